@@ -1,0 +1,132 @@
+import type { MerchantId } from "../kernel/ids.ts";
+import type { Instant } from "../kernel/instant.ts";
+import type { Money } from "../kernel/money.ts";
+import type { SimulatorSettings } from "../merchant/account.ts";
+import type { DeclineReason, OrderCard } from "../payment/payment.ts";
+import type { Card } from "../vault/card.ts";
+import type { Cryptogram, Cvv } from "../vault/pan.ts";
+
+/**
+ * Our adapter to one acquirer: a stateless translator. Methods never reject for anything the acquirer or the network does:
+ * whatever is not an explicit yes or no, including what arrives after `deadline`, is `unknown`. Nothing is sent twice.
+ */
+export interface Connector {
+  readonly name: string;
+  readonly capabilities: ConnectorCapabilities;
+  /** Holds the amount, or takes it at once when `request.capture` is true (a sale). */
+  authorize(request: AuthorizeRequest, card: CardToAuthorize): Promise<AuthorizeOutcome>;
+  capture(request: FollowUpRequest): Promise<FollowUpOutcome>;
+  void(request: FollowUpRequest): Promise<FollowUpOutcome>;
+  /** The technical undo of an authorization whose answer is unknown. Safe to repeat. `done` also when there is nothing to undo. */
+  reverse(request: ReverseRequest): Promise<ReverseOutcome>;
+  /** Asks what became of the authorization with this reference and of what followed it. */
+  inquire(request: InquiryRequest): Promise<InquiryOutcome>;
+}
+
+/** What an acquirer can do, as data: recovery decides by it. Checked against behaviour by the connector contract suite. */
+export interface ConnectorCapabilities {
+  /** A second request with the same reference is recognised and answered as the first was. */
+  readonly dedupesByReference: boolean;
+  readonly answersInquiries: boolean;
+  readonly partialCapture: boolean;
+  /** A capture or void with the same reference may be sent again. */
+  readonly repeatsFollowUps: boolean;
+  readonly reverses: boolean;
+  /** Longest time after which a request may still arrive at the acquirer. Only then does "unknown original" mean "never happened". */
+  readonly lateArrivalMs: number;
+}
+
+interface AcquirerRequest {
+  readonly merchantId: MerchantId;
+  /** Ours, stable over crashes: attemptReference(payment id, attempt number). At most 64 characters. */
+  readonly reference: string;
+  /** An answer that comes later is unknown. */
+  readonly deadline: Instant;
+  readonly simulator: SimulatorSettings;
+}
+
+export interface AuthorizeRequest extends AcquirerRequest {
+  readonly amount: Money;
+  readonly capture: boolean;
+  readonly instalments: number;
+  readonly country: string;
+  readonly descriptor: string;
+  readonly card: OrderCard;
+}
+
+/** Card data for one call; the caller wipes it after the answer. */
+export interface CardToAuthorize {
+  readonly card: Card;
+  readonly cvv: Cvv | undefined;
+  /** Present when the PAN is a network token. */
+  readonly cryptogram: Cryptogram | undefined;
+}
+
+export interface FollowUpRequest extends AcquirerRequest {
+  /** Reference and code of the authorization that this follows. */
+  readonly original: OriginalAuthorization;
+  readonly amount: Money;
+}
+
+export interface OriginalAuthorization {
+  readonly reference: string;
+  readonly amount: Money;
+  readonly authorizationCode: string | undefined;
+  readonly acquirerReference: string | undefined;
+}
+
+export interface ReverseRequest extends AcquirerRequest {
+  readonly original: OriginalAuthorization;
+}
+
+export interface InquiryRequest extends AcquirerRequest {
+  readonly original: OriginalAuthorization;
+}
+
+export type Unknown = {
+  readonly kind: "unknown";
+  readonly cause: "timeout" | "connection" | "garbled" | "refused_to_say";
+};
+
+export interface Approval {
+  readonly kind: "approved";
+  readonly authorizationCode: string;
+  readonly responseCode: string;
+  readonly acquirerReference: string | undefined;
+}
+
+export interface Decline {
+  readonly kind: "declined";
+  readonly reason: DeclineReason;
+  readonly responseCode: string;
+  readonly adviceCode: string | undefined;
+  /** True when it never went to an issuer. */
+  readonly refusedBeforeIssuer: boolean;
+}
+
+export type AuthorizeOutcome = Approval | Decline | Unknown;
+
+export type FollowUpOutcome =
+  | { readonly kind: "approved" }
+  | { readonly kind: "declined"; readonly responseCode: string }
+  | Unknown;
+
+export type ReverseOutcome =
+  /** Undone now or earlier. */
+  | { readonly kind: "reversed" }
+  /** The acquirer knows nothing of the original: true for ever only after capabilities.lateArrivalMs. */
+  | { readonly kind: "unknown_original" }
+  /** It was captured meanwhile: the acquirer's truth is to be adopted. */
+  | { readonly kind: "refused"; readonly responseCode: string }
+  | Unknown;
+
+export type InquiryOutcome =
+  | {
+      readonly kind: "found";
+      readonly authorization: Approval | Decline;
+      /** Minor units of the authorization's currency that were captured; 0n when none. */
+      readonly captured: bigint;
+      readonly voided: boolean;
+    }
+  | { readonly kind: "not_found" }
+  | Unknown;

@@ -1,0 +1,24 @@
+/** What an endpoint answers. The body is JSON text; the server adds the content type and the length. */
+export interface WireAnswer {
+  /** 200 for every business error (interface 1.3). */
+  readonly status: number;
+  readonly body: string;
+}
+
+/** The error envelope: exactly these members. `status` is the short word for other than 200, where clients read it. */
+export function errorAnswer(code: string, message: string, httpStatus = 200): WireAnswer {
+  return {
+    status: httpStatus,
+    body: httpStatus === 200 ? errorBody(code, message) : errorBodyWithMessage(code, message),
+  };
+}
+
+function errorBody(code: string, message: string): string {
+  return `{"status":"ERROR","status_code":${JSON.stringify(code)},"status_message":${JSON.stringify(message)}}`;
+}
+
+/** Some clients read `message` from an answer that is not 200 (clients.md, table of statuses). */
+function errorBodyWithMessage(code: string, message: string): string {
+  const text = JSON.stringify(message);
+  return `{"status":"ERROR","status_code":${JSON.stringify(code)},"status_message":${text},"message":${text}}`;
+}

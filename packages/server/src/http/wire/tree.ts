@@ -1,0 +1,53 @@
+/**
+ * What every encoding of a request becomes (interface 1): one canonical tree. Strings, numbers and booleans are
+ * interchangeable on the wire, so every scalar is text: a number keeps its literal digits (`100.50`, 19-digit numbers),
+ * a boolean is `true` or `false`. null, "" and missing mean the same, so a member without a value is absent.
+ */
+export type Tree = string | Lifted | readonly Tree[] | TreeObject;
+
+/** Has no prototype, so that no name (`__proto__`, `toString`) is special. */
+export interface TreeObject {
+  readonly [name: string]: Tree;
+}
+
+/** The names whose values never become strings, at any depth. */
+export const liftedNames = ["card_number", "card_cvv", "network_token_pan", "network_token_cryptogram", "threeds_cryptogram"] as const;
+export type LiftedName = (typeof liftedNames)[number];
+
+/**
+ * The bytes of a sensitive value, lifted out of the request before anything else was read and overwritten there. Blanks and
+ * dashes between the digits are gone (in the cryptograms, blanks are turned back into the `+` that form decoding took).
+ * `wellFormed` is false when the value was an array, an object or longer than 64 bytes: then `bytes` is empty.
+ */
+export class Lifted {
+  readonly bytes: Uint8Array;
+  readonly wellFormed: boolean;
+
+  constructor(bytes: Uint8Array, wellFormed: boolean) {
+    this.bytes = bytes;
+    this.wellFormed = wellFormed;
+  }
+
+  /** A copy for an owner that will wipe it (Pan.from, Cvv.from); the decoded request wipes the original. */
+  copy(): Uint8Array {
+    return Uint8Array.from(this.bytes);
+  }
+
+  toString(): string {
+    return "[secret]";
+  }
+
+  toJSON(): string {
+    return "[secret]";
+  }
+}
+
+export function isTreeObject(tree: Tree | undefined): tree is TreeObject {
+  return typeof tree === "object" && !Array.isArray(tree) && !(tree instanceof Lifted);
+}
+
+/** The scalar at `name`, or undefined when it is missing or no scalar. */
+export function textOf(object: TreeObject, name: string): string | undefined {
+  const value = object[name];
+  return typeof value === "string" ? value : undefined;
+}

@@ -1,0 +1,37 @@
+import type { Instant } from "./instant.ts";
+import type { Random } from "./random.ts";
+
+declare const brand: unique symbol;
+type Branded<Name extends string> = string & { readonly [brand]: Name };
+
+/** One merchant account: 8 lower-case hex characters. Leads every key of the store. */
+export type MerchantId = Branded<"MerchantId">;
+
+/**
+ * One payment: 48 lower-case hex characters, of which the first 8 are the creation time in Unix seconds (interface 3.4,
+ * measured there), so that keys grow with time and indexes stay warm.
+ */
+export type PaymentId = Branded<"PaymentId">;
+
+/** SHA-256 of a token, 64 lower-case hex characters: the only form of a token that is kept. */
+export type TokenDigest = Branded<"TokenDigest">;
+
+/** SHA-256 of an integration key, 64 lower-case hex characters. */
+export type KeyDigest = Branded<"KeyDigest">;
+
+export function newPaymentId(at: Instant, random: Random): PaymentId {
+  const seconds = Math.floor(at / 1_000).toString(16).padStart(8, "0");
+  return (seconds + hexOf(random.bytes(20))) as PaymentId;
+}
+
+export function newMerchantId(random: Random): MerchantId {
+  return hexOf(random.bytes(4)) as MerchantId;
+}
+
+export function isPaymentId(text: string): text is PaymentId {
+  return /^[0-9a-f]{48}$/.test(text);
+}
+
+export function hexOf(bytes: Uint8Array): string {
+  return Buffer.from(bytes.buffer, bytes.byteOffset, bytes.byteLength).toString("hex");
+}

@@ -1,0 +1,43 @@
+/** Facts that may be shown and logged. Card data has no place here: neither Pan nor Secret is assignable. */
+export type SafeDetail = Readonly<Record<string, string | number | boolean>>;
+
+interface ErrorSpec {
+  readonly message: string;
+  /** What a caller may do about it: `after_inquiry` means that the outcome is unknown and must be asked for, never assumed. */
+  readonly retry: "never" | "later" | "after_inquiry";
+}
+
+/** Every way an operation can refuse or fail, once. The wire form of each is a row in http/wire/errors.ts. */
+export const serviceErrors = {
+  payment_not_found: { message: "No payment of this merchant has this identifier.", retry: "never" },
+  payment_code_taken: { message: "A payment with this merchant_payment_code exists.", retry: "never" },
+  payment_already_captured: { message: "The payment has already been captured.", retry: "never" },
+  payment_cancelled: { message: "The payment is cancelled.", retry: "never" },
+  payment_not_capturable: { message: "The payment is not authorized, so it cannot be captured.", retry: "never" },
+  payment_not_voidable: { message: "Only an open or pending payment can be cancelled.", retry: "never" },
+  payment_in_flight: { message: "Another request about this payment is waiting for the acquirer.", retry: "later" },
+  partial_capture_disabled: { message: "Partial capture is not enabled for this account.", retry: "never" },
+  capture_amount_invalid: { message: "The amount to capture is not above zero or exceeds what was authorized.", retry: "never" },
+  capture_declined: { message: "The acquirer refused the capture.", retry: "never" },
+  void_declined: { message: "The acquirer refused the cancellation.", retry: "never" },
+  token_not_found: { message: "No usable card of this merchant has this token.", retry: "never" },
+  token_taken: { message: "A card with this token exists.", retry: "never" },
+  outcome_unknown: { message: "The acquirer did not answer in time.", retry: "after_inquiry" },
+  store_unavailable: { message: "The request could not be recorded; nothing was done.", retry: "later" },
+  internal_failure: { message: "The request failed inside; nothing is known to have been done.", retry: "after_inquiry" },
+} as const satisfies Record<string, ErrorSpec>;
+
+export type ServiceErrorCode = keyof typeof serviceErrors;
+
+/** A refusal or failure from the catalogue. */
+export class ServiceError extends Error {
+  override readonly name = "ServiceError";
+  readonly code: ServiceErrorCode;
+  readonly detail: SafeDetail;
+
+  constructor(code: ServiceErrorCode, detail: SafeDetail = {}) {
+    super(serviceErrors[code].message);
+    this.code = code;
+    this.detail = detail;
+  }
+}

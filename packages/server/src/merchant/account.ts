@@ -1,0 +1,51 @@
+import type { MerchantId } from "../kernel/ids.ts";
+
+/** A merchant account: plain data. */
+export interface Account {
+  readonly id: MerchantId;
+  readonly version: number;
+  readonly name: string;
+  readonly settings: AccountSettings;
+}
+
+/** What can be switched per account. Defaults are in settings.ts, one row each. */
+export interface AccountSettings {
+  /** ISO 3166-1 alpha-2, lower case: taken when a request names no country. */
+  readonly country: string;
+  /** X: cross-border hosts, B: hosts local to Brazil (interface 0). */
+  readonly profile: "X" | "B";
+  /** Name of a rate table in pricing-tables.ts. */
+  readonly rateTable: string;
+  /** Name of a tax policy in pricing-tables.ts. */
+  readonly taxPolicy: string;
+  /** Who pays the tax: added on top of what the customer pays, or borne by the merchant. */
+  readonly taxPaidBy: "customer" | "merchant";
+  readonly partialCapture: boolean;
+  /** false: create_token is refused with BP-DR-62. */
+  readonly createToken: boolean;
+  /** true: a PAN without a security code is refused with BP-DR-54. */
+  readonly requireCvv: boolean;
+  /** Upper limit per payment in whole USD, converted by the rate table; interface 3.5: 10000. */
+  readonly maximumAmountUsd: number;
+  /** Printed on statements; a payment's soft_descriptor takes its place. */
+  readonly descriptor: string;
+  /** true: a form body whose JSON is cut by a raw `&` is refused instead of repaired. */
+  readonly strictForms: boolean;
+  /** Tell of a payment that is paid or declined within the request itself too (interface 4.2). */
+  readonly notifySynchronous: boolean;
+  readonly simulator: SimulatorSettings;
+}
+
+/** How the simulated acquirer behaves towards this account. Chances are in 1/1000 and drawn from `seed`. */
+export interface SimulatorSettings {
+  readonly seed: string;
+  readonly latencyMs: number;
+  /** The acquirer does the work, its answer is lost. */
+  readonly loseAnswer: number;
+  /** The request is lost: the acquirer never hears of it. */
+  readonly loseRequest: number;
+  /** The answer comes after the deadline. */
+  readonly lateAnswer: number;
+  /** The network delivers the request twice. */
+  readonly doubleRequest: number;
+}

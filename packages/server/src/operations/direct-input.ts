@@ -1,0 +1,34 @@
+import type { PaymentOrder } from "../payment/payment.ts";
+import type { Card } from "../vault/card.ts";
+import type { Cryptogram, Cvv } from "../vault/pan.ts";
+
+/** /ws/direct as validated: what does not depend on which card pays. Brand, mask and pricing are added by the operation. */
+export type DirectOrder = Omit<PaymentOrder, "card" | "pricing">;
+
+/** Where the card comes from. The caller wipes card, cvv and cryptogram when the operation has settled. */
+export type CardSource =
+  | { readonly kind: "pan"; readonly card: Card; readonly cvv: Cvv | undefined }
+  | { readonly kind: "network_token"; readonly card: Card; readonly cryptogram: Cryptogram | undefined; readonly cvv: Cvv | undefined }
+  | { readonly kind: "token"; readonly token: string; readonly cvv: Cvv | undefined };
+
+export interface DirectInput {
+  readonly order: DirectOrder;
+  readonly source: CardSource;
+  /** Store the card too, under a token of the merchant's choice or a fresh one. Never with a token source. */
+  readonly createToken: { readonly token: string | undefined } | undefined;
+}
+
+export interface TokenizeInput {
+  readonly card: Card;
+  /** 32 to 128 characters, or undefined for a fresh one. */
+  readonly token: string | undefined;
+}
+
+/** A payment of the merchant, by either of its names; the hash wins when both are given. */
+export type PaymentSelector = { readonly hash: string } | { readonly code: string };
+
+export interface CaptureInput {
+  readonly selector: PaymentSelector;
+  /** Decimal text in the payment's currency; undefined means everything. */
+  readonly amount: string | undefined;
+}

@@ -1,0 +1,67 @@
+import { defineMachine } from "../kernel/machine.ts";
+
+export const paymentStates = [
+  "received",
+  "authorizing",
+  "authorized",
+  "in_review",
+  "capturing",
+  "captured",
+  "voiding",
+  "reversing",
+  "declined",
+  "voided",
+  "expired",
+] as const;
+export type PaymentState = (typeof paymentStates)[number];
+
+export const paymentFacts = [
+  "authorization_sent",
+  "authorization_approved",
+  "authorization_held",
+  "sale_approved",
+  "authorization_declined",
+  "review_accepted",
+  "capture_sent",
+  "capture_approved",
+  "capture_declined",
+  "void_sent",
+  "void_approved",
+  "void_declined",
+  "reversal_sent",
+  "reversal_approved",
+  "authorization_lapsed",
+] as const;
+export type PaymentFact = (typeof paymentFacts)[number];
+
+/** Facts are in the past tense: the thing has happened, the machine only says what follows. */
+export const paymentMachine = defineMachine<PaymentState, PaymentFact>({
+  states: paymentStates,
+  initial: "received",
+  final: ["captured", "declined", "voided", "expired"],
+  rows: [
+    ["received", "authorization_sent", "authorizing"],
+
+    ["authorizing", "authorization_approved", "authorized"],
+    ["authorizing", "sale_approved", "captured"],
+    ["authorizing", "authorization_held", "in_review"],
+    ["authorizing", "authorization_declined", "declined"],
+    // The answer never came and the acquirer cannot say what became of it, or says that it knows nothing of it yet.
+    ["authorizing", "reversal_sent", "reversing"],
+    ["reversing", "reversal_approved", "voided"],
+
+    ["in_review", "review_accepted", "authorized"],
+    ["in_review", "void_sent", "voiding"],
+
+    ["authorized", "capture_sent", "capturing"],
+    ["capturing", "capture_approved", "captured"],
+    // The issuer's hold outlives a declined capture: the merchant may capture again, or void.
+    ["capturing", "capture_declined", "authorized"],
+
+    ["authorized", "void_sent", "voiding"],
+    ["voiding", "void_approved", "voided"],
+    ["voiding", "void_declined", "authorized"],
+
+    ["authorized", "authorization_lapsed", "expired"],
+  ],
+});

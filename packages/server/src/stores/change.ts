@@ -1,0 +1,61 @@
+import type { KeyDigest, MerchantId, TokenDigest } from "../kernel/ids.ts";
+import type { Instant } from "../kernel/instant.ts";
+import type { SafeDetail } from "../kernel/service-error.ts";
+import type { JournalEntry } from "../ledger/journal.ts";
+import type { Account } from "../merchant/account.ts";
+import type { Notification } from "../outbox/events.ts";
+import type { PaymentFact } from "../payment/payment-machine.ts";
+import type { Payment } from "../payment/payment.ts";
+import type { StoredCard } from "../vault/stored-card.ts";
+
+/**
+ * The one way to write: plain data, applied whole or not at all. `replaces` is the version that was read, undefined for a
+ * record that is new. A change with a payment appends exactly one history row (payment, next.version) that holds its facts
+ * and journal entries, and one outbox row for each notification.
+ */
+export interface Change {
+  readonly merchantId: MerchantId;
+  readonly at: Instant;
+  readonly payment?: { readonly next: Payment; readonly replaces: number | undefined };
+  readonly card?: { readonly next: StoredCard; readonly replaces: number | undefined };
+  /** Moves a stored card's last use forward, never back. No version: uses commute. A card that is gone is no conflict. */
+  readonly cardUse?: { readonly tokenDigest: TokenDigest; readonly at: Instant };
+  readonly account?: {
+    readonly next: Account;
+    readonly replaces: number | undefined;
+    /** Keys to add. */
+    readonly keys: readonly { readonly digest: KeyDigest; readonly grants: KeyGrant }[];
+  };
+  readonly facts: readonly FactRecord[];
+  readonly entries: readonly JournalEntry[];
+  readonly notifications: readonly Notification[];
+}
+
+/** A secret key may do everything, a public one may only create tokens and the like (interface 1.6). */
+export type KeyGrant = "secret" | "public";
+
+/** What happened to the payment, in the past tense, with what a reader of its history wants to know. */
+export interface FactRecord {
+  readonly fact: PaymentFact;
+  /** The attempt it belongs to, or undefined. */
+  readonly attempt: number | undefined;
+  /** `merchant`: asked by a request; `recovery`: found out or decided by the recovery job. */
+  readonly by: "merchant" | "recovery";
+  readonly detail: SafeDetail;
+}
+
+/** One row of a payment's history: one committed change. */
+export interface HistoryRow {
+  readonly version: number;
+  readonly at: Instant;
+  readonly facts: readonly FactRecord[];
+  readonly entries: readonly JournalEntry[];
+}
+
+export type CommitResult =
+  | { readonly outcome: "committed" }
+  /** The version that the change replaces is no longer the stored one: read again, decide again. */
+  | { readonly outcome: "stale" }
+  /** A unique key is taken; nothing was written. `existing` is there when the key is a payment code. */
+  | { readonly outcome: "duplicate"; readonly key: "payment_code"; readonly existing: Payment }
+  | { readonly outcome: "duplicate"; readonly key: "payment_id" | "token" | "account" | "account_key" };

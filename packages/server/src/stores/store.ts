@@ -1,0 +1,72 @@
+import type { KeyDigest, MerchantId, PaymentId, TokenDigest } from "../kernel/ids.ts";
+import type { Instant } from "../kernel/instant.ts";
+import type { Account } from "../merchant/account.ts";
+import type { Notification } from "../outbox/events.ts";
+import type { Payment } from "../payment/payment.ts";
+import type { StoredCard } from "../vault/stored-card.ts";
+import type { Change, CommitResult, HistoryRow, KeyGrant } from "./change.ts";
+
+/**
+ * Port: everything that is kept. Reads see every change that was acknowledged before they began. All methods reject with
+ * StoreError and nothing else. Values returned are frozen or fresh: a caller may keep them.
+ */
+export interface Store {
+  /** The account that an integration key opens, found by the key's SHA-256; undefined when there is none. */
+  accountByKey(digest: KeyDigest): Promise<{ readonly account: Account; readonly grants: KeyGrant } | undefined>;
+  /** All accounts, in the order of their ids. */
+  accounts(): Promise<readonly Account[]>;
+
+  /** Reads a payment of this merchant by its identifier; undefined when there is none. */
+  paymentById(merchantId: MerchantId, id: PaymentId): Promise<Payment | undefined>;
+  /** Reads a payment of this merchant by the merchant's own code; undefined when there is none. */
+  paymentByCode(merchantId: MerchantId, code: string): Promise<Payment | undefined>;
+  /** The payment's history, oldest first; empty when there is no such payment. */
+  history(merchantId: MerchantId, id: PaymentId): Promise<readonly HistoryRow[]>;
+  /**
+   * Payments of all merchants whose attempt is due for a check at `now` (attempt.recheckAt <= now) and that do not need
+   * review, soonest first, at most `limit`.
+   */
+  paymentsToRecover(now: Instant, limit: number): Promise<readonly Payment[]>;
+
+  /** Reads a stored card of this merchant by the SHA-256 of its token; undefined when there is none. */
+  cardByToken(merchantId: MerchantId, digest: TokenDigest): Promise<StoredCard | undefined>;
+
+  /** Notifications that were committed, in the order of their commits, from after `sequence`, at most `limit`. */
+  notificationsAfter(sequence: number, limit: number): Promise<readonly OutboxRow[]>;
+
+  /**
+   * Applies the change whole, durably, or not at all. When it rejects with `commit_unknown`, the change may or may not have
+   * been applied, now or a moment later: the caller must not act as if it knew. `unavailable` means that nothing was applied.
+   */
+  commit(change: Change): Promise<CommitResult>;
+
+  /** Resolves when everything accepted has been written; later calls reject with `closed`. */
+  close(): Promise<void>;
+}
+
+export interface OutboxRow extends Notification {
+  /** Grows with each commit, without promise of being gapless. */
+  readonly sequence: number;
+  readonly merchantId: MerchantId;
+  /** Version of the payment that the notification tells of. */
+  readonly version: number;
+  readonly at: Instant;
+}
+
+/** Why a store call failed. The message is fixed text: nothing of the driver's own words leaves the store. */
+export class StoreError extends Error {
+  override readonly name = "StoreError";
+  readonly code: "unavailable" | "commit_unknown" | "overloaded" | "closed";
+
+  constructor(code: StoreError["code"]) {
+    super(storeErrorTexts[code]);
+    this.code = code;
+  }
+}
+
+const storeErrorTexts = {
+  unavailable: "the store could not do this; nothing was written",
+  commit_unknown: "the store did not say whether the change was written",
+  overloaded: "the store's queue is full; nothing was written",
+  closed: "the store is closed",
+} as const;

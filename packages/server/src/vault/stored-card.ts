@@ -1,0 +1,19 @@
+import type { MerchantId, TokenDigest } from "../kernel/ids.ts";
+import type { Instant } from "../kernel/instant.ts";
+import type { Brand } from "./brand.ts";
+import type { CardRef } from "./vault.ts";
+
+/** A card that a merchant stored: what the store keeps of it. The token itself is given to the merchant once and never kept. */
+export interface StoredCard {
+  readonly merchantId: MerchantId;
+  readonly tokenDigest: TokenDigest;
+  readonly version: number;
+  readonly ref: CardRef;
+  readonly fingerprint: Uint8Array;
+  readonly brand: Brand;
+  /** First six and last four, `x` between, as long as the PAN (interface 2.2). */
+  readonly maskedPan: string;
+  readonly createdAt: Instant;
+  /** A token expires 14 calendar months after this; it never goes back. */
+  readonly lastUsedAt: Instant;
+}

@@ -1,0 +1,34 @@
+import type { MerchantId, TokenDigest } from "../kernel/ids.ts";
+import type { Card } from "./card.ts";
+
+/**
+ * What a sealed card is bound to. The envelope's additional authenticated data holds these and the environment, so a
+ * ciphertext that is moved to another row, merchant or installation never opens.
+ */
+export interface CardOwner {
+  readonly merchantId: MerchantId;
+  readonly tokenDigest: TokenDigest;
+  /** Version of the card record; a card that is sealed again gets a fresh data key and the next number. */
+  readonly recordVersion: number;
+}
+
+/** Opaque bytes that the store keeps for the vault: the sealed card, or an identifier should the vault be remote. */
+export type CardRef = Uint8Array;
+
+/** The vault, behind an interface that could be another process. Card data enters and leaves as bytes only. */
+export interface Vault {
+  /** Seals a card. The caller still owns `card` and wipes it. The security code is not part of what is sealed, ever. */
+  put(card: Card, owner: CardOwner): Promise<CardRef>;
+  /** Opens the card for the time of `call` and wipes it when the call has settled. Throws VaultError if it does not open. */
+  use<T>(ref: CardRef, owner: CardOwner, call: (card: Card) => Promise<T>): Promise<T>;
+  /** Keyed HMAC-SHA-256 of the PAN under the merchant's own fingerprint key: equal for equal cards of one merchant only. */
+  fingerprint(card: Card, merchantId: MerchantId): Promise<Uint8Array>;
+}
+
+/** One failure for all causes: which check failed would tell an attacker something. */
+export class VaultError extends Error {
+  override readonly name = "VaultError";
+  constructor() {
+    super("the card could not be opened");
+  }
+}
