@@ -106,10 +106,7 @@ export interface Decline {
 
 export type AuthorizeOutcome = Approval | Decline | Unknown;
 
-export type FollowUpOutcome =
-  | { readonly kind: "approved" }
-  | { readonly kind: "declined"; readonly responseCode: string }
-  | Unknown;
+export type FollowUpOutcome = { readonly kind: "approved" } | { readonly kind: "declined"; readonly responseCode: string } | Unknown;
 
 export type ReverseOutcome =
   /** Undone now or earlier. */

@@ -20,7 +20,9 @@ export type TokenDigest = Branded<"TokenDigest">;
 export type KeyDigest = Branded<"KeyDigest">;
 
 export function newPaymentId(at: Instant, random: Random): PaymentId {
-  const seconds = Math.floor(at / 1_000).toString(16).padStart(8, "0");
+  const seconds = Math.floor(at / 1_000)
+    .toString(16)
+    .padStart(8, "0");
   return (seconds + hexOf(random.bytes(20))) as PaymentId;
 }
 

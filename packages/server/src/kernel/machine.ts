@@ -14,9 +14,7 @@ export interface Machine<State extends string, Fact extends string> extends Mach
 }
 
 /** Loads a state machine from its table. Refuses a doubled row, an exit from a final state and a state that nobody reaches. */
-export function defineMachine<State extends string, Fact extends string>(
-  definition: MachineDefinition<State, Fact>,
-): Machine<State, Fact> {
+export function defineMachine<State extends string, Fact extends string>(definition: MachineDefinition<State, Fact>): Machine<State, Fact> {
   const edges = new Map<string, State>();
   for (const [from, fact, to] of definition.rows) {
     const key = `${from} ${fact}`;
@@ -25,11 +23,14 @@ export function defineMachine<State extends string, Fact extends string>(
     edges.set(key, to);
   }
   const reached = new Set<State>([definition.initial]);
-  for (let grown = true; grown; ) {
+  for (let grown = true; grown;) {
     const before = reached.size;
     for (const [from, , to] of definition.rows) if (reached.has(from)) reached.add(to);
     grown = reached.size > before;
   }
-  assert(definition.states.every((state) => reached.has(state)), "every state can be reached from the initial one");
+  assert(
+    definition.states.every((state) => reached.has(state)),
+    "every state can be reached from the initial one",
+  );
   return { ...definition, next: (state, fact) => edges.get(`${state} ${fact}`) };
 }

@@ -78,7 +78,9 @@ function isDigit(byte: number): boolean {
 }
 
 function isBase64(byte: number): boolean {
-  return isDigit(byte) || (byte >= 0x41 && byte <= 0x5a) || (byte >= 0x61 && byte <= 0x7a) || byte === 0x2b || byte === 0x2f || byte === 0x3d;
+  return (
+    isDigit(byte) || (byte >= 0x41 && byte <= 0x5a) || (byte >= 0x61 && byte <= 0x7a) || byte === 0x2b || byte === 0x2f || byte === 0x3d
+  );
 }
 
 /** The check digit of ISO/IEC 7812-1, over ASCII digits; false when a byte is not a digit. */
