@@ -1,0 +1,408 @@
+import assert from "node:assert/strict";
+import { readdirSync, readFileSync } from "node:fs";
+import { dirname, join, posix, relative, sep } from "node:path";
+import { describe, test } from "node:test";
+import { fileURLToPath } from "node:url";
+import { Pan } from "../src/vault/pan.ts";
+import { scan, usesOf } from "./source-scan.ts";
+
+const here = dirname(fileURLToPath(import.meta.url));
+const sourceRoot = join(here, "..", "src");
+const repositoryRoot = join(here, "..", "..", "..");
+
+interface SourceFile {
+  /** Relative to packages/server/src, with forward slashes. */
+  readonly path: string;
+  readonly source: string;
+}
+
+// --- Arrows between folders (style.md, "Arrows") ---------------------------------------------------------------------------
+
+const domain = ["kernel/", "payment/", "vault/", "ledger/", "merchant/", "outbox/events.ts"];
+const contracts = ["stores/store.ts", "stores/change.ts", "connectors/connector.ts"];
+/** What may be logged and where to: a contract too. The sink that writes is in observe/log.ts. */
+const logging = ["observe/log-event.ts"];
+
+/** What a module may import, besides what stands in its own row's folder. The first row that fits counts. */
+const arrows: readonly { readonly from: string; readonly to: readonly string[]; readonly own?: boolean }[] = [
+  { from: "kernel/", to: [] },
+  { from: "payment/", to: ["kernel/", "vault/brand.ts"] },
+  { from: "vault/", to: ["kernel/"] },
+  { from: "ledger/", to: ["kernel/", "payment/"] },
+  { from: "merchant/", to: ["kernel/", "payment/", "vault/brand.ts"] },
+  { from: "observe/", to: ["kernel/"] },
+  { from: "config/", to: ["kernel/"] },
+  { from: "outbox/events.ts", to: ["kernel/", "payment/"] },
+  { from: "stores/change.ts", to: [...domain], own: false },
+  { from: "stores/store.ts", to: [...domain, "stores/change.ts"], own: false },
+  { from: "connectors/connector.ts", to: [...domain], own: false },
+  // The lists that the contract suites read.
+  { from: "stores/index.ts", to: ["stores/", ...domain, ...logging] },
+  { from: "connectors/index.ts", to: ["connectors/", ...domain, ...logging] },
+  // A folder of its own for each store and each connector: they never see a sibling.
+  { from: "stores/*/", to: [...domain, "stores/store.ts", "stores/change.ts", ...logging] },
+  { from: "connectors/*/", to: [...domain, "connectors/connector.ts", ...logging] },
+  // What operations and recovery both decide by: pure, from outcomes and records to a Change.
+  { from: "decisions/", to: [...domain, ...contracts] },
+  { from: "operations/", to: [...domain, ...contracts, ...logging, "decisions/"] },
+  { from: "outbox/", to: [...domain, ...contracts, ...logging] },
+  { from: "recovery/", to: [...domain, ...contracts, ...logging, "decisions/", "operations/"] },
+  { from: "http/", to: [...domain, ...contracts, ...logging, "operations/"] },
+  { from: "cli/", to: [...domain, ...contracts, ...logging, "operations/", "config/"] },
+  { from: "main.ts", to: ["app.ts", "cli/", "config/", "observe/", "kernel/"] },
+  { from: "app.ts", to: [""] },
+];
+
+/** The vault's inside: seen by the vault itself, and by app.ts, which puts it together. Others hold its interface and its vocabulary. */
+const vaultInside = /^vault\/(?:envelope|keyring|root-key.*|fingerprint|.*-vault)\.ts$/;
+
+// --- What has one owner ------------------------------------------------------------------------------------------------------
+
+/** Globals that reach the outside, and the files that may. No row is needed to forbid what has none. */
+const ownedGlobals: Readonly<Record<string, readonly string[]>> = {
+  // calendar.ts turns an Instant into its UTC fields and back; it never asks for the time (see the test on `new Date()`).
+  Date: ["kernel/system-clock.ts", "kernel/calendar.ts"],
+  "Math.random": [],
+  setTimeout: ["kernel/system-scheduler.ts"],
+  setInterval: [],
+  setImmediate: [],
+  performance: [],
+  fetch: [],
+  WebSocket: [],
+  EventSource: [],
+  XMLHttpRequest: [],
+  console: [],
+  parseFloat: [],
+  "Number.parseFloat": [],
+  Temporal: [],
+  eval: [],
+  Function: [],
+  crypto: [],
+  "process.env": ["config/environment.ts"],
+  "process.argv": ["main.ts"],
+  "process.exit": ["main.ts"],
+  "process.on": ["main.ts"],
+  "process.once": ["main.ts"],
+  "process.stdout": ["main.ts"],
+  "process.stderr": ["main.ts"],
+  "process.hrtime": [],
+  "process.nextTick": [],
+  allocUnsafe: [],
+  "Buffer.allocUnsafe": [],
+  "Buffer.allocUnsafeSlow": [],
+};
+
+/** Node's modules that reach the outside or hold no state at all; a module without a row may not be imported. */
+const ownedModules: Readonly<Record<string, readonly string[]>> = {
+  "node:util": [""],
+  "node:path": [""],
+  "node:url": [""],
+  "node:buffer": [""],
+  "node:crypto": [""],
+  "node:fs": ["config/environment.ts", "vault/root-key-file.ts", "stores/embedded/"],
+  "node:sqlite": ["stores/embedded/"],
+  "node:worker_threads": ["stores/embedded/"],
+  "node:http": ["http/server.ts", "connectors/"],
+  "node:net": ["http/server.ts"],
+};
+
+/** The parts of node:crypto that draw chance: everything else asks the Random port. */
+const chance = /^(?:random|getRandom|generate|webcrypto|subtle|createDiffieHellman|createECDH|default$)/;
+const chanceOwners = ["kernel/system-random.ts"];
+
+// --- Rules, as functions of the files, so that the controls below can run them on planted ones ---------------------------------
+
+function fits(path: string, row: string): boolean {
+  if (row.includes("*")) return new RegExp(`^${row.replaceAll("*", "[^/]+")}`).test(path);
+  return row === "" || row === path || (row.endsWith("/") && path.startsWith(row));
+}
+
+/** The folder that a row names for `path`: `stores/embedded/` when the row has a star for the store. */
+function ownFolder(path: string, row: string): string {
+  if (!row.endsWith("/")) return path;
+  return `${path
+    .split("/")
+    .slice(0, row.split("/").length - 1)
+    .join("/")}/`;
+}
+
+function brokenArrows(files: readonly SourceFile[]): string[] {
+  const broken: string[] = [];
+  for (const { path, source } of files) {
+    const arrow = arrows.find(({ from }) => fits(path, from));
+    if (arrow === undefined) {
+      broken.push(`${path}: no row of the arrows says what it may import`);
+      continue;
+    }
+    for (const { specifier, line } of scan(source).imports) {
+      if (!specifier.startsWith(".")) continue;
+      const target = posix.join(posix.dirname(path), specifier);
+      const own = arrow.own !== false && fits(target, ownFolder(path, arrow.from));
+      const allowed = own || arrow.to.some((row) => fits(target, row));
+      const insideVault = vaultInside.test(target) && !path.startsWith("vault/") && path !== "app.ts";
+      if (!allowed || insideVault) broken.push(`${path}:${line}: must not import ${target}`);
+    }
+  }
+  return broken;
+}
+
+function brokenOwnership(files: readonly SourceFile[]): string[] {
+  const broken: string[] = [];
+  const packageOwners = new Map<string, Set<string>>();
+  for (const { path, source } of files) {
+    const { code, imports } = scan(source);
+    for (const [name, owners] of Object.entries(ownedGlobals)) {
+      if (owners.some((owner) => fits(path, owner))) continue;
+      for (const line of usesOf(code, name)) broken.push(`${path}:${line}: must not use ${name}`);
+    }
+    for (const { specifier, names, line } of imports) {
+      if (specifier.startsWith(".")) continue;
+      if (!specifier.startsWith("node:")) {
+        packageOwners.set(specifier, (packageOwners.get(specifier) ?? new Set<string>()).add(path));
+        continue;
+      }
+      const owners = ownedModules[specifier];
+      if (owners === undefined || !owners.some((owner) => fits(path, owner))) broken.push(`${path}:${line}: must not import ${specifier}`);
+      if (specifier !== "node:crypto" || chanceOwners.includes(path)) continue;
+      if (names.length === 0) broken.push(`${path}:${line}: imports from node:crypto by name only, so that drawn chance is seen`);
+      for (const name of names) if (chance.test(name)) broken.push(`${path}:${line}: must not use ${name} of node:crypto`);
+    }
+  }
+  for (const [specifier, owners] of packageOwners) {
+    if (owners.size > 1) broken.push(`${specifier}: reached through more than one file: ${[...owners].join(", ")}`);
+  }
+  return broken;
+}
+
+// --- The tests -----------------------------------------------------------------------------------------------------------------
+
+const production = sourceFiles(sourceRoot).filter(({ path }) => !path.endsWith(".test.ts"));
+
+describe("architecture", () => {
+  test("the scan sees the source", () => {
+    assert.ok(production.length > 30);
+    assert.ok(production.some(({ path, source }) => path === "stores/store.ts" && scan(source).imports.length > 3));
+  });
+
+  test("dependencies between folders point one way", () => {
+    assert.deepEqual(brokenArrows(production), []);
+  });
+
+  test("time, chance, timers, environment, files, sockets and packages are reached through the one file that owns each", () => {
+    assert.deepEqual(brokenOwnership(production), []);
+  });
+
+  test("nobody but the system clock asks for the present time", () => {
+    const asking = production.filter(({ path, source }) => {
+      const { code } = scan(source);
+      return path !== "kernel/system-clock.ts" && (/\bDate\s*\.\s*now\b/.test(code) || /\bnew\s+Date\s*(?:\(\s*\)|[^\s(])/.test(code));
+    });
+    assert.deepEqual(
+      asking.map(({ path }) => path),
+      [],
+    );
+  });
+
+  describe("controls: what is planted is found", () => {
+    const plantedArrows: readonly SourceFile[] = [
+      { path: "kernel/money.ts", source: 'import type { Payment } from "../payment/payment.ts";' },
+      { path: "payment/pricing.ts", source: 'import { Pan } from "../vault/pan.ts";' },
+      { path: "operations/capture.ts", source: 'import { EmbeddedStore } from "../stores/embedded/embedded-store.ts";' },
+      { path: "operations/direct.ts", source: 'export { routes } from "../http/routes.ts";' },
+      { path: "operations/token.ts", source: 'import { open } from "../vault/envelope.ts";' },
+      { path: "stores/memory/memory-store.ts", source: 'const other = await import("../embedded/embedded-store.ts");' },
+      { path: "stores/embedded/writer.ts", source: 'new Worker(new URL("../../operations/capture.ts", import.meta.url));' },
+      { path: "connectors/simulator/simulator.ts", source: 'import "../../operations/operation.ts";' },
+      { path: "http/server.ts", source: 'import {\n  startCofre,\n} from "../app.ts";' },
+      { path: "elsewhere/thing.ts", source: "export const one = 1;" },
+    ];
+    for (const planted of plantedArrows) {
+      test(`the arrow of ${planted.path}`, () => {
+        assert.equal(brokenArrows([planted]).length, 1);
+      });
+    }
+
+    test("an arrow that is allowed is not reported", () => {
+      const allowed: readonly SourceFile[] = [
+        {
+          path: "operations/capture.ts",
+          source: 'import type { Store } from "../stores/store.ts";\nimport { change } from "./runner.ts";',
+        },
+        { path: "stores/memory/memory-store.ts", source: 'import { x } from "./faults.ts"; import type { S } from "../store.ts";' },
+        { path: "app.ts", source: 'import { EmbeddedStore } from "./stores/embedded/embedded-store.ts";' },
+        { path: "kernel/money.ts", source: '// import "../payment/payment.ts"\nconst text = `import "../payment/payment.ts"`;' },
+      ];
+      assert.deepEqual(brokenArrows(allowed), []);
+    });
+
+    const plantedUses = [
+      "const at = Date.now();",
+      "const at = new Date();",
+      "const made: Date = given;",
+      "const chance = Math.random();",
+      "const chance = Math\n  .random();",
+      "setTimeout(() => undefined, 5);",
+      "globalThis.setInterval(task, 5);",
+      "setImmediate(task);",
+      "const answer = await fetch(address);",
+      "const home = process.env.HOME;",
+      'const home = process.env["HOME"];',
+      'console.log("here");',
+      "const amount = parseFloat(text);",
+      "const amount = Number.parseFloat(text);",
+      "const now = performance.now();",
+      "const text = `${Date.now()}`;",
+      "const half = total / 2; const at = Date.now(); const other = 4 / 2;",
+      "const quotes = /[\"'`]/.test(text); const at = Date.now();",
+      "const buffer = Buffer.allocUnsafe(16);",
+      'import { readFileSync } from "node:fs";',
+      'import { createServer } from "node:http";',
+      'import { DatabaseSync } from "node:sqlite";',
+      'import { connect } from "node:net";',
+      'import { spawn } from "node:child_process";',
+      'import { scheduler } from "node:timers/promises";',
+      'const { readFile } = await import("node:fs/promises");',
+      'import { createHash, randomBytes } from "node:crypto";',
+      'import { randomUUID as fresh } from "node:crypto";',
+      'import { webcrypto } from "node:crypto";',
+      "const bytes = crypto.getRandomValues(into);",
+    ];
+    for (const source of plantedUses) {
+      test(`the use in: ${source.replaceAll("\n", " ")}`, () => {
+        assert.equal(brokenOwnership([{ path: "operations/planted.ts", source }]).length, 1);
+      });
+    }
+
+    test("a whole-module import of node:crypto hides what is drawn", () => {
+      assert.equal(brokenOwnership([{ path: "vault/token.ts", source: 'import * as all from "node:crypto";' }]).length, 1);
+    });
+
+    test("a package that two files import is reported", () => {
+      const source = 'import { pino } from "pino";';
+      assert.equal(brokenOwnership([{ path: "observe/log.ts", source }]).length, 0);
+      const both = [
+        { path: "observe/log.ts", source },
+        { path: "http/server.ts", source },
+      ];
+      assert.equal(brokenOwnership(both).length, 1);
+    });
+
+    test("a word in a comment, a string, a property or a longer name is no use", () => {
+      const source = [
+        "// Date.now() and Math.random() are elsewhere",
+        "/* setTimeout(task) */",
+        'const text = "process.env and console.log";',
+        "const template = `Date ${text} parseFloat(`;",
+        "connector.fetch(request);",
+        "const statusDate = payment.Date;",
+        "interface Row { performance: number; Date: string; fetch?: string }",
+        "const pattern = /Date|console/;",
+        "const myDate = dateOf(fetchedAt);",
+      ].join("\n");
+      assert.deepEqual(brokenOwnership([{ path: "operations/planted.ts", source }]), []);
+    });
+
+    test("the owner itself may", () => {
+      assert.deepEqual(brokenOwnership([{ path: "kernel/system-clock.ts", source: "const at = Date.now();" }]), []);
+    });
+  });
+});
+
+// --- The whole repository --------------------------------------------------------------------------------------------------------
+
+/** Published test cards (interface 9) and other processors' well-known ones; numbers generated under their first six digits are test numbers too. */
+const testBins = new Set(
+  (
+    "378282 378749 378568 507860 305693 601111 601108 636297 606282 411111 555555 510202 506222 504520 589562 589657 568009 471690 " +
+    "400000 424242 401288 510510 222300 371449 601100 385200 356600 453211 520082 544444"
+  ).split(" "),
+);
+
+const cardLike = /(?<![\w.])\d(?:[ -]?\d){13,18}(?![\w]|\.\d)/g;
+
+/** Card numbers in `text` that no test range explains: of a scheme's length and first digits, with a right check digit. */
+function cardNumbersIn(text: string): string[] {
+  return [...text.matchAll(cardLike)]
+    .map(([match]) => match.replaceAll(/[ -]/g, ""))
+    .filter((digits) => hasSchemeShape(digits) && isPan(digits) && !testBins.has(digits.slice(0, 6)))
+    .map((digits) => `${digits.slice(0, 6)}…${digits.slice(-4)}`);
+}
+
+function hasSchemeShape(digits: string): boolean {
+  if (digits.length === 14) return /^3[0689]/.test(digits);
+  if (digits.length === 15) return /^3[47]/.test(digits);
+  if (digits.length === 16) return /^(?:2[2-7]|35|[456])/.test(digits);
+  return /^[456]/.test(digits);
+}
+
+function isPan(digits: string): boolean {
+  return Pan.from(Buffer.from(digits)) !== undefined;
+}
+
+/** Directories of a developer's or a CI's machine. A name that stands for one (`~`, a mkdtemp result) is none. */
+const machinePath = new RegExp(
+  String.raw`(?<![A-Za-z0-9_.~:/-])/(?:${["tmp", "work", "root", "home", "Users"].join("|")})/[A-Za-z0-9_.-]+`,
+  "g",
+);
+
+const notOurs = new Set(["node_modules", ".git", ".cache", "coverage", "data"]);
+const binary = /\.(?:png|ico|woff2?|gz|zip|db|sqlite)$/;
+
+describe("repository", () => {
+  const files = repositoryFiles();
+
+  test("the walk sees the repository", () => {
+    for (const name of ["package.json", "LICENSE", "packages/server/src/stores/store.ts"]) assert.ok(files.includes(name), name);
+  });
+
+  test("no file holds a card number other than a test card's", () => {
+    const found = files.flatMap((name) => cardNumbersIn(textOf(name)).map((card) => `${name}: ${card}`));
+    assert.deepEqual(found, []);
+  });
+
+  test("control: a card number is found, plain or grouped, and a test card is not", () => {
+    // Put together here, so that the file itself holds none.
+    const planted = ["45396", "20659", "922", "097"].join("");
+    assert.ok(isPan(planted));
+    assert.equal(cardNumbersIn(`card ${planted},`).length, 1);
+    assert.equal(cardNumbersIn(`card "${planted.replace(/(\d{4})(?=\d)/g, "$1 ")}"`).length, 1);
+    assert.equal(cardNumbersIn(`card ${planted.replace(/(\d{4})(?=\d)/g, "$1-")}`).length, 1);
+    assert.equal(cardNumbersIn("card 4111111111111111 and 4111 1111 1111 1111").length, 0);
+  });
+
+  test("no file names a directory of somebody's machine", () => {
+    const found = files.flatMap((name) => [...textOf(name).matchAll(machinePath)].map(([path]) => `${name}: ${path}`));
+    assert.deepEqual(found, []);
+  });
+
+  test("control: a directory of somebody's machine is found", () => {
+    assert.equal([...["see ", "home", "someone/cofre for it"].join("/").matchAll(machinePath)].length, 1);
+    assert.equal([..."see https://example.com/home/page and ./tmp/x".matchAll(machinePath)].length, 0);
+  });
+
+  test("the lock file names no registry and every locked package has no install script", () => {
+    const lock = textOf("package-lock.json");
+    assert.ok(!lock.includes('"resolved": "http'));
+    assert.ok(!lock.includes('"hasInstallScript": true'));
+  });
+});
+
+function sourceFiles(root: string): SourceFile[] {
+  return readdirSync(root, { recursive: true, withFileTypes: true })
+    .filter((entry) => entry.isFile() && entry.name.endsWith(".ts"))
+    .map((entry) => join(entry.parentPath, entry.name))
+    .map((path) => ({ path: relative(root, path).split(sep).join("/"), source: readFileSync(path, "utf8") }));
+}
+
+function repositoryFiles(directory = repositoryRoot): string[] {
+  return readdirSync(directory, { withFileTypes: true }).flatMap((entry) => {
+    if (notOurs.has(entry.name)) return [];
+    const path = join(directory, entry.name);
+    if (entry.isDirectory()) return repositoryFiles(path);
+    return entry.isFile() && !binary.test(entry.name) ? [relative(repositoryRoot, path).split(sep).join("/")] : [];
+  });
+}
+
+function textOf(name: string): string {
+  return readFileSync(join(repositoryRoot, name), "utf8");
+}
