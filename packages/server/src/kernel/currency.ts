@@ -1,2 +1,26 @@
+import { assert } from "./assert.ts";
+import { isoExponents } from "./currency-table.ts";
+
 /** ISO 4217 alphabetic code, upper case. */
 export type CurrencyCode = string;
+
+/** The wire prints two decimals and takes up to two in every currency, also where ISO 4217 has none (interface 8). */
+const wireScale = 2;
+
+const scales: ReadonlyMap<string, number> = new Map(
+  Object.entries(isoExponents).map(([code, exponent]) => [code, Math.max(exponent, wireScale)]),
+);
+
+export function isCurrency(code: string): code is CurrencyCode {
+  return scales.has(code);
+}
+
+/**
+ * Decimal places of a `Money.minor` of this currency: two, or as many as ISO 4217 says where that is more. So a Chilean peso is 100
+ * minor units here although the currency has no cents (docs/decisions/0005-money.md).
+ */
+export function scaleOf(currency: CurrencyCode): number {
+  const scale = scales.get(currency);
+  assert(scale !== undefined, "a currency is one of ISO 4217");
+  return scale;
+}

@@ -1,7 +1,93 @@
-import type { CurrencyCode } from "./currency.ts";
+import { assert } from "./assert.ts";
+import { scaleOf, type CurrencyCode } from "./currency.ts";
 
-/** An exact amount: whole minor units (cents) of a currency. Scale comes from the currency table, never from a float. */
+/** An exact amount: whole minor units of a currency, `scaleOf(currency)` decimals. Never a float, on no way in or out. */
 export interface Money {
   readonly minor: bigint;
   readonly currency: CurrencyCode;
+}
+
+const largestIntegerDigits = 15;
+
+/**
+ * Minor units from the literal decimal text of a request: `100`, `100.5`, `1.00`. Digits beyond `scale` are taken only when they are
+ * zeros, since nothing is lost then; a printed float such as `100.5000` is a real amount. Undefined for a sign, an exponent, blanks,
+ * a missing digit on either side of the point, and more than 15 digits before it.
+ */
+export function parseAmount(text: string, scale: number): bigint | undefined {
+  const match = /^(\d+)(?:\.(\d+))?$/.exec(text);
+  const whole = match?.[1];
+  if (whole === undefined || whole.length > largestIntegerDigits) return undefined;
+  const fraction = match?.[2] ?? "";
+  if (/[^0]/.test(fraction.slice(scale))) return undefined;
+  return BigInt(whole + fraction.slice(0, scale).padEnd(scale, "0"));
+}
+
+/** Plain decimal text with exactly `scale` decimals, `-` in front when negative. */
+export function formatAmount(minor: bigint, scale: number): string {
+  const digits = (minor < 0n ? -minor : minor).toString().padStart(scale + 1, "0");
+  const sign = minor < 0n ? "-" : "";
+  if (scale === 0) return sign + digits;
+  const point = digits.length - scale;
+  return `${sign}${digits.slice(0, point)}.${digits.slice(point)}`;
+}
+
+/** `money` as the wire prints it. */
+export function formatMoney(money: Money): string {
+  return formatAmount(money.minor, scaleOf(money.currency));
+}
+
+/**
+ * `minor` times a rate, rounded half up to a whole minor unit (interface 8). The rate is plain decimal text such as `5.8300` or
+ * `0.0038`, used exactly as written. Neither may be negative.
+ */
+export function multiplyRate(minor: bigint, rate: string): bigint {
+  assert(minor >= 0n, "an amount that is converted is not negative");
+  assert(/^\d+(\.\d+)?$/.test(rate), "a rate is plain decimal text");
+  const point = rate.indexOf(".");
+  const decimals = point < 0 ? 0 : rate.length - point - 1;
+  return divideHalfUp(minor * BigInt(rate.replace(".", "")), 10n ** BigInt(decimals));
+}
+
+/** `part / whole` of `minor`, rounded half up. `whole` is above zero, nothing is negative. */
+export function proportion(minor: bigint, part: bigint, whole: bigint): bigint {
+  assert(minor >= 0n && part >= 0n, "a proportion is of amounts that are not negative");
+  return divideHalfUp(minor * part, whole);
+}
+
+/**
+ * Splits `minor` in proportion to `weights` without losing or making a unit: everyone gets the floor of their share, and the units
+ * that are left go to the largest remainders, the earlier one first among equals.
+ */
+export function allocate(minor: bigint, weights: readonly bigint[]): readonly bigint[] {
+  const sum = weights.reduce((total, weight) => total + weight, 0n);
+  assert(minor >= 0n, "an amount that is split is not negative");
+  assert(sum > 0n && weights.every((weight) => weight >= 0n), "an amount is split by weights of which one is above zero");
+  const shares = weights.map((weight, index) => ({ index, floor: (minor * weight) / sum, remainder: (minor * weight) % sum }));
+  const left = minor - shares.reduce((total, { floor }) => total + floor, 0n);
+  const byRemainder = shares.toSorted((one, other) =>
+    one.remainder === other.remainder ? one.index - other.index : one.remainder > other.remainder ? -1 : 1,
+  );
+  const lucky = new Set(byRemainder.slice(0, Number(left)).map(({ index }) => index));
+  return shares.map(({ index, floor }) => (lucky.has(index) ? floor + 1n : floor));
+}
+
+export function addMoney(one: Money, other: Money): Money {
+  assertSameCurrency(one, other);
+  return { minor: one.minor + other.minor, currency: one.currency };
+}
+
+/** Negative, zero or positive, as `one` is less than, equal to or more than `other`. */
+export function compareMoney(one: Money, other: Money): number {
+  assertSameCurrency(one, other);
+  return one.minor === other.minor ? 0 : one.minor < other.minor ? -1 : 1;
+}
+
+function assertSameCurrency(one: Money, other: Money): void {
+  assert(one.currency === other.currency, "amounts that meet are of one currency");
+}
+
+function divideHalfUp(dividend: bigint, divisor: bigint): bigint {
+  assert(divisor > 0n, "a divisor is above zero");
+  return (2n * dividend + divisor) / (2n * divisor);
 }

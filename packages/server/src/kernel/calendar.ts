@@ -1,0 +1,182 @@
+import { assert } from "./assert.ts";
+import type { Instant } from "./instant.ts";
+
+/**
+ * Calendar arithmetic on instants: proleptic Gregorian, UTC, whole numbers only. The platform's own calendar is not used, because
+ * it reads the machine's zone and accepts the 31st of February.
+ */
+
+const dayMs = 86_400_000;
+const daysIn400Years = 146_097;
+/** Days from 0000-03-01, where the count below starts, to 1970-01-01. */
+const epochDay = 719_468;
+
+/** A day of the calendar, of no zone. `month` 1 to 12, `day` 1 to 31. */
+export interface CalendarDate {
+  readonly year: number;
+  readonly month: number;
+  readonly day: number;
+}
+
+/** A moment as a UTC calendar and clock show it. */
+export interface CivilTime extends CalendarDate {
+  readonly hour: number;
+  readonly minute: number;
+  readonly second: number;
+  readonly millisecond: number;
+}
+
+/** A card's expiry as printed on it: `month` 1 to 12, `year` of four digits. */
+export interface CardDueDate {
+  readonly month: number;
+  readonly year: number;
+}
+
+export function isLeapYear(year: number): boolean {
+  return year % 4 === 0 && (year % 100 !== 0 || year % 400 === 0);
+}
+
+export function daysInMonth(year: number, month: number): number {
+  if (month === 2) return isLeapYear(year) ? 29 : 28;
+  return month === 4 || month === 6 || month === 9 || month === 11 ? 30 : 31;
+}
+
+export function civilFromInstant(at: Instant): CivilTime {
+  const dayNumber = Math.floor(at / dayMs);
+  const inDay = at - dayNumber * dayMs;
+  return {
+    ...dateOfDay(dayNumber),
+    hour: Math.floor(inDay / 3_600_000),
+    minute: Math.floor(inDay / 60_000) % 60,
+    second: Math.floor(inDay / 1_000) % 60,
+    millisecond: Math.floor(inDay % 1_000),
+  };
+}
+
+/** The first instant of a day in UTC. The day must exist. */
+export function startOfDay(date: CalendarDate): Instant {
+  assert(isDate(date), "a calendar date exists");
+  return (dayOfDate(date) * dayMs) as Instant;
+}
+
+/** `YYYY-MM-DD HH:MM:SS` in UTC, as the wire prints every timestamp (interface 10). Years 0 to 9999. */
+export function formatTimestamp(at: Instant): string {
+  const dayNumber = Math.floor(at / dayMs);
+  const seconds = Math.floor((at - dayNumber * dayMs) / 1_000);
+  const minutes = Math.floor(seconds / 60);
+  return `${dayText(dayNumber)} ${twoDigits(Math.floor(minutes / 60))}:${twoDigits(minutes % 60)}:${twoDigits(seconds % 60)}`;
+}
+
+/** `YYYY-MM-DD` in UTC. Years 0 to 9999. Texts of this form sort as their days do. */
+export function formatDate(at: Instant): string {
+  return dayText(Math.floor(at / dayMs));
+}
+
+/** `YYYY-MM-DD`. */
+export function formatCalendarDate(date: CalendarDate): string {
+  return `${String(date.year).padStart(4, "0")}-${twoDigits(date.month)}-${twoDigits(date.day)}`;
+}
+
+/**
+ * The same time of day, `months` calendar months on (back when negative), on the month's last day when it is shorter: 31 December
+ * and 14 months is 28 or 29 February. Not reversible, so a new expiry is counted from the use, never from the former expiry.
+ */
+export function addMonths(at: Instant, months: number): Instant {
+  assert(Number.isInteger(months), "months are added as a whole number");
+  const dayNumber = Math.floor(at / dayMs);
+  const from = dateOfDay(dayNumber);
+  const monthsSinceZero = from.year * 12 + (from.month - 1) + months;
+  const year = Math.floor(monthsSinceZero / 12);
+  const month = monthsSinceZero - year * 12 + 1;
+  const day = Math.min(from.day, daysInMonth(year, month));
+  return (dayOfDate({ year, month, day }) * dayMs + (at - dayNumber * dayMs)) as Instant;
+}
+
+export function addDays(at: Instant, days: number): Instant {
+  assert(Number.isInteger(days), "days are added as a whole number");
+  return (at + days * dayMs) as Instant;
+}
+
+/** A date as requests write it, `dd/mm/yyyy`, day and month padded or not (interface 3.2). Undefined when it is none or no such day exists. */
+export function parseWireDate(text: string): CalendarDate | undefined {
+  const match = /^(\d{1,2})\/(\d{1,2})\/(\d{4})$/.exec(text);
+  if (match === null) return undefined;
+  const date = { year: Number(match[3]), month: Number(match[2]), day: Number(match[1]) };
+  return isDate(date) ? date : undefined;
+}
+
+/** Whole years from a birth to an instant, in UTC. Who was born on 29 February completes a year of 365 days on 1 March. */
+export function ageAt(birth: CalendarDate, at: Instant): number {
+  const today = dateOfDay(Math.floor(at / dayMs));
+  const hadBirthday = today.month > birth.month || (today.month === birth.month && today.day >= birth.day);
+  return today.year - birth.year - (hadBirthday ? 0 : 1);
+}
+
+/**
+ * The last instant of a card's expiry month. A card is good as long as it is that month anywhere: the last place is UTC-12, where
+ * the month ends twelve hours after it does in UTC.
+ */
+export function endOfMonth(year: number, month: number): Instant {
+  assert(month >= 1 && month <= 12, "a month is 1 to 12");
+  const next = month === 12 ? { year: year + 1, month: 1, day: 1 } : { year, month: month + 1, day: 1 };
+  return (dayOfDate(next) * dayMs + dayMs / 2 - 1) as Instant;
+}
+
+/** `mm/yyyy`, the month padded or not (interface 2.1). Undefined when the text is anything else or there is no such month. */
+export function parseCardDueDate(text: string): CardDueDate | undefined {
+  const match = /^(0?[1-9]|1[0-2])\/(\d{4})$/.exec(text);
+  return match === null ? undefined : { month: Number(match[1]), year: Number(match[2]) };
+}
+
+function isDate({ year, month, day }: CalendarDate): boolean {
+  return year >= 0 && year <= 9_999 && month >= 1 && month <= 12 && day >= 1 && day <= daysInMonth(year, month);
+}
+
+/**
+ * Days since 1970-01-01. Counted in years that begin on 1 March, so that the leap day is the last one: then the months' starts are a
+ * straight line, 153 days for every five months.
+ */
+function dayOfDate({ year, month, day }: CalendarDate): number {
+  const marchYear = month > 2 ? year : year - 1;
+  const era = Math.floor(marchYear / 400);
+  const yearOfEra = marchYear - era * 400;
+  const dayOfYear = Math.floor((153 * ((month + 9) % 12) + 2) / 5) + day - 1;
+  const dayOfEra = yearOfEra * 365 + Math.floor(yearOfEra / 4) - Math.floor(yearOfEra / 100) + dayOfYear;
+  return era * daysIn400Years + dayOfEra - epochDay;
+}
+
+/** The inverse of dayOfDate. */
+function dateOfDay(dayNumber: number): CalendarDate {
+  const shifted = dayNumber + epochDay;
+  const era = Math.floor(shifted / daysIn400Years);
+  const dayOfEra = shifted - era * daysIn400Years;
+  // Leap days that have passed within the era are taken out, so that every year counts 365.
+  const leapDays = Math.floor(dayOfEra / 1_460) - Math.floor(dayOfEra / 36_524) + Math.floor(dayOfEra / 146_096);
+  const yearOfEra = Math.floor((dayOfEra - leapDays) / 365);
+  const dayOfYear = dayOfEra - (yearOfEra * 365 + Math.floor(yearOfEra / 4) - Math.floor(yearOfEra / 100));
+  const marchMonth = Math.floor((5 * dayOfYear + 2) / 153);
+  const month = marchMonth < 10 ? marchMonth + 3 : marchMonth - 9;
+  return {
+    year: yearOfEra + era * 400 + (month <= 2 ? 1 : 0),
+    month,
+    day: dayOfYear - Math.floor((153 * marchMonth + 2) / 5) + 1,
+  };
+}
+
+const padded = Array.from({ length: 100 }, (_, value) => String(value).padStart(2, "0"));
+
+function twoDigits(value: number): string {
+  return padded[value] ?? String(value);
+}
+
+// Nearly every timestamp of a running server is of today, so the text of the day that was printed last is kept.
+let lastDay = 0;
+let lastDayText = "1970-01-01";
+
+function dayText(dayNumber: number): string {
+  if (dayNumber !== lastDay) {
+    lastDayText = formatCalendarDate(dateOfDay(dayNumber));
+    lastDay = dayNumber;
+  }
+  return lastDayText;
+}
