@@ -110,6 +110,9 @@ const ownedModules: Readonly<Record<string, readonly string[]>> = {
 const chance = /^(?:random|getRandom|generate|webcrypto|subtle|createDiffieHellman|createECDH|default$)/;
 const chanceOwners = ["kernel/system-random.ts"];
 
+/** What may draw from a seed that somebody knows. */
+const mayReplay = ["app.ts", "merchant/world.ts", "connectors/simulator/"];
+
 // --- Rules, as functions of the files, so that the controls below can run them on planted ones ---------------------------------
 
 function fits(path: string, row: string): boolean {
@@ -144,6 +147,12 @@ function brokenArrows(files: readonly SourceFile[]): string[] {
     }
   }
   return broken;
+}
+
+function importersOf(module: string, files: readonly SourceFile[]): string[] {
+  return files
+    .filter(({ path, source }) => scan(source).imports.some(({ specifier }) => posix.join(posix.dirname(path), specifier) === module))
+    .map(({ path }) => path);
 }
 
 function brokenOwnership(files: readonly SourceFile[]): string[] {
@@ -201,6 +210,15 @@ describe("architecture", () => {
       asking.map(({ path }) => path),
       [],
     );
+  });
+
+  test("repeatable chance is reached only by what belongs to a sandbox", () => {
+    assert.deepEqual(
+      importersOf("kernel/seeded-random.ts", production).filter((path) => !mayReplay.some((row) => fits(path, row))),
+      [],
+    );
+    const planted = [{ path: "vault/token.ts", source: 'import { SeededRandom } from "../kernel/seeded-random.ts";' }];
+    assert.deepEqual(importersOf("kernel/seeded-random.ts", planted), ["vault/token.ts"]);
   });
 
   describe("controls: what is planted is found", () => {

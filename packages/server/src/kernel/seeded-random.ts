@@ -1,0 +1,38 @@
+import { createCipheriv, createHash, type Cipheriv } from "node:crypto";
+import type { Random } from "./random.ts";
+
+const pieceBytes = 1_024;
+const zeros = new Uint8Array(pieceBytes);
+
+/**
+ * Repeatable chance for sandbox worlds and the simulation: the same seed gives the same bytes on every machine and version.
+ * The stream is AES-256 in counter mode over zeros, from counter 0, under the key SHA-256(`cofre seeded random 1` NUL seed), and
+ * is read in the order of the calls. Whoever knows the seed knows every byte, so nothing that must stay secret may be drawn from
+ * it where real cards are kept: only app.ts and what is itself part of a sandbox or a simulation may import this file
+ * (architecture.test.ts), and the configuration knows no environment other than the sandbox.
+ */
+export class SeededRandom implements Random {
+  readonly #stream: Cipheriv;
+  #piece: Uint8Array = new Uint8Array(0);
+  #used = 0;
+
+  constructor(seed: string) {
+    const key = createHash("sha256").update("cofre seeded random 1\0").update(seed).digest();
+    this.#stream = createCipheriv("aes-256-ctr", key, new Uint8Array(16));
+  }
+
+  bytes(length: number): Uint8Array {
+    const bytes = new Uint8Array(length);
+    for (let filled = 0; filled < length;) {
+      if (this.#used === this.#piece.length) {
+        this.#piece = this.#stream.update(zeros);
+        this.#used = 0;
+      }
+      const part = this.#piece.subarray(this.#used, this.#used + length - filled);
+      bytes.set(part, filled);
+      filled += part.length;
+      this.#used += part.length;
+    }
+    return bytes;
+  }
+}

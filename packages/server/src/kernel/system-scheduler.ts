@@ -1,0 +1,38 @@
+import type { Scheduler } from "./scheduler.ts";
+
+/** A longer delay would overflow the timer and fire at once. */
+const longestTimerMs = 2 ** 31 - 1;
+
+/** Real timers. Waiting holds the process alive: whoever waits takes a signal or cancels when it is closed. */
+export const systemScheduler: Scheduler = { sleep, after };
+
+async function sleep(ms: number, signal?: AbortSignal): Promise<void> {
+  signal?.throwIfAborted();
+  const { promise, resolve, reject } = Promise.withResolvers<void>();
+  const cancel = after(ms, resolve);
+  const abort = (): void => {
+    cancel();
+    reject(signal?.reason);
+  };
+  signal?.addEventListener("abort", abort, { once: true });
+  try {
+    await promise;
+  } finally {
+    signal?.removeEventListener("abort", abort);
+  }
+}
+
+function after(ms: number, task: () => void): () => void {
+  let timer: NodeJS.Timeout;
+  const arm = (leftMs: number): void => {
+    const nowMs = Math.min(leftMs, longestTimerMs);
+    timer = setTimeout(() => {
+      if (leftMs > nowMs) arm(leftMs - nowMs);
+      else task();
+    }, nowMs);
+  };
+  arm(Math.max(0, ms));
+  return () => {
+    clearTimeout(timer);
+  };
+}
