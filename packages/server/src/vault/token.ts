@@ -1,0 +1,31 @@
+import { addMonths } from "../kernel/calendar.ts";
+import { hexOf, type TokenDigest } from "../kernel/ids.ts";
+import type { Instant } from "../kernel/instant.ts";
+import type { Random } from "../kernel/random.ts";
+import { sha256Hex } from "./digest.ts";
+
+const tokenBytes = 64;
+const monthsUnused = 14;
+
+/** A token of our own choice: 128 lower-case hex characters (interface 2.1), never derived from the card. */
+export function newToken(random: Random): string {
+  return hexOf(random.bytes(tokenBytes));
+}
+
+/** What is kept of a token. Tokens are opaque and case-sensitive. */
+export function digestOfToken(token: string): TokenDigest {
+  return sha256Hex(token) as TokenDigest;
+}
+
+/** A merchant may choose the token: 32 to 128 printable ASCII characters without blanks (interface 2.1). */
+export function isAcceptableToken(text: string): boolean {
+  return /^[\x21-\x7e]{32,128}$/.test(text);
+}
+
+/**
+ * When a token that was last used at `lastUsedAt` stops working: 14 calendar months later in UTC, at the month's end if it
+ * has no such day. Counted from the latest use, never from an earlier expiry: clamping cannot be undone.
+ */
+export function tokenExpiresAt(lastUsedAt: Instant): Instant {
+  return addMonths(lastUsedAt, monthsUnused);
+}
