@@ -22,6 +22,8 @@ export const serviceErrors = {
   void_declined: { message: "The acquirer refused the cancellation.", retry: "never" },
   token_not_found: { message: "No usable card of this merchant has this token.", retry: "never" },
   token_taken: { message: "A card with this token exists.", retry: "never" },
+  card_not_storable: { message: "The card number belongs to no brand that is accepted.", retry: "never" },
+  card_not_readable: { message: "The stored card could not be opened.", retry: "never" },
   outcome_unknown: { message: "The acquirer did not answer in time.", retry: "after_inquiry" },
   store_unavailable: { message: "The request could not be recorded; nothing was done.", retry: "later" },
   internal_failure: { message: "The request failed inside; nothing is known to have been done.", retry: "after_inquiry" },

@@ -1,12 +1,13 @@
-import type { Clock } from "../kernel/clock.ts";
-import type { Random } from "../kernel/random.ts";
 import type { Connector } from "../connectors/connector.ts";
+import type { Clock } from "../kernel/clock.ts";
+import type { Instant } from "../kernel/instant.ts";
+import type { Random } from "../kernel/random.ts";
+import type { ServiceErrorCode } from "../kernel/service-error.ts";
 import type { Account } from "../merchant/account.ts";
 import type { Payment } from "../payment/payment.ts";
 import type { Change } from "../stores/change.ts";
 import type { Store } from "../stores/store.ts";
 import type { Vault } from "../vault/vault.ts";
-import type { ServiceErrorCode } from "../kernel/service-error.ts";
 
 /** What an operation may use. Time and chance are the account's own: in the sandbox every account is a world of its own. */
 export interface OperationContext {
@@ -16,20 +17,23 @@ export interface OperationContext {
   readonly store: Store;
   readonly vault: Vault;
   readonly connector: Connector;
+  /** When an acquirer that is asked now has to have answered. */
+  answerBy(): Instant;
   /**
    * Commits what `decide` returns and resolves with it. When someone else was faster, `decide` is asked again, at most 8
-   * times, and reads again itself. A taken payment code rejects with PaymentCodeTaken, a taken token with `token_taken`; a
-   * store failure with `store_unavailable` (nothing written) or `outcome_unknown`.
+   * times, and reads again itself; undefined from `decide` means that there is nothing left to write. A taken payment code
+   * rejects with PaymentCodeTaken, a taken token with `token_taken`, a store failure with `store_unavailable` (nothing was
+   * written) or `outcome_unknown`.
    */
-  change<C extends Change>(decide: () => Promise<C>): Promise<C>;
-  /** Marks the payment for review and raises an alarm: called when a broken invariant was met in its work. */
-  alarm(payment: Pick<Payment, "merchantId" | "id">, error: unknown): Promise<void>;
+  change<C extends Change | undefined>(decide: () => Promise<C>): Promise<C>;
+  /** Runs `task` when earlier requests of this process about the same payment are through. */
+  inTurn<T>(payment: Pick<Payment, "merchantId" | "id">, task: () => Promise<T>): Promise<T>;
 }
 
 /** One thing that a merchant asks for. */
 export interface Operation<Input, Output> {
   readonly name: string;
-  /** The refusals it may end in. */
+  /** The refusals it may end in, beside the store's and `internal_failure`. */
   readonly errors: readonly ServiceErrorCode[];
   run(context: OperationContext, input: Input): Promise<Output>;
 }

@@ -28,11 +28,23 @@ export const paymentFacts = [
   "void_sent",
   "void_approved",
   "void_declined",
+  "void_declined_in_review",
   "reversal_sent",
   "reversal_approved",
   "authorization_lapsed",
 ] as const;
 export type PaymentFact = (typeof paymentFacts)[number];
+
+/** What a history tells beside the facts: the state stays as it is. */
+export const paymentNotes = [
+  /** The acquirer's answer did not come, or did not settle the question: recovery looks again later. */
+  "attempt_unanswered",
+  /** Recovery sends a capture or void again under its first reference, which the connector declares safe. */
+  "attempt_repeated",
+  /** A broken invariant was met: people must look. */
+  "marked_for_review",
+] as const;
+export type PaymentNote = (typeof paymentNotes)[number];
 
 /** Facts are in the past tense: the thing has happened, the machine only says what follows. */
 export const paymentMachine = defineMachine<PaymentState, PaymentFact>({
@@ -61,6 +73,7 @@ export const paymentMachine = defineMachine<PaymentState, PaymentFact>({
     ["authorized", "void_sent", "voiding"],
     ["voiding", "void_approved", "voided"],
     ["voiding", "void_declined", "authorized"],
+    ["voiding", "void_declined_in_review", "in_review"],
 
     ["authorized", "authorization_lapsed", "expired"],
   ],

@@ -4,7 +4,7 @@ import type { SafeDetail } from "../kernel/service-error.ts";
 import type { JournalEntry } from "../ledger/journal.ts";
 import type { Account } from "../merchant/account.ts";
 import type { Notification } from "../outbox/events.ts";
-import type { PaymentFact } from "../payment/payment-machine.ts";
+import type { PaymentFact, PaymentNote } from "../payment/payment-machine.ts";
 import type { Payment } from "../payment/payment.ts";
 import type { StoredCard } from "../vault/stored-card.ts";
 
@@ -36,7 +36,7 @@ export type KeyGrant = "secret" | "public";
 
 /** What happened to the payment, in the past tense, with what a reader of its history wants to know. */
 export interface FactRecord {
-  readonly fact: PaymentFact;
+  readonly fact: PaymentFact | PaymentNote;
   /** The attempt it belongs to, or undefined. */
   readonly attempt: number | undefined;
   /** `merchant`: asked by a request; `recovery`: found out or decided by the recovery job. */

@@ -1,0 +1,52 @@
+import { assert, BrokenInvariant } from "../kernel/assert.ts";
+import { ServiceError } from "../kernel/service-error.ts";
+import type { Change } from "../stores/change.ts";
+import { type Store, StoreError } from "../stores/store.ts";
+import { PaymentCodeTaken } from "./payment-code-taken.ts";
+
+const maximumDecisions = 8;
+
+/** The loop behind OperationContext.change: decide, commit, and decide again when someone else was faster. */
+export async function commitDecision<C extends Change | undefined>(store: Store, decide: () => Promise<C>): Promise<C> {
+  for (let decisions = 0; decisions < maximumDecisions; decisions += 1) {
+    const change = await decide();
+    if (change === undefined) return change;
+    const result = await commit(store, change);
+    switch (result.outcome) {
+      case "committed":
+        return change;
+      case "stale":
+        break;
+      case "duplicate":
+        if (result.key === "payment_code") throw new PaymentCodeTaken(result.existing);
+        if (result.key === "token") throw new ServiceError("token_taken");
+        throw new BrokenInvariant("identifiers drawn at random are unique");
+    }
+  }
+  // Eight others in a row were faster: nothing of this request was written.
+  throw new ServiceError("payment_in_flight");
+}
+
+async function commit(store: Store, change: Change): Promise<Awaited<ReturnType<Store["commit"]>>> {
+  try {
+    return await store.commit(change);
+  } catch (error) {
+    if (error instanceof StoreError) throw serviceErrorOf(error);
+    throw error;
+  }
+}
+
+/** A commit of which the store cannot say whether it happened is never acted upon: recovery finds out. */
+function serviceErrorOf(error: StoreError): ServiceError {
+  return new ServiceError(error.code === "commit_unknown" ? "outcome_unknown" : "store_unavailable");
+}
+
+/** Reads of an operation go through here, so that a store failure has one meaning. */
+export async function read<T>(reading: Promise<T>): Promise<T> {
+  try {
+    return await reading;
+  } catch (error) {
+    assert(error instanceof StoreError, "a store rejects with StoreError and nothing else");
+    throw new ServiceError("store_unavailable");
+  }
+}

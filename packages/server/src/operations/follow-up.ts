@@ -1,0 +1,36 @@
+import type { FollowUpRequest, OriginalAuthorization } from "../connectors/connector.ts";
+import { assert } from "../kernel/assert.ts";
+import type { Instant } from "../kernel/instant.ts";
+import type { Account } from "../merchant/account.ts";
+import { attemptReference, type Payment } from "../payment/payment.ts";
+
+/** The authorization is always a payment's first attempt. */
+const authorizationNumber = 1;
+
+/** What the acquirer needs to find the authorization that a capture, void, reversal or inquiry is about. */
+export function originalOf(payment: Payment): OriginalAuthorization {
+  return {
+    reference: attemptReference(payment.id, authorizationNumber),
+    amount: payment.order.amount,
+    authorizationCode: payment.verdict?.authorizationCode,
+    acquirerReference: payment.verdict?.acquirerReference,
+  };
+}
+
+/** The request for the attempt that the payment announces. */
+export function followUpRequest(
+  context: { readonly account: Account; answerBy(): Instant },
+  payment: Payment,
+): FollowUpRequest & { readonly attemptNumber: number } {
+  const { attempt, order } = payment;
+  assert(attempt !== undefined, "a payment in flight holds its attempt");
+  return {
+    merchantId: payment.merchantId,
+    reference: attemptReference(payment.id, attempt.number),
+    deadline: context.answerBy(),
+    simulator: context.account.settings.simulator,
+    original: originalOf(payment),
+    amount: { minor: attempt.amount, currency: order.amount.currency },
+    attemptNumber: attempt.number,
+  };
+}

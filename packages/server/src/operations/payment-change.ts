@@ -1,0 +1,68 @@
+import type { PaymentChange } from "../decisions/payment-decisions.ts";
+import { assert } from "../kernel/assert.ts";
+import { ServiceError } from "../kernel/service-error.ts";
+import { isPaymentId } from "../kernel/ids.ts";
+import type { Payment } from "../payment/payment.ts";
+import { read } from "./commit.ts";
+import type { PaymentSelector } from "./direct-input.ts";
+import type { OperationContext } from "./operation.ts";
+
+/** What changing a payment needs of the context: recovery has no account at hand. */
+type ChangeContext = Pick<OperationContext, "store" | "change">;
+
+/**
+ * Decides on the payment as it was last seen, and on what is stored whenever someone else was faster. Resolves with the
+ * payment as it is after the change, or as it is when there was nothing left to decide.
+ */
+export async function changePayment<C extends PaymentChange | undefined>(
+  context: ChangeContext,
+  seen: Payment,
+  decide: (payment: Payment) => C,
+): Promise<{ readonly payment: Payment; readonly change: C }> {
+  let current = seen;
+  let first = true;
+  const change = await context.change(async () => {
+    if (!first) current = await reread(context, seen);
+    first = false;
+    return decide(current);
+  });
+  return { payment: change?.payment.next ?? current, change };
+}
+
+/**
+ * For what an acquirer said: when it could not be written, or nobody knows whether it was, the payment simply stays in flight
+ * and recovery asks again. Resolves with the payment as it was last known.
+ */
+export async function recordPayment(
+  context: ChangeContext,
+  seen: Payment,
+  decide: (payment: Payment) => PaymentChange | undefined,
+): Promise<{ readonly payment: Payment; readonly change: PaymentChange | undefined }> {
+  try {
+    return await changePayment(context, seen, decide);
+  } catch (error) {
+    if (error instanceof ServiceError && (error.code === "store_unavailable" || error.code === "outcome_unknown")) {
+      return { payment: seen, change: undefined };
+    }
+    throw error;
+  }
+}
+
+/** The payment that the merchant names by hash or by code. A malformed hash is no payment's. */
+export async function selectPayment(context: OperationContext, selector: PaymentSelector): Promise<Payment> {
+  const merchantId = context.account.id;
+  const payment =
+    "hash" in selector
+      ? isPaymentId(selector.hash)
+        ? await read(context.store.paymentById(merchantId, selector.hash))
+        : undefined
+      : await read(context.store.paymentByCode(merchantId, selector.code));
+  if (payment === undefined) throw new ServiceError("payment_not_found");
+  return payment;
+}
+
+async function reread(context: ChangeContext, payment: Payment): Promise<Payment> {
+  const current = await read(context.store.paymentById(payment.merchantId, payment.id));
+  assert(current !== undefined, "a committed payment can be read");
+  return current;
+}

@@ -1,0 +1,125 @@
+import type { Connector } from "../connectors/connector.ts";
+import { decideMarkForReview } from "../decisions/payment-decisions.ts";
+import { BrokenInvariant } from "../kernel/assert.ts";
+import type { Clock } from "../kernel/clock.ts";
+import { laterBy } from "../kernel/instant.ts";
+import type { Random } from "../kernel/random.ts";
+import { ServiceError } from "../kernel/service-error.ts";
+import type { Account } from "../merchant/account.ts";
+import type { Payment } from "../payment/payment.ts";
+import type { Change } from "../stores/change.ts";
+import type { Store } from "../stores/store.ts";
+import type { Vault } from "../vault/vault.ts";
+import { commitDecision } from "./commit.ts";
+import type { Operation, OperationContext } from "./operation.ts";
+import { changePayment } from "./payment-change.ts";
+import { Turns } from "./turns.ts";
+
+/** An invariant broke, or something else that should not happen did: somebody must look. Holds nothing of a request. */
+export interface Alarm {
+  readonly kind: "broken_invariant" | "unexpected_failure";
+  /** The property that did not hold, or the name of the error's class. */
+  readonly what: string;
+  readonly merchantId: string | undefined;
+  readonly paymentId: string | undefined;
+}
+
+export interface RunnerParts {
+  readonly store: Store;
+  readonly vault: Vault;
+  readonly connector: Connector;
+  readonly clock: Clock;
+  readonly random: Random;
+  /** How long an acquirer may take to answer before its answer is unknown. */
+  readonly acquirerTimeoutMs: number;
+  readonly alarm: (alarm: Alarm) => void;
+}
+
+/** Gives operations their context and their failures a meaning. */
+export class Runner {
+  readonly #parts: RunnerParts;
+  readonly #turns = new Turns();
+
+  constructor(parts: RunnerParts) {
+    this.#parts = parts;
+  }
+
+  /** Rejects with ServiceError and nothing else. */
+  async run<Input, Output>(operation: Operation<Input, Output>, account: Account, input: Input): Promise<Output> {
+    const context = new Context(this.#parts, account, this.#turns);
+    try {
+      return await operation.run(context, input);
+    } catch (error) {
+      if (error instanceof ServiceError) throw error;
+      await this.#raise(error, context.touched);
+      throw new ServiceError("internal_failure");
+    }
+  }
+
+  /** The context of an account, for jobs that act on its payments. */
+  contextOf(account: Account): OperationContext {
+    return new Context(this.#parts, account, this.#turns);
+  }
+
+  /** Work on a payment met something that should not be: that work has stopped; the payment waits for people. */
+  async raise(error: unknown, payment: Payment): Promise<void> {
+    await this.#raise(error, payment);
+  }
+
+  async #raise(error: unknown, payment: Payment | undefined): Promise<void> {
+    const broken = error instanceof BrokenInvariant;
+    this.#parts.alarm({
+      kind: broken ? "broken_invariant" : "unexpected_failure",
+      what: broken ? error.message : error instanceof Error ? error.name : "unknown",
+      merchantId: payment?.merchantId,
+      paymentId: payment?.id,
+    });
+    if (payment === undefined || !broken) return;
+    try {
+      const { store, clock } = this.#parts;
+      await changePayment({ store, change: (decide) => commitDecision(store, decide) }, payment, (current) =>
+        current.needsReview ? undefined : decideMarkForReview(current, clock.now()),
+      );
+    } catch {
+      // The alarm has been raised; a store that is down cannot take the mark, and recovery meets the same invariant again.
+    }
+  }
+}
+
+class Context implements OperationContext {
+  readonly account: Account;
+  readonly clock: Clock;
+  readonly random: Random;
+  readonly store: Store;
+  readonly vault: Vault;
+  readonly connector: Connector;
+  /** The payment that this work last committed: the one to mark when an invariant breaks. */
+  touched: Payment | undefined;
+  readonly #acquirerTimeoutMs: number;
+  readonly #turns: Turns;
+
+  constructor(parts: RunnerParts, account: Account, turns: Turns) {
+    this.account = account;
+    this.clock = parts.clock;
+    this.random = parts.random;
+    this.store = parts.store;
+    this.vault = parts.vault;
+    this.connector = parts.connector;
+    this.#acquirerTimeoutMs = parts.acquirerTimeoutMs;
+    this.#turns = turns;
+  }
+
+  answerBy(): ReturnType<OperationContext["answerBy"]> {
+    return laterBy(this.clock.now(), this.#acquirerTimeoutMs);
+  }
+
+  async change<C extends Change | undefined>(decide: () => Promise<C>): Promise<C> {
+    const change = await commitDecision(this.store, decide);
+    this.touched = change?.payment?.next ?? this.touched;
+    return change;
+  }
+
+  inTurn<T>(payment: Pick<Payment, "merchantId" | "id">, task: () => Promise<T>): Promise<T> {
+    return this.#turns.take(payment.merchantId + payment.id, task);
+  }
+}

@@ -1,0 +1,59 @@
+import { brandOf } from "../vault/bin.ts";
+import { maskOf } from "../vault/mask.ts";
+import type { StoredCard } from "../vault/stored-card.ts";
+import type { Card } from "../vault/card.ts";
+import { digestOfToken, newToken } from "../vault/token.ts";
+import { ServiceError } from "../kernel/service-error.ts";
+import type { TokenizeInput } from "./direct-input.ts";
+import { defineOperation, type OperationContext } from "./operation.ts";
+
+export interface Tokenized {
+  /** Given to the merchant now and never again: only its digest is kept. */
+  readonly token: string;
+  readonly card: StoredCard;
+}
+
+/** Stores a card for the merchant. The same card again gets another token: nothing tells merchants that two are the same. */
+export const tokenize = defineOperation<TokenizeInput, Tokenized>({
+  name: "tokenize",
+  errors: ["token_taken", "card_not_storable"],
+
+  async run(context, input) {
+    const tokenized = await sealUnderToken(context, input.card, input.token);
+    await context.change(async () => ({
+      merchantId: context.account.id,
+      at: tokenized.card.createdAt,
+      card: { next: tokenized.card, replaces: undefined },
+      facts: [],
+      entries: [],
+      notifications: [],
+    }));
+    return tokenized;
+  },
+});
+
+/** Seals a card under the merchant's token or a fresh one; the caller commits it. */
+export async function sealUnderToken(context: OperationContext, card: Card, chosen: string | undefined): Promise<Tokenized> {
+  const brand = brandOf(card.pan);
+  if (brand === undefined) throw new ServiceError("card_not_storable");
+  const token = chosen ?? newToken(context.random);
+  const merchantId = context.account.id;
+  const tokenDigest = digestOfToken(token);
+  const now = context.clock.now();
+  const ref = await context.vault.put(card, { merchantId, tokenDigest, recordVersion: 1 });
+  const fingerprint = await context.vault.fingerprint(card, merchantId);
+  return {
+    token,
+    card: {
+      merchantId,
+      tokenDigest,
+      version: 1,
+      ref,
+      fingerprint,
+      brand,
+      maskedPan: maskOf(card.pan),
+      createdAt: now,
+      lastUsedAt: now,
+    },
+  };
+}

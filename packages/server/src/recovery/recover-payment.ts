@@ -1,0 +1,150 @@
+import type { AuthorizeOutcome, Connector, FollowUpOutcome, InquiryOutcome } from "../connectors/connector.ts";
+import {
+  decideAuthorizeOutcome,
+  decideCaptureOutcome,
+  decideRepeat,
+  decideReversal,
+  decideReversed,
+  decideUnanswered,
+  decideVoidOutcome,
+  type PaymentChange,
+} from "../decisions/payment-decisions.ts";
+import { assert } from "../kernel/assert.ts";
+import { laterBy } from "../kernel/instant.ts";
+import { followUpRequest } from "../operations/follow-up.ts";
+import type { OperationContext } from "../operations/operation.ts";
+import { changePayment } from "../operations/payment-change.ts";
+import type { Attempt, Payment } from "../payment/payment.ts";
+
+/**
+ * Finds out what became of an attempt, or undoes it. One step: whatever it cannot settle now gets its next check. Every write
+ * is a compare-and-set on what was read, so two recoveries, or recovery and a late request, cannot both have an effect.
+ */
+export async function recoverPayment(context: OperationContext, payment: Payment): Promise<Payment> {
+  const { attempt } = payment;
+  if (attempt === undefined || payment.needsReview) return payment;
+  switch (attempt.kind) {
+    case "authorize":
+    case "sale":
+      return recoverAuthorization(context, payment, attempt);
+    case "capture":
+    case "void":
+      return recoverFollowUp(context, payment, attempt);
+    case "reverse":
+      return reverse(context, payment, attempt);
+  }
+}
+
+async function recoverAuthorization(context: OperationContext, payment: Payment, attempt: Attempt): Promise<Payment> {
+  // An acquirer that answers no inquiries leaves one way to be sure that nothing is held.
+  if (!context.connector.capabilities.answersInquiries) return claimAndReverse(context, payment);
+  const inquiry = await inquire(context, payment);
+  if (inquiry.kind === "not_found") {
+    // Too early to believe: the request may still arrive. After that time the reversal is only for certainty's sake.
+    return arrivalIsPast(context, payment) ? claimAndReverse(context, payment) : checkLater(context, payment, attempt);
+  }
+  if (inquiry.kind === "unknown") return checkLater(context, payment, attempt);
+  const outcome = adoptable(payment, attempt, inquiry);
+  return outcome === undefined ? claimAndReverse(context, payment) : settleAuthorization(context, payment, outcome);
+}
+
+/** What the acquirer holds, when that is exactly what was asked for; anything else is undone. */
+function adoptable(payment: Payment, attempt: Attempt, found: Extract<InquiryOutcome, { kind: "found" }>): AuthorizeOutcome | undefined {
+  if (found.authorization.kind === "declined") return found.authorization;
+  const captured = attempt.kind === "sale" ? payment.order.amount.minor : 0n;
+  return !found.voided && found.captured === captured ? found.authorization : undefined;
+}
+
+function settleAuthorization(context: OperationContext, payment: Payment, outcome: AuthorizeOutcome): Promise<Payment> {
+  const options = { notify: true, cardUsed: payment.order.card.tokenDigest };
+  return settle(context, payment, (current) => decideAuthorizeOutcome(current, outcome, context.clock.now(), "recovery", options));
+}
+
+async function claimAndReverse(context: OperationContext, payment: Payment): Promise<Payment> {
+  const { payment: claimed } = await changePayment(context, payment, (current) =>
+    current.state === "authorizing" ? decideReversal(current, context.clock.now(), context.answerBy()) : undefined,
+  );
+  return claimed.attempt?.kind === "reverse" ? reverse(context, claimed, claimed.attempt) : claimed;
+}
+
+async function reverse(context: OperationContext, payment: Payment, attempt: Attempt): Promise<Payment> {
+  const outcome = await context.connector.reverse(followUpRequest(context, payment));
+  // "Unknown original" counts only when the original cannot arrive any more (reliability 3.2, W8).
+  if (outcome.kind === "reversed" || (outcome.kind === "unknown_original" && arrivalIsPast(context, payment))) {
+    return settle(context, payment, (current) => decideReversed(current, context.clock.now()));
+  }
+  assert(outcome.kind !== "refused", "an acquirer undoes what was never captured for the merchant");
+  return checkLater(context, payment, attempt);
+}
+
+async function recoverFollowUp(context: OperationContext, payment: Payment, attempt: Attempt): Promise<Payment> {
+  const { capabilities } = context.connector;
+  const inquiry: InquiryOutcome = capabilities.answersInquiries
+    ? await inquire(context, payment)
+    : { kind: "unknown", cause: "refused_to_say" };
+  if (inquiry.kind === "found" && isDone(attempt, inquiry)) return settleFollowUp(context, payment, attempt, { kind: "approved" });
+  if (inquiry.kind === "found" && isExcluded(attempt, inquiry)) {
+    return settleFollowUp(context, payment, attempt, { kind: "declined", responseCode: notDoneCode });
+  }
+  if (inquiry.kind === "unknown" && capabilities.answersInquiries) return checkLater(context, payment, attempt);
+  if (capabilities.repeatsFollowUps) return repeat(context, payment, attempt);
+  // It was not done, and cannot arrive any more: the merchant may ask again.
+  if (inquiry.kind === "found" && attemptArrivalIsPast(context, attempt)) {
+    return settleFollowUp(context, payment, attempt, { kind: "declined", responseCode: notDoneCode });
+  }
+  return checkLater(context, payment, attempt);
+}
+
+/** No acquirer's code: recovery found that the request was never carried out. */
+const notDoneCode = "not_done";
+
+function isDone(attempt: Attempt, found: Extract<InquiryOutcome, { kind: "found" }>): boolean {
+  if (attempt.kind === "void") return found.voided;
+  assert(found.captured === 0n || found.captured === attempt.amount, "an acquirer captures what it was asked to capture");
+  return found.captured === attempt.amount;
+}
+
+/** The opposite was done: a captured payment is not voided, a voided one not captured. */
+function isExcluded(attempt: Attempt, found: Extract<InquiryOutcome, { kind: "found" }>): boolean {
+  return attempt.kind === "void" ? found.captured > 0n : found.voided;
+}
+
+async function repeat(context: OperationContext, payment: Payment, attempt: Attempt): Promise<Payment> {
+  const { payment: claimed, change } = await changePayment(context, payment, (current) =>
+    decideRepeat(current, attempt.number, context.clock.now(), context.answerBy()),
+  );
+  if (change === undefined) return claimed;
+  const request = followUpRequest(context, claimed);
+  const outcome = attempt.kind === "void" ? await context.connector.void(request) : await context.connector.capture(request);
+  return settleFollowUp(context, claimed, attempt, outcome);
+}
+
+function settleFollowUp(context: OperationContext, payment: Payment, attempt: Attempt, outcome: FollowUpOutcome): Promise<Payment> {
+  const decide = attempt.kind === "void" ? decideVoidOutcome : decideCaptureOutcome;
+  return settle(context, payment, (current) => decide(current, attempt.number, outcome, context.clock.now(), "recovery"));
+}
+
+function checkLater(context: OperationContext, payment: Payment, attempt: Attempt): Promise<Payment> {
+  return settle(context, payment, (current) => decideUnanswered(current, attempt.number, context.clock.now(), "recovery"));
+}
+
+async function settle(
+  context: OperationContext,
+  payment: Payment,
+  decide: (payment: Payment) => PaymentChange | undefined,
+): Promise<Payment> {
+  return (await changePayment(context, payment, decide)).payment;
+}
+
+function inquire(context: OperationContext, payment: Payment): ReturnType<Connector["inquire"]> {
+  return context.connector.inquire(followUpRequest(context, payment));
+}
+
+/** True when the payment's authorization, sent or not, can no longer reach the acquirer. */
+function arrivalIsPast(context: OperationContext, payment: Payment): boolean {
+  return context.clock.now() >= laterBy(payment.createdAt, context.connector.capabilities.lateArrivalMs);
+}
+
+function attemptArrivalIsPast(context: OperationContext, attempt: Attempt): boolean {
+  return context.clock.now() >= laterBy(attempt.sentAt, context.connector.capabilities.lateArrivalMs);
+}
