@@ -1,0 +1,41 @@
+import { assert } from "../../kernel/assert.ts";
+
+/**
+ * A map that holds at most `limit` keys and forgets the oldest. The ring beside the map is there because asking a Map for
+ * its first key walks over the holes that earlier deletions left: with steady eviction that is a walk per insertion.
+ */
+export class BoundedMap<Value> {
+  readonly #entries = new Map<string, Value>();
+  readonly #ring: string[] = [];
+  readonly #limit: number;
+  #next = 0;
+
+  constructor(limit: number) {
+    assert(Number.isSafeInteger(limit) && limit > 0, "a bounded map has room for something");
+    this.#limit = limit;
+  }
+
+  get size(): number {
+    return this.#entries.size;
+  }
+
+  get(key: string): Value | undefined {
+    return this.#entries.get(key);
+  }
+
+  values(): IterableIterator<Value> {
+    return this.#entries.values();
+  }
+
+  /** Adds, or replaces in place: a replaced key keeps its age. Tells whether the oldest key had to go. */
+  set(key: string, value: Value): boolean {
+    const known = this.#entries.has(key);
+    this.#entries.set(key, value);
+    if (known) return false;
+    const oldest = this.#ring[this.#next];
+    if (oldest !== undefined) this.#entries.delete(oldest);
+    this.#ring[this.#next] = key;
+    this.#next = (this.#next + 1) % this.#limit;
+    return oldest !== undefined;
+  }
+}

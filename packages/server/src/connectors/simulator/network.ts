@@ -1,0 +1,179 @@
+import { assert } from "../../kernel/assert.ts";
+import type { MerchantId } from "../../kernel/ids.ts";
+import type { Scheduler } from "../../kernel/scheduler.ts";
+import type { SimulatorSettings } from "../../merchant/account.ts";
+import type { DeclineReason } from "../../payment/payment.ts";
+import type { AuthorizeRequest, FollowUpRequest, InquiryRequest, ReverseRequest } from "../connector.ts";
+import type { AuthorizeAnswer, FollowUpAnswer, InquiryAnswer, ReverseAnswer, SimulatedAcquirer } from "./acquirer.ts";
+import { BoundedMap } from "./bounded-map.ts";
+import { draw } from "./draw.ts";
+import { issuerDecline } from "./magic-cards.ts";
+import type { CardVerdict } from "./magic-cards.ts";
+
+export const messageKinds = ["authorize", "capture", "void", "reverse", "inquire"] as const;
+/** A sale travels as `authorize`. */
+export type MessageKind = (typeof messageKinds)[number];
+
+export const networkFaults = ["lose_request", "lose_answer", "late_answer", "double_request"] as const;
+/**
+ * - `lose_request`: the acquirer never hears of it.
+ * - `lose_answer`: the acquirer does the work, nobody hears of it.
+ * - `late_answer`: the acquirer gets the request late (see `lateArrivalMs`) and does the work then; nobody waits any longer.
+ * - `double_request`: the acquirer gets the request twice; the first answer is the one that arrives.
+ */
+export type NetworkFault = (typeof networkFaults)[number];
+
+/** What is to happen to the next messages of a merchant. */
+export interface Instruction {
+  readonly next: NetworkFault | { readonly decline: DeclineReason };
+  /** To how many messages; 1 to 10,000. */
+  readonly times: number;
+  /** Only to messages of this kind. Without it: to any message, a decline to the next authorize, capture or void. */
+  readonly of?: MessageKind;
+}
+
+export interface NetworkOptions {
+  readonly scheduler: Scheduler;
+  readonly acquirer: SimulatedAcquirer;
+  /** Longest time from sending a request to its arrival. 0: what is late is only the answer. */
+  readonly lateArrivalMs: number;
+}
+
+/** What comes back over the network; undefined is silence. */
+export type Heard<Answer> = Answer | undefined;
+
+type Addressed = { readonly merchantId: MerchantId; readonly reference: string; readonly simulator: SimulatorSettings };
+type Planned = { readonly kind: MessageKind | undefined; readonly next: Instruction["next"]; left: number };
+
+const instructionsPerMerchant = 100;
+const timesAtMost = 10_000;
+const merchantsRemembered = 10_000;
+const sendingsRemembered = 20_000;
+
+/** An instruction that cannot be taken: a count out of bounds, a decline of what cannot be declined, or a full queue. */
+export class InstructionRefused extends Error {
+  override readonly name = "InstructionRefused";
+}
+
+/**
+ * The network between Cofre and the simulated acquirer. It loses, delays and doubles messages: as instructed, else by the
+ * chances of the account, drawn from its seed, so that a run can be repeated.
+ *
+ * A request without a fault arrives at once and all of an account's latency is spent by the answer, on the receiver's side:
+ * that keeps `lateArrivalMs` true for every latency. Owns the instructions and a count of sendings, both bounded.
+ */
+export class SimulatedNetwork {
+  readonly #scheduler: Scheduler;
+  readonly #acquirer: SimulatedAcquirer;
+  readonly #lateArrivalMs: number;
+  readonly #instructions = new Map<MerchantId, Planned[]>();
+  readonly #sendings = new BoundedMap<number>(sendingsRemembered);
+
+  constructor(options: NetworkOptions) {
+    assert(Number.isSafeInteger(options.lateArrivalMs) && options.lateArrivalMs >= 0, "lateArrivalMs is a whole number of milliseconds");
+    this.#scheduler = options.scheduler;
+    this.#acquirer = options.acquirer;
+    this.#lateArrivalMs = options.lateArrivalMs;
+  }
+
+  /** Takes the verdict, not the card: a request that arrives late does so when its sender has wiped the card. */
+  authorize(request: Addressed & Pick<AuthorizeRequest, "amount" | "capture" | "card">, verdict: CardVerdict): Heard<AuthorizeAnswer> {
+    return this.#exchange("authorize", request, (decline) =>
+      this.#acquirer.authorize(request, decline === undefined ? verdict : issuerDecline(decline)),
+    );
+  }
+
+  capture(request: Addressed & Pick<FollowUpRequest, "original" | "amount">): Heard<FollowUpAnswer> {
+    return this.#exchange("capture", request, (decline) => this.#acquirer.capture(request, decline));
+  }
+
+  void(request: Addressed & Pick<FollowUpRequest, "original" | "amount">): Heard<FollowUpAnswer> {
+    return this.#exchange("void", request, (decline) => this.#acquirer.void(request, decline));
+  }
+
+  reverse(request: Addressed & Pick<ReverseRequest, "original">): Heard<ReverseAnswer> {
+    return this.#exchange("reverse", request, () => this.#acquirer.reverse(request));
+  }
+
+  inquire(request: Addressed & Pick<InquiryRequest, "original">): Heard<InquiryAnswer> {
+    return this.#exchange("inquire", request, () => this.#acquirer.inquire(request));
+  }
+
+  /** Queues what is to happen to this merchant's next messages, after what was queued before. Throws InstructionRefused. */
+  instruct(merchantId: MerchantId, { next, times, of }: Instruction): void {
+    if (!Number.isInteger(times) || times < 1 || times > timesAtMost)
+      throw new InstructionRefused("times is a whole number from 1 to 10000");
+    if (typeof next === "object" && (of === "reverse" || of === "inquire"))
+      throw new InstructionRefused("reversals and inquiries are never declined");
+    const queue = this.#instructions.get(merchantId) ?? [];
+    if (queue.length >= instructionsPerMerchant) throw new InstructionRefused("this merchant has 100 instructions waiting");
+    if (queue.length === 0 && this.#instructions.size >= merchantsRemembered)
+      throw new InstructionRefused("too many merchants have instructions waiting");
+    queue.push({ kind: of, next, left: times });
+    this.#instructions.set(merchantId, queue);
+  }
+
+  #exchange<Answer>(kind: MessageKind, request: Addressed, work: (decline: DeclineReason | undefined) => Answer): Heard<Answer> {
+    const next = this.#instructed(kind, request.merchantId) ?? this.#drawn(kind, request);
+    if (next === undefined) return work(undefined);
+    if (typeof next === "object") return work(next.decline);
+    return this.#suffer(next, kind, request, work);
+  }
+
+  #suffer<Answer>(fault: NetworkFault, kind: MessageKind, request: Addressed, work: (decline: undefined) => Answer): Heard<Answer> {
+    if (fault === "double_request") {
+      const first = work(undefined);
+      work(undefined);
+      return first;
+    }
+    if (fault === "late_answer" && this.#lateArrivalMs > 0) {
+      this.#scheduler.after(this.#delay(kind, request), () => void work(undefined));
+    } else if (fault !== "lose_request") {
+      work(undefined);
+    }
+    return undefined;
+  }
+
+  /** Somewhere in the second half of the time in which a request may arrive. */
+  #delay(kind: MessageKind, request: Addressed): number {
+    const half = Math.floor(this.#lateArrivalMs / 2);
+    return this.#lateArrivalMs - (draw(request.simulator.seed, `delay\n${kind}\n${request.reference}`) % (half + 1));
+  }
+
+  #instructed(kind: MessageKind, merchantId: MerchantId): Instruction["next"] | undefined {
+    if (this.#instructions.size === 0) return undefined;
+    const queue = this.#instructions.get(merchantId);
+    const index = queue?.findIndex((planned) => applies(planned, kind)) ?? -1;
+    const planned = queue?.[index];
+    if (queue === undefined || planned === undefined) return undefined;
+    planned.left -= 1;
+    if (planned.left === 0) queue.splice(index, 1);
+    if (queue.length === 0) this.#instructions.delete(merchantId);
+    return planned.next;
+  }
+
+  /**
+   * One draw decides for all four faults: each has its own thousandths, so they exclude each other. A request that is sent
+   * again is drawn for again: otherwise an inquiry that was lost once would be lost for ever.
+   */
+  #drawn(kind: MessageKind, request: Addressed): NetworkFault | undefined {
+    const { seed, loseRequest, loseAnswer, lateAnswer, doubleRequest } = request.simulator;
+    if (loseRequest + loseAnswer + lateAnswer + doubleRequest === 0) return undefined;
+    const message = `${request.merchantId}\n${kind}\n${request.reference}`;
+    const sending = (this.#sendings.get(message) ?? 0) + 1;
+    this.#sendings.set(message, sending);
+    let thousandth = draw(seed, `fault\n${message}\n${sending}`) % 1_000;
+    if (thousandth < loseRequest) return "lose_request";
+    thousandth -= loseRequest;
+    if (thousandth < loseAnswer) return "lose_answer";
+    thousandth -= loseAnswer;
+    if (thousandth < lateAnswer) return "late_answer";
+    thousandth -= lateAnswer;
+    return thousandth < doubleRequest ? "double_request" : undefined;
+  }
+}
+
+function applies({ kind, next }: Planned, of: MessageKind): boolean {
+  if (kind !== undefined) return kind === of;
+  return typeof next === "string" || of === "authorize" || of === "capture" || of === "void";
+}

@@ -1,0 +1,67 @@
+import type { Clock } from "../../kernel/clock.ts";
+import type { Scheduler } from "../../kernel/scheduler.ts";
+import type { ConnectorCapabilities } from "../connector.ts";
+import { SimulatedAcquirer } from "./acquirer.ts";
+import { cardReader } from "./magic-cards.ts";
+import type { CardVerdict } from "./magic-cards.ts";
+import { SimulatedNetwork } from "./network.ts";
+
+/** What kind of acquirer is simulated. Each has a default: the acquirer that one would wish for. */
+export interface Personality {
+  /** Authorization codes are derived from it; keep it over restarts. */
+  readonly seed: string;
+  /** Prefixes of 6 to 8 digits under which every number approves; none by default (see magic-cards.ts). */
+  readonly approveTestBins: readonly string[];
+  /** How many references the acquirer's books remember. */
+  readonly rememberedReferences: number;
+  readonly dedupes: boolean;
+  readonly answersInquiries: boolean;
+  readonly repeatsFollowUps: boolean;
+  readonly partialCapture: boolean;
+  /** Longest time from sending a request to its arrival, in milliseconds. */
+  readonly lateArrivalMs: number;
+}
+
+export const defaultPersonality: Personality = {
+  seed: "cofre-simulator",
+  approveTestBins: [],
+  rememberedReferences: 20_000,
+  dedupes: true,
+  answersInquiries: true,
+  repeatsFollowUps: true,
+  partialCapture: true,
+  // Above recovery's first check (5 s) and below its second (30 s): a reversal that finds nothing at the first is seen not
+  // to be the last word, and the second settles it.
+  lateArrivalMs: 20_000,
+};
+
+/** What a connector to an acquirer of this personality may promise. */
+export function capabilitiesOf(personality: Personality): ConnectorCapabilities {
+  return {
+    dedupesByReference: personality.dedupes,
+    answersInquiries: personality.answersInquiries,
+    partialCapture: personality.partialCapture,
+    repeatsFollowUps: personality.repeatsFollowUps,
+    reverses: true,
+    lateArrivalMs: personality.lateArrivalMs,
+  };
+}
+
+/** An acquirer of this personality behind its network: what runs in Cofre's own process or in acquirer-process.ts. */
+export interface AcquirerSite {
+  readonly acquirer: SimulatedAcquirer;
+  readonly network: SimulatedNetwork;
+  readonly readCard: (digits: Uint8Array) => CardVerdict;
+  readonly capabilities: ConnectorCapabilities;
+}
+
+export function buildAcquirer(ports: { readonly clock: Clock; readonly scheduler: Scheduler }, personality: Personality): AcquirerSite {
+  const { seed, rememberedReferences } = personality;
+  const acquirer = new SimulatedAcquirer({ clock: ports.clock, seed, rememberedReferences, personality });
+  return {
+    acquirer,
+    network: new SimulatedNetwork({ scheduler: ports.scheduler, acquirer, lateArrivalMs: personality.lateArrivalMs }),
+    readCard: cardReader(personality.approveTestBins),
+    capabilities: capabilitiesOf(personality),
+  };
+}

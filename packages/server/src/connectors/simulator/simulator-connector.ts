@@ -1,0 +1,57 @@
+import type { Clock } from "../../kernel/clock.ts";
+import type { MerchantId } from "../../kernel/ids.ts";
+import type { Instant } from "../../kernel/instant.ts";
+import type { Scheduler } from "../../kernel/scheduler.ts";
+import type { SimulatorSettings } from "../../merchant/account.ts";
+import type { Connector, Unknown } from "../connector.ts";
+import type { AcquirerBooks } from "./acquirer.ts";
+import type { Heard, Instruction } from "./network.ts";
+import { buildAcquirer, defaultPersonality } from "./personality.ts";
+import type { Personality } from "./personality.ts";
+
+export interface SimulatorOptions extends Partial<Personality> {
+  readonly clock: Clock;
+  readonly scheduler: Scheduler;
+}
+
+/** A connector to an acquirer in this process, and the two handles on that acquirer that no real one has. */
+export interface Simulator extends Connector {
+  /** Queues what is to happen to the merchant's next messages. Throws InstructionRefused. */
+  instruct(merchantId: MerchantId, instruction: Instruction): void;
+  /** A copy of what the acquirer holds. */
+  books(): AcquirerBooks;
+}
+
+type Timed = { readonly deadline: Instant; readonly simulator: SimulatorSettings };
+
+const timedOut: Unknown = { kind: "unknown", cause: "timeout" };
+
+/**
+ * The simulated acquirer, called directly. Without latency and faults nothing waits: the answer is there in the same turn.
+ * Whatever is lost or late is `unknown` exactly at the request's deadline, in the scheduler's time.
+ */
+export function createSimulator({ clock, scheduler, ...personality }: SimulatorOptions): Simulator {
+  const { acquirer, network, readCard, capabilities } = buildAcquirer({ clock, scheduler }, { ...defaultPersonality, ...personality });
+
+  /** Sends unless it is too late to hear of it, and hears what comes back in time. */
+  function exchange<Answer>(request: Timed, send: () => Heard<Answer>): Promise<Answer | Unknown> {
+    const left = request.deadline - clock.now();
+    if (left <= 0) return Promise.resolve(timedOut);
+    const answer = send();
+    const { latencyMs } = request.simulator;
+    if (answer === undefined || latencyMs > left) return scheduler.sleep(left).then(() => timedOut);
+    return latencyMs === 0 ? Promise.resolve(answer) : scheduler.sleep(latencyMs).then(() => answer);
+  }
+
+  return {
+    name: "simulator",
+    capabilities,
+    authorize: (request, { card }) => exchange(request, () => network.authorize(request, readCard(card.pan.reveal()))),
+    capture: (request) => exchange(request, () => network.capture(request)),
+    void: (request) => exchange(request, () => network.void(request)),
+    reverse: (request) => exchange(request, () => network.reverse(request)),
+    inquire: (request) => exchange(request, () => network.inquire(request)),
+    instruct: (merchantId, instruction) => network.instruct(merchantId, instruction),
+    books: () => acquirer.books(),
+  };
+}
