@@ -1,5 +1,6 @@
 import type { KeyDigest, MerchantId, PaymentId, TokenDigest } from "../kernel/ids.ts";
 import type { Instant } from "../kernel/instant.ts";
+import type { Balance } from "../ledger/journal.ts";
 import type { Account } from "../merchant/account.ts";
 import type { Notification } from "../outbox/events.ts";
 import type { Payment } from "../payment/payment.ts";
@@ -8,7 +9,8 @@ import type { Change, CommitResult, HistoryRow, KeyGrant } from "./change.ts";
 
 /**
  * Port: everything that is kept. Reads see every change that was acknowledged before they began. All methods reject with
- * StoreError and nothing else. Values returned are frozen or fresh: a caller may keep them.
+ * StoreError and nothing else, but for a change that breaks change-rules.ts: that one is a BrokenInvariant, and nothing of it
+ * is written. Values returned are frozen or fresh: a caller may keep them.
  */
 export interface Store {
   /** The account that an integration key opens, found by the key's SHA-256; undefined when there is none. */
@@ -24,9 +26,15 @@ export interface Store {
   history(merchantId: MerchantId, id: PaymentId): Promise<readonly HistoryRow[]>;
   /**
    * Payments of all merchants whose attempt is due for a check at `now` (attempt.recheckAt <= now) and that do not need
-   * review, soonest first, at most `limit`.
+   * review, soonest first, those due at the same time in the order of their first commits, at most `limit`.
    */
   paymentsToRecover(now: Instant, limit: number): Promise<readonly Payment[]>;
+
+  /**
+   * Sums of all postings of this merchant, in the order of account and currency; nothing for an account in a currency that
+   * was never posted to.
+   */
+  balances(merchantId: MerchantId): Promise<readonly Balance[]>;
 
   /** Reads a stored card of this merchant by the SHA-256 of its token; undefined when there is none. */
   cardByToken(merchantId: MerchantId, digest: TokenDigest): Promise<StoredCard | undefined>;
@@ -37,6 +45,9 @@ export interface Store {
   /**
    * Applies the change whole, durably, or not at all. When it rejects with `commit_unknown`, the change may or may not have
    * been applied, now or a moment later: the caller must not act as if it knew. `unavailable` means that nothing was applied.
+   * When several keys are in the way, the answer names the first of: payment version, payment code, payment id, card, account,
+   * account key. A payment keeps the order and the time of creation of its first version, a card its time of creation; a
+   * card's last use is the latest of all that were committed.
    */
   commit(change: Change): Promise<CommitResult>;
 

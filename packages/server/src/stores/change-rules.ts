@@ -1,0 +1,73 @@
+import { assert } from "../kernel/assert.ts";
+import type { JournalEntry } from "../ledger/journal.ts";
+import type { Payment } from "../payment/payment.ts";
+import type { Change } from "./change.ts";
+
+/** Largest amount that a store keeps exactly, in minor units: a signed 64-bit integer. */
+export const largestMinor = 2n ** 63n - 1n;
+
+/** What every store demands of a change before it looks at anything stored. Throws BrokenInvariant. */
+export function assertChangeIsSound(change: Change): void {
+  const { payment, card, cardUse, account } = change;
+  assert(isHex(change.merchantId, 8), "a merchant id is 8 hex characters");
+  if (payment === undefined) {
+    assert(
+      change.facts.length === 0 && change.entries.length === 0 && change.notifications.length === 0,
+      "facts, journal entries and notifications belong to a payment",
+    );
+  } else {
+    assertPaymentIsSound(payment.next);
+    assertFollows(payment.next.version, payment.replaces);
+    assert(payment.next.merchantId === change.merchantId, "a change belongs to one merchant");
+    for (const { paymentId } of change.notifications)
+      assert(paymentId === payment.next.id, "a notification tells of the payment it comes with");
+    for (const entry of change.entries) assertEntryBalances(entry);
+  }
+  if (card !== undefined) {
+    assert(card.next.merchantId === change.merchantId, "a change belongs to one merchant");
+    assert(isHex(card.next.tokenDigest, 64), "a token's digest is 64 hex characters");
+    assertFollows(card.next.version, card.replaces);
+  }
+  if (cardUse !== undefined) assert(isHex(cardUse.tokenDigest, 64), "a token's digest is 64 hex characters");
+  if (account !== undefined) {
+    assert(account.next.id === change.merchantId, "a change belongs to one merchant");
+    assertFollows(account.next.version, account.replaces);
+    for (const { digest } of account.keys) assert(isHex(digest, 64), "a key's digest is 64 hex characters");
+  }
+}
+
+function assertPaymentIsSound(payment: Payment): void {
+  assert(isHex(payment.id, 48), "a payment id is 48 hex characters");
+  assert(0n <= payment.captured, "what was captured is not negative");
+  assert(payment.captured <= payment.authorized, "no more is captured than was authorized");
+  assertKeepable(payment.authorized);
+  assertKeepable(payment.order.amount.minor);
+  if (payment.attempt !== undefined) {
+    assert(0n <= payment.attempt.amount, "the amount of an attempt is not negative");
+    assertKeepable(payment.attempt.amount);
+  }
+}
+
+function assertEntryBalances({ postings }: JournalEntry): void {
+  const sums = new Map<string, bigint>();
+  for (const { currency, minor } of postings) {
+    assert(/^[A-Z]{3}$/.test(currency), "a currency is three upper-case letters");
+    assertKeepable(minor);
+    sums.set(currency, (sums.get(currency) ?? 0n) + minor);
+  }
+  for (const sum of sums.values()) assert(sum === 0n, "the postings of a journal entry sum to zero in each currency");
+}
+
+function assertFollows(version: number, replaces: number | undefined): void {
+  assert(version === (replaces ?? 0) + 1, "a version follows the one that it replaces");
+}
+
+function assertKeepable(minor: bigint): void {
+  assert(-largestMinor <= minor && minor <= largestMinor, "an amount fits 64 bits");
+}
+
+const hexPattern = /^[0-9a-f]+$/;
+
+function isHex(text: string, length: number): boolean {
+  return text.length === length && hexPattern.test(text);
+}

@@ -1,0 +1,271 @@
+import { assert, unreachable } from "../../kernel/assert.ts";
+import type { KeyDigest, MerchantId, PaymentId, TokenDigest } from "../../kernel/ids.ts";
+import type { Instant } from "../../kernel/instant.ts";
+import type { Scheduler } from "../../kernel/scheduler.ts";
+import type { Balance } from "../../ledger/journal.ts";
+import type { Account } from "../../merchant/account.ts";
+import type { Payment } from "../../payment/payment.ts";
+import type { StoredCard } from "../../vault/stored-card.ts";
+import { assertChangeIsSound } from "../change-rules.ts";
+import type { Change, CommitResult, HistoryRow, KeyGrant } from "../change.ts";
+import { frozenCopy } from "../frozen-copy.ts";
+import { StoreError } from "../store.ts";
+import type { OutboxRow, Store } from "../store.ts";
+
+/**
+ * What may go wrong with a commit:
+ * - `unavailable`, `overloaded`: rejected, nothing applied.
+ * - `stale`: answered so although the version holds; nothing applied.
+ * - `commit_unknown_not_applied`, `commit_unknown_applied`: rejected with `commit_unknown`; before that applied, or never.
+ * - `commit_unknown_applied_late`: rejected with `commit_unknown` at once and applied `slowMs` later, if it still can be.
+ * - `slow`: applied and answered `slowMs` later.
+ */
+export type CommitFault =
+  | "unavailable"
+  | "overloaded"
+  | "stale"
+  | "commit_unknown_not_applied"
+  | "commit_unknown_applied"
+  | "commit_unknown_applied_late"
+  | "slow";
+
+export interface MemoryStoreOptions {
+  /** Asked at each commit, after the change was found sound: the fault that befalls it, undefined for none. */
+  readonly commitFault?: (change: Change) => CommitFault | undefined;
+  /** Asked at each read with the method's name: true makes it reject with `unavailable`. */
+  readonly readFails?: (method: ReadMethod) => boolean;
+  /** Needed for `slow` and `commit_unknown_applied_late`. */
+  readonly scheduler?: Scheduler;
+  readonly slowMs?: number;
+}
+
+export type ReadMethod = Exclude<keyof Store, "commit" | "close">;
+
+/** A store that forgets everything when the process ends: the same contract, deterministic, with faults on demand. */
+export function createMemoryStore(options: MemoryStoreOptions = {}): Store {
+  return new MemoryStore(options);
+}
+
+interface PaymentRecord {
+  current: Payment;
+  readonly history: HistoryRow[];
+}
+
+/** Owns all records, frozen, by keys that begin with the merchant. Maps keep the order of the first commits. */
+class MemoryStore implements Store {
+  readonly #options: MemoryStoreOptions;
+  readonly #payments = new Map<string, PaymentRecord>();
+  readonly #paymentIds = new Map<string, PaymentId>();
+  readonly #cards = new Map<string, StoredCard>();
+  readonly #accounts = new Map<MerchantId, Account>();
+  readonly #accountKeys = new Map<KeyDigest, { readonly merchantId: MerchantId; readonly grants: KeyGrant }>();
+  readonly #outbox: OutboxRow[] = [];
+  /** Commits that wait for the scheduler: close() lets them finish. */
+  readonly #underWay = new Set<Promise<unknown>>();
+  #closed = false;
+
+  constructor(options: MemoryStoreOptions) {
+    this.#options = options;
+  }
+
+  async accountByKey(digest: KeyDigest): Promise<{ readonly account: Account; readonly grants: KeyGrant } | undefined> {
+    this.#beforeRead("accountByKey");
+    const key = this.#accountKeys.get(digest);
+    if (key === undefined) return undefined;
+    const account = this.#accounts.get(key.merchantId);
+    assert(account !== undefined, "an account key belongs to an account");
+    return { account, grants: key.grants };
+  }
+
+  async accounts(): Promise<readonly Account[]> {
+    this.#beforeRead("accounts");
+    return [...this.#accounts.values()].toSorted((left, right) => (left.id < right.id ? -1 : 1));
+  }
+
+  async paymentById(merchantId: MerchantId, id: PaymentId): Promise<Payment | undefined> {
+    this.#beforeRead("paymentById");
+    return this.#payments.get(keyOf(merchantId, id))?.current;
+  }
+
+  async paymentByCode(merchantId: MerchantId, code: string): Promise<Payment | undefined> {
+    this.#beforeRead("paymentByCode");
+    return this.#byCode(merchantId, code);
+  }
+
+  async history(merchantId: MerchantId, id: PaymentId): Promise<readonly HistoryRow[]> {
+    this.#beforeRead("history");
+    return [...(this.#payments.get(keyOf(merchantId, id))?.history ?? [])];
+  }
+
+  async paymentsToRecover(now: Instant, limit: number): Promise<readonly Payment[]> {
+    this.#beforeRead("paymentsToRecover");
+    const due: { readonly payment: Payment; readonly recheckAt: Instant }[] = [];
+    for (const { current: payment } of this.#payments.values()) {
+      const recheckAt = payment.attempt?.recheckAt;
+      if (recheckAt !== undefined && recheckAt <= now && !payment.needsReview) due.push({ payment, recheckAt });
+    }
+    return due
+      .toSorted((left, right) => left.recheckAt - right.recheckAt)
+      .slice(0, limit)
+      .map(({ payment }) => payment);
+  }
+
+  async balances(merchantId: MerchantId): Promise<readonly Balance[]> {
+    this.#beforeRead("balances");
+    const sums = new Map<string, Balance>();
+    for (const { current, history } of this.#payments.values()) {
+      if (current.merchantId !== merchantId) continue;
+      for (const { account, currency, minor } of history.flatMap(({ entries }) => entries.flatMap(({ postings }) => postings))) {
+        const key = keyOf(account, currency);
+        sums.set(key, { account, currency, minor: minor + (sums.get(key)?.minor ?? 0n) });
+      }
+    }
+    return [...sums].toSorted(([left], [right]) => (left < right ? -1 : 1)).map(([, balance]) => balance);
+  }
+
+  async cardByToken(merchantId: MerchantId, digest: TokenDigest): Promise<StoredCard | undefined> {
+    this.#beforeRead("cardByToken");
+    return frozenCopy(this.#cards.get(keyOf(merchantId, digest)));
+  }
+
+  async notificationsAfter(sequence: number, limit: number): Promise<readonly OutboxRow[]> {
+    this.#beforeRead("notificationsAfter");
+    return this.#outbox.slice(sequence, sequence + limit);
+  }
+
+  async commit(change: Change): Promise<CommitResult> {
+    if (this.#closed) throw new StoreError("closed");
+    assertChangeIsSound(change);
+    const fault = this.#options.commitFault?.(change);
+    switch (fault) {
+      case "unavailable":
+      case "overloaded":
+        throw new StoreError(fault);
+      case "stale":
+        return { outcome: "stale" };
+      case "commit_unknown_not_applied":
+        throw new StoreError("commit_unknown");
+      case "commit_unknown_applied":
+        this.#apply(frozenCopy(change));
+        throw new StoreError("commit_unknown");
+      case "commit_unknown_applied_late":
+        void this.#applyLater(frozenCopy(change));
+        throw new StoreError("commit_unknown");
+      case "slow":
+        return this.#applyLater(frozenCopy(change));
+      case undefined:
+        return this.#apply(frozenCopy(change));
+      default:
+        return unreachable(fault, "every fault has its case");
+    }
+  }
+
+  async close(): Promise<void> {
+    this.#closed = true;
+    await Promise.allSettled(this.#underWay);
+  }
+
+  #beforeRead(method: ReadMethod): void {
+    if (this.#closed) throw new StoreError("closed");
+    if (this.#options.readFails?.(method) === true) throw new StoreError("unavailable");
+  }
+
+  #applyLater(change: Change): Promise<CommitResult> {
+    const { scheduler, slowMs = 50 } = this.#options;
+    assert(scheduler !== undefined, "a store with slow faults has a scheduler");
+    const answer = scheduler.sleep(slowMs).then(() => this.#apply(change));
+    this.#underWay.add(answer);
+    const settled = (): void => void this.#underWay.delete(answer);
+    answer.then(settled, settled);
+    return answer;
+  }
+
+  #byCode(merchantId: MerchantId, code: string): Payment | undefined {
+    const id = this.#paymentIds.get(keyOf(merchantId, code));
+    return id === undefined ? undefined : this.#payments.get(keyOf(merchantId, id))?.current;
+  }
+
+  /** Looks at all that may be in the way before it writes anything. */
+  #apply(change: Change): CommitResult {
+    const conflict = this.#paymentConflict(change) ?? this.#cardConflict(change) ?? this.#accountConflict(change);
+    if (conflict !== undefined) return conflict;
+    this.#writePayment(change);
+    this.#writeCard(change);
+    this.#writeAccount(change);
+    return { outcome: "committed" };
+  }
+
+  #paymentConflict({ merchantId, payment }: Change): CommitResult | undefined {
+    if (payment === undefined) return undefined;
+    const { next, replaces } = payment;
+    const stored = this.#payments.get(keyOf(merchantId, next.id))?.current;
+    if (replaces !== undefined) return stored?.version === replaces ? undefined : { outcome: "stale" };
+    const existing = this.#byCode(merchantId, next.order.code);
+    if (existing !== undefined) return { outcome: "duplicate", key: "payment_code", existing };
+    return stored === undefined ? undefined : { outcome: "duplicate", key: "payment_id" };
+  }
+
+  #cardConflict({ merchantId, card }: Change): CommitResult | undefined {
+    if (card === undefined) return undefined;
+    const stored = this.#cards.get(keyOf(merchantId, card.next.tokenDigest));
+    if (card.replaces !== undefined) return stored?.version === card.replaces ? undefined : { outcome: "stale" };
+    return stored === undefined ? undefined : { outcome: "duplicate", key: "token" };
+  }
+
+  #accountConflict({ merchantId, account }: Change): CommitResult | undefined {
+    if (account === undefined) return undefined;
+    const stored = this.#accounts.get(merchantId);
+    if (account.replaces === undefined && stored !== undefined) return { outcome: "duplicate", key: "account" };
+    if (account.replaces !== undefined && stored?.version !== account.replaces) return { outcome: "stale" };
+    const taken = account.keys.some(
+      ({ digest }, index) => this.#accountKeys.has(digest) || account.keys.findIndex((other) => other.digest === digest) !== index,
+    );
+    return taken ? { outcome: "duplicate", key: "account_key" } : undefined;
+  }
+
+  #writePayment({ merchantId, at, payment, facts, entries, notifications }: Change): void {
+    if (payment === undefined) return;
+    const { next } = payment;
+    const row = Object.freeze({ version: next.version, at, facts, entries });
+    const record = this.#payments.get(keyOf(merchantId, next.id));
+    if (record === undefined) {
+      this.#payments.set(keyOf(merchantId, next.id), { current: next, history: [row] });
+      this.#paymentIds.set(keyOf(merchantId, next.order.code), next.id);
+    } else {
+      const { order, createdAt } = record.current;
+      record.current = Object.freeze({ ...next, order, createdAt });
+      record.history.push(row);
+    }
+    for (const notification of notifications) {
+      this.#outbox.push(Object.freeze({ ...notification, sequence: this.#outbox.length + 1, merchantId, version: next.version, at }));
+    }
+  }
+
+  #writeCard({ merchantId, card, cardUse }: Change): void {
+    if (card !== undefined) {
+      const key = keyOf(merchantId, card.next.tokenDigest);
+      const stored = this.#cards.get(key);
+      const { createdAt, lastUsedAt } = stored ?? card.next;
+      this.#cards.set(key, Object.freeze({ ...card.next, createdAt, lastUsedAt: later(lastUsedAt, card.next.lastUsedAt) }));
+    }
+    if (cardUse !== undefined) {
+      const key = keyOf(merchantId, cardUse.tokenDigest);
+      const stored = this.#cards.get(key);
+      if (stored !== undefined) this.#cards.set(key, Object.freeze({ ...stored, lastUsedAt: later(stored.lastUsedAt, cardUse.at) }));
+    }
+  }
+
+  #writeAccount({ merchantId, account }: Change): void {
+    if (account === undefined) return;
+    this.#accounts.set(merchantId, account.next);
+    for (const { digest, grants } of account.keys) this.#accountKeys.set(digest, { merchantId, grants });
+  }
+}
+
+function keyOf(first: string, second: string): string {
+  return `${first} ${second}`;
+}
+
+function later(left: Instant, right: Instant): Instant {
+  return left > right ? left : right;
+}

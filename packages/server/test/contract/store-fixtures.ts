@@ -1,0 +1,260 @@
+import type { KeyDigest, MerchantId, PaymentId, TokenDigest } from "../../src/kernel/ids.ts";
+import { instant } from "../../src/kernel/instant.ts";
+import type { JournalEntry } from "../../src/ledger/journal.ts";
+import type { Account } from "../../src/merchant/account.ts";
+import type { Attempt, Payment, Verdict } from "../../src/payment/payment.ts";
+import type { Change, FactRecord } from "../../src/stores/change.ts";
+import type { StoredCard } from "../../src/vault/stored-card.ts";
+
+/** What the store tests write. Everything is numbered, so that a test reads as the numbers that matter to it. */
+
+export const start = instant(Date.UTC(2026, 10, 28));
+export const merchantA = merchantId(0xa);
+export const merchantB = merchantId(0xb);
+
+export function merchantId(number: number): MerchantId {
+  return hex(number, 8) as MerchantId;
+}
+
+export function paymentId(number: number): PaymentId {
+  return hex(number, 48) as PaymentId;
+}
+
+export function tokenDigest(number: number): TokenDigest {
+  return hex(number, 64) as TokenDigest;
+}
+
+export function keyDigest(number: number): KeyDigest {
+  return hex(number, 64) as KeyDigest;
+}
+
+function hex(number: number, length: number): string {
+  return number.toString(16).padStart(length, "0");
+}
+
+/** A payment in its first version, with every optional member there. */
+export function newPayment(number: number, over: Partial<Payment> = {}): Payment {
+  return {
+    merchantId: merchantA,
+    id: paymentId(number),
+    version: 1,
+    state: "authorizing",
+    createdAt: start,
+    statusAt: undefined,
+    capturedAt: undefined,
+    order: {
+      code: `order-${number}`,
+      orderNumber: "A/17",
+      amount: { minor: 10_050n, currency: "USD" },
+      pricing: {
+        rate: "5.1234",
+        gross: { minor: 51_490n, currency: "BRL" },
+        tax: { minor: 196n, currency: "BRL" },
+        total: { minor: 51_686n, currency: "BRL" },
+      },
+      instalments: 3,
+      autoCapture: true,
+      manualReview: false,
+      country: "br",
+      paymentType: "credit",
+      card: { brand: "visa", maskedPan: "411111xxxxxx1111", tokenDigest: tokenDigest(1) },
+      customer: {
+        name: "José da Silva",
+        email: "jose@example.com",
+        document: "85351346893",
+        birthDate: "1980-04-19",
+        personType: "personal",
+        phone: "8522847035",
+        zipcode: "61919230",
+        address: "Rua E",
+        streetNumber: "1040",
+        streetComplement: "ap. 5",
+        city: "Maracanaú",
+        state: "CE",
+        ip: "192.0.2.1",
+        responsible: "Maria",
+      },
+      softDescriptor: "SHOP",
+      note: 'a "note"\nof two lines',
+      userValues: ["one", undefined, "three"],
+      notificationUrl: "https://shop.example/notify",
+      deviceId: "device",
+    },
+    authorized: 0n,
+    captured: 0n,
+    attempt: newAttempt(),
+    attempts: 1,
+    verdict: undefined,
+    needsReview: false,
+    ...over,
+  };
+}
+
+/** The same with every optional member missing. */
+export function barePayment(number: number): Payment {
+  const { order, ...rest } = newPayment(number);
+  const customer = {
+    ...order.customer,
+    document: undefined,
+    birthDate: undefined,
+    phone: undefined,
+    zipcode: undefined,
+    address: undefined,
+    streetNumber: undefined,
+    streetComplement: undefined,
+    city: undefined,
+    state: undefined,
+    ip: undefined,
+    responsible: undefined,
+  };
+  return {
+    ...rest,
+    state: "received",
+    attempt: undefined,
+    attempts: 0,
+    order: {
+      ...order,
+      orderNumber: undefined,
+      card: { ...order.card, tokenDigest: undefined },
+      customer,
+      softDescriptor: undefined,
+      note: undefined,
+      userValues: [],
+      notificationUrl: undefined,
+      deviceId: undefined,
+    },
+  };
+}
+
+export function newAttempt(over: Partial<Attempt> = {}): Attempt {
+  return { kind: "sale", number: 1, amount: 10_050n, sentAt: start, checks: 0, recheckAt: instant(start + 5_000), ...over };
+}
+
+export const approval: Verdict = {
+  approved: true,
+  authorizationCode: "123456",
+  responseCode: "00",
+  reason: "approved",
+  adviceCode: undefined,
+  acquirerReference: "SIM-000000000001",
+  refusedBeforeIssuer: false,
+};
+
+/** The next version of a payment whose sale was approved. */
+export function paidNext(payment: Payment, over: Partial<Payment> = {}): Payment {
+  const { minor } = payment.order.amount;
+  return {
+    ...payment,
+    version: payment.version + 1,
+    state: "captured",
+    statusAt: instant(start + 900),
+    capturedAt: instant(start + 900),
+    authorized: minor,
+    captured: minor,
+    attempt: undefined,
+    verdict: approval,
+    ...over,
+  };
+}
+
+export const saleEntries: readonly JournalEntry[] = [
+  {
+    kind: "hold",
+    postings: [
+      { account: "authorized_holds", currency: "USD", minor: 10_050n },
+      { account: "cardholder_commitments", currency: "USD", minor: -10_050n },
+    ],
+  },
+  {
+    kind: "capture",
+    postings: [
+      { account: "authorized_holds", currency: "USD", minor: -10_050n },
+      { account: "cardholder_commitments", currency: "USD", minor: 10_050n },
+      { account: "acquirer_receivable", currency: "BRL", minor: 51_686n },
+      { account: "merchant_payable", currency: "BRL", minor: -51_490n },
+      { account: "tax_payable", currency: "BRL", minor: -196n },
+    ],
+  },
+];
+
+export function fact(over: Partial<FactRecord> = {}): FactRecord {
+  return { fact: "authorization_sent", attempt: 1, by: "merchant", detail: {}, ...over };
+}
+
+export function newCard(number: number, over: Partial<StoredCard> = {}): StoredCard {
+  return {
+    merchantId: merchantA,
+    tokenDigest: tokenDigest(number),
+    version: 1,
+    ref: Uint8Array.from({ length: 180 }, (_, index) => (number + index) % 256),
+    fingerprint: Uint8Array.from({ length: 32 }, (_, index) => (number * 7 + index) % 256),
+    brand: "mastercard",
+    maskedPan: "555555xxxxxx4444",
+    createdAt: start,
+    lastUsedAt: start,
+    ...over,
+  };
+}
+
+export function newAccount(id: MerchantId, over: Partial<Account> = {}): Account {
+  return {
+    id,
+    version: 1,
+    name: "Shop",
+    settings: {
+      country: "br",
+      profile: "X",
+      rateTable: "fixed",
+      taxPolicy: "none",
+      taxPaidBy: "customer",
+      partialCapture: false,
+      createToken: true,
+      requireCvv: false,
+      maximumAmountUsd: 10_000,
+      descriptor: "SHOP",
+      strictForms: false,
+      notifySynchronous: false,
+      simulator: { seed: "seed", latencyMs: 0, loseAnswer: 0, loseRequest: 0, lateAnswer: 0, doubleRequest: 0 },
+    },
+    ...over,
+  };
+}
+
+function empty(merchant: MerchantId): Change {
+  return { merchantId: merchant, at: start, facts: [], entries: [], notifications: [] };
+}
+
+/** A change of this payment, new when its version is 1. */
+export function paymentChange(next: Payment, over: Partial<Change> = {}): Change {
+  const replaces = next.version === 1 ? undefined : next.version - 1;
+  return { ...empty(next.merchantId), payment: { next, replaces }, facts: [fact()], ...over };
+}
+
+export function paidChange(payment: Payment, over: Partial<Change> = {}): Change {
+  return paymentChange(paidNext(payment), {
+    at: instant(start + 900),
+    facts: [fact({ fact: "sale_approved", detail: { responseCode: "00", attempts: 1, late: false } })],
+    entries: saleEntries,
+    notifications: [{ kind: "update", paymentId: payment.id }],
+    ...over,
+  });
+}
+
+export function cardChange(next: StoredCard): Change {
+  return { ...empty(next.merchantId), card: { next, replaces: next.version === 1 ? undefined : next.version - 1 } };
+}
+
+export function cardUseChange(number: number, atMs: number, merchant = merchantA): Change {
+  return { ...empty(merchant), cardUse: { tokenDigest: tokenDigest(number), at: instant(atMs) } };
+}
+
+export function accountChange(next: Account, keys: readonly number[]): Change {
+  return {
+    ...empty(next.id),
+    account: {
+      next,
+      replaces: next.version === 1 ? undefined : next.version - 1,
+      keys: keys.map((number) => ({ digest: keyDigest(number), grants: number % 2 === 0 ? "secret" : "public" })),
+    },
+  };
+}

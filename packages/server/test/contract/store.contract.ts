@@ -1,0 +1,472 @@
+import assert from "node:assert/strict";
+import { describe, test } from "node:test";
+import type { TestContext } from "node:test";
+import { BrokenInvariant } from "../../src/kernel/assert.ts";
+import { instant } from "../../src/kernel/instant.ts";
+import type { JournalEntry } from "../../src/ledger/journal.ts";
+import type { Change } from "../../src/stores/change.ts";
+import type { Store } from "../../src/stores/store.ts";
+import * as given from "./store-fixtures.ts";
+
+const { merchantA, merchantB, start } = given;
+const committed = { outcome: "committed" };
+const stale = { outcome: "stale" };
+
+/** A test for each promise of store.ts and change.ts. `open` gives an empty store; the suite closes it. */
+export function describeStoreContract(name: string, open: () => Promise<Store>): void {
+  async function opened(context: TestContext): Promise<Store> {
+    const store = await open();
+    context.after(() => store.close());
+    return store;
+  }
+
+  describe(`${name} keeps the store contract`, () => {
+    test("what is not there reads as undefined or empty", async (context) => {
+      const store = await opened(context);
+
+      assert.equal(await store.accountByKey(given.keyDigest(1)), undefined);
+      assert.deepEqual(await store.accounts(), []);
+      assert.equal(await store.paymentById(merchantA, given.paymentId(1)), undefined);
+      assert.equal(await store.paymentByCode(merchantA, "order-1"), undefined);
+      assert.deepEqual(await store.history(merchantA, given.paymentId(1)), []);
+      assert.deepEqual(await store.paymentsToRecover(start, 10), []);
+      assert.deepEqual(await store.balances(merchantA), []);
+      assert.equal(await store.cardByToken(merchantA, given.tokenDigest(1)), undefined);
+      assert.deepEqual(await store.notificationsAfter(0, 10), []);
+    });
+
+    test("a payment reads as it was written, by its id and by its code, in every version", async (context) => {
+      const store = await opened(context);
+      const first = given.newPayment(1);
+
+      assert.deepEqual(await store.commit(given.paymentChange(first)), committed);
+      assert.deepEqual(await store.paymentById(merchantA, first.id), first);
+      assert.deepEqual(await store.paymentByCode(merchantA, "order-1"), first);
+
+      assert.deepEqual(await store.commit(given.paidChange(first)), committed);
+      assert.deepEqual(await store.paymentById(merchantA, first.id), given.paidNext(first));
+      assert.deepEqual(await store.paymentByCode(merchantA, "order-1"), given.paidNext(first));
+    });
+
+    test("members that are undefined come back undefined", async (context) => {
+      const store = await opened(context);
+      const bare = given.barePayment(1);
+
+      await store.commit(given.paymentChange(bare, { facts: [given.fact({ attempt: undefined, by: "recovery" })] }));
+
+      assert.deepEqual(await store.paymentById(merchantA, bare.id), bare);
+      const [row] = await store.history(merchantA, bare.id);
+      assert.deepEqual(row?.facts, [given.fact({ attempt: undefined, by: "recovery" })]);
+    });
+
+    test("every kind of attempt, verdict and state reads as it was written", async (context) => {
+      const store = await opened(context);
+      let payment = given.newPayment(1);
+      await store.commit(given.paymentChange(payment));
+      const declined = { ...given.approval, approved: false, authorizationCode: undefined, responseCode: "51", adviceCode: "02" };
+      for (const over of [
+        { state: "reversing", attempt: given.newAttempt({ kind: "reverse", number: 2, checks: 7 }), attempts: 2 },
+        { state: "voiding", attempt: given.newAttempt({ kind: "void", number: 3, amount: 0n }), verdict: given.approval },
+        { state: "capturing", attempt: given.newAttempt({ kind: "capture", number: 4, amount: 2n ** 60n + 1n }) },
+        { state: "declined", attempt: undefined, verdict: { ...declined, reason: "insufficient_funds" } },
+        { verdict: { ...declined, reason: "high_risk", refusedBeforeIssuer: true, acquirerReference: undefined } },
+        { needsReview: true },
+      ] as const) {
+        payment = { ...payment, ...over, version: payment.version + 1 };
+        assert.deepEqual(await store.commit(given.paymentChange(payment)), committed);
+        assert.deepEqual(await store.paymentById(merchantA, payment.id), payment);
+      }
+    });
+
+    test("no merchant sees another's payment, history, balances or card", async (context) => {
+      const store = await opened(context);
+      const payment = given.newPayment(1);
+      await store.commit(given.paymentChange(payment));
+      await store.commit(given.paidChange(payment));
+      await store.commit(given.cardChange(given.newCard(1)));
+
+      assert.equal(await store.paymentById(merchantB, payment.id), undefined);
+      assert.equal(await store.paymentByCode(merchantB, "order-1"), undefined);
+      assert.deepEqual(await store.history(merchantB, payment.id), []);
+      assert.deepEqual(await store.balances(merchantB), []);
+      assert.equal(await store.cardByToken(merchantB, given.tokenDigest(1)), undefined);
+    });
+
+    test("two merchants may use the same payment code and the same token", async (context) => {
+      const store = await opened(context);
+      const other = given.newPayment(1, { merchantId: merchantB });
+      const otherCard = given.newCard(1, { merchantId: merchantB, maskedPan: "400000xxxxxx0002" });
+      await store.commit(given.paymentChange(given.newPayment(1)));
+      await store.commit(given.cardChange(given.newCard(1)));
+
+      assert.deepEqual(await store.commit(given.paymentChange(other)), committed);
+      assert.deepEqual(await store.commit(given.cardChange(otherCard)), committed);
+      assert.deepEqual(await store.paymentByCode(merchantB, "order-1"), other);
+      assert.deepEqual(await store.cardByToken(merchantB, given.tokenDigest(1)), otherCard);
+    });
+
+    test("a payment code that is taken is answered with the payment that has it, and nothing is written", async (context) => {
+      const store = await opened(context);
+      const first = given.newPayment(1);
+      await store.commit(given.paymentChange(first));
+      const second = given.newPayment(2, { order: first.order });
+
+      const result = await store.commit(
+        given.paymentChange(second, { entries: given.saleEntries, notifications: [{ kind: "update", paymentId: second.id }] }),
+      );
+
+      assert.deepEqual(result, { outcome: "duplicate", key: "payment_code", existing: first });
+      assert.equal(await store.paymentById(merchantA, second.id), undefined);
+      assert.deepEqual(await store.history(merchantA, second.id), []);
+      assert.deepEqual(await store.balances(merchantA), []);
+      assert.deepEqual(await store.notificationsAfter(0, 10), []);
+    });
+
+    test("a payment id that is taken is a duplicate; with a taken code too, the code is named", async (context) => {
+      const store = await opened(context);
+      const first = given.newPayment(1);
+      await store.commit(given.paymentChange(first));
+      const sameId = given.newPayment(1, { order: { ...first.order, code: "another" } });
+
+      assert.deepEqual(await store.commit(given.paymentChange(sameId)), { outcome: "duplicate", key: "payment_id" });
+      assert.deepEqual(await store.commit(given.paymentChange(first)), { outcome: "duplicate", key: "payment_code", existing: first });
+    });
+
+    test("a version that is no longer the stored one is stale, and nothing is written", async (context) => {
+      const store = await opened(context);
+      const first = given.newPayment(1);
+      await store.commit(given.paymentChange(first));
+      await store.commit(given.paidChange(first));
+
+      assert.deepEqual(await store.commit(given.paidChange(first)), stale);
+      assert.deepEqual(await store.commit(given.paidChange({ ...first, version: 7 })), stale);
+      assert.deepEqual(await store.commit(given.paidChange(given.newPayment(2))), stale, "there is no such payment");
+      assert.deepEqual(await store.commit(given.paidChange({ ...first, merchantId: merchantB })), stale, "it is not this merchant's");
+      assert.equal((await store.history(merchantA, first.id)).length, 2);
+      assert.equal((await store.notificationsAfter(0, 10)).length, 1);
+    });
+
+    test("a payment keeps the order and the time of creation of its first version", async (context) => {
+      const store = await opened(context);
+      const first = given.newPayment(1);
+      await store.commit(given.paymentChange(first));
+      const changed = { ...given.paidNext(first), createdAt: instant(start + 1), order: { ...first.order, note: "other", code: "other" } };
+
+      await store.commit(given.paymentChange(changed));
+
+      assert.deepEqual(await store.paymentById(merchantA, first.id), given.paidNext(first));
+      assert.equal(await store.paymentByCode(merchantA, "other"), undefined);
+    });
+
+    test("each change appends one history row, oldest first, with its facts and entries as they were written", async (context) => {
+      const store = await opened(context);
+      const payment = given.newPayment(1);
+      const facts = [
+        given.fact({ attempt: undefined }),
+        given.fact({
+          fact: "authorization_approved",
+          by: "recovery",
+          attempt: 12,
+          detail: { code: "05", late: true, count: 3, 'k"': "ü" },
+        }),
+        given.fact({ fact: "capture_declined", detail: { empty: "" } }),
+      ];
+      await store.commit(given.paymentChange(payment, { facts: [] }));
+      await store.commit(given.paidChange(payment));
+      await store.commit(given.paymentChange(given.paidNext(given.paidNext(payment)), { at: instant(start + 7), facts }));
+
+      assert.deepEqual(await store.history(merchantA, payment.id), [
+        { version: 1, at: start, facts: [], entries: [] },
+        { version: 2, at: given.paidChange(payment).at, facts: given.paidChange(payment).facts, entries: given.saleEntries },
+        { version: 3, at: start + 7, facts, entries: [] },
+      ]);
+    });
+
+    test("balances are the sums of all postings, by account and currency", async (context) => {
+      const store = await opened(context);
+      for (const number of [1, 2, 3]) {
+        await store.commit(given.paymentChange(given.newPayment(number)));
+        if (number > 1) await store.commit(given.paidChange(given.newPayment(number)));
+      }
+
+      assert.deepEqual(await store.balances(merchantA), [
+        { account: "acquirer_receivable", currency: "BRL", minor: 103_372n },
+        { account: "authorized_holds", currency: "USD", minor: 0n },
+        { account: "cardholder_commitments", currency: "USD", minor: 0n },
+        { account: "merchant_payable", currency: "BRL", minor: -102_980n },
+        { account: "tax_payable", currency: "BRL", minor: -392n },
+      ]);
+    });
+
+    test("amounts are exact up to the largest that fits 64 bits, and refused beyond", async (context) => {
+      const store = await opened(context);
+      const largest = 2n ** 63n - 1n;
+      const entry = (minor: bigint): JournalEntry => ({
+        kind: "hold",
+        postings: [
+          { account: "authorized_holds", currency: "CLP", minor },
+          { account: "cardholder_commitments", currency: "CLP", minor: -minor },
+        ],
+      });
+      const rich = given.newPayment(1, { authorized: largest, captured: largest - 1n });
+      const amount = { minor: largest, currency: "CLP" };
+
+      const change = given.paymentChange({ ...rich, order: { ...rich.order, amount } }, { entries: [entry(largest)] });
+      assert.deepEqual(await store.commit(change), committed);
+      assert.deepEqual(await store.paymentById(merchantA, rich.id), { ...rich, order: { ...rich.order, amount } });
+      assert.deepEqual((await store.history(merchantA, rich.id))[0]?.entries, [entry(largest)]);
+      assert.deepEqual(await store.balances(merchantA), entry(largest).postings);
+
+      await assert.rejects(store.commit(given.paymentChange(given.newPayment(2, { authorized: largest + 1n }))), BrokenInvariant);
+      await assert.rejects(store.commit(given.paymentChange(given.newPayment(2), { entries: [entry(largest + 1n)] })), BrokenInvariant);
+    });
+
+    test("payments to recover are those due, of all merchants, soonest first, without those that need review", async (context) => {
+      const store = await opened(context);
+      const due = (number: number, afterMs: number, over = {}): Change =>
+        given.paymentChange(given.newPayment(number, { attempt: given.newAttempt({ recheckAt: instant(start + afterMs) }), ...over }));
+      await store.commit(due(1, 300));
+      await store.commit(due(2, 100));
+      await store.commit(due(3, 200, { merchantId: merchantB }));
+      await store.commit(due(4, 50, { needsReview: true }));
+      await store.commit(due(5, 301));
+      await store.commit(due(6, 100));
+      await store.commit(given.paymentChange(given.barePayment(7)));
+      await store.commit(due(8, 10));
+      await store.commit(given.paidChange(given.newPayment(8)));
+      const found = async (afterMs: number, limit: number): Promise<string[]> =>
+        (await store.paymentsToRecover(instant(start + afterMs), limit)).map(({ order }) => order.code);
+
+      assert.deepEqual(await found(300, 10), ["order-2", "order-6", "order-3", "order-1"]);
+      assert.deepEqual(await found(300, 3), ["order-2", "order-6", "order-3"]);
+      assert.deepEqual(await found(99, 10), []);
+      const [payment] = await store.paymentsToRecover(instant(start + 100), 1);
+      assert.deepEqual(payment, due(2, 100).payment?.next, "whole payments are returned");
+    });
+
+    test("a stored card reads as it was written, is unique by its token and replaced by version", async (context) => {
+      const store = await opened(context);
+      const card = given.newCard(1);
+      const resealed = given.newCard(1, { version: 2, ref: Uint8Array.of(1, 2, 3), fingerprint: Uint8Array.of(9) });
+
+      assert.deepEqual(await store.commit(given.cardChange(card)), committed);
+      assert.deepEqual(await store.cardByToken(merchantA, card.tokenDigest), card);
+      assert.deepEqual(await store.commit(given.cardChange(card)), { outcome: "duplicate", key: "token" });
+      assert.deepEqual(await store.commit(given.cardChange(resealed)), committed);
+      assert.deepEqual(await store.cardByToken(merchantA, card.tokenDigest), resealed);
+      assert.deepEqual(await store.commit(given.cardChange(resealed)), stale);
+      assert.deepEqual(await store.commit(given.cardChange(given.newCard(2, { version: 2 }))), stale);
+    });
+
+    test("a card's last use never goes back, whichever change comes last, and the use of a missing card is no conflict", async (context) => {
+      const store = await opened(context);
+      await store.commit(given.cardChange(given.newCard(1)));
+      const lastUse = async (): Promise<number | undefined> => (await store.cardByToken(merchantA, given.tokenDigest(1)))?.lastUsedAt;
+
+      assert.deepEqual(await store.commit(given.cardUseChange(1, start + 500)), committed);
+      assert.equal(await lastUse(), start + 500);
+      await store.commit(given.cardUseChange(1, start + 400));
+      assert.equal(await lastUse(), start + 500);
+      const resealed = given.newCard(1, { version: 2, createdAt: instant(start + 9) });
+      assert.deepEqual(await store.commit(given.cardChange(resealed)), committed, "a use is no new version");
+      assert.equal(await lastUse(), start + 500, "a card that was read before the use is written after it");
+      assert.equal((await store.cardByToken(merchantA, given.tokenDigest(1)))?.createdAt, start);
+      await store.commit(given.cardUseChange(1, start + 900, merchantB));
+      assert.equal(await lastUse(), start + 500, "another merchant's use");
+      assert.deepEqual(await store.commit(given.cardUseChange(77, start)), committed);
+    });
+
+    test("a payment that stores its card is written with it, or neither is", async (context) => {
+      const store = await opened(context);
+      const both = (number: number, card: number): Change => ({
+        ...given.paymentChange(given.newPayment(number)),
+        card: { next: given.newCard(card), replaces: undefined },
+        cardUse: { tokenDigest: given.tokenDigest(card), at: instant(start + 5) },
+      });
+
+      assert.deepEqual(await store.commit(both(1, 1)), committed);
+      assert.equal((await store.cardByToken(merchantA, given.tokenDigest(1)))?.lastUsedAt, start + 5);
+      assert.deepEqual(await store.commit(both(2, 1)), { outcome: "duplicate", key: "token" });
+      assert.equal(await store.paymentById(merchantA, given.paymentId(2)), undefined);
+      assert.deepEqual(await store.history(merchantA, given.paymentId(2)), []);
+      assert.deepEqual(await store.commit(both(1, 2)), {
+        outcome: "duplicate",
+        key: "payment_code",
+        existing: given.newPayment(1),
+      });
+      assert.equal(await store.cardByToken(merchantA, given.tokenDigest(2)), undefined);
+    });
+
+    test("an account is found by each of its keys, with what the key grants, and listed by id", async (context) => {
+      const store = await opened(context);
+      const account = given.newAccount(merchantB);
+
+      assert.deepEqual(await store.commit(given.accountChange(account, [1, 2])), committed);
+      assert.deepEqual(await store.commit(given.accountChange(given.newAccount(merchantA), [4])), committed);
+      assert.deepEqual(await store.accountByKey(given.keyDigest(1)), { account, grants: "public" });
+      assert.deepEqual(await store.accountByKey(given.keyDigest(2)), { account, grants: "secret" });
+      assert.deepEqual(
+        (await store.accounts()).map(({ id }) => id),
+        [merchantA, merchantB],
+      );
+
+      const renamed = given.newAccount(merchantB, { version: 2, name: "Renamed" });
+      assert.deepEqual(await store.commit(given.accountChange(renamed, [6])), committed);
+      assert.deepEqual(await store.accountByKey(given.keyDigest(1)), { account: renamed, grants: "public" });
+      assert.deepEqual(await store.accountByKey(given.keyDigest(6)), { account: renamed, grants: "secret" });
+    });
+
+    test("an account or a key that is taken, and an old version of an account, change nothing", async (context) => {
+      const store = await opened(context);
+      await store.commit(given.accountChange(given.newAccount(merchantA), [1]));
+
+      const again = given.accountChange(given.newAccount(merchantA), [2]);
+      assert.deepEqual(await store.commit(again), { outcome: "duplicate", key: "account" });
+      const takenKey = given.accountChange(given.newAccount(merchantB), [2, 1]);
+      assert.deepEqual(await store.commit(takenKey), { outcome: "duplicate", key: "account_key" });
+      const doubledKey = given.accountChange(given.newAccount(merchantB), [2, 2]);
+      assert.deepEqual(await store.commit(doubledKey), { outcome: "duplicate", key: "account_key" });
+      const old = given.accountChange(given.newAccount(merchantA, { version: 3 }), [2]);
+      assert.deepEqual(await store.commit(old), stale);
+      assert.equal(await store.accountByKey(given.keyDigest(2)), undefined);
+      assert.equal((await store.accounts()).length, 1);
+    });
+
+    test("notifications come in the order of their commits, after a sequence, up to a limit", async (context) => {
+      const store = await opened(context);
+      for (const number of [3, 1, 2]) {
+        await store.commit(given.paymentChange(given.newPayment(number)));
+        await store.commit(given.paidChange(given.newPayment(number)));
+      }
+
+      const all = await store.notificationsAfter(0, 10);
+      assert.deepEqual(
+        all.map(({ paymentId }) => paymentId),
+        [3, 1, 2].map(given.paymentId),
+      );
+      const [first, second, third] = all;
+      assert.ok(first !== undefined && second !== undefined && third !== undefined);
+      assert.ok(0 < first.sequence && first.sequence < second.sequence && second.sequence < third.sequence);
+      const { sequence, ...rest } = first;
+      assert.ok(sequence > 0);
+      assert.deepEqual(rest, { kind: "update", paymentId: given.paymentId(3), merchantId: merchantA, version: 2, at: start + 900 });
+      assert.deepEqual(await store.notificationsAfter(first.sequence, 1), [second]);
+      assert.deepEqual(await store.notificationsAfter(third.sequence, 10), []);
+    });
+
+    test("a change that breaks a rule is a broken invariant and leaves nothing behind", async (context) => {
+      const store = await opened(context);
+      const payment = given.newPayment(1);
+      const unbalanced: JournalEntry = { kind: "hold", postings: [{ account: "authorized_holds", currency: "USD", minor: 1n }] };
+      const mixed: JournalEntry = {
+        kind: "hold",
+        postings: [
+          { account: "authorized_holds", currency: "USD", minor: 1n },
+          { account: "cardholder_commitments", currency: "BRL", minor: -1n },
+        ],
+      };
+      const broken: readonly Change[] = [
+        given.paymentChange({ ...payment, authorized: 1n, captured: 2n }),
+        given.paymentChange({ ...payment, authorized: -1n, captured: -1n }),
+        given.paymentChange({ ...payment, authorized: 1n, captured: -1n }),
+        given.paymentChange(payment, { entries: [unbalanced] }),
+        given.paymentChange(payment, { entries: [mixed] }),
+        given.paymentChange(payment, { merchantId: merchantB }),
+        given.paymentChange(payment, { notifications: [{ kind: "update", paymentId: given.paymentId(2) }] }),
+        given.paymentChange(payment, { payment: { next: payment, replaces: 1 } }),
+        given.paymentChange(payment, { payment: { next: { ...payment, version: 3 }, replaces: 1 } }),
+        { merchantId: merchantA, at: start, facts: [given.fact()], entries: [], notifications: [] },
+        { ...given.cardChange(given.newCard(1)), merchantId: merchantB },
+      ];
+
+      for (const change of broken) await assert.rejects(store.commit(change), BrokenInvariant);
+
+      assert.equal(await store.paymentById(merchantA, payment.id), undefined);
+      assert.deepEqual(await store.commit(given.paymentChange(payment)), committed, "the sound change is taken");
+    });
+
+    test("what is handed out and what was handed in are never the same objects", async (context) => {
+      const store = await opened(context);
+      const ref = Uint8Array.of(1, 2, 3);
+      const facts = [given.fact()];
+      await store.commit(given.cardChange(given.newCard(1, { ref })));
+      await store.commit(given.paymentChange(given.newPayment(1), { facts }));
+      const digest = given.tokenDigest(1);
+
+      ref.fill(0);
+      facts.pop();
+      (await store.cardByToken(merchantA, digest))?.ref.fill(0);
+      const rows = await store.history(merchantA, given.paymentId(1));
+      if (Array.isArray(rows)) rows.pop();
+
+      assert.deepEqual((await store.cardByToken(merchantA, digest))?.ref, Uint8Array.of(1, 2, 3));
+      assert.equal((await store.history(merchantA, given.paymentId(1)))[0]?.facts.length, 1);
+    });
+
+    test("of 64 concurrent changes of one payment, one wins each version", async (context) => {
+      const store = await opened(context);
+      let payment = given.newPayment(1);
+      await store.commit(given.paymentChange(payment));
+      for (let round = 0; round < 5; round += 1) {
+        const rivals = Array.from({ length: 64 }, (_, number) => given.paidNext(payment, { attempts: number }));
+        const results = await Promise.all(rivals.map((next) => store.commit(given.paymentChange(next, { entries: given.saleEntries }))));
+
+        const winners = rivals.filter((_, index) => results[index]?.outcome === "committed");
+        assert.equal(winners.length, 1);
+        assert.equal(results.filter(({ outcome }) => outcome === "stale").length, 63);
+        const stored = await store.paymentById(merchantA, payment.id);
+        assert.deepEqual(stored, winners[0]);
+        assert.ok(stored !== undefined);
+        payment = stored;
+      }
+      assert.equal((await store.history(merchantA, payment.id)).length, 6);
+      const receivable = (await store.balances(merchantA)).find(({ account }) => account === "acquirer_receivable");
+      assert.equal(receivable?.minor, 5n * 51_686n);
+    });
+
+    test("of 64 concurrent payments with one code, one is written and the others are shown it", async (context) => {
+      const store = await opened(context);
+      const { order } = given.newPayment(1);
+      const rivals = Array.from({ length: 64 }, (_, number) => given.newPayment(number, { order }));
+
+      const results = await Promise.all(rivals.map((payment) => store.commit(given.paymentChange(payment))));
+
+      const winner = await store.paymentByCode(merchantA, order.code);
+      assert.ok(winner !== undefined);
+      assert.equal(results.filter(({ outcome }) => outcome === "committed").length, 1);
+      const shown = results.filter((result) => result.outcome === "duplicate" && result.key === "payment_code");
+      assert.equal(shown.length, 63);
+      for (const result of shown) assert.deepEqual(result, { outcome: "duplicate", key: "payment_code", existing: winner });
+    });
+
+    test("a change that is in the way of nobody is not failed by its neighbours", async (context) => {
+      const store = await opened(context);
+      await store.commit(given.paymentChange(given.newPayment(0)));
+      const changes = Array.from({ length: 40 }, (_, number) =>
+        number % 2 === 0
+          ? given.paymentChange(given.newPayment(0))
+          : given.paymentChange(given.newPayment(number), { entries: given.saleEntries }),
+      );
+
+      const results = await Promise.all(changes.map((change) => store.commit(change)));
+
+      assert.deepEqual(
+        results.map(({ outcome }) => outcome),
+        changes.map((_, number) => (number % 2 === 0 ? "duplicate" : "committed")),
+      );
+    });
+
+    test("close lets accepted changes finish, and then everything rejects as closed", async (context) => {
+      const store = await opened(context);
+      const accepted = store.commit(given.paymentChange(given.newPayment(1)));
+      await store.close();
+
+      assert.deepEqual(await accepted, committed);
+      const closed = { name: "StoreError", code: "closed" };
+      await assert.rejects(store.commit(given.paymentChange(given.newPayment(2))), closed);
+      await assert.rejects(store.paymentById(merchantA, given.paymentId(1)), closed);
+      await assert.rejects(store.accounts(), closed);
+      await store.close();
+    });
+  });
+}
