@@ -1,0 +1,71 @@
+import type { Loads } from "./loads.ts";
+import type { Client } from "./client.ts";
+import { sendAll, type Load } from "./window.ts";
+
+/** The alarms of a gate and the goals that a run is read against: shares of the floor's requests per second at 64 outstanding. */
+export interface CaseGoal {
+  readonly target: number;
+  readonly alarm: number;
+}
+
+export interface BenchCase {
+  readonly name: string;
+  readonly title: string;
+  readonly goal: CaseGoal | undefined;
+  load(loads: Loads): Load;
+  /** What must exist at the product before the first window. */
+  prepare?(loads: Loads, client: Client): Promise<void>;
+  /** What each window uses up. */
+  refill?(loads: Loads, client: Client, answersExpected: number): Promise<void>;
+}
+
+const preparing = 64;
+
+export const cases: readonly BenchCase[] = [
+  {
+    name: "token",
+    title: "token creation",
+    goal: { target: 0.27, alarm: 0.2 },
+    load: (loads) => loads.token(),
+  },
+  {
+    name: "direct-token",
+    title: "direct by token",
+    goal: { target: 0.2, alarm: 0.15 },
+    load: (loads) => loads.directByToken(),
+  },
+  {
+    name: "direct-pan",
+    title: "direct by PAN",
+    goal: undefined,
+    load: (loads) => loads.directByPan(),
+  },
+  {
+    name: "capture",
+    title: "capture alone",
+    goal: { target: 0.22, alarm: 0.18 },
+    load: (loads) => loads.capture(),
+    async refill(loads, client, answersExpected) {
+      const missing = answersExpected - loads.authorizedWaiting;
+      if (missing <= 0) return;
+      await client.ensureOpen(preparing);
+      await sendAll(client, loads.authorize(), missing, preparing);
+    },
+  },
+  {
+    name: "authorize-capture",
+    title: "authorize + capture",
+    goal: undefined,
+    load: (loads) => loads.authorizeAndCapture(),
+  },
+  {
+    name: "query",
+    title: "query",
+    goal: { target: 0.5, alarm: 0.4 },
+    load: (loads) => loads.query(),
+    async prepare(loads, client) {
+      await client.ensureOpen(preparing);
+      await sendAll(client, loads.paymentsToQuery(), 2_000, preparing);
+    },
+  },
+];

@@ -1,0 +1,120 @@
+import { connect, type Socket } from "node:net";
+import { performance } from "node:perf_hooks";
+import { AnswerFramer, type Answer } from "./framing.ts";
+
+/** One connection, with at most one request under way. */
+interface Lane {
+  readonly index: number;
+  socket: Socket;
+  framer: AnswerFramer;
+  busy: boolean;
+  /** When the request under way was due, in ms of performance.now(). */
+  startedAt: number;
+}
+
+/** Called for every answer; the answer's bytes are valid during the call only. */
+export type AnswerHandler = (lane: number, answer: Answer, startedAt: number, now: number) => void;
+
+/**
+ * Keep-alive connections to one server on loopback. What it costs is part of every measurement here (the generator shares the cores
+ * with the servers), so it does nothing but write prepared bytes and find the ends of answers.
+ */
+export class Client {
+  readonly port: number;
+  readonly #lanes: Lane[] = [];
+  #handler: AnswerHandler = () => {};
+  #fail: (error: Error) => void = () => {};
+  #closing = false;
+  #usedAt = performance.now();
+
+  constructor(port: number) {
+    this.port = port;
+  }
+
+  get lanes(): number {
+    return this.#lanes.length;
+  }
+
+  /**
+   * Opens connections up to `lanes`, and again those that the server closed for idleness. After a pause of more than two seconds
+   * all are opened anew: the server might be closing them at this very moment.
+   */
+  async ensureOpen(lanes: number): Promise<void> {
+    const stale = performance.now() - this.#usedAt > 2_000;
+    for (const lane of this.#lanes) {
+      if (!stale && !lane.socket.destroyed && lane.socket.writable) continue;
+      lane.socket.destroy();
+      this.#attach(lane, await open(this.port));
+    }
+    while (this.#lanes.length < lanes) {
+      const lane: Lane = {
+        index: this.#lanes.length,
+        socket: await open(this.port),
+        framer: new AnswerFramer(),
+        busy: false,
+        startedAt: 0,
+      };
+      this.#attach(lane, lane.socket);
+      this.#lanes.push(lane);
+    }
+    this.#usedAt = performance.now();
+  }
+
+  /** Hands answers to `handler` and a broken connection to `fail`, until the next call. */
+  listen(handler: AnswerHandler, fail: (error: Error) => void): void {
+    this.#handler = handler;
+    this.#fail = fail;
+  }
+
+  send(index: number, request: Buffer, startedAt: number): void {
+    const lane = this.#lanes[index];
+    if (lane === undefined || lane.busy) throw new Error("a lane takes one request at a time");
+    lane.busy = true;
+    lane.startedAt = startedAt;
+    lane.socket.write(request);
+  }
+
+  close(): void {
+    this.#closing = true;
+    for (const lane of this.#lanes) lane.socket.destroy();
+  }
+
+  #attach(lane: Lane, socket: Socket): void {
+    lane.socket = socket;
+    lane.framer = new AnswerFramer();
+    lane.busy = false;
+    const take = (answer: Answer): void => {
+      const now = performance.now();
+      this.#usedAt = now;
+      lane.busy = false;
+      this.#handler(lane.index, answer, lane.startedAt, now);
+    };
+    socket.on("data", (chunk: Buffer) => {
+      try {
+        lane.framer.push(chunk, take);
+      } catch (error) {
+        this.#fail(error instanceof Error ? error : new Error(String(error)));
+      }
+    });
+    const lost = (error?: Error): void => {
+      if (lane.socket !== socket || this.#closing || !lane.busy) return;
+      lane.busy = false;
+      this.#fail(error ?? new Error("the server closed a connection with a request under way"));
+    };
+    socket.on("error", lost);
+    socket.on("close", () => {
+      lost();
+    });
+  }
+}
+
+function open(port: number): Promise<Socket> {
+  return new Promise((resolve, reject) => {
+    const socket = connect({ port, host: "127.0.0.1", noDelay: true });
+    socket.once("error", reject);
+    socket.once("connect", () => {
+      socket.off("error", reject);
+      resolve(socket);
+    });
+  });
+}

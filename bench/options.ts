@@ -1,0 +1,46 @@
+import { parseArgs } from "node:util";
+
+export interface Options {
+  readonly quick: boolean;
+  readonly million: boolean;
+  readonly growth: boolean;
+  readonly gate: boolean;
+  /** Both arms are the floor: ratios must come out at 1, their spread is what the harness and the machine add. */
+  readonly control: boolean;
+  readonly json: string | undefined;
+  /** Names of cases; empty for all. */
+  readonly cases: readonly string[];
+  /** Outstanding requests to run at; empty for the usual ones. */
+  readonly outstanding: readonly number[];
+  readonly help: boolean;
+}
+
+export const usage = `npm run bench -- [options]
+
+  --quick             a run under a minute: 64 outstanding only, fewer and shorter windows
+  --case NAME         only this case (repeatable): token, direct-token, direct-pan, capture, authorize-capture, query, open-loop
+  --outstanding N     only at N requests outstanding (repeatable)
+  --million           store one million tokens, then weigh them
+  --growth            store level: CPU per charge at 200,000 and at two million payments
+  --gate              exit 1 when a ratio is under its alarm in two of three repeats
+  --control           the floor against itself: what the harness and the machine add
+  --json FILE         write all numbers there
+`;
+
+export function readOptions(argv: readonly string[]): Options {
+  const { values } = parseArgs({
+    args: [...argv],
+    options: {
+      quick: { type: "boolean", default: false },
+      million: { type: "boolean", default: false },
+      growth: { type: "boolean", default: false },
+      gate: { type: "boolean", default: false },
+      control: { type: "boolean", default: false },
+      json: { type: "string" },
+      case: { type: "string", multiple: true, default: [] },
+      outstanding: { type: "string", multiple: true, default: [] },
+      help: { type: "boolean", default: false },
+    },
+  });
+  return { ...values, json: values.json, cases: values.case, outstanding: values.outstanding.map(Number) };
+}

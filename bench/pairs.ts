@@ -1,0 +1,119 @@
+import { createHistogram } from "node:perf_hooks";
+import type { Client } from "./client.ts";
+import type { ServerProcess } from "./process.ts";
+import { median, quantile } from "./statistics.ts";
+import { closedLoop, type Load, type WindowResult } from "./window.ts";
+
+/** One server with the load that it gets. */
+export interface Arm {
+  readonly server: ServerProcess;
+  readonly client: Client;
+  readonly load: Load;
+  /** Makes ready what the next window will use up; not part of what is measured. */
+  readonly refill?: (answersExpected: number) => Promise<void>;
+}
+
+export interface PairPlan {
+  readonly outstanding: number;
+  readonly pairs: number;
+  /** The first pairs are run and thrown away: both servers are still being compiled. */
+  readonly discarded: number;
+  readonly rampMs: number;
+  readonly windowMs: number;
+}
+
+export interface ArmResult {
+  readonly perSecond: number;
+  /** Over all counted windows; undefined where the system does not tell. */
+  readonly cpuMicros: number | undefined;
+  readonly p50Ms: number;
+  readonly p95Ms: number;
+  readonly p99Ms: number;
+  readonly answers: number;
+}
+
+export interface PairResult {
+  readonly outstanding: number;
+  /** Median over pairs of product per second / floor per second, and the quartiles. */
+  readonly ratio: number;
+  readonly ratioQ1: number;
+  readonly ratioQ3: number;
+  readonly floor: ArmResult;
+  readonly product: ArmResult;
+}
+
+/**
+ * Windows in turn, floor, product, floor, product: what the machine does to one it has just done to the other, so their ratio is
+ * steady where requests per second are not.
+ */
+export async function runPairs(floor: Arm, product: Arm, plan: PairPlan): Promise<PairResult> {
+  const ratios: number[] = [];
+  const floorSum = new ArmSum();
+  const productSum = new ArmSum();
+  let lastProduct: WindowResult | undefined;
+  for (let pair = 0; pair < plan.pairs; pair++) {
+    const counted = pair >= plan.discarded;
+    const a = await runWindow(floor, plan, counted ? floorSum : new ArmSum());
+    await product.refill?.(expectedAnswers(lastProduct, plan));
+    const b = await runWindow(product, plan, counted ? productSum : new ArmSum());
+    lastProduct = b;
+    if (counted && a.elapsedMs > 0 && b.elapsedMs > 0) ratios.push(perSecond(b) / perSecond(a));
+  }
+  if (ratios.length === 0) throw new Error("no pair of windows could be counted");
+  return {
+    outstanding: plan.outstanding,
+    ratio: median(ratios),
+    ratioQ1: quantile(ratios, 0.25),
+    ratioQ3: quantile(ratios, 0.75),
+    floor: floorSum.result(),
+    product: productSum.result(),
+  };
+}
+
+async function runWindow(arm: Arm, plan: PairPlan, sum: ArmSum): Promise<WindowResult> {
+  await arm.client.ensureOpen(plan.outstanding);
+  const result = await closedLoop(arm.client, arm.load, {
+    outstanding: plan.outstanding,
+    rampMs: plan.rampMs,
+    windowMs: plan.windowMs,
+    cpuMicros: () => arm.server.cpuMicros(),
+    latency: sum.latency,
+  });
+  arm.server.rssBytes();
+  sum.add(result);
+  return result;
+}
+
+/** Half as much again as the last window and its ramp took, so that the machine may get faster. */
+function expectedAnswers(last: WindowResult | undefined, plan: PairPlan): number {
+  const rate = last === undefined || last.elapsedMs === 0 ? 15_000 : perSecond(last);
+  return Math.ceil((rate * 1.5 * (plan.rampMs + plan.windowMs)) / 1_000) + plan.outstanding;
+}
+
+function perSecond(result: WindowResult): number {
+  return (result.answers * 1_000) / result.elapsedMs;
+}
+
+class ArmSum {
+  readonly latency = createHistogram();
+  readonly #rates: number[] = [];
+  #answers = 0;
+  #cpuMicros: number | undefined = 0;
+
+  add(result: WindowResult): void {
+    this.#answers += result.answers;
+    if (result.elapsedMs > 0) this.#rates.push(perSecond(result));
+    this.#cpuMicros = this.#cpuMicros === undefined || result.cpuMicros === undefined ? undefined : this.#cpuMicros + result.cpuMicros;
+  }
+
+  result(): ArmResult {
+    return {
+      perSecond: median(this.#rates),
+      cpuMicros: this.#cpuMicros === undefined ? undefined : this.#cpuMicros / this.#answers,
+      p50Ms: this.latency.percentile(50) / 1_000,
+      p95Ms: this.latency.percentile(95) / 1_000,
+      p99Ms: this.latency.percentile(99) / 1_000,
+      answers: this.#answers,
+    };
+  }
+}

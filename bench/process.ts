@@ -1,0 +1,114 @@
+import { spawn, type ChildProcess } from "node:child_process";
+import { once } from "node:events";
+import { readFileSync } from "node:fs";
+import { createServer } from "node:net";
+import { performance } from "node:perf_hooks";
+
+/** A server of its own process, as the system sees it. */
+export class ServerProcess {
+  readonly port: number;
+  /** From spawn to the first answer with status 200, in ms. */
+  readonly startMs: number;
+  readonly #child: ChildProcess;
+  #peakRssBytes = 0;
+
+  private constructor(child: ChildProcess, port: number, startMs: number) {
+    this.#child = child;
+    this.port = port;
+    this.startMs = startMs;
+  }
+
+  /** Starts this very Node binary with `args` and waits for an answer with status 200 at `path`. The child's log goes nowhere. */
+  static async start(args: readonly string[], port: number, environment: NodeJS.ProcessEnv, path: string): Promise<ServerProcess> {
+    const begin = performance.now();
+    const child = spawn(process.execPath, args, { env: { ...process.env, ...environment }, stdio: ["ignore", "ignore", "pipe"] });
+    let complaint = "";
+    child.stderr.setEncoding("utf8").on("data", (text: string) => {
+      if (complaint.length < 4_000) complaint += text;
+    });
+    const exited = once(child, "exit").then(() => "exited" as const);
+    for (;;) {
+      const answered = await Promise.race([exited, answers(port, path)]);
+      if (answered === "exited") throw new Error(`the server ended before it answered: ${complaint}`);
+      if (answered) return new ServerProcess(child, port, performance.now() - begin);
+      if (performance.now() - begin > 30_000) {
+        child.kill("SIGKILL");
+        throw new Error(`the server did not answer ${path} within 30 s: ${complaint}`);
+      }
+      await new Promise((resolve) => setTimeout(resolve, 3));
+    }
+  }
+
+  get pid(): number {
+    const pid = this.#child.pid;
+    if (pid === undefined) throw new Error("the server has no process");
+    return pid;
+  }
+
+  /** User and system time of all its threads, in microseconds (10,000 is one tick of the clock); undefined without /proc. */
+  cpuMicros(): number | undefined {
+    const stat = procFile(this.pid, "stat");
+    if (stat === undefined) return undefined;
+    // Fields 14 and 15; the second field, the name, may hold blanks and ends with the last parenthesis.
+    const fields = stat.slice(stat.lastIndexOf(")") + 2).split(" ");
+    return (Number(fields[11]) + Number(fields[12])) * 10_000;
+  }
+
+  /** Resident memory in bytes; undefined without /proc. */
+  rssBytes(): number | undefined {
+    const kilobytes = /^VmRSS:\s+(\d+) kB$/m.exec(procFile(this.pid, "status") ?? "")?.[1];
+    if (kilobytes === undefined) return undefined;
+    const bytes = Number(kilobytes) * 1_024;
+    this.#peakRssBytes = Math.max(this.#peakRssBytes, bytes);
+    return bytes;
+  }
+
+  /** The largest resident memory that rssBytes has seen. */
+  get peakRssBytes(): number {
+    return this.#peakRssBytes;
+  }
+
+  /** Asks it to end as an operator would, and waits until it has. */
+  async stop(): Promise<void> {
+    if (this.#child.exitCode !== null || this.#child.signalCode !== null) return;
+    const exited = once(this.#child, "exit");
+    this.#child.kill("SIGTERM");
+    await exited;
+  }
+}
+
+function procFile(pid: number, name: string): string | undefined {
+  try {
+    return readFileSync(`/proc/${String(pid)}/${name}`, "latin1");
+  } catch {
+    return undefined;
+  }
+}
+
+/** Not fetch, which would cost a hundred milliseconds of this process's start on the first call. */
+async function answers(port: number, path: string): Promise<boolean> {
+  const { get } = await import("node:http");
+  return new Promise((resolve) => {
+    const request = get({ port, host: "127.0.0.1", path, agent: false }, (response) => {
+      response.resume();
+      response.on("end", () => {
+        resolve(response.statusCode === 200);
+      });
+    });
+    request.on("error", () => {
+      resolve(false);
+    });
+  });
+}
+
+/** A port that was free a moment ago. */
+export async function freePort(): Promise<number> {
+  const server = createServer();
+  server.listen(0, "127.0.0.1");
+  await once(server, "listening");
+  const address = server.address();
+  server.close();
+  await once(server, "close");
+  if (address === null || typeof address === "string") throw new Error("a TCP server has a port");
+  return address.port;
+}
