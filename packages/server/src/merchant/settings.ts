@@ -1,5 +1,6 @@
 import type { AccountSettings, SimulatorSettings } from "./account.ts";
-import { rateTableNames, taxPolicyNames } from "./pricing-tables.ts";
+import { countryCodes } from "../payment/countries.ts";
+import { rateTableNames, taxPolicyNames } from "../payment/pricing-tables.ts";
 
 interface Setting<Value> {
   readonly default: Value;
@@ -24,10 +25,7 @@ export const simulatorSettings = {
 
 /** One row per switch of an account; a setting without its row does not compile. */
 export const accountSettings = {
-  country: {
-    ...matching("br", /^[a-z]{2}$/, "an ISO 3166-1 alpha-2 code in lower case"),
-    doc: "The country of a request that names none.",
-  },
+  country: { ...oneOf<string>("br", countryCodes), doc: "The country of a request that names none." },
   profile: { ...oneOf("X", ["X", "B"]), doc: "Which hosts are imitated: X, cross-border, or B, local to Brazil." },
   rateTable: { ...oneOf<string>("sandbox-2024", rateTableNames), doc: "The table of exchange rates that prices payments." },
   // The fixtures and remote tests of public clients hold 0.38 % (interface 8); 3.5 % is seen in one client's arithmetic only.
@@ -123,10 +121,6 @@ function text(initially: string, shortest: number, longest: number): ValueRules<
     allows: (value): value is string => typeof value === "string" && value.length >= shortest && value.length <= longest,
     allowed: `a text of ${shortest} to ${longest} characters`,
   };
-}
-
-function matching(initially: string, pattern: RegExp, allowed: string): ValueRules<string> {
-  return { default: initially, allows: (value): value is string => typeof value === "string" && pattern.test(value), allowed };
 }
 
 function oneOf<Value extends string>(initially: Value, values: readonly Value[]): ValueRules<Value> {

@@ -1,0 +1,109 @@
+import { assert } from "../kernel/assert.ts";
+import type { CurrencyCode } from "../kernel/currency.ts";
+import type { Payment } from "../payment/payment.ts";
+import { priceOfPart, type LocalAmounts } from "../payment/pricing.ts";
+import type { EntryKind, JournalEntry, LedgerAccount, Posting } from "./journal.ts";
+
+/**
+ * The journal entries of a payment's money facts. The books are kept twice when the customer's currency is not the one that was asked
+ * for: in the requested currency, where captured never exceeds authorized, and in the local one, with the tax. When both are the same
+ * there is one set of books, with the tax. The two are never added to one another, and each entry balances in each currency.
+ */
+
+/** A hold of everything that was authorized, taxes included. */
+export function holdEntries(payment: Payment): readonly JournalEntry[] {
+  return [entry("hold", holdPostings(payment, amountsOf(payment, payment.authorized), 1n))];
+}
+
+/** `amount` minor units of the requested currency are taken from what is held; whatever else is held goes back to the cardholder. */
+export function captureEntries(payment: Payment, amount: bigint): readonly JournalEntry[] {
+  assert(amount > 0n && amount <= payment.authorized, "captured is above zero and never exceeds authorized");
+  const held = amountsOf(payment, payment.authorized);
+  const taken = amountsOf(payment, amount);
+  const captured = entry("capture", [...holdPostings(payment, taken, -1n), ...takingPostings(payment, taken)]);
+  if (amount === payment.authorized) return [captured];
+  return [captured, entry("release", holdPostings(payment, difference(held, taken), -1n))];
+}
+
+/** Everything that is held goes back to the cardholder. */
+export function releaseEntries(payment: Payment): readonly JournalEntry[] {
+  assert(payment.captured === 0n, "a payment is captured once, and what remained was released then");
+  return [entry("release", holdPostings(payment, amountsOf(payment, payment.authorized), -1n))];
+}
+
+/** Authorized and captured in one: nothing was held before. */
+export function saleEntries(payment: Payment): readonly JournalEntry[] {
+  return [entry("capture", takingPostings(payment, amountsOf(payment, payment.captured)))];
+}
+
+/** A part of a payment in the requested currency and what it comes to in the local one, in minor units. */
+interface Amounts {
+  readonly requested: bigint;
+  readonly gross: bigint;
+  readonly tax: bigint;
+  /** What the customer pays. */
+  readonly total: bigint;
+}
+
+function amountsOf({ order }: Payment, requested: bigint): Amounts {
+  const { gross, tax, total }: LocalAmounts = priceOfPart(order.pricing, order.amount, requested);
+  return { requested, gross: gross.minor, tax: tax.minor, total: total.minor };
+}
+
+function difference(whole: Amounts, part: Amounts): Amounts {
+  return {
+    requested: whole.requested - part.requested,
+    gross: whole.gross - part.gross,
+    tax: whole.tax - part.tax,
+    total: whole.total - part.total,
+  };
+}
+
+/** Holds `amounts` when `direction` is 1, gives the hold up when it is -1. */
+function holdPostings(payment: Payment, { requested, total }: Amounts, direction: 1n | -1n): readonly Posting[] {
+  const { requestedCurrency, localCurrency } = currenciesOf(payment);
+  return [
+    ...(requestedCurrency === localCurrency
+      ? []
+      : transfer("authorized_holds", "cardholder_commitments", requestedCurrency, requested * direction)),
+    ...transfer("authorized_holds", "cardholder_commitments", localCurrency, total * direction),
+  ];
+}
+
+/** The acquirer owes what the customer pays; the merchant is owed that without the tax, whoever bears it. */
+function takingPostings(payment: Payment, { requested, tax, total }: Amounts): readonly Posting[] {
+  const { requestedCurrency, localCurrency } = currenciesOf(payment);
+  return [
+    ...(requestedCurrency === localCurrency ? [] : transfer("acquirer_receivable", "merchant_payable", requestedCurrency, requested)),
+    posting("acquirer_receivable", localCurrency, total),
+    posting("merchant_payable", localCurrency, tax - total),
+    posting("tax_payable", localCurrency, -tax),
+  ];
+}
+
+function transfer(debit: LedgerAccount, credit: LedgerAccount, currency: CurrencyCode, minor: bigint): readonly Posting[] {
+  return [posting(debit, currency, minor), posting(credit, currency, -minor)];
+}
+
+function posting(account: LedgerAccount, currency: CurrencyCode, minor: bigint): Posting {
+  return { account, currency, minor };
+}
+
+function currenciesOf({ order }: Payment): { readonly requestedCurrency: CurrencyCode; readonly localCurrency: CurrencyCode } {
+  return { requestedCurrency: order.amount.currency, localCurrency: order.pricing.gross.currency };
+}
+
+/** Lines of nothing are left out: most countries have no tax. */
+function entry(kind: EntryKind, postings: readonly Posting[]): JournalEntry {
+  const kept = postings.filter(({ minor }) => minor !== 0n);
+  assert(isBalanced(kept), "a journal entry sums to zero in each currency");
+  return { kind, postings: kept };
+}
+
+function isBalanced(postings: readonly Posting[]): boolean {
+  return postings.every(({ currency }) => sumIn(currency, postings) === 0n);
+}
+
+function sumIn(currency: CurrencyCode, postings: readonly Posting[]): bigint {
+  return postings.reduce((sum, posting) => (posting.currency === currency ? sum + posting.minor : sum), 0n);
+}

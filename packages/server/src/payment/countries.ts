@@ -1,0 +1,204 @@
+import { assert } from "../kernel/assert.ts";
+import { scaleOf, type CurrencyCode } from "../kernel/currency.ts";
+import { parseAmount } from "../kernel/money.ts";
+import type { Brand } from "../vault/brand.ts";
+
+/** Customer fields that a country may ask for, in the order in which their absence is reported: BP-DR-22, then 24 to 28. */
+const addressFields = ["zipcode", "address", "streetNumber", "city", "state"] as const;
+export const countryFields = ["document", ...addressFields] as const;
+export type CountryField = (typeof countryFields)[number];
+
+/** What holds for card payments in one country (interface 3.5). Credit and debit cards are taken everywhere. */
+export interface Country {
+  /** ISO 3166-1 alpha-2, lower case. */
+  readonly code: string;
+  /** The local currency. */
+  readonly currency: CurrencyCode;
+  /** What a payment may be asked for in: the local currency, USD and EUR. */
+  readonly currencies: ReadonlySet<CurrencyCode>;
+  readonly required: readonly CountryField[];
+  /** True where the document is asked for only when the payment is processed within the country. */
+  readonly documentWhenLocal: boolean;
+  readonly instalments: ReadonlySet<number>;
+  /** Brands that allow fewer instalments than the country does. */
+  readonly brandInstalments: ReadonlyMap<Brand, ReadonlySet<number>>;
+  /** Least amount of one instalment of several, in minor units of the local currency. */
+  readonly minimumInstalment: bigint;
+  /** Least amount of a payment, in minor units of the local currency. */
+  readonly minimumAmount: bigint;
+  readonly brands: ReadonlySet<Brand>;
+  /** The codes that `state` must be one of, upper case; undefined where it is free text. */
+  readonly states: ReadonlySet<string> | undefined;
+}
+
+interface CountryRow {
+  readonly currency: CurrencyCode;
+  readonly required: readonly CountryField[];
+  readonly documentWhenLocal?: true;
+  readonly instalments: readonly number[];
+  readonly brandInstalments?: Partial<Record<Brand, readonly number[]>>;
+  /** Decimal text in the local currency, as is the next. */
+  readonly minimumInstalment: string;
+  readonly minimumAmount: string;
+  readonly brands: readonly Brand[];
+  readonly states?: readonly string[];
+}
+
+/** The 26 states of Brazil and its federal district. */
+const brazilianStates = "AC AL AM AP BA CE DF ES GO MA MG MS MT PA PB PE PI PR RJ RN RO RR RS SC SE SP TO".split(" ");
+
+/**
+ * Of the last six countries interface 3.5 says that they are accepted and ask for no further fields, and the minimums of cr, pa and sv.
+ * Their brands are those that every country has; twelve instalments and the other minimums are our own choice.
+ */
+const acceptedOnly = {
+  required: [],
+  instalments: upTo(12),
+  minimumInstalment: "1",
+  brands: ["visa", "mastercard"],
+} as const;
+
+/** Columns br to py are the table of interface 3.5; local currencies follow ISO 4217, and ec and sv use the US dollar. */
+const rows: Readonly<Record<string, CountryRow>> = {
+  br: {
+    currency: "BRL",
+    required: countryFields,
+    instalments: upTo(12),
+    // The documentation of 2020 is the only one that limits brands.
+    brandInstalments: { amex: upTo(6), elo: upTo(6) },
+    minimumInstalment: "5",
+    minimumAmount: "0.5",
+    brands: ["amex", "aura", "diners", "discover", "elo", "hipercard", "mastercard", "visa"],
+    states: brazilianStates,
+  },
+  mx: {
+    currency: "MXN",
+    required: addressFields,
+    instalments: [1, 3, 6, 9, 12],
+    minimumInstalment: "100",
+    minimumAmount: "3",
+    brands: ["amex", "carnet", "mastercard", "visa"],
+  },
+  co: {
+    currency: "COP",
+    required: countryFields,
+    instalments: upTo(36),
+    minimumInstalment: "1",
+    minimumAmount: "1",
+    brands: ["amex", "diners", "mastercard", "visa"],
+  },
+  ar: {
+    currency: "ARS",
+    required: countryFields,
+    instalments: upTo(12),
+    minimumInstalment: "1",
+    minimumAmount: "5",
+    brands: ["visa", "mastercard", "amex", "naranja", "cabal", "credimas"],
+  },
+  cl: {
+    currency: "CLP",
+    required: [],
+    documentWhenLocal: true,
+    instalments: upTo(12),
+    minimumInstalment: "1",
+    minimumAmount: "1",
+    brands: ["visa", "mastercard", "amex", "magna"],
+  },
+  pe: {
+    currency: "PEN",
+    required: [],
+    instalments: upTo(48),
+    minimumInstalment: "1",
+    minimumAmount: "1",
+    brands: ["amex", "diners", "mastercard", "visa"],
+  },
+  uy: {
+    currency: "UYU",
+    required: ["document"],
+    instalments: upTo(6),
+    minimumInstalment: "1",
+    minimumAmount: "15",
+    brands: ["visa", "mastercard"],
+  },
+  gt: {
+    currency: "GTQ",
+    required: [],
+    instalments: [1, 2, 3, 6, 9, 12],
+    minimumInstalment: "1",
+    minimumAmount: "1",
+    brands: ["visa", "mastercard"],
+  },
+  py: {
+    currency: "PYG",
+    required: [],
+    instalments: upTo(12),
+    minimumInstalment: "1",
+    minimumAmount: "1",
+    brands: ["visa", "mastercard"],
+  },
+  ec: { ...acceptedOnly, currency: "USD", minimumAmount: "1" },
+  bo: { ...acceptedOnly, currency: "BOB", minimumAmount: "1" },
+  cr: { ...acceptedOnly, currency: "CRC", minimumAmount: "10" },
+  do: { ...acceptedOnly, currency: "DOP", minimumAmount: "1" },
+  pa: { ...acceptedOnly, currency: "PAB", minimumAmount: "0.5" },
+  sv: { ...acceptedOnly, currency: "USD", minimumAmount: "1" },
+};
+
+const countriesByCode: ReadonlyMap<string, Country> = new Map(Object.entries(rows).map(([code, row]) => [code, countryFromRow(code, row)]));
+
+/** Codes of all countries that have a row, lower case. */
+export const countryCodes: readonly string[] = [...countriesByCode.keys()];
+
+/** By ISO code in lower case; undefined when no payments are taken there (BP-DR-77). */
+export function countryOf(code: string): Country | undefined {
+  return countriesByCode.get(code);
+}
+
+/** Whether a payment in `country` must bring the field. `local`: it is processed within the country, not across its border. */
+export function requiresField(country: Country, field: CountryField, local: boolean): boolean {
+  return country.required.includes(field) || (local && field === "document" && country.documentWhenLocal);
+}
+
+/** Whether `state` is one that the country knows, in any case; countries without a list take any text (BP-DR-29). */
+export function acceptsState(country: Country, state: string): boolean {
+  return country.states?.has(state.toUpperCase()) ?? true;
+}
+
+/**
+ * Brazil writes eight digits, with or without a hyphen, but a client's test against the real host passes with six: five to nine
+ * characters of digits and hyphens are taken (interface 12). Elsewhere any text is.
+ */
+export function acceptsZipcode(country: Country, zipcode: string): boolean {
+  return country.code !== "br" || /^[\d-]{5,9}$/.test(zipcode);
+}
+
+function countryFromRow(code: string, row: CountryRow): Country {
+  return {
+    code,
+    currency: row.currency,
+    currencies: new Set([row.currency, "USD", "EUR"]),
+    required: row.required,
+    documentWhenLocal: row.documentWhenLocal ?? false,
+    instalments: new Set(row.instalments),
+    brandInstalments: new Map(row.brands.flatMap((brand) => limitOf(brand, row))),
+    minimumInstalment: minorOf(row.minimumInstalment, row.currency),
+    minimumAmount: minorOf(row.minimumAmount, row.currency),
+    brands: new Set(row.brands),
+    states: row.states === undefined ? undefined : new Set(row.states),
+  };
+}
+
+function limitOf(brand: Brand, row: CountryRow): readonly (readonly [Brand, ReadonlySet<number>])[] {
+  const limit = row.brandInstalments?.[brand];
+  return limit === undefined ? [] : [[brand, new Set(limit)]];
+}
+
+function minorOf(text: string, currency: CurrencyCode): bigint {
+  const minor = parseAmount(text, scaleOf(currency));
+  assert(minor !== undefined, "a minimum in the country table is an amount");
+  return minor;
+}
+
+function upTo(most: number): readonly number[] {
+  return Array.from({ length: most }, (_, index) => index + 1);
+}

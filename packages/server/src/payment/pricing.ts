@@ -1,0 +1,67 @@
+import { assert } from "../kernel/assert.ts";
+import { scaleOf } from "../kernel/currency.ts";
+import type { Instant } from "../kernel/instant.ts";
+import { multiplyRate, proportion, type Money } from "../kernel/money.ts";
+import { countryOf, type Country } from "./countries.ts";
+import type { Pricing } from "./payment.ts";
+import { exchangeRate, taxRate } from "./pricing-tables.ts";
+
+/** The part of an account's settings that prices its payments. */
+export interface PricingSettings {
+  readonly rateTable: string;
+  readonly taxPolicy: string;
+  readonly taxPaidBy: "customer" | "merchant";
+}
+
+/** What the customer pays in the local currency, and the parts of it. */
+export type LocalAmounts = Pick<Pricing, "gross" | "tax" | "total">;
+
+/**
+ * Prices an order at `at` (interface 8): gross is amount times rate, tax is gross times the policy's rate, each rounded half up to a
+ * cent, and the customer pays gross and tax unless the merchant bears the tax. The country and the currency were accepted before.
+ */
+export function priceOrder(amount: Money, country: string, at: Instant, settings: PricingSettings): Pricing {
+  const local = knownCountry(country).currency;
+  const rate = exchangeRate(settings.rateTable, amount.currency, local, at);
+  assert(rate !== undefined, "every accepted currency has a rate into the local one");
+  const gross = convert(amount, rate, local);
+  const tax = { minor: multiplyRate(gross.minor, taxRate(settings.taxPolicy, country, at)), currency: local };
+  return { rate, ...withTotal(gross, tax, settings.taxPaidBy) };
+}
+
+/**
+ * The local amounts of `part` minor units of an order of `amount`: what a partial capture takes. Gross is converted again, so that
+ * amount, rate and gross agree to the cent on every payment that is printed; tax is the same share of the whole tax, rounded half up.
+ * The whole gives the whole, and no part gives more than a larger one.
+ */
+export function priceOfPart(pricing: Pricing, amount: Money, part: bigint): LocalAmounts {
+  assert(part >= 0n && part <= amount.minor, "a part is not above the whole");
+  if (part === amount.minor) return pricing;
+  const gross = convert({ minor: part, currency: amount.currency }, pricing.rate, pricing.gross.currency);
+  const tax = { minor: proportion(pricing.tax.minor, part, amount.minor), currency: pricing.tax.currency };
+  return withTotal(gross, tax, pricing.total.minor === pricing.gross.minor ? "merchant" : "customer");
+}
+
+/** The most that one payment may come to, in the country's currency: so many whole USD at the rate of the day (interface 3.5). */
+export function maximumAmount(country: string, at: Instant, settings: PricingSettings & { readonly maximumAmountUsd: number }): Money {
+  const local = knownCountry(country).currency;
+  const rate = exchangeRate(settings.rateTable, "USD", local, at);
+  assert(rate !== undefined, "every local currency has a rate from USD");
+  return convert({ minor: BigInt(settings.maximumAmountUsd) * 100n, currency: "USD" }, rate, local);
+}
+
+function convert(amount: Money, rate: string, currency: string): Money {
+  assert(scaleOf(amount.currency) === scaleOf(currency), "currencies that convert into one another have equally many decimals here");
+  return { minor: multiplyRate(amount.minor, rate), currency };
+}
+
+function withTotal(gross: Money, tax: Money, taxPaidBy: "customer" | "merchant"): LocalAmounts {
+  const total = taxPaidBy === "customer" ? gross.minor + tax.minor : gross.minor;
+  return { gross, tax, total: { minor: total, currency: gross.currency } };
+}
+
+function knownCountry(code: string): Country {
+  const country = countryOf(code);
+  assert(country !== undefined, "an order that is priced names a country of the table");
+  return country;
+}
