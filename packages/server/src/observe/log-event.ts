@@ -1,0 +1,95 @@
+export const logLevels = ["debug", "info", "warn", "error"] as const;
+export type LogLevel = (typeof logLevels)[number];
+
+/**
+ * What a field may hold. `text` is words of our own (names, codes, addresses, never a request's content): runs of digits as
+ * long as a card number are struck out of it whatever they mean. `id` is one of our identifiers in hex, written as it is.
+ * With `?` the field may be undefined, and is left out then.
+ */
+interface FieldTypes {
+  readonly text: string;
+  readonly id: string;
+  readonly number: number;
+  readonly flag: boolean;
+  readonly "text?": string | undefined;
+  readonly "id?": string | undefined;
+  readonly "number?": number | undefined;
+}
+export type FieldKind = keyof FieldTypes;
+
+interface LogEventRow {
+  readonly level: LogLevel;
+  /** For people who read the log or alert on it. */
+  readonly doc: string;
+  readonly fields: Readonly<Record<string, FieldKind>>;
+}
+
+/**
+ * Everything that can be logged: an event is a row, its fields are declared here, and nothing else is ever written. No field
+ * holds a query, a body, a header or the text of an error.
+ */
+export const logEvents = {
+  starting: {
+    level: "info",
+    doc: "The process has read its configuration and begins to open the store.",
+    fields: { version: "text", node: "text", environment: "text", dataDirectory: "text" },
+  },
+  listening: { level: "info", doc: "Requests are answered from now on, at this address.", fields: { host: "text", port: "number" } },
+  stopping: { level: "info", doc: "No new connections; requests under way are finished.", fields: { signal: "text", graceMs: "number" } },
+  stopped: { level: "info", doc: "Everything accepted has been written; the process ends.", fields: {} },
+  stop_forced: {
+    level: "warn",
+    doc: "The process ends with requests under way; recovery takes them up at the next start.",
+    fields: { reason: "text" },
+  },
+  start_failed: { level: "error", doc: "The process could not start.", fields: { errorName: "text", errorCode: "text?" } },
+  process_failed: {
+    level: "error",
+    doc: "An error that nothing handled; the process ends. Its text is withheld, for it could quote a request.",
+    fields: { origin: "text", errorName: "text", errorCode: "text?" },
+  },
+  request: {
+    level: "info",
+    doc: "One answered request. `path` is the route's own name, never what the client wrote; `code` is the wire's status_code of an error.",
+    fields: { method: "text", path: "text", status: "number", code: "text?", merchantId: "id?", durationMs: "number" },
+  },
+  request_failed: {
+    level: "error",
+    doc: "A request ended in an error that is no refusal.",
+    fields: { path: "text", errorName: "text", merchantId: "id?" },
+  },
+  overloaded: {
+    level: "warn",
+    doc: "Requests are refused because a limit is reached; told once a second at most.",
+    fields: { limit: "text", refused: "number" },
+  },
+  alarm: {
+    level: "error",
+    doc: "An invariant broke, or something else that should not happen did: somebody must look.",
+    fields: { kind: "text", what: "text", merchantId: "id?", paymentId: "id?" },
+  },
+  recovery_settled: {
+    level: "info",
+    doc: "Recovery found out what became of a payment whose outcome was unknown.",
+    fields: { merchantId: "id", paymentId: "id", state: "text", checks: "number" },
+  },
+  recovery_overdue: {
+    level: "warn",
+    doc: "A payment's outcome is still unknown after more than an hour of asking.",
+    fields: { merchantId: "id", paymentId: "id", state: "text", checks: "number" },
+  },
+} as const satisfies Record<string, LogEventRow>;
+
+export type LogEventName = keyof typeof logEvents;
+
+/** One event with its declared fields, such as `{ event: "listening", host, port }`. */
+export type LogEvent = {
+  readonly [Name in LogEventName]: { readonly event: Name } & {
+    readonly [Field in keyof (typeof logEvents)[Name]["fields"]]: FieldTypes[(typeof logEvents)[Name]["fields"][Field] & FieldKind];
+  };
+}[LogEventName];
+
+/** Where events go. Never throws and never waits. */
+export interface Log {
+  write(event: LogEvent): void;
+}

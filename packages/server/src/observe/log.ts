@@ -1,0 +1,140 @@
+import { pino, type DestinationStream, type LevelWithSilent } from "pino";
+import { formatTimestamp } from "../kernel/calendar.ts";
+import type { Clock } from "../kernel/clock.ts";
+import { type FieldKind, type Log, type LogEvent, logEvents } from "./log-event.ts";
+
+export const logFormats = ["json", "text"] as const;
+export type LogFormat = (typeof logFormats)[number];
+
+export interface LogOptions {
+  readonly level: LevelWithSilent;
+  readonly format: LogFormat;
+  readonly clock: Clock;
+  /** Takes whole lines. */
+  readonly destination: DestinationStream;
+}
+
+/** A reader that stopped reading costs lines, not memory: beyond this many waiting bytes lines are dropped. */
+const longestBacklogBytes = 8 * 1_024 * 1_024;
+
+/** Longest text field in UTF-16 units; our own words are far shorter. */
+const longestText = 300;
+
+/** Standard output: written in the background, and to the end when the process exits or `flushSync` is called. */
+export function standardOutput(): DestinationStream & { flushSync(): void } {
+  const destination = pino.destination({ dest: 1, sync: false, maxLength: longestBacklogBytes });
+  // A closed pipe (`cofre | head`) is no reason to stop taking payments.
+  destination.on("error", () => undefined);
+  return destination;
+}
+
+/**
+ * A log that writes declared events with their declared fields and nothing else: what an event holds beyond its row, or of
+ * another type than its row says, is left out, also when the compiler was deceived.
+ */
+export function createLog(options: LogOptions): Log {
+  const { destination } = options;
+  const logger = pino(
+    {
+      level: options.level,
+      base: null,
+      timestamp: timestampsFrom(options.clock),
+      formatters: { level: (label) => ({ level: label }) },
+    },
+    options.format === "json" ? destination : { write: (line) => destination.write(`${textOf(line)}\n`) },
+  );
+  return {
+    write: (event) => {
+      const { level } = logEvents[event.event];
+      if (logger.isLevelEnabled(level)) logger[level](declaredFields(event));
+    },
+  };
+}
+
+/** ISO 8601 in UTC with milliseconds. The text is made once a second: made afresh it would be a third of a line's whole cost. */
+function timestampsFrom(clock: Clock): () => string {
+  let second = -1;
+  let text = "";
+  return () => {
+    const now = clock.now();
+    const nowSecond = Math.floor(now / 1_000);
+    if (nowSecond !== second) {
+      second = nowSecond;
+      text = formatTimestamp(now).replace(" ", "T");
+    }
+    return `,"time":"${text}.${String(now - nowSecond * 1_000).padStart(3, "0")}Z"`;
+  };
+}
+
+type Fields = Record<string, string | number | boolean>;
+
+function declaredFields(event: LogEvent): Fields {
+  const values: Readonly<Record<string, unknown>> = event;
+  const fields: Fields = { event: event.event };
+  const kinds: Readonly<Record<string, FieldKind>> = logEvents[event.event].fields;
+  for (const name in kinds) {
+    const value = allowedValue(kinds[name], values[name]);
+    if (value !== undefined) fields[name] = value;
+  }
+  return fields;
+}
+
+function allowedValue(kind: FieldKind | undefined, value: unknown): Fields[string] | undefined {
+  switch (typeof value) {
+    case "string":
+      if (kind === "text" || kind === "text?") return harmless(value);
+      return kind === "id" || kind === "id?" ? idOrHarmless(value) : undefined;
+    case "number":
+      return (kind === "number" || kind === "number?") && Math.abs(value) < 1e12 ? value : undefined;
+    case "boolean":
+      return kind === "flag" ? value : undefined;
+    default:
+      return undefined;
+  }
+}
+
+/** Our identifiers of 8 (merchant), 48 (payment) or 64 (digest) hex characters. Anything else is text. */
+const identifier = /^(?:[0-9a-f]{8}|[0-9a-f]{48}|[0-9a-f]{64})$/;
+
+function idOrHarmless(value: string): string {
+  return identifier.test(value) ? value : harmless(value);
+}
+
+/**
+ * 13 or more digits with at most two separators between them. There is no Luhn check: nothing that is logged on purpose is so
+ * long, and a card number with one digit wrong, or with digits stuck to it, is nearly a card number.
+ */
+const digitRun = /\d(?:[ ._/:-]{0,2}\d){12,}/g;
+
+/** What JSON leaves alone but a terminal or a line reader does not: DEL, C1 controls, line separators, direction marks. */
+const disturbing = /[\u007f-\u009f\u2028\u2029\u200e\u200f\u202a-\u202e\u2066-\u2069]/g;
+
+/** The second wall behind the declared fields. */
+export function harmless(text: string): string {
+  if (isPlain(text)) return text;
+  const cut = text.length > longestText ? `${text.slice(0, longestText)}…` : text;
+  return cut.replace(digitRun, "[digits]").replace(disturbing, "\uFFFD");
+}
+
+/** Tells the usual text, which has nothing to strike out, in one pass: patterns would cost ten times as much. */
+function isPlain(text: string): boolean {
+  if (text.length > longestText) return false;
+  let digits = 0;
+  for (let index = 0; index < text.length; index += 1) {
+    const unit = text.charCodeAt(index);
+    if (unit >= 0x7f) return false;
+    if (unit >= 0x30 && unit <= 0x39) digits += 1;
+  }
+  return digits < 13;
+}
+
+/** One line for people: time of day, level, event, fields. JSON quotes every value that is more than a plain word. */
+function textOf(jsonLine: string): string {
+  const { level, time, event, ...fields } = JSON.parse(jsonLine) as Record<string, unknown>;
+  const shown = Object.entries(fields).map(([name, value]) => `${name}=${wordOf(value)}`);
+  return [String(time).slice(11, 23), String(level).padEnd(5), String(event), ...shown].join(" ");
+}
+
+function wordOf(value: unknown): string {
+  return typeof value === "string" && /^[\w./:@-]+$/.test(value) ? value : JSON.stringify(value);
+}
