@@ -1,0 +1,33 @@
+import type { CurrencyCode } from "../kernel/currency.ts";
+import { ledgerAccounts, type JournalEntry, type LedgerAccount } from "./journal.ts";
+
+/** What stands on one account in one currency: debits less credits, in minor units. */
+export interface Balance {
+  readonly account: LedgerAccount;
+  readonly currency: CurrencyCode;
+  readonly minor: bigint;
+}
+
+/**
+ * The balances after `entries`, in the order of the accounts, then of the currencies' codes; `before` are the balances that they are
+ * posted on. An account that came back to zero stays.
+ */
+export function balancesOf(entries: Iterable<JournalEntry>, before: readonly Balance[] = []): readonly Balance[] {
+  const byKey = new Map(before.map((balance) => [keyOf(balance), balance]));
+  for (const { postings } of entries) {
+    for (const { account, currency, minor } of postings) {
+      const key = keyOf({ account, currency });
+      byKey.set(key, { account, currency, minor: (byKey.get(key)?.minor ?? 0n) + minor });
+    }
+  }
+  return [...byKey.values()].toSorted(inOrder);
+}
+
+function keyOf({ account, currency }: Pick<Balance, "account" | "currency">): string {
+  return `${account} ${currency}`;
+}
+
+function inOrder(one: Balance, other: Balance): number {
+  const accounts = ledgerAccounts.indexOf(one.account) - ledgerAccounts.indexOf(other.account);
+  return accounts !== 0 ? accounts : one.currency < other.currency ? -1 : 1;
+}
