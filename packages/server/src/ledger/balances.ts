@@ -1,5 +1,5 @@
 import type { CurrencyCode } from "../kernel/currency.ts";
-import { ledgerAccounts, type JournalEntry, type LedgerAccount } from "./journal.ts";
+import { ledgerAccounts, type JournalEntry, type LedgerAccount, type Posting } from "./journal.ts";
 
 /** What stands on one account in one currency: debits less credits, in minor units. */
 export interface Balance {
@@ -21,6 +21,15 @@ export function balancesOf(entries: Iterable<JournalEntry>, before: readonly Bal
     }
   }
   return [...byKey.values()].toSorted(inOrder);
+}
+
+/** Whether postings sum to zero in each currency. */
+export function isBalanced(postings: readonly Posting[]): boolean {
+  return postings.every(({ currency }) => sumIn(currency, postings) === 0n);
+}
+
+function sumIn(currency: CurrencyCode, postings: readonly Posting[]): bigint {
+  return postings.reduce((sum, posting) => (posting.currency === currency ? sum + posting.minor : sum), 0n);
 }
 
 function keyOf({ account, currency }: Pick<Balance, "account" | "currency">): string {

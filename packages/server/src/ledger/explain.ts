@@ -4,7 +4,7 @@ import { formatAmount } from "../kernel/money.ts";
 import type { PaymentState } from "../payment/payment-machine.ts";
 import type { Payment } from "../payment/payment.ts";
 import { priceOfPart } from "../payment/pricing.ts";
-import { balancesOf } from "./balances.ts";
+import { balancesOf, isBalanced } from "./balances.ts";
 import type { EntryKind, JournalEntry, LedgerAccount } from "./journal.ts";
 
 /** The part of a history row that the ledger reads. */
@@ -98,11 +98,7 @@ function positionIn(currency: CurrencyCode, entries: readonly JournalEntry[]): M
 }
 
 function problemsOf(entries: readonly JournalEntry[]): readonly string[] {
-  const unbalanced = entries.some(({ postings }) => {
-    const sums = Map.groupBy(postings, ({ currency }) => currency).values();
-    return sums.some((group) => group.reduce((sum, { minor }) => sum + minor, 0n) !== 0n);
-  });
-  return unbalanced ? ["An entry does not sum to zero in each currency."] : [];
+  return entries.every(({ postings }) => isBalanced(postings)) ? [] : ["An entry does not sum to zero in each currency."];
 }
 
 /** The states in which everything that was authorized is held. */

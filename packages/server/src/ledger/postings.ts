@@ -2,6 +2,7 @@ import { assert } from "../kernel/assert.ts";
 import type { CurrencyCode } from "../kernel/currency.ts";
 import type { Payment } from "../payment/payment.ts";
 import { priceOfPart, type LocalAmounts } from "../payment/pricing.ts";
+import { isBalanced } from "./balances.ts";
 import type { EntryKind, JournalEntry, LedgerAccount, Posting } from "./journal.ts";
 
 /**
@@ -98,12 +99,4 @@ function entry(kind: EntryKind, postings: readonly Posting[]): JournalEntry {
   const kept = postings.filter(({ minor }) => minor !== 0n);
   assert(isBalanced(kept), "a journal entry sums to zero in each currency");
   return { kind, postings: kept };
-}
-
-function isBalanced(postings: readonly Posting[]): boolean {
-  return postings.every(({ currency }) => sumIn(currency, postings) === 0n);
-}
-
-function sumIn(currency: CurrencyCode, postings: readonly Posting[]): bigint {
-  return postings.reduce((sum, posting) => (posting.currency === currency ? sum + posting.minor : sum), 0n);
 }
