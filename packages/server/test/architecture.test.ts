@@ -53,7 +53,7 @@ const arrows: readonly { readonly from: string; readonly to: readonly string[]; 
 ];
 
 /** The vault's inside: seen by the vault itself, and by app.ts, which puts it together. Others hold its interface and its vocabulary. */
-const vaultInside = /^vault\/(?:envelope|keyring|root-key.*|fingerprint|.*-vault)\.ts$/;
+const vaultInside = /^vault\/(?:aes|envelope|keyring|fingerprint|root-key.*|.*-vault|.*key-provider)\.ts$/;
 
 // --- What has one owner ------------------------------------------------------------------------------------------------------
 

@@ -1,0 +1,22 @@
+/** The candidate that `word` was probably meant to be: within three edits and less than half of it; undefined when none is near. */
+export function closestTo(word: string, candidates: readonly string[]): string | undefined {
+  const near = candidates
+    .map((candidate) => ({ candidate, edits: editDistance(word, candidate) }))
+    .filter(({ edits }) => edits <= 3 && edits * 2 < word.length)
+    .toSorted((a, b) => a.edits - b.edits);
+  return near[0]?.candidate;
+}
+
+/** Levenshtein's distance. */
+function editDistance(a: string, b: string): number {
+  let row = Array.from({ length: b.length + 1 }, (_, index) => index);
+  for (let i = 1; i <= a.length; i += 1) {
+    const next = [i];
+    for (let j = 1; j <= b.length; j += 1) {
+      const change = (row[j - 1] ?? 0) + (a[i - 1] === b[j - 1] ? 0 : 1);
+      next.push(Math.min(change, (row[j] ?? 0) + 1, (next[j - 1] ?? 0) + 1));
+    }
+    row = next;
+  }
+  return row[b.length] ?? 0;
+}

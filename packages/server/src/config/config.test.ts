@@ -1,0 +1,183 @@
+import assert from "node:assert/strict";
+import { mkdtempSync, rmSync, writeFileSync } from "node:fs";
+import { tmpdir } from "node:os";
+import { join } from "node:path";
+import { describe, test } from "node:test";
+import { closestTo } from "./closest.ts";
+import { configOfThisProcess } from "./environment.ts";
+import { readConfig } from "./read-config.ts";
+import { settingsAsMarkdown, settingsAsText } from "./reference.ts";
+import { type Config, settingRows } from "./settings.ts";
+
+const noFile = () => ({ problem: "cannot be read" });
+
+function read(environment: Record<string, string>, flags: Record<string, string> = {}, files: Record<string, string> = {}) {
+  return readConfig({
+    environment,
+    flags: new Map(Object.entries(flags)),
+    readFile: (path) => {
+      const value = files[path];
+      return value === undefined ? noFile() : { value };
+    },
+  });
+}
+
+function problemsOf(...given: Parameters<typeof read>): readonly string[] {
+  const reading = read(...given);
+  return "problems" in reading ? reading.problems : [];
+}
+
+function configOf(...given: Parameters<typeof read>): Config {
+  const reading = read(...given);
+  assert.ok("config" in reading, "problems" in reading ? reading.problems.join("\n") : "");
+  return reading.config;
+}
+
+describe("refusals", () => {
+  const refused: readonly (readonly [Record<string, string>, RegExp])[] = [
+    [{ COFRE_PORT: "65536" }, /^COFRE_PORT is "65536", but must be a whole number from 0 to 65535\.$/],
+    [{ COFRE_PORT: "-1" }, /^COFRE_PORT is "-1"/],
+    [{ COFRE_PORT: "80.5" }, /^COFRE_PORT is/],
+    [{ COFRE_PORT: "0x50" }, /^COFRE_PORT is/],
+    [{ COFRE_PORT: " 80" }, /^COFRE_PORT is/],
+    [{ COFRE_PORT: "1e3" }, /^COFRE_PORT is/],
+    [{ COFRE_PROT: "80" }, /^COFRE_PROT is no setting\. Did you mean COFRE_PORT\?$/],
+    [{ COFRE_SOMETHING_ELSE: "80" }, /^COFRE_SOMETHING_ELSE is no setting\.$/],
+    [{ COFRE_PORT_FILE: "x" }, /^COFRE_PORT_FILE is no setting/],
+    [
+      { COFRE_ENVIRONMENT: "production" },
+      /^COFRE_ENVIRONMENT is production, which this version cannot be: .*Do not put real cards into it\.$/,
+    ],
+    [{ COFRE_ENVIRONMENT: "Sandbox" }, /^COFRE_ENVIRONMENT is "Sandbox", but must be sandbox\.$/],
+    [{ COFRE_HOST: "http://here" }, /^COFRE_HOST is "http:\/\/here", but must be an IP address/],
+    [{ COFRE_LOG_LEVEL: "loud" }, /^COFRE_LOG_LEVEL is "loud", but must be one of debug, info, warn, error, silent\.$/],
+    [{ COFRE_LOG_FORMAT: "xml" }, /^COFRE_LOG_FORMAT is "xml"/],
+    [{ COFRE_MAX_IN_FLIGHT: "0" }, /^COFRE_MAX_IN_FLIGHT is "0"/],
+    [{ COFRE_SANDBOX_INTEGRATION_KEY: "k".repeat(101) }, /^COFRE_SANDBOX_INTEGRATION_KEY has 101 characters, but 100 is the most\.$/],
+    [{ COFRE_SANDBOX_INTEGRATION_KEY: "a\nb" }, /holds a control or invisible character/],
+    [{ COFRE_SANDBOX_INTEGRATION_KEY: "a\u200bb" }, /holds a control or invisible character/],
+    [{ COFRE_SANDBOX_INTEGRATION_KEY: " k" }, /begins or ends with a blank/],
+    [{ COFRE_SANDBOX_INTEGRATION_KEY: "same", COFRE_SANDBOX_PUBLIC_INTEGRATION_KEY: "same" }, /is the same as/],
+    [{ COFRE_SANDBOX_INTEGRATION_KEY_FILE: "missing" }, /^COFRE_SANDBOX_INTEGRATION_KEY_FILE names a file that cannot be read: missing\.$/],
+    [{ COFRE_ACQUIRER_URL: "https://127.0.0.1:1" }, /^COFRE_ACQUIRER_URL must be a plain http:/],
+    [{ COFRE_ACQUIRER_URL: "http://192.0.2.1:1" }, /^COFRE_ACQUIRER_URL must be on this machine/],
+    [{ COFRE_ACQUIRER_URL: "http://127.0.0.1.example.com:1" }, /must be on this machine/],
+    [{ COFRE_ACQUIRER_URL: "http://localhost:1" }, /must be on this machine/],
+    [{ COFRE_ACQUIRER_URL: "http://user:pass@127.0.0.1:1" }, /must be a plain http:/],
+    [{ COFRE_ACQUIRER_URL: "nonsense" }, /must be a plain http:/],
+  ];
+  for (const [environment, message] of refused) {
+    test(JSON.stringify(environment).slice(0, 80), () => {
+      const problems = problemsOf(environment);
+      assert.equal(problems.length, 1);
+      assert.match(problems[0] ?? "", message);
+    });
+  }
+
+  test("all problems are told at once", () => {
+    assert.equal(problemsOf({ COFRE_PORT: "x", COFRE_HOSTS: "y", COFRE_LOG_LEVEL: "z" }).length, 3);
+  });
+
+  test("no problem quotes a secret", () => {
+    const secret = "hush-hush\u0007";
+    const given = { COFRE_SANDBOX_INTEGRATION_KEY: secret, COFRE_SANDBOX_PUBLIC_INTEGRATION_KEY_FILE: "keys" };
+    const problems = problemsOf(given, {}, { keys: secret });
+    assert.equal(problems.length, 2);
+    assert.equal(
+      problems.some((problem) => problem.includes("hush")),
+      false,
+    );
+  });
+
+  test("a secret is given once: as a variable or as a file", () => {
+    const given = { COFRE_SANDBOX_INTEGRATION_KEY: "one", COFRE_SANDBOX_INTEGRATION_KEY_FILE: "keys" };
+    assert.match(problemsOf(given, {}, { keys: "two" })[0] ?? "", /is set beside COFRE_SANDBOX_INTEGRATION_KEY: leave one of them out/);
+  });
+
+  test("an empty secret file is refused", () => {
+    assert.match(problemsOf({ COFRE_SANDBOX_INTEGRATION_KEY_FILE: "keys" }, {}, { keys: "\n" })[0] ?? "", /names a file that is empty/);
+  });
+
+  test("a flag is checked like its variable and named as it was given", () => {
+    assert.match(problemsOf({}, { "--port": "many" })[0] ?? "", /^--port is "many", but must be/);
+  });
+});
+
+test("without any setting there is a whole, frozen configuration of defaults", () => {
+  const config = configOf({ PATH: "unrelated" });
+  assert.ok(Object.isFrozen(config));
+  assert.equal(config.port, 8_787);
+  assert.equal(config.host, "127.0.0.1");
+  assert.equal(config.dataDirectory, "data");
+  assert.equal(config.environment, "sandbox");
+  assert.equal(config.sandboxIntegrationKey, undefined);
+  assert.equal(config.acquirerUrl, undefined);
+});
+
+test("an empty variable counts as unset", () => {
+  assert.deepEqual(configOf({ COFRE_PORT: "", COFRE_SANDBOX_INTEGRATION_KEY: "", COFRE_SANDBOX_INTEGRATION_KEY_FILE: "" }), configOf({}));
+});
+
+test("a flag wins over its variable", () => {
+  assert.equal(configOf({ COFRE_PORT: "1000" }, { "--port": "0" }).port, 0);
+  assert.equal(configOf({ COFRE_DATA_DIR: "here" }, { "--data-dir": ":memory:" }).dataDirectory, ":memory:");
+});
+
+test("keys are any text of up to 100 characters, from variables or files, without the file's last line break", () => {
+  const config = configOf(
+    { COFRE_SANDBOX_INTEGRATION_KEY: `é"'$ &=%${"k".repeat(92)}`, COFRE_SANDBOX_PUBLIC_INTEGRATION_KEY_FILE: "keys" },
+    {},
+    { keys: "public\r\n" },
+  );
+  assert.equal(config.sandboxIntegrationKey?.reveal().length, 100);
+  assert.equal(config.sandboxPublicIntegrationKey?.reveal(), "public");
+});
+
+test("a loopback acquirer is taken, over IPv4 and IPv6", () => {
+  assert.equal(configOf({ COFRE_ACQUIRER_URL: "http://127.0.0.1:8788" }).acquirerUrl?.port, "8788");
+  assert.equal(configOf({ COFRE_ACQUIRER_URL: "http://[::1]:8788" }).acquirerUrl?.hostname, "[::1]");
+});
+
+test("printing or serialising a configuration shows no secret", () => {
+  const config = configOf({ COFRE_SANDBOX_INTEGRATION_KEY: "hush-hush" });
+  for (const text of [settingsAsText(config), JSON.stringify(config)]) assert.equal(text.includes("hush"), false);
+  assert.match(settingsAsText(config), /COFRE_SANDBOX_INTEGRATION_KEY = \(set, not shown\)/);
+});
+
+test("the references have a row for every setting", () => {
+  for (const [, { variable, doc }] of settingRows) {
+    assert.ok(settingsAsText().includes(variable));
+    assert.ok(settingsAsMarkdown().includes(`| \`${variable}\``));
+    assert.match(doc, /\.$/);
+  }
+});
+
+test("the process' own environment is read, and the files that it names", (context) => {
+  const directory = mkdtempSync(join(tmpdir(), "cofre-config-"));
+  const before = { ...process.env };
+  context.after(() => {
+    process.env = before;
+    rmSync(directory, { recursive: true });
+  });
+  const file = join(directory, "key");
+  writeFileSync(file, "from a file\n");
+  for (const name of Object.keys(process.env)) if (name.startsWith("COFRE_")) delete process.env[name];
+  process.env["COFRE_SANDBOX_INTEGRATION_KEY_FILE"] = file;
+  const reading = configOfThisProcess(new Map());
+  assert.ok("config" in reading);
+  assert.equal(reading.config.sandboxIntegrationKey?.reveal(), "from a file");
+
+  writeFileSync(file, "x".repeat(5_000));
+  const tooLong = configOfThisProcess(new Map());
+  assert.ok("problems" in tooLong);
+  assert.match(tooLong.problems[0] ?? "", /names a file that has more than 4096 bytes/);
+
+  process.env["COFRE_SANDBOX_INTEGRATION_KEY_FILE"] = directory;
+  assert.ok("problems" in configOfThisProcess(new Map()));
+});
+
+test("the nearest candidate is found, and a far one is not offered", () => {
+  assert.equal(closestTo("COFRE_DATADIR", ["COFRE_PORT", "COFRE_DATA_DIR"]), "COFRE_DATA_DIR");
+  assert.equal(closestTo("strat", ["start", "config"]), "start");
+  assert.equal(closestTo("xyz", ["start", "config"]), undefined);
+});

@@ -1,0 +1,21 @@
+import { readFileSync, statSync } from "node:fs";
+import { type ConfigReading, readConfig } from "./read-config.ts";
+import type { Reading } from "./settings.ts";
+
+/** No secret is longer; a device or a log that is named by mistake is not read to its end. */
+const longestSecretFile = 4_096;
+
+/** Reads the configuration of this process: its environment variables and the files they name. Flags win. */
+export function configOfThisProcess(flags: ReadonlyMap<string, string>): ConfigReading {
+  return readConfig({ environment: process.env, flags, readFile: readSmallFile });
+}
+
+function readSmallFile(path: string): Reading<string> {
+  try {
+    const { size } = statSync(path);
+    if (size > longestSecretFile) return { problem: `has more than ${longestSecretFile} bytes` };
+    return { value: readFileSync(path, "utf8") };
+  } catch {
+    return { problem: "cannot be read" };
+  }
+}

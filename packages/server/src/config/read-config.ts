@@ -1,0 +1,77 @@
+import { Secret } from "../kernel/secret.ts";
+import { closestTo } from "./closest.ts";
+import { type Config, type Reading, settingRows } from "./settings.ts";
+
+export interface ConfigSources {
+  readonly environment: Readonly<Record<string, string | undefined>>;
+  /** Values from the command line, by flag (`--port`). */
+  readonly flags: ReadonlyMap<string, string>;
+  /** The text of a small file, or why there is none in words that complete "the file ...". */
+  readonly readFile: (path: string) => Reading<string>;
+}
+
+export type ConfigReading = { readonly config: Config } | { readonly problems: readonly string[] };
+
+/** Checks everything and reports all problems at once, so that nobody has to start five times. */
+export function readConfig(sources: ConfigSources): ConfigReading {
+  const problems = unknownVariables(sources.environment);
+  const values: Record<string, unknown> = {};
+  for (const [name, setting] of settingRows) {
+    const source = sourceOf(setting, sources);
+    if ("problem" in source) {
+      problems.push(`${source.name} ${source.problem}.`);
+      continue;
+    }
+    if (source.text === undefined) continue;
+    const reading = setting.read(source.text);
+    if ("problem" in reading) problems.push(`${source.name} ${reading.problem}.`);
+    else values[name] = reading.value;
+  }
+  if (sameKeys(values["sandboxIntegrationKey"], values["sandboxPublicIntegrationKey"])) {
+    problems.push(
+      "COFRE_SANDBOX_PUBLIC_INTEGRATION_KEY is the same as COFRE_SANDBOX_INTEGRATION_KEY: whoever sees the public key could charge cards.",
+    );
+  }
+  if (problems.length > 0) return { problems };
+  return { config: Object.freeze(values) as Config };
+}
+
+type Source = { readonly name: string; readonly text: string | undefined } | { readonly name: string; readonly problem: string };
+
+/** Where a setting's text comes from: the command line, the variable, the file that a variable names, the table. */
+function sourceOf(setting: (typeof settingRows)[number][1], sources: ConfigSources): Source {
+  const { variable, flag, fallback } = setting;
+  const given = flag === undefined ? undefined : sources.flags.get(flag);
+  if (flag !== undefined && given !== undefined) return { name: flag, text: given };
+  // An empty variable is an unset one: compose files and CI forms cannot leave a variable out.
+  const text = filled(sources.environment[variable]);
+  const fileVariable = `${variable}_FILE`;
+  const path = setting.secret === true ? filled(sources.environment[fileVariable]) : undefined;
+  if (path === undefined) return { name: variable, text: text ?? fallback };
+  if (text !== undefined) return { name: fileVariable, problem: `is set beside ${variable}: leave one of them out` };
+  const file = sources.readFile(path);
+  if ("problem" in file) return { name: fileVariable, problem: `names a file that ${file.problem}: ${path}` };
+  // Editors and `echo` end a file with a line break that is no part of the secret.
+  const content = file.value.replace(/\r?\n$/, "");
+  return content === "" ? { name: fileVariable, problem: `names a file that is empty: ${path}` } : { name: fileVariable, text: content };
+}
+
+function filled(text: string | undefined): string | undefined {
+  return text === "" ? undefined : text;
+}
+
+/** A misspelt setting would otherwise be a setting that silently has its default. */
+function unknownVariables(environment: ConfigSources["environment"]): string[] {
+  const known = settingRows.flatMap(([, { variable, secret }]) => (secret === true ? [variable, `${variable}_FILE`] : [variable]));
+  return Object.keys(environment)
+    .filter((name) => name.startsWith("COFRE_") && !known.includes(name))
+    .toSorted()
+    .map((name) => {
+      const closest = closestTo(name, known);
+      return `${name} is no setting.${closest === undefined ? "" : ` Did you mean ${closest}?`}`;
+    });
+}
+
+function sameKeys(one: unknown, other: unknown): boolean {
+  return one instanceof Secret && other instanceof Secret && one.reveal() === other.reveal();
+}

@@ -1,0 +1,195 @@
+import { Secret } from "../kernel/secret.ts";
+
+/** What became of a setting's text: a value, or what is wrong with it in words that complete "COFRE_X ...". Never quotes the text of a secret. */
+export type Reading<Value> = { readonly value: Value } | { readonly problem: string };
+
+interface Setting<Value> {
+  readonly variable: `COFRE_${string}`;
+  /** Also given on the command line, where it wins over the variable. */
+  readonly flag?: `--${string}`;
+  /** What the value looks like, for people. */
+  readonly form: string;
+  /** Read like the variable's text when it is missing or empty; undefined: there is no value then. */
+  readonly fallback: string | undefined;
+  /** May come from a file that `<variable>_FILE` names; is never shown. */
+  readonly secret?: true;
+  readonly read: (text: string) => Reading<Value>;
+  readonly doc: string;
+}
+
+/** One row per setting. The reference in docs/operate/configuration.md is made from it, and so is `cofre config`. */
+export const settings = {
+  environment: {
+    variable: "COFRE_ENVIRONMENT",
+    form: "sandbox",
+    fallback: "sandbox",
+    read: readEnvironment,
+    doc: "What this installation is for. Only the sandbox exists so far: test cards and a simulated acquirer, never real money.",
+  },
+  host: {
+    variable: "COFRE_HOST",
+    flag: "--host",
+    form: "IP address or host name",
+    fallback: "127.0.0.1",
+    read: readHost,
+    doc: "Address to listen on. Cofre speaks plain HTTP: anything but a loopback address belongs behind a proxy that does TLS.",
+  },
+  port: {
+    variable: "COFRE_PORT",
+    flag: "--port",
+    form: "0 to 65535",
+    fallback: "8787",
+    read: wholeNumber(0, 65_535),
+    doc: "Port to listen on. 0 takes a free one, which the log and the first lines name.",
+  },
+  dataDirectory: {
+    variable: "COFRE_DATA_DIR",
+    flag: "--data-dir",
+    form: "directory, or :memory:",
+    fallback: "data",
+    read: readDirectory,
+    doc: "Where everything is kept, the sandbox's root key included; made when it is missing. `:memory:` keeps nothing after the process.",
+  },
+  sandboxIntegrationKey: {
+    variable: "COFRE_SANDBOX_INTEGRATION_KEY",
+    form: "1 to 100 characters",
+    fallback: undefined,
+    secret: true,
+    read: readKey,
+    doc: "Secret integration key of the sandbox account. Without it one is made at the first start and shown once.",
+  },
+  sandboxPublicIntegrationKey: {
+    variable: "COFRE_SANDBOX_PUBLIC_INTEGRATION_KEY",
+    form: "1 to 100 characters",
+    fallback: undefined,
+    secret: true,
+    read: readKey,
+    doc: "Public integration key of the sandbox account, for browsers. Differs from the secret one.",
+  },
+  acquirerUrl: {
+    variable: "COFRE_ACQUIRER_URL",
+    form: "http://127.0.0.1:PORT",
+    fallback: undefined,
+    read: readLoopbackUrl,
+    doc: "A simulated acquirer that runs as a process of its own, on this machine. Without it the simulator runs inside this process.",
+  },
+  acquirerTimeoutMs: {
+    variable: "COFRE_ACQUIRER_TIMEOUT_MS",
+    form: "100 to 600000",
+    fallback: "30000",
+    read: wholeNumber(100, 600_000),
+    doc: "How long an acquirer may take to answer, in milliseconds. Then the outcome is unknown and recovery finds out.",
+  },
+  maxBodyBytes: {
+    variable: "COFRE_MAX_BODY_BYTES",
+    form: "1024 to 16777216",
+    fallback: "262144",
+    read: wholeNumber(1_024, 16_777_216),
+    doc: "Longest request body that is read.",
+  },
+  maxConnections: {
+    variable: "COFRE_MAX_CONNECTIONS",
+    form: "1 to 65536",
+    fallback: "4096",
+    read: wholeNumber(1, 65_536),
+    doc: "Most connections that are open at once; further ones are closed.",
+  },
+  maxInFlight: {
+    variable: "COFRE_MAX_IN_FLIGHT",
+    form: "1 to 65536",
+    fallback: "1024",
+    read: wholeNumber(1, 65_536),
+    doc: "Most requests that are worked on at once; further ones are answered 503 with Retry-After.",
+  },
+  shutdownGraceMs: {
+    variable: "COFRE_SHUTDOWN_GRACE_MS",
+    form: "0 to 600000",
+    fallback: "25000",
+    read: wholeNumber(0, 600_000),
+    doc: "How long requests under way may take after SIGTERM or SIGINT, in milliseconds. What is left is taken up at the next start.",
+  },
+  logLevel: {
+    variable: "COFRE_LOG_LEVEL",
+    form: "debug, info, warn, error or silent",
+    fallback: "info",
+    read: oneOf("debug", "info", "warn", "error", "silent"),
+    doc: "The least severe events that are logged.",
+  },
+  logFormat: {
+    variable: "COFRE_LOG_FORMAT",
+    form: "json, text or auto",
+    fallback: "auto",
+    read: oneOf("json", "text", "auto"),
+    doc: "One JSON object a line, or a line for people. `auto`: for people on a terminal, JSON elsewhere.",
+  },
+} as const satisfies Readonly<Record<string, Setting<unknown>>>;
+
+export type SettingName = keyof typeof settings;
+
+type ValueOf<Row> = Row extends { readonly read: (text: string) => Reading<infer Value> } ? Value : never;
+
+/** The checked configuration of this process; frozen. */
+export type Config = {
+  readonly [Name in SettingName]: (typeof settings)[Name]["fallback"] extends string
+    ? ValueOf<(typeof settings)[Name]>
+    : ValueOf<(typeof settings)[Name]> | undefined;
+};
+
+/** The rows in order, as one type. */
+export const settingRows: readonly (readonly [SettingName, Setting<unknown>])[] = namesOf(settings).map((name) => [name, settings[name]]);
+
+function namesOf<Table extends object>(table: Table): (keyof Table)[] {
+  return Object.keys(table) as (keyof Table)[];
+}
+
+function wholeNumber(least: number, most: number): (text: string) => Reading<number> {
+  return (text) => {
+    const value = /^\d{1,9}$/.test(text) ? Number(text) : -1;
+    return value >= least && value <= most ? { value } : { problem: `is "${text}", but must be a whole number from ${least} to ${most}` };
+  };
+}
+
+function oneOf<const Words extends readonly string[]>(...words: Words): (text: string) => Reading<Words[number]> {
+  return (text) => {
+    const value = words.find((word) => word === text);
+    return value === undefined ? { problem: `is "${text}", but must be one of ${words.join(", ")}` } : { value };
+  };
+}
+
+function readEnvironment(text: string): Reading<"sandbox"> {
+  if (text === "sandbox") return { value: text };
+  if (text !== "production") return { problem: `is "${text}", but must be sandbox` };
+  return {
+    problem:
+      "is production, which this version cannot be: it has no connection to a real acquirer, no key management and one node. Do not put real cards into it",
+  };
+}
+
+function readHost(text: string): Reading<string> {
+  if (/^[A-Za-z0-9._:-]{1,253}$/.test(text)) return { value: text };
+  return { problem: `is "${text}", but must be an IP address (IPv6 without brackets) or a host name` };
+}
+
+function readDirectory(text: string): Reading<string> {
+  return text.includes("\0") ? { problem: "must be a path" } : { value: text };
+}
+
+/** Any opaque text of a user's choice, but one that survives a shell, a query and an editor: nothing invisible, no blank at an end. */
+function readKey(text: string): Reading<Secret<string>> {
+  if (text.length > 100) return { problem: `has ${text.length} characters, but 100 is the most` };
+  if (/[\p{C}]/u.test(text)) return { problem: "holds a control or invisible character" };
+  if (text !== text.trim()) return { problem: "begins or ends with a blank" };
+  return { value: new Secret(text) };
+}
+
+function readLoopbackUrl(text: string): Reading<URL> {
+  const url = URL.parse(text);
+  if (url?.protocol !== "http:" || url.username !== "" || url.password !== "" || url.search !== "" || url.hash !== "") {
+    return { problem: "must be a plain http:// address such as http://127.0.0.1:8788" };
+  }
+  // By address, not by name: a name could be pointed elsewhere, and card numbers travel on this connection.
+  if (!/^(?:127(?:\.\d{1,3}){3}|\[::1\])$/.test(url.hostname)) {
+    return { problem: "must be on this machine (127.0.0.1 or [::1]): card numbers go there without TLS" };
+  }
+  return { value: url };
+}
