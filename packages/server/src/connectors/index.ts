@@ -1,14 +1,22 @@
+import { assert } from "../kernel/assert.ts";
 import type { Clock } from "../kernel/clock.ts";
 import type { Scheduler } from "../kernel/scheduler.ts";
 import type { Connector } from "./connector.ts";
+import { connectSimulator } from "./simulator/link-http.ts";
 import { createSimulator } from "./simulator/simulator-connector.ts";
 
-export interface ConnectorPorts {
+export interface ConnectorSetup {
   readonly clock: Clock;
   readonly scheduler: Scheduler;
+  /** Where the acquirer is, for connectors that reach it over a network: a URL. */
+  readonly address?: string;
 }
 
 /** Every acquirer that Cofre can speak to, by the name that the configuration uses. */
 export const connectors = {
-  simulator: (ports) => createSimulator(ports),
-} as const satisfies Record<string, (ports: ConnectorPorts) => Connector>;
+  simulator: ({ clock, scheduler }) => createSimulator({ clock, scheduler }),
+  remote_simulator: ({ clock, scheduler, address }) => {
+    assert(address !== undefined, "a remote acquirer has an address");
+    return connectSimulator({ clock, scheduler, address });
+  },
+} as const satisfies Record<string, (setup: ConnectorSetup) => Connector | Promise<Connector>>;

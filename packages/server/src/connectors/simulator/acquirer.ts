@@ -2,7 +2,7 @@ import type { Clock } from "../../kernel/clock.ts";
 import type { MerchantId } from "../../kernel/ids.ts";
 import type { Instant } from "../../kernel/instant.ts";
 import type { Money } from "../../kernel/money.ts";
-import type { DeclineReason } from "../../payment/payment.ts";
+import type { DeclineReason, OrderCard } from "../../payment/payment.ts";
 import type {
   Approval,
   AuthorizeOutcome,
@@ -106,9 +106,12 @@ interface Ledger {
   readonly money: Map<string, { held: bigint; taken: bigint }>;
 }
 
-type AuthorizeMessage = Pick<AuthorizeRequest, "merchantId" | "reference" | "amount" | "capture" | "card">;
-type FollowUpMessage = Pick<FollowUpRequest, "merchantId" | "reference" | "original" | "amount">;
-type OriginalMessage = Pick<ReverseRequest | InquiryRequest, "merchantId" | "original">;
+/** What the acquirer reads of a request; the rest is for other acquirers or for the network. */
+export type AuthorizeMessage = Pick<AuthorizeRequest, "merchantId" | "reference" | "amount" | "capture"> & {
+  readonly card: Pick<OrderCard, "maskedPan">;
+};
+export type FollowUpMessage = Pick<FollowUpRequest, "merchantId" | "reference" | "original" | "amount">;
+export type OriginalMessage = Pick<ReverseRequest | InquiryRequest, "merchantId" | "reference" | "original">;
 
 const followUpsRemembered = 16;
 const merchantsRemembered = 10_000;

@@ -3,8 +3,16 @@ import type { MerchantId } from "../../kernel/ids.ts";
 import type { Scheduler } from "../../kernel/scheduler.ts";
 import type { SimulatorSettings } from "../../merchant/account.ts";
 import type { DeclineReason } from "../../payment/payment.ts";
-import type { AuthorizeRequest, FollowUpRequest, InquiryRequest, ReverseRequest } from "../connector.ts";
-import type { AuthorizeAnswer, FollowUpAnswer, InquiryAnswer, ReverseAnswer, SimulatedAcquirer } from "./acquirer.ts";
+import type {
+  AuthorizeAnswer,
+  AuthorizeMessage,
+  FollowUpAnswer,
+  FollowUpMessage,
+  InquiryAnswer,
+  OriginalMessage,
+  ReverseAnswer,
+  SimulatedAcquirer,
+} from "./acquirer.ts";
 import { BoundedMap } from "./bounded-map.ts";
 import { draw } from "./draw.ts";
 import { issuerDecline } from "./magic-cards.ts";
@@ -42,7 +50,9 @@ export interface NetworkOptions {
 /** What comes back over the network; undefined is silence. */
 export type Heard<Answer> = Answer | undefined;
 
-type Addressed = { readonly merchantId: MerchantId; readonly reference: string; readonly simulator: SimulatorSettings };
+/** A message also says how the network is to treat this account. */
+export type Personal = { readonly simulator: SimulatorSettings };
+type Addressed = Pick<OriginalMessage, "merchantId" | "reference"> & Personal;
 type Planned = { readonly kind: MessageKind | undefined; readonly next: Instruction["next"]; left: number };
 
 const instructionsPerMerchant = 100;
@@ -77,25 +87,25 @@ export class SimulatedNetwork {
   }
 
   /** Takes the verdict, not the card: a request that arrives late does so when its sender has wiped the card. */
-  authorize(request: Addressed & Pick<AuthorizeRequest, "amount" | "capture" | "card">, verdict: CardVerdict): Heard<AuthorizeAnswer> {
+  authorize(request: AuthorizeMessage & Personal, verdict: CardVerdict): Heard<AuthorizeAnswer> {
     return this.#exchange("authorize", request, (decline) =>
       this.#acquirer.authorize(request, decline === undefined ? verdict : issuerDecline(decline)),
     );
   }
 
-  capture(request: Addressed & Pick<FollowUpRequest, "original" | "amount">): Heard<FollowUpAnswer> {
+  capture(request: FollowUpMessage & Personal): Heard<FollowUpAnswer> {
     return this.#exchange("capture", request, (decline) => this.#acquirer.capture(request, decline));
   }
 
-  void(request: Addressed & Pick<FollowUpRequest, "original" | "amount">): Heard<FollowUpAnswer> {
+  void(request: FollowUpMessage & Personal): Heard<FollowUpAnswer> {
     return this.#exchange("void", request, (decline) => this.#acquirer.void(request, decline));
   }
 
-  reverse(request: Addressed & Pick<ReverseRequest, "original">): Heard<ReverseAnswer> {
+  reverse(request: OriginalMessage & Personal): Heard<ReverseAnswer> {
     return this.#exchange("reverse", request, () => this.#acquirer.reverse(request));
   }
 
-  inquire(request: Addressed & Pick<InquiryRequest, "original">): Heard<InquiryAnswer> {
+  inquire(request: OriginalMessage & Personal): Heard<InquiryAnswer> {
     return this.#exchange("inquire", request, () => this.#acquirer.inquire(request));
   }
 

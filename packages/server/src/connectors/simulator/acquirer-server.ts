@@ -1,0 +1,152 @@
+import { createServer } from "node:http";
+import type { IncomingMessage, ServerResponse } from "node:http";
+import { assert } from "../../kernel/assert.ts";
+import type { Clock } from "../../kernel/clock.ts";
+import type { Scheduler } from "../../kernel/scheduler.ts";
+import { Pan } from "../../vault/pan.ts";
+import { InstructionRefused } from "./network.ts";
+import type { Heard, Personal } from "./network.ts";
+import { buildAcquirer, defaultPersonality } from "./personality.ts";
+import type { AcquirerSite, Personality } from "./personality.ts";
+import { decode, encode, Malformed, readAuthorizeMessage, readFollowUpMessage, readInstruction, readOriginalMessage } from "./wire.ts";
+
+export interface AcquirerServerOptions extends Partial<Personality> {
+  readonly clock: Clock;
+  readonly scheduler: Scheduler;
+  /** 0: any free one. */
+  readonly port: number;
+}
+
+export interface AcquirerServer {
+  readonly port: number;
+  /** Cuts every connection. */
+  close(): Promise<void>;
+}
+
+/** Undefined is silence. */
+type Reply = { readonly body: unknown; readonly afterMs: number } | undefined;
+
+/** Authorize requests are some 700 bytes. */
+const largestBody = 8_192;
+const mostConnections = 1_024;
+
+/**
+ * The simulated acquirer as a server of its own, so that its books outlive a Cofre that is killed. Loopback only, as it is not
+ * protected by anything.
+ *
+ * `POST /authorize`, `/capture`, `/void`, `/reverse`, `/inquire`, `/instruct`; `GET /capabilities`, `/books`. Silence on the
+ * simulated network is a request that stays unanswered until its sender goes.
+ */
+export async function startAcquirerServer({ clock, scheduler, port, ...personality }: AcquirerServerOptions): Promise<AcquirerServer> {
+  const site = buildAcquirer({ clock, scheduler }, { ...defaultPersonality, ...personality });
+  const server = createServer((request, response) => void serve(site, scheduler, request, response));
+  server.maxConnections = mostConnections;
+  server.keepAliveTimeout = 60_000;
+  await new Promise<void>((resolve, reject) => {
+    server.once("error", reject);
+    server.listen(port, "127.0.0.1", resolve);
+  });
+  const address = server.address();
+  assert(typeof address === "object" && address !== null, "a server that listens on TCP has a port");
+  return {
+    port: address.port,
+    close: () =>
+      new Promise((resolve) => {
+        server.close(() => resolve());
+        server.closeAllConnections();
+      }),
+  };
+}
+
+async function serve(site: AcquirerSite, scheduler: Scheduler, request: IncomingMessage, response: ServerResponse): Promise<void> {
+  try {
+    const reply = await answer(site, request);
+    if (reply === undefined) return;
+    if (reply.afterMs > 0) await scheduler.sleep(reply.afterMs);
+    send(response, 200, reply.body);
+  } catch (failure) {
+    const refused = failure instanceof Malformed || failure instanceof InstructionRefused;
+    send(response, refused ? 400 : 500, { error: refused ? failure.message : "the acquirer failed" });
+  }
+}
+
+async function answer(site: AcquirerSite, request: IncomingMessage): Promise<Reply> {
+  const { method, url } = request;
+  if (method === "GET" && url === "/books") return { body: site.acquirer.books(), afterMs: 0 };
+  if (method === "GET" && url === "/capabilities") return { body: site.capabilities, afterMs: 0 };
+  if (method !== "POST") throw new Malformed();
+  const body = await read(request);
+  try {
+    return route(site, url, body);
+  } finally {
+    body.fill(0);
+  }
+}
+
+function route(site: AcquirerSite, url: string | undefined, body: Buffer): Reply {
+  const { network } = site;
+  if (url === "/authorize") return authorize(site, body);
+  const message = decode(body.toString("utf8"));
+  switch (url) {
+    case "/capture": {
+      const capture = readFollowUpMessage(message);
+      return spoken(capture, network.capture(capture));
+    }
+    case "/void": {
+      const cancel = readFollowUpMessage(message);
+      return spoken(cancel, network.void(cancel));
+    }
+    case "/reverse": {
+      const reverse = readOriginalMessage(message);
+      return spoken(reverse, network.reverse(reverse));
+    }
+    case "/inquire": {
+      const inquiry = readOriginalMessage(message);
+      return spoken(inquiry, network.inquire(inquiry));
+    }
+    case "/instruct": {
+      const { merchantId, instruction } = readInstruction(message);
+      network.instruct(merchantId, instruction);
+      return { body: { queued: true }, afterMs: 0 };
+    }
+    default:
+      throw new Malformed();
+  }
+}
+
+function authorize(site: AcquirerSite, body: Buffer): Reply {
+  const jsonFrom = 1 + (body[0] ?? 0);
+  const pan = Pan.from(Uint8Array.from(body.subarray(1, jsonFrom)));
+  if (pan === undefined) throw new Malformed();
+  const verdict = site.readCard(pan.reveal());
+  pan.wipe();
+  const message = readAuthorizeMessage(decode(body.toString("utf8", jsonFrom)));
+  return spoken(message, site.network.authorize(message, verdict));
+}
+
+/** The account's latency is spent on the way back (see network.ts). */
+function spoken<Answer>({ simulator }: Personal, heard: Heard<Answer>): Reply {
+  return heard === undefined ? undefined : { body: heard, afterMs: simulator.latencyMs };
+}
+
+/** The whole body in one buffer that the caller wipes; the pieces are wiped here. */
+async function read(request: IncomingMessage): Promise<Buffer> {
+  const length = Number(request.headers["content-length"]);
+  if (!Number.isSafeInteger(length) || length < 1 || length > largestBody) throw new Malformed();
+  const body = Buffer.alloc(length);
+  let filled = 0;
+  for await (const piece of request) {
+    if (!Buffer.isBuffer(piece)) throw new Malformed();
+    piece.copy(body, filled);
+    filled += piece.length;
+    piece.fill(0);
+  }
+  if (filled !== length) throw new Malformed();
+  return body;
+}
+
+function send(response: ServerResponse, status: number, body: unknown): void {
+  if (response.destroyed) return;
+  const bytes = Buffer.from(encode(body));
+  response.writeHead(status, { "content-type": "application/json", "content-length": bytes.length }).end(bytes);
+}

@@ -1,0 +1,163 @@
+import { Agent, request as openRequest } from "node:http";
+import type { ClientRequest, IncomingMessage } from "node:http";
+import type { Clock } from "../../kernel/clock.ts";
+import type { MerchantId } from "../../kernel/ids.ts";
+import type { Instant } from "../../kernel/instant.ts";
+import type { Scheduler } from "../../kernel/scheduler.ts";
+import type { SimulatorSettings } from "../../merchant/account.ts";
+import type { Connector, Unknown } from "../connector.ts";
+import type { AcquirerBooks } from "./acquirer.ts";
+import type { Instruction } from "./network.ts";
+import {
+  decode,
+  encode,
+  readAuthorizeOutcome,
+  readBooks,
+  readCapabilities,
+  readFollowUpOutcome,
+  readInquiryOutcome,
+  readReverseOutcome,
+} from "./wire.ts";
+
+export interface RemoteSimulatorOptions {
+  readonly clock: Clock;
+  readonly scheduler: Scheduler;
+  /** Where the acquirer process listens, such as `http://127.0.0.1:4321`. */
+  readonly address: string;
+}
+
+/** A connector to an acquirer in a process of its own (acquirer-server.ts). */
+export interface RemoteSimulator extends Connector {
+  /** Queues what is to happen to the merchant's next messages. Rejects when the acquirer does not take it. */
+  instruct(merchantId: MerchantId, instruction: Instruction): Promise<void>;
+  /** A copy of what the acquirer holds. */
+  books(): Promise<AcquirerBooks>;
+  /** Closes idle connections. */
+  close(): void;
+}
+
+type Timed = { readonly deadline: Instant; readonly simulator: SimulatorSettings };
+type Told = { readonly kind: "told"; readonly body: unknown };
+
+const largestOutcome = 16_384;
+const largestBooks = 256 * 1_024 * 1_024;
+const housekeepingMs = 10_000;
+const mostSockets = 256;
+
+const timedOut: Unknown = { kind: "unknown", cause: "timeout" };
+const disconnected: Unknown = { kind: "unknown", cause: "connection" };
+const garbled: Unknown = { kind: "unknown", cause: "garbled" };
+
+/** Connects to an acquirer process and asks it what it can do. Rejects when nothing there answers. */
+export async function connectSimulator({ clock, scheduler, address }: RemoteSimulatorOptions): Promise<RemoteSimulator> {
+  const agent = new Agent({ keepAlive: true, maxSockets: mostSockets });
+  const exchange = exchangeOver(agent, scheduler, address);
+
+  async function housekeeping(method: "GET" | "POST", path: string, body?: Buffer): Promise<unknown> {
+    const heard = await exchange({ method, path, body, leftMs: housekeepingMs, largestAnswer: largestBooks });
+    if (heard.kind === "unknown") throw new Error(`the acquirer process did not answer ${path}: ${heard.cause}`);
+    return heard.body;
+  }
+
+  async function ask<Outcome>(
+    path: string,
+    request: Timed,
+    body: () => Buffer,
+    read: (body: unknown) => Outcome,
+  ): Promise<Outcome | Unknown> {
+    const leftMs = request.deadline - clock.now();
+    if (leftMs <= 0) return timedOut;
+    const heard = await exchange({ method: "POST", path, body: body(), leftMs, largestAnswer: largestOutcome });
+    if (heard.kind === "unknown") return heard;
+    try {
+      return read(heard.body);
+    } catch {
+      return garbled;
+    }
+  }
+
+  let capabilities;
+  try {
+    capabilities = readCapabilities(await housekeeping("GET", "/capabilities"));
+  } catch (failure) {
+    agent.destroy();
+    throw failure;
+  }
+
+  return {
+    name: "remote_simulator",
+    capabilities,
+    authorize: (request, { card }) => ask("/authorize", request, () => withPan(card.pan.reveal(), encode(request)), readAuthorizeOutcome),
+    capture: (request) => ask("/capture", request, () => Buffer.from(encode(request)), readFollowUpOutcome),
+    void: (request) => ask("/void", request, () => Buffer.from(encode(request)), readFollowUpOutcome),
+    reverse: (request) => ask("/reverse", request, () => Buffer.from(encode(request)), readReverseOutcome),
+    inquire: (request) => ask("/inquire", request, () => Buffer.from(encode(request)), readInquiryOutcome),
+    instruct: async (merchantId, instruction) => {
+      await housekeeping("POST", "/instruct", Buffer.from(encode({ merchantId, ...instruction })));
+    },
+    books: async () => readBooks(await housekeeping("GET", "/books")),
+    close: () => agent.destroy(),
+  };
+}
+
+function withPan(digits: Uint8Array, json: string): Buffer {
+  const body = Buffer.alloc(1 + digits.length + Buffer.byteLength(json));
+  body[0] = digits.length;
+  body.set(digits, 1);
+  body.write(json, 1 + digits.length);
+  return body;
+}
+
+interface Exchange {
+  readonly method: "GET" | "POST";
+  readonly path: string;
+  /** Owned by the exchange, and wiped by it: it may hold a PAN. */
+  readonly body: Buffer | undefined;
+  readonly leftMs: number;
+  readonly largestAnswer: number;
+}
+
+/** One request, sent once: node:http never sends again by itself, and neither does this. Never rejects. */
+function exchangeOver(agent: Agent, scheduler: Scheduler, address: string): (exchange: Exchange) => Promise<Told | Unknown> {
+  return ({ method, path, body, leftMs, largestAnswer }) =>
+    new Promise((resolve) => {
+      const headers = body === undefined ? {} : { "content-type": "application/octet-stream", "content-length": body.length };
+      const request: ClientRequest = openRequest(new URL(path, address), { agent, method, headers });
+      const cancel = scheduler.after(leftMs, () => settle(timedOut));
+      let settled = false;
+
+      function settle(heard: Told | Unknown): void {
+        if (settled) return;
+        settled = true;
+        cancel();
+        // What was not answered in full leaves a connection that no later request may use.
+        if (heard.kind === "unknown") request.destroy();
+        body?.fill(0);
+        resolve(heard);
+      }
+
+      request.on("error", () => settle(disconnected));
+      // Once an answer has begun, `collect` says whether it came whole.
+      request.on("response", (response: IncomingMessage) => {
+        collect(response, largestAnswer).then(settle, () => settle(disconnected));
+      });
+      request.end(body);
+    });
+}
+
+async function collect(response: IncomingMessage, largest: number): Promise<Told | Unknown> {
+  const pieces: Buffer[] = [];
+  let length = 0;
+  for await (const piece of response) {
+    if (!Buffer.isBuffer(piece)) return garbled;
+    length += piece.length;
+    if (length > largest) return garbled;
+    pieces.push(piece);
+  }
+  if (response.statusCode !== 200) return garbled;
+  try {
+    return { kind: "told", body: decode(Buffer.concat(pieces).toString("utf8")) };
+  } catch {
+    return garbled;
+  }
+}

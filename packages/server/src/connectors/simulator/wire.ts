@@ -1,0 +1,272 @@
+import type { MerchantId } from "../../kernel/ids.ts";
+import { instant } from "../../kernel/instant.ts";
+import type { Money } from "../../kernel/money.ts";
+import type { SimulatorSettings } from "../../merchant/account.ts";
+import { declineReasons } from "../../payment/payment.ts";
+import type {
+  Approval,
+  AuthorizeOutcome,
+  ConnectorCapabilities,
+  Decline,
+  FollowUpOutcome,
+  InquiryOutcome,
+  OriginalAuthorization,
+  ReverseOutcome,
+} from "../connector.ts";
+import type { AcquirerBooks, AuthorizeMessage, BookedAuthorization, FollowUpMessage, MerchantBooks, OriginalMessage } from "./acquirer.ts";
+import { messageKinds, networkFaults } from "./network.ts";
+import type { Instruction, Personal } from "./network.ts";
+
+/**
+ * How messages to the acquirer process and its answers look: JSON, with amounts as decimal text in minor units. An authorize
+ * request is one byte with the number of PAN digits, the digits, and then the JSON, so that the PAN stays bytes on both sides.
+ * Readers take nothing on trust: what is not exactly as expected is `Malformed`.
+ */
+export class Malformed extends Error {
+  override readonly name = "Malformed";
+  constructor() {
+    super("not a message of the simulated acquirer");
+  }
+}
+
+export function encode(value: unknown): string {
+  return JSON.stringify(value, (_, member: unknown) => (typeof member === "bigint" ? member.toString() : member));
+}
+
+export function decode(text: string): unknown {
+  try {
+    return JSON.parse(text);
+  } catch {
+    throw new Malformed();
+  }
+}
+
+export function readAuthorizeMessage(value: unknown): AuthorizeMessage & Personal {
+  const message = fields(value);
+  const { merchantId, reference, simulator } = readAddress(message);
+  const { maskedPan } = fields(message["card"]);
+  return {
+    merchantId,
+    reference,
+    simulator,
+    amount: readMoney(message["amount"]),
+    capture: flag(message["capture"]),
+    card: { maskedPan: text(maskedPan) },
+  };
+}
+
+export function readFollowUpMessage(value: unknown): FollowUpMessage & Personal {
+  return { ...readOriginalMessage(value), amount: readMoney(fields(value)["amount"]) };
+}
+
+export function readOriginalMessage(value: unknown): OriginalMessage & Personal {
+  const message = fields(value);
+  return { ...readAddress(message), original: readOriginal(message["original"]) };
+}
+
+export function readInstruction(value: unknown): { readonly merchantId: MerchantId; readonly instruction: Instruction } {
+  const { merchantId, next, times, of } = fields(value);
+  return {
+    merchantId: readMerchantId(merchantId),
+    instruction: {
+      next: typeof next === "object" ? { decline: oneOf(declineReasons, fields(next)["decline"]) } : oneOf(networkFaults, next),
+      times: wholeNumber(times),
+      ...(of === undefined ? {} : { of: oneOf(messageKinds, of) }),
+    },
+  };
+}
+
+export function readAuthorizeOutcome(value: unknown): AuthorizeOutcome {
+  return readVerdict(value);
+}
+
+export function readFollowUpOutcome(value: unknown): FollowUpOutcome {
+  const { kind, responseCode } = fields(value);
+  if (kind === "approved") return { kind };
+  if (kind === "declined") return { kind, responseCode: text(responseCode) };
+  throw new Malformed();
+}
+
+export function readReverseOutcome(value: unknown): ReverseOutcome {
+  const { kind, responseCode } = fields(value);
+  if (kind === "reversed" || kind === "unknown_original") return { kind };
+  if (kind === "refused") return { kind, responseCode: text(responseCode) };
+  throw new Malformed();
+}
+
+export function readInquiryOutcome(value: unknown): InquiryOutcome {
+  const { kind, cause, authorization, captured, voided } = fields(value);
+  if (kind === "not_found") return { kind };
+  if (kind === "unknown" && cause === "refused_to_say") return { kind, cause };
+  if (kind !== "found") throw new Malformed();
+  return {
+    kind,
+    authorization: readVerdict(authorization),
+    captured: minorUnits(captured),
+    voided: flag(voided),
+  };
+}
+
+export function readCapabilities(value: unknown): ConnectorCapabilities {
+  const told = fields(value);
+  return {
+    dedupesByReference: flag(told["dedupesByReference"]),
+    answersInquiries: flag(told["answersInquiries"]),
+    partialCapture: flag(told["partialCapture"]),
+    repeatsFollowUps: flag(told["repeatsFollowUps"]),
+    reverses: flag(told["reverses"]),
+    lateArrivalMs: wholeNumber(told["lateArrivalMs"]),
+  };
+}
+
+export function readBooks(value: unknown): AcquirerBooks {
+  const { merchants, forgottenReferences } = fields(value);
+  return { merchants: list(merchants).map(readMerchantBooks), forgottenReferences: wholeNumber(forgottenReferences) };
+}
+
+function readMerchantBooks(value: unknown): MerchantBooks {
+  const { merchantId, totals, money, authorizations } = fields(value);
+  const { approvals, declines, captures, voids, reversals, duplicates } = fields(totals);
+  return {
+    merchantId: readMerchantId(merchantId),
+    totals: {
+      approvals: wholeNumber(approvals),
+      declines: wholeNumber(declines),
+      captures: wholeNumber(captures),
+      voids: wholeNumber(voids),
+      reversals: wholeNumber(reversals),
+      duplicates: wholeNumber(duplicates),
+    },
+    money: list(money).map((balance) => {
+      const { currency, held, taken } = fields(balance);
+      return { currency: text(currency), held: minorUnits(held), taken: minorUnits(taken) };
+    }),
+    authorizations: list(authorizations).map(readBooked),
+  };
+}
+
+function readBooked(value: unknown): BookedAuthorization {
+  const booked = fields(value);
+  return {
+    reference: text(booked["reference"]),
+    at: instant(wholeNumber(booked["at"])),
+    sale: flag(booked["sale"]),
+    maskedPan: optionalText(booked["maskedPan"]),
+    amount: readMoney(booked["amount"]),
+    answer: readVerdict(booked["answer"]),
+    approvals: wholeNumber(booked["approvals"]),
+    captures: wholeNumber(booked["captures"]),
+    captured: minorUnits(booked["captured"]),
+    held: minorUnits(booked["held"]),
+    voided: flag(booked["voided"]),
+    reversed: flag(booked["reversed"]),
+    duplicates: wholeNumber(booked["duplicates"]),
+  };
+}
+
+type Fields = Readonly<Record<string, unknown>>;
+
+function readVerdict(value: unknown): Approval | Decline {
+  const verdict = fields(value);
+  return verdict["kind"] === "approved" ? readApproval(verdict) : readDecline(verdict);
+}
+
+function readApproval({ authorizationCode, responseCode, acquirerReference }: Fields): Approval {
+  return {
+    kind: "approved",
+    authorizationCode: text(authorizationCode),
+    responseCode: text(responseCode),
+    acquirerReference: optionalText(acquirerReference),
+  };
+}
+
+function readDecline({ kind, reason, responseCode, adviceCode, refusedBeforeIssuer }: Fields): Decline {
+  if (kind !== "declined") throw new Malformed();
+  return {
+    kind,
+    reason: oneOf(declineReasons, reason),
+    responseCode: text(responseCode),
+    adviceCode: optionalText(adviceCode),
+    refusedBeforeIssuer: flag(refusedBeforeIssuer),
+  };
+}
+
+function readAddress({ merchantId, reference, simulator }: Fields): Pick<OriginalMessage, "merchantId" | "reference"> & Personal {
+  return { merchantId: readMerchantId(merchantId), reference: text(reference), simulator: readSettings(fields(simulator)) };
+}
+
+function readSettings(told: Fields): SimulatorSettings {
+  return {
+    seed: text(told["seed"]),
+    latencyMs: wholeNumber(told["latencyMs"]),
+    loseAnswer: wholeNumber(told["loseAnswer"]),
+    loseRequest: wholeNumber(told["loseRequest"]),
+    lateAnswer: wholeNumber(told["lateAnswer"]),
+    doubleRequest: wholeNumber(told["doubleRequest"]),
+  };
+}
+
+function readOriginal(value: unknown): OriginalAuthorization {
+  const { reference, amount, authorizationCode, acquirerReference } = fields(value);
+  return {
+    reference: text(reference),
+    amount: readMoney(amount),
+    authorizationCode: optionalText(authorizationCode),
+    acquirerReference: optionalText(acquirerReference),
+  };
+}
+
+function readMoney(value: unknown): Money {
+  const { minor, currency } = fields(value);
+  return { minor: minorUnits(minor), currency: text(currency) };
+}
+
+function readMerchantId(value: unknown): MerchantId {
+  const id = text(value);
+  if (!isMerchantId(id)) throw new Malformed();
+  return id;
+}
+
+function isMerchantId(id: string): id is MerchantId {
+  return /^[0-9a-f]{8}$/.test(id);
+}
+
+function fields(value: unknown): Fields {
+  if (typeof value !== "object" || value === null || Array.isArray(value)) throw new Malformed();
+  return Object.fromEntries(Object.entries(value));
+}
+
+function list(value: unknown): readonly unknown[] {
+  if (!Array.isArray(value)) throw new Malformed();
+  return value;
+}
+
+function text(value: unknown): string {
+  if (typeof value !== "string" || value.length > 128) throw new Malformed();
+  return value;
+}
+
+function optionalText(value: unknown): string | undefined {
+  return value === undefined ? undefined : text(value);
+}
+
+function flag(value: unknown): boolean {
+  if (typeof value !== "boolean") throw new Malformed();
+  return value;
+}
+
+function wholeNumber(value: unknown): number {
+  if (typeof value !== "number" || !Number.isSafeInteger(value) || value < 0) throw new Malformed();
+  return value;
+}
+
+function minorUnits(value: unknown): bigint {
+  if (typeof value !== "string" || !/^\d{1,18}$/.test(value)) throw new Malformed();
+  return BigInt(value);
+}
+
+function oneOf<Name extends string>(names: readonly Name[], value: unknown): Name {
+  const name = names.find((candidate) => candidate === value);
+  if (name === undefined) throw new Malformed();
+  return name;
+}

@@ -1,0 +1,433 @@
+import assert from "node:assert/strict";
+import { after, before, describe, test } from "node:test";
+import type {
+  AuthorizeOutcome,
+  AuthorizeRequest,
+  Connector,
+  FollowUpRequest,
+  OriginalAuthorization,
+} from "../../src/connectors/connector.ts";
+import type { AcquirerBooks, BookedAuthorization } from "../../src/connectors/simulator/acquirer.ts";
+import type { Instruction } from "../../src/connectors/simulator/network.ts";
+import type { MerchantId } from "../../src/kernel/ids.ts";
+import { laterBy } from "../../src/kernel/instant.ts";
+import type { Instant } from "../../src/kernel/instant.ts";
+import { cardOf } from "../vectors/cards.ts";
+import { merchantId } from "./store-fixtures.ts";
+
+/** A connector together with a hand on its acquirer and on time. */
+export interface ConnectorHarness {
+  readonly connector: Connector;
+  instruct(merchantId: MerchantId, instruction: Instruction): Promise<void>;
+  books(): Promise<AcquirerBooks>;
+  now(): Instant;
+  /** How long a test waits for an answer that it knows will not come. Less than half of the connector's lateArrivalMs. */
+  readonly patienceMs: number;
+  /** Resolves when this much time has passed, and what fell due has happened. */
+  pass(ms: number): Promise<void>;
+  close(): Promise<void>;
+}
+
+const approving = "4111111111111111";
+const insufficientFunds = "4716909774636285";
+const longEnoughMs = 30_000;
+const simulator = { seed: "contract", latencyMs: 0, loseAnswer: 0, loseRequest: 0, lateAnswer: 0, doubleRequest: 0 };
+const brl = (minor: bigint) => ({ minor, currency: "BRL" });
+const timedOut = { kind: "unknown", cause: "timeout" };
+
+let merchants = 0;
+
+/** What connector.ts promises, and that the declared capabilities are the acquirer's: each is tried, not believed. */
+export function describeConnectorContract(name: string, make: () => Promise<ConnectorHarness>): void {
+  describe(`${name} keeps the connector contract`, () => {
+    let harness: ConnectorHarness;
+    before(async () => {
+      harness = await make();
+    });
+    after(() => harness.close());
+
+    /** A merchant that no other test uses. */
+    function given(): Merchant {
+      merchants += 1;
+      return new Merchant(harness, merchantId(0xc0_0000 + merchants));
+    }
+
+    test("an approved authorization has an authorization code and holds the amount", async () => {
+      const merchant = given();
+      const outcome = await merchant.authorize("a-1");
+
+      assert.equal(outcome.kind, "approved");
+      assert.match(outcome.authorizationCode, /^\d{5,6}$/);
+      assert.equal(outcome.responseCode, "00");
+      assert.deepEqual(await merchant.money(), { held: 100_00n, taken: 0n });
+    });
+
+    test("a sale takes the amount at once", async () => {
+      const merchant = given();
+      assert.equal((await merchant.authorize("a-1", { capture: true })).kind, "approved");
+      assert.deepEqual(await merchant.money(), { held: 0n, taken: 100_00n });
+    });
+
+    test("a declined authorization tells why and holds nothing", async () => {
+      const merchant = given();
+      const outcome = await merchant.authorize("a-1", {}, insufficientFunds);
+
+      assert.equal(outcome.kind, "declined");
+      assert.equal(outcome.reason, "insufficient_funds");
+      assert.equal(outcome.responseCode, "51");
+      assert.equal(outcome.refusedBeforeIssuer, false);
+      assert.deepEqual(await merchant.money(), { held: 0n, taken: 0n });
+    });
+
+    test("a reference that is sent twice is authorized once exactly if the connector declares so", async () => {
+      const merchant = given();
+      const first = await merchant.authorize("a-1");
+      const second = await merchant.authorize("a-1");
+
+      const { dedupesByReference } = harness.connector.capabilities;
+      if (dedupesByReference) assert.deepEqual(second, first);
+      assert.equal((await merchant.booked("a-1")).approvals, dedupesByReference ? 1 : 2);
+      assert.deepEqual(await merchant.money(), { held: dedupesByReference ? 100_00n : 200_00n, taken: 0n });
+    });
+
+    test("two references are two authorizations", async () => {
+      const merchant = given();
+      const first = await merchant.authorize("a-1");
+      const second = await merchant.authorize("b-1");
+
+      assert.notDeepEqual(second, first);
+      assert.deepEqual(await merchant.money(), { held: 200_00n, taken: 0n });
+    });
+
+    test("two merchants may use one reference and do not see each other's", async () => {
+      const merchant = given();
+      const other = given();
+      await merchant.authorize("a-1");
+
+      assert.deepEqual(await other.reverse("a-1"), { kind: "unknown_original" });
+      if (harness.connector.capabilities.answersInquiries) assert.deepEqual(await other.inquire("a-1"), { kind: "not_found" });
+      assert.equal((await other.authorize("a-1")).kind, "approved");
+      assert.deepEqual(await merchant.money(), { held: 100_00n, taken: 0n });
+    });
+
+    test("an authorization whose answer is lost is unknown, and an inquiry finds it if the acquirer answers inquiries", async () => {
+      const merchant = given();
+      await harness.instruct(merchant.id, { next: "lose_answer", times: 1 });
+
+      assert.deepEqual(await merchant.withoutAnswer("a-1"), timedOut);
+      assert.deepEqual(await merchant.money(), { held: 100_00n, taken: 0n });
+
+      const inquiry = await merchant.inquire("a-1");
+      if (!harness.connector.capabilities.answersInquiries) {
+        assert.deepEqual(inquiry, { kind: "unknown", cause: "refused_to_say" });
+        return;
+      }
+      assert.equal(inquiry.kind, "found");
+      assert.equal(inquiry.authorization.kind, "approved");
+      assert.equal(inquiry.captured, 0n);
+      assert.equal(inquiry.voided, false);
+    });
+
+    test("an authorization that is lost on its way is unknown, and the acquirer knows nothing of it", async () => {
+      const merchant = given();
+      await harness.instruct(merchant.id, { next: "lose_request", times: 1 });
+
+      assert.deepEqual(await merchant.withoutAnswer("a-1"), timedOut);
+      if (harness.connector.capabilities.answersInquiries) assert.deepEqual(await merchant.inquire("a-1"), { kind: "not_found" });
+      assert.deepEqual(await merchant.reverse("a-1"), { kind: "unknown_original" });
+      assert.deepEqual(await merchant.money(), { held: 0n, taken: 0n });
+    });
+
+    test("a request whose deadline has passed is unknown and is not sent", async () => {
+      const merchant = given();
+      const outcome = await harness.connector.authorize(
+        { ...merchant.request("a-1"), deadline: laterBy(harness.now(), -1) },
+        { card: cardOf(approving), cvv: undefined, cryptogram: undefined },
+      );
+
+      assert.deepEqual(outcome, timedOut);
+      assert.deepEqual(await merchant.money(), { held: 0n, taken: 0n });
+    });
+
+    test("a request that arrives late leaves nothing held once it was reversed after the longest time of arrival", async () => {
+      const merchant = given();
+      const { lateArrivalMs, reverses } = harness.connector.capabilities;
+      assert.ok(reverses);
+      await harness.instruct(merchant.id, { next: "late_answer", times: 1 });
+
+      assert.deepEqual(await merchant.withoutAnswer("a-1"), timedOut);
+      const tooEarly = await merchant.reverse("a-1");
+      await harness.pass(lateArrivalMs);
+      // The control: had it been reversed too early only, the money would be held now.
+      assert.deepEqual(await merchant.money(), { held: tooEarly.kind === "reversed" ? 0n : 100_00n, taken: 0n });
+
+      assert.deepEqual(await merchant.reverse("a-1"), { kind: "reversed" });
+      assert.deepEqual(await merchant.money(), { held: 0n, taken: 0n });
+    });
+
+    test("a reversal gives the hold back and is safe to repeat", async () => {
+      const merchant = given();
+      await merchant.authorize("a-1");
+
+      assert.deepEqual(await merchant.reverse("a-1"), { kind: "reversed" });
+      assert.deepEqual(await merchant.reverse("a-1"), { kind: "reversed" });
+      assert.deepEqual(await merchant.money(), { held: 0n, taken: 0n });
+      assert.equal((await merchant.totals()).reversals, 1);
+    });
+
+    test("a reversal undoes a sale", async () => {
+      const merchant = given();
+      await merchant.authorize("a-1", { capture: true });
+
+      assert.deepEqual(await merchant.reverse("a-1"), { kind: "reversed" });
+      assert.deepEqual(await merchant.money(), { held: 0n, taken: 0n });
+    });
+
+    test("a reversal of a declined authorization has nothing to undo", async () => {
+      const merchant = given();
+      await merchant.authorize("a-1", {}, insufficientFunds);
+
+      assert.deepEqual(await merchant.reverse("a-1"), { kind: "reversed" });
+      assert.equal((await merchant.totals()).reversals, 0);
+    });
+
+    test("a reversal is refused once the money was captured", async () => {
+      const merchant = given();
+      const original = await merchant.authorized("a-1");
+      await merchant.capture("a-2", original);
+
+      assert.equal((await merchant.reverse("a-1")).kind, "refused");
+      assert.deepEqual(await merchant.money(), { held: 0n, taken: 100_00n });
+    });
+
+    test("a capture takes what is held", async () => {
+      const merchant = given();
+      const original = await merchant.authorized("a-1");
+
+      assert.deepEqual(await merchant.capture("a-2", original), { kind: "approved" });
+      assert.deepEqual(await merchant.money(), { held: 0n, taken: 100_00n });
+      if (harness.connector.capabilities.answersInquiries) {
+        const inquiry = await merchant.inquire("a-1");
+        assert.ok(inquiry.kind === "found" && inquiry.captured === 100_00n && !inquiry.voided);
+      }
+    });
+
+    test("less than what is held can be captured exactly if the connector declares so", async () => {
+      const merchant = given();
+      const original = await merchant.authorized("a-1");
+
+      const { partialCapture } = harness.connector.capabilities;
+      assert.equal((await merchant.capture("a-2", original, 30_00n)).kind, partialCapture ? "approved" : "declined");
+      assert.equal((await merchant.money()).taken, partialCapture ? 30_00n : 0n);
+    });
+
+    test("more than what is held is never captured", async () => {
+      const merchant = given();
+      const original = await merchant.authorized("a-1");
+
+      assert.equal((await merchant.capture("a-2", original, 100_01n)).kind, "declined");
+      assert.deepEqual(await merchant.money(), { held: 100_00n, taken: 0n });
+
+      await merchant.capture("a-3", original);
+      assert.equal((await merchant.capture("a-4", original)).kind, "declined");
+      assert.equal((await merchant.capture("a-5", original, 1n)).kind, "declined");
+      assert.deepEqual(await merchant.money(), { held: 0n, taken: 100_00n });
+    });
+
+    test("a capture that is sent again is recognised exactly if the connector declares so", async () => {
+      const merchant = given();
+      const original = await merchant.authorized("a-1");
+      await merchant.capture("a-2", original);
+      const again = await merchant.capture("a-2", original);
+
+      assert.equal(again.kind, harness.connector.capabilities.repeatsFollowUps ? "approved" : "declined");
+      assert.deepEqual(await merchant.money(), { held: 0n, taken: 100_00n });
+    });
+
+    test("a partial capture that is sent again takes once exactly if the connector declares so", async (context) => {
+      if (!harness.connector.capabilities.partialCapture) return context.skip("takes no partial captures");
+      const merchant = given();
+      const original = await merchant.authorized("a-1");
+      await merchant.capture("a-2", original, 30_00n);
+      await merchant.capture("a-2", original, 30_00n);
+
+      assert.equal((await merchant.money()).taken, harness.connector.capabilities.repeatsFollowUps ? 30_00n : 60_00n);
+    });
+
+    test("a capture whose answer is lost was done, and an inquiry says so", async () => {
+      const merchant = given();
+      const original = await merchant.authorized("a-1");
+      await harness.instruct(merchant.id, { next: "lose_answer", times: 1 });
+
+      const pending = merchant.capture("a-2", original, 100_00n, harness.patienceMs);
+      await harness.pass(harness.patienceMs);
+      assert.deepEqual(await pending, timedOut);
+
+      assert.deepEqual(await merchant.money(), { held: 0n, taken: 100_00n });
+      if (harness.connector.capabilities.answersInquiries) {
+        const inquiry = await merchant.inquire("a-1");
+        assert.ok(inquiry.kind === "found" && inquiry.captured === 100_00n);
+      }
+    });
+
+    test("a void gives the hold back", async () => {
+      const merchant = given();
+      const original = await merchant.authorized("a-1");
+
+      assert.deepEqual(await merchant.void("a-2", original), { kind: "approved" });
+      assert.deepEqual(await merchant.money(), { held: 0n, taken: 0n });
+      if (harness.connector.capabilities.answersInquiries) {
+        const inquiry = await merchant.inquire("a-1");
+        assert.ok(inquiry.kind === "found" && inquiry.captured === 0n && inquiry.voided);
+      }
+    });
+
+    test("a void that is sent again is recognised exactly if the connector declares so", async () => {
+      const merchant = given();
+      const original = await merchant.authorized("a-1");
+      await merchant.void("a-2", original);
+      const again = await merchant.void("a-2", original);
+
+      assert.equal(again.kind, harness.connector.capabilities.repeatsFollowUps ? "approved" : "declined");
+      assert.equal((await merchant.totals()).voids, 1);
+    });
+
+    test("of a capture and a void the first wins", async () => {
+      const merchant = given();
+      const captured = await merchant.authorized("a-1");
+      const voided = await merchant.authorized("b-1");
+      await merchant.capture("a-2", captured);
+      await merchant.void("b-2", voided);
+
+      assert.equal((await merchant.void("a-3", captured)).kind, "declined");
+      assert.equal((await merchant.capture("b-3", voided)).kind, "declined");
+      assert.deepEqual(await merchant.money(), { held: 0n, taken: 100_00n });
+    });
+
+    test("a capture of a reversed, declined or unknown authorization and of a sale is declined", async () => {
+      const merchant = given();
+      const reversed = await merchant.authorized("a-1");
+      await merchant.reverse("a-1");
+      await merchant.authorize("b-1", {}, insufficientFunds);
+      await merchant.authorize("c-1", { capture: true });
+
+      assert.equal((await merchant.capture("a-2", reversed)).kind, "declined");
+      for (const reference of ["b", "c", "d"]) {
+        assert.equal((await merchant.capture(`${reference}-2`, merchant.original(`${reference}-1`))).kind, "declined");
+        assert.equal((await merchant.void(`${reference}-3`, merchant.original(`${reference}-1`))).kind, "declined");
+      }
+      assert.deepEqual(await merchant.money(), { held: 0n, taken: 100_00n });
+    });
+
+    test("a request that the network doubles has one effect exactly if the connector declares that repeats are recognised", async () => {
+      const merchant = given();
+      const { dedupesByReference, repeatsFollowUps, partialCapture } = harness.connector.capabilities;
+      await harness.instruct(merchant.id, { next: "double_request", times: 2 });
+      const original = await merchant.authorized("a-1");
+      assert.equal((await merchant.booked("a-1")).approvals, dedupesByReference ? 1 : 2);
+
+      const amount = partialCapture ? 30_00n : 100_00n;
+      assert.equal((await merchant.capture("a-2", original, amount)).kind, "approved");
+      assert.equal((await merchant.booked("a-1")).captures, repeatsFollowUps || !partialCapture ? 1 : 2);
+    });
+  });
+}
+
+/** One merchant's requests, with the parts that a test does not care about filled in. */
+class Merchant {
+  readonly id: MerchantId;
+  readonly #harness: ConnectorHarness;
+
+  constructor(harness: ConnectorHarness, id: MerchantId) {
+    this.#harness = harness;
+    this.id = id;
+  }
+
+  request(reference: string, patienceMs = longEnoughMs): AuthorizeRequest {
+    return {
+      ...this.#address(reference, patienceMs),
+      amount: brl(100_00n),
+      capture: false,
+      instalments: 1,
+      country: "br",
+      descriptor: "SHOP",
+      card: { brand: "visa", maskedPan: "411111xxxxxx1111", tokenDigest: undefined },
+    };
+  }
+
+  async authorize(reference: string, change: Partial<AuthorizeRequest> = {}, digits = approving): Promise<AuthorizeOutcome> {
+    const card = cardOf(digits);
+    try {
+      return await this.#harness.connector.authorize(
+        { ...this.request(reference), ...change },
+        { card, cvv: undefined, cryptogram: undefined },
+      );
+    } finally {
+      card.pan.wipe();
+    }
+  }
+
+  /** Authorizes and waits for an answer until the test's patience ends. */
+  async withoutAnswer(reference: string): Promise<AuthorizeOutcome> {
+    const pending = this.authorize(reference, { deadline: laterBy(this.#harness.now(), this.#harness.patienceMs) });
+    await this.#harness.pass(this.#harness.patienceMs);
+    return pending;
+  }
+
+  async authorized(reference: string): Promise<OriginalAuthorization> {
+    const outcome = await this.authorize(reference);
+    assert.equal(outcome.kind, "approved");
+    const { authorizationCode, acquirerReference } = outcome;
+    return { reference, amount: brl(100_00n), authorizationCode, acquirerReference };
+  }
+
+  /** What is known of an authorization that was never answered. */
+  original(reference: string): OriginalAuthorization {
+    return { reference, amount: brl(100_00n), authorizationCode: undefined, acquirerReference: undefined };
+  }
+
+  capture(reference: string, original: OriginalAuthorization, minor = 100_00n, patienceMs = longEnoughMs) {
+    return this.#harness.connector.capture(this.#followUp(reference, original, minor, patienceMs));
+  }
+
+  void(reference: string, original: OriginalAuthorization) {
+    return this.#harness.connector.void(this.#followUp(reference, original, 100_00n, longEnoughMs));
+  }
+
+  reverse(reference: string) {
+    return this.#harness.connector.reverse({ ...this.#address(`${reference}-r`, longEnoughMs), original: this.original(reference) });
+  }
+
+  inquire(reference: string) {
+    return this.#harness.connector.inquire({ ...this.#address(`${reference}-i`, longEnoughMs), original: this.original(reference) });
+  }
+
+  async booked(reference: string): Promise<BookedAuthorization> {
+    const booked = (await this.#books())?.authorizations.find((authorization) => authorization.reference === reference);
+    assert.ok(booked !== undefined);
+    return booked;
+  }
+
+  async money(): Promise<{ readonly held: bigint; readonly taken: bigint }> {
+    const balance = (await this.#books())?.money.find(({ currency }) => currency === "BRL");
+    return { held: balance?.held ?? 0n, taken: balance?.taken ?? 0n };
+  }
+
+  async totals() {
+    const books = await this.#books();
+    assert.ok(books !== undefined);
+    return books.totals;
+  }
+
+  async #books() {
+    return (await this.#harness.books()).merchants.find(({ merchantId: id }) => id === this.id);
+  }
+
+  #followUp(reference: string, original: OriginalAuthorization, minor: bigint, patienceMs: number): FollowUpRequest {
+    return { ...this.#address(reference, patienceMs), original, amount: brl(minor) };
+  }
+
+  #address(reference: string, patienceMs: number) {
+    return { merchantId: this.id, reference, deadline: laterBy(this.#harness.now(), patienceMs), simulator };
+  }
+}
