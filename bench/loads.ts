@@ -6,7 +6,8 @@ import type { Load } from "./window.ts";
 export interface Acknowledged {
   tokens: number;
   payments: number;
-  captures: number;
+  /** Payments whose money was taken, at once or by a capture. */
+  captured: number;
 }
 
 const codeMarker = "0000000000";
@@ -75,7 +76,7 @@ class TurnsLoad implements Load {
  * answers none of the values that a real server makes, so stand-ins are sent there.
  */
 export class Loads {
-  readonly acknowledged: Acknowledged = { tokens: 0, payments: 0, captures: 0 };
+  readonly acknowledged: Acknowledged = { tokens: 0, payments: 0, captured: 0 };
   readonly #key: string;
   readonly #run: string;
   readonly #real: boolean;
@@ -230,6 +231,7 @@ export class Loads {
       },
       (answer) => {
         this.acknowledged.payments++;
+        if (card["auto_capture"] !== false) this.acknowledged.captured++;
         if (keep !== undefined && this.#real) keep(wanted(memberAfter(answer, hashMember), "hash"));
       },
     );
@@ -246,7 +248,7 @@ export class Loads {
         return true;
       },
       () => {
-        this.acknowledged.captures++;
+        this.acknowledged.captured++;
       },
     );
   }

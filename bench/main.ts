@@ -1,57 +1,159 @@
-import { mkdirSync, mkdtempSync, rmSync, writeFileSync } from "node:fs";
-import { cpus } from "node:os";
+import { appendFileSync, mkdirSync, mkdtempSync, rmSync, writeFileSync } from "node:fs";
+import { cpus, release, totalmem } from "node:os";
 import { join } from "node:path";
 import { fileURLToPath } from "node:url";
-import { calibrate } from "./calibration.ts";
+import { auditDatabase, type Audit } from "./audit.ts";
 import { Bench } from "./bench.ts";
+import { calibrate, type Calibration } from "./calibration.ts";
 import { cases } from "./cases.ts";
-import { readOptions, usage, type Options } from "./options.ts";
+import { gate, type GateResult } from "./gate.ts";
+import { weighMillion, type MillionReport } from "./million.ts";
+import { readOptions, usage } from "./options.ts";
 import type { PairResult } from "./pairs.ts";
 import { startFloor, startProduct } from "./product.ts";
-import { printCalibration, printHead, printPair, type CaseReport } from "./report.ts";
+import { megabytes, printAudit, printCalibration, printHead, printMillion, printOpenLoop, printPair, type CaseReport } from "./report.ts";
+import { median } from "./statistics.ts";
+import { growth, printGrowth, type GrowthReport } from "./growth.ts";
+
+const cache = fileURLToPath(new URL("../.cache/", import.meta.url));
+
+/** Everything that one run found out. Times in ms or microseconds and sizes in bytes, as the names say. */
+interface Report {
+  readonly at: string;
+  readonly command: string;
+  readonly node: string;
+  readonly sqlite: string;
+  readonly machine: string;
+  calibration?: Calibration;
+  startMs?: readonly number[];
+  rssAtRestBytes?: number | undefined;
+  rssPeakBytes?: number;
+  cases: CaseReport[];
+  openLoop: { readonly arm: string; readonly perSecond: number; readonly p50Ms: number; readonly p99Ms: number; readonly p999Ms: number }[];
+  gate: GateResult[];
+  audit?: Audit;
+  million?: MillionReport;
+  growth?: GrowthReport;
+}
 
 const options = readOptions(process.argv.slice(2));
 if (options.help) console.log(usage);
-else await main(options);
+else await main();
 
-async function main(options: Options): Promise<void> {
-  const scratchRoot = fileURLToPath(new URL("../.cache/", import.meta.url));
-  mkdirSync(scratchRoot, { recursive: true });
-  const scratch = mkdtempSync(join(scratchRoot, "bench-"));
+async function main(): Promise<void> {
+  const report: Report = {
+    at: new Date().toISOString(),
+    command: `npm run bench -- ${process.argv.slice(2).join(" ")}`.trim(),
+    node: process.versions.node,
+    sqlite: process.versions["sqlite"] ?? "unknown",
+    machine: `${String(cpus().length)} x ${cpus()[0]?.model.trim() ?? "unknown"}, ${String(Math.round(totalmem() / 2 ** 30))} GiB, Linux ${release()}`,
+    cases: [],
+    openLoop: [],
+    gate: [],
+  };
+  mkdirSync(cache, { recursive: true });
+  const scratch = mkdtempSync(`${cache}bench-`);
   try {
-    await run(options, scratch);
+    await run(report, scratch);
   } finally {
     rmSync(scratch, { recursive: true, force: true });
   }
+  appendFileSync(join(cache, "bench-history.jsonl"), `${JSON.stringify(report)}\n`);
+  if (options.json !== undefined) writeFileSync(options.json, `${JSON.stringify(report, undefined, 2)}\n`);
+  if (report.gate.some((result) => !result.passed)) process.exitCode = 1;
 }
 
-async function run(options: Options, scratch: string): Promise<void> {
-  console.log(`node ${process.versions.node}, ${String(cpus().length)} x ${cpus()[0]?.model ?? "unknown"}`);
-  const calibration = calibrate(scratch);
-  printCalibration(calibration);
+async function run(report: Report, scratch: string): Promise<void> {
+  console.log(`node ${report.node}, SQLite ${report.sqlite}, ${report.machine}`);
+  report.calibration = calibrate(scratch);
+  printCalibration(report.calibration);
 
+  if (!options.control) {
+    report.startMs = await startTimes(scratch, options.quick ? 3 : 7);
+    console.log(
+      `start        ${Math.round(median(report.startMs)).toString()} ms to the first answer on an empty store (median of ${String(report.startMs.length)})`,
+    );
+  }
+  if (wanted("load")) await underLoad(report, scratch);
+  if (options.million) {
+    report.million = await weighMillion(join(scratch, "million"));
+    printMillion(report.million);
+  }
+  if (options.growth) {
+    report.growth = await growth(join(scratch, "growth"));
+    printGrowth(report.growth);
+  }
+}
+
+/** `--million` or `--growth` alone do not repeat the whole run; with `--case` they do. */
+function wanted(part: "load"): boolean {
+  return part === "load" && (options.cases.length > 0 || options.gate || !(options.million || options.growth));
+}
+
+async function startTimes(scratch: string, times: number): Promise<number[]> {
+  const starts: number[] = [];
+  for (let round = 0; round < times; round++) {
+    const product = await startProduct(join(scratch, `start-${String(round)}`));
+    starts.push(product.startMs);
+    await product.stop();
+  }
+  return starts;
+}
+
+async function underLoad(report: Report, scratch: string): Promise<void> {
+  const dataDir = join(scratch, "data");
   const floor = await startFloor();
-  const product = options.control ? await startFloor() : await startProduct(join(scratch, "data"));
-  const reports: CaseReport[] = [];
+  const product = options.control ? await startFloor() : await startProduct(dataDir);
+  const bench = new Bench(options, floor, product);
   try {
-    const bench = new Bench(options, floor, product);
+    await new Promise((resolve) => setTimeout(resolve, 2_000));
+    report.rssAtRestBytes = product.rssBytes();
+    console.log(`at rest      ${megabytes(report.rssAtRestBytes)} MB resident (the floor ${megabytes(floor.rssBytes())})`);
     await bench.warmUp();
     printHead();
     for (const benchCase of cases) {
-      if (options.cases.length > 0 && !options.cases.includes(benchCase.name)) continue;
+      if (!selected(benchCase.name)) continue;
       const results: PairResult[] = [];
       for (const outstanding of bench.levels()) {
         const result = await bench.pairs(benchCase, outstanding);
         printPair(benchCase.title, result);
         results.push(result);
       }
-      reports.push({ name: benchCase.name, title: benchCase.title, results });
+      report.cases.push({ name: benchCase.name, title: benchCase.title, results });
+      if (!options.gate) continue;
+      const judged = await gate(benchCase, () => bench.pairs(benchCase, 64));
+      if (judged !== undefined) report.gate.push(judged);
     }
-    bench.close();
+    if (selected("open-loop")) await openLoops(report, bench);
+    report.rssPeakBytes = product.peakRssBytes;
+    console.log(`\nunder load   ${megabytes(report.rssPeakBytes)} MB resident at most`);
   } finally {
-    await floor.stop();
-    await product.stop();
+    bench.close();
+    await Promise.all([floor.stop(), product.stop()]);
   }
-  if (options.json !== undefined)
-    writeFileSync(options.json, `${JSON.stringify({ node: process.versions.node, calibration, cases: reports }, undefined, 2)}\n`);
+  if (!options.control) {
+    report.audit = auditDatabase(dataDir, bench.loads.acknowledged);
+    printAudit(report.audit);
+    if (report.audit.faults.length > 0) process.exitCode = 1;
+  }
+  for (const { name, alarm, ratios, passed } of report.gate) {
+    const shown = ratios.map((ratio) => ratio.toFixed(3)).join(", ");
+    console.log(`gate         ${name}: ${passed ? "passed" : "FAILED"}, ${shown} against an alarm of ${alarm.toFixed(2)}`);
+  }
+}
+
+async function openLoops(report: Report, bench: Bench): Promise<void> {
+  console.log("");
+  for (const perSecond of options.quick ? [1_000] : [1_000, 3_000]) {
+    for (const arm of ["floor", "product"] as const) {
+      const result = await bench.openLoop(arm, perSecond);
+      printOpenLoop(arm, perSecond, result);
+      const at = (percent: number): number => result.latency.percentile(percent) / 1_000;
+      report.openLoop.push({ arm, perSecond, p50Ms: at(50), p99Ms: at(99), p999Ms: at(99.9) });
+    }
+  }
+}
+
+function selected(name: string): boolean {
+  return options.cases.length === 0 || options.cases.includes(name);
 }

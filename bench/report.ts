@@ -1,5 +1,8 @@
 import type { Calibration } from "./calibration.ts";
 import type { PairResult } from "./pairs.ts";
+import type { Audit } from "./audit.ts";
+import type { MillionReport } from "./million.ts";
+import type { OpenLoopResult } from "./open-loop.ts";
 
 export interface CaseReport {
   readonly name: string;
@@ -48,4 +51,36 @@ function row(cells: readonly string[]): string {
 
 export function fixed(value: number): string {
   return value.toFixed(2);
+}
+
+export function printOpenLoop(arm: string, perSecond: number, { latency, answers, generatorLateMs }: OpenLoopResult): void {
+  const at = (percent: number): string => fixed(latency.percentile(percent) / 1_000);
+  console.log(
+    `open loop    ${arm.padEnd(7)} ${String(perSecond)}/s direct by token: p50 ${at(50)} ms, p95 ${at(95)}, p99 ${at(99)}, p99.9 ${at(99.9)}, max ${at(100)}` +
+      ` (${String(answers)} answers; the generator was at most ${fixed(generatorLateMs)} ms late)`,
+  );
+}
+
+export function printAudit(audit: Audit): void {
+  console.log(
+    `stored       ${String(audit.payments)} payments, ${String(audit.tokens)} tokens, ${String(audit.journalLines)} journal lines, ${megabytes(audit.fileBytes)} MB; ` +
+      `${audit.bytesPerPayment.toFixed(0)} bytes a payment, ${(audit.bytesPerPayment - audit.payloadBytesPerPayment).toFixed(0)} beyond its payload, ${audit.bytesPerToken.toFixed(0)} a token`,
+  );
+  for (const { name, bytes } of audit.pages.slice(0, 8)) console.log(`             ${megabytes(bytes).padStart(8)} MB  ${name}`);
+  console.log(
+    audit.faults.length === 0
+      ? "agrees       every acknowledged answer is in the store, no code twice, the ledger sums to zero"
+      : `DISAGREES    ${audit.faults.join("; ")}`,
+  );
+}
+
+export function printMillion(report: MillionReport): void {
+  console.log(
+    `million      ${String(report.tokens)} tokens at ${report.tokensPerSecond.toFixed(0)}/s: ${megabytes(report.rssBeforeBytes)} MB resident before, ${megabytes(report.rssAfterBytes)} after, ` +
+      `${report.bytesPerToken.toFixed(0)} bytes a token; restart ${report.restartMs.toFixed(0)} ms, then ${megabytes(report.rssRestartedBytes)} MB at rest`,
+  );
+}
+
+export function megabytes(bytes: number | undefined): string {
+  return bytes === undefined ? "-" : (bytes / 1_000_000).toFixed(1);
 }
