@@ -1,0 +1,113 @@
+import { FormReader, isBlank, readJsonBody, textStart } from "./form-reader.ts";
+import { LiftedValues } from "./lifting.ts";
+import { requestLimits } from "./limits.ts";
+import { isMultipart, readMultipart } from "./multipart-reader.ts";
+import { repeatedField } from "./request-errors.ts";
+import type { Lifted, TreeObject } from "./tree.ts";
+import { emptyObject, mergeLayers } from "./tree-object.ts";
+import type { GrowingObject } from "./tree-object.ts";
+
+/**
+ * form_repaired: a form whose JSON was cut by a raw `&` was read to its end instead. The original very probably refuses it, so
+ * the caller refuses it for accounts that ask for strictness.
+ */
+export type DecoderWarning = "form_repaired";
+
+/** A request as one canonical tree (see tree.ts), whatever its encoding was. */
+export class DecodedRequest {
+  readonly params: TreeObject;
+  readonly warnings: readonly DecoderWarning[];
+  readonly #lifting: LiftedValues;
+
+  constructor(params: TreeObject, warnings: readonly DecoderWarning[], lifting: LiftedValues) {
+    this.params = params;
+    this.warnings = warnings;
+    this.#lifting = lifting;
+  }
+
+  /** Every sensitive value of the request, also those that are nowhere in the tree. */
+  get lifted(): readonly Lifted[] {
+    return this.#lifting.all;
+  }
+
+  /** Overwrites the sensitive values. What they were read from has been overwritten already. */
+  wipe(): void {
+    this.#lifting.wipe();
+  }
+}
+
+const noBody = Buffer.alloc(0);
+const noWarnings: readonly DecoderWarning[] = [];
+const repairedForm: readonly DecoderWarning[] = ["form_repaired"];
+
+/** Decoding is synchronous, so one buffer serves all queries; it is overwritten after each. Node limits a request's head to 16 KiB. */
+const queryScratch = Buffer.alloc(16 * 1024);
+
+/**
+ * Decodes all encodings of interface 1.1. `target` is the request's target (path and query), `body` its body, of which this
+ * function becomes the owner: it is decoded in place and overwritten with zeros before this function returns or throws.
+ * Throws a WireError that quotes nothing of the request.
+ *
+ * No header has a say: a body is JSON, a form or a multipart form by its first bytes. Later layers win over earlier ones (query,
+ * form, JSON), except that a guarded name (known-names.ts) with two values is refused.
+ *
+ * The query reaches us as a string made by node:http, and node:http's own read buffer held the body: both are beyond wiping.
+ */
+export function decodeRequest(target: string, body: Buffer = noBody): DecodedRequest {
+  const lifting = new LiftedValues();
+  try {
+    return decode(target, body, lifting);
+  } catch (error) {
+    lifting.wipe();
+    throw error;
+  } finally {
+    body.fill(0);
+  }
+}
+
+function decode(target: string, body: Buffer, lifting: LiftedValues): DecodedRequest {
+  let members: number = requestLimits.members;
+  const mark = target.indexOf("?");
+  const query = mark >= 0 && mark + 1 < target.length ? readQuery(target.slice(mark + 1), members, lifting) : undefined;
+  if (query !== undefined) members = query.membersLeft;
+
+  const start = textStart(body, 0, body.length);
+  let end = body.length;
+  while (end > start && isBlank(body[end - 1] ?? 0)) end -= 1;
+  if (start === end) return result(query, undefined, undefined, lifting);
+  const first = body[start];
+  if (first === 0x7b || first === 0x5b) {
+    return result(query, undefined, readJsonBody(body, start, end, members, lifting)?.tree, lifting);
+  }
+  const form = new FormReader(body, members, lifting);
+  if (isMultipart(body, start, end)) readMultipart(body, start, end, form);
+  else form.readUrlEncoded(start, end);
+  return result(query, form, form.json, lifting);
+}
+
+function readQuery(text: string, members: number, lifting: LiftedValues): FormReader {
+  const bytes = text.length <= queryScratch.length ? queryScratch : Buffer.alloc(text.length);
+  const length = bytes.write(text, "latin1");
+  try {
+    const query = new FormReader(bytes, members, lifting);
+    query.readUrlEncoded(0, length);
+    return query;
+  } finally {
+    bytes.fill(0, 0, length);
+  }
+}
+
+function result(
+  query: FormReader | undefined,
+  form: FormReader | undefined,
+  json: TreeObject | undefined,
+  lifting: LiftedValues,
+): DecodedRequest {
+  if (query?.hasRequestBody === true && form?.hasRequestBody === true) throw repeatedField("request_body");
+  let params: GrowingObject = json ?? emptyObject();
+  if (query?.json !== undefined) params = mergeLayers(query.json, params);
+  if (form !== undefined) params = mergeLayers(form.fields, params);
+  if (query !== undefined) params = mergeLayers(query.fields, params);
+  const isRepaired = query?.repaired === true || form?.repaired === true;
+  return new DecodedRequest(params, isRepaired ? repairedForm : noWarnings, lifting);
+}

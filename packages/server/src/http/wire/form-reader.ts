@@ -1,0 +1,283 @@
+import { hexValues, JsonReader } from "./json-reader.ts";
+import {
+  hashStep,
+  isCryptogram,
+  isGuarded,
+  isLifted,
+  knownName,
+  knownNameOfText,
+  requestBodyName,
+  textOfKnownName,
+} from "./known-names.ts";
+import type { LiftedValues } from "./lifting.ts";
+import { requestLimits } from "./limits.ts";
+import { repeatedField, requestError, requestErrors } from "./request-errors.ts";
+import { isTreeObject } from "./tree.ts";
+import type { Tree, TreeObject } from "./tree.ts";
+import { emptyObject } from "./tree-object.ts";
+import type { GrowingObject } from "./tree-object.ts";
+import { WireError } from "./wire-error.ts";
+
+const ampersand = 0x26;
+const percent = 0x25;
+const plus = 0x2b;
+const blank = 0x20;
+const equals = 0x3d;
+const openBracket = 0x5b;
+const closeBracket = 0x5d;
+const replacement = "\ufffd";
+
+/**
+ * Reads name and value pairs (a query, a form, a multipart form) into one layer of the request. Percent-decoding happens in
+ * place: the text only gets shorter, so no second buffer ever holds the digits.
+ */
+export class FormReader {
+  readonly fields: GrowingObject = emptyObject();
+  /** What `request_body` held. */
+  json: TreeObject | undefined;
+  /** true: `request_body` was cut by a raw `&` and read to the end of the text instead (interface 1.2, step 3). */
+  repaired = false;
+  hasRequestBody = false;
+  readonly #bytes: Buffer;
+  readonly #lifting: LiftedValues;
+  readonly #seen = new Set<string>();
+  #members: number;
+  #at = 0;
+
+  constructor(bytes: Buffer, members: number, lifting: LiftedValues) {
+    this.#bytes = bytes;
+    this.#members = members;
+    this.#lifting = lifting;
+  }
+
+  get membersLeft(): number {
+    return this.#members;
+  }
+
+  /** application/x-www-form-urlencoded, leniently: a bad escape stays as it is. */
+  readUrlEncoded(start: number, end: number): void {
+    this.#at = start;
+    while (this.#at < end) {
+      const nameStart = this.#at;
+      const nameEnd = this.#decode(end, equals, ampersand);
+      let valueStart = this.#at;
+      let valueEnd = valueStart;
+      if (this.#at < end && this.#bytes[this.#at] === equals) {
+        valueStart = this.#at += 1;
+        valueEnd = this.#decode(end, ampersand, ampersand);
+      }
+      // On the `&`, or at the end.
+      this.#at += 1;
+      if (nameEnd === nameStart) continue;
+      if (this.#isRequestBody(nameStart, nameEnd)) {
+        this.#readRequestBody(valueStart, valueEnd, end);
+        if (this.repaired) return;
+      } else {
+        this.#place(nameStart, nameEnd, valueStart, valueEnd);
+      }
+    }
+  }
+
+  /** One field whose name and value need no decoding, as in multipart/form-data. */
+  addPlain(nameStart: number, nameEnd: number, valueStart: number, valueEnd: number): void {
+    if (this.#isRequestBody(nameStart, nameEnd)) this.#readRequestBody(valueStart, valueEnd, valueEnd);
+    else this.#place(nameStart, nameEnd, valueStart, valueEnd);
+  }
+
+  /** Decodes from `#at` up to one of two bytes, moves `#at` there, and returns where the decoded text ends. */
+  #decode(end: number, stop: number, otherStop: number): number {
+    const bytes = this.#bytes;
+    let at = this.#at;
+    let to = at;
+    for (; at < end; at += 1) {
+      let byte = bytes[at] ?? 0;
+      if (byte === stop || byte === otherStop) break;
+      if (byte === plus) byte = blank;
+      else if (byte === percent && at + 2 < end) {
+        const high = hexValues[bytes[at + 1] ?? 0] ?? -1;
+        const low = hexValues[bytes[at + 2] ?? 0] ?? -1;
+        if (high >= 0 && low >= 0) {
+          byte = high * 16 + low;
+          at += 2;
+        }
+      }
+      bytes[to] = byte;
+      to += 1;
+    }
+    this.#at = at;
+    return to;
+  }
+
+  #nameIndex(start: number, end: number): number {
+    let hash = 0;
+    for (let at = start; at < end; at += 1) hash = hashStep(hash, this.#bytes[at] ?? 0);
+    return knownName(this.#bytes, start, end, hash);
+  }
+
+  #isRequestBody(start: number, end: number): boolean {
+    return this.#nameIndex(start, end) === requestBodyName;
+  }
+
+  #readRequestBody(start: number, end: number, formEnd: number): void {
+    if (this.hasRequestBody) throw repeatedField(textOfKnownName(requestBodyName));
+    this.hasRequestBody = true;
+    this.#countMember();
+    try {
+      this.#readJson(start, end);
+    } catch (error) {
+      const isCut = this.#at < formEnd && error instanceof WireError && error.statusCode === requestErrors.malformed_json.code;
+      if (!isCut) throw error;
+      // Decoding is byte by byte, so what was decoded stays; only the `&` between has to come back.
+      this.#bytes[end] = ampersand;
+      this.repaired = true;
+      this.#readJson(start, this.#decodeRest(end + 1, formEnd));
+    }
+  }
+
+  /** Decodes the rest of the text, separators included, to `to`. */
+  #decodeRest(to: number, formEnd: number): number {
+    const from = this.#at;
+    const end = this.#decode(formEnd, -1, -1);
+    this.#bytes.copyWithin(to, from, end);
+    return to + (end - from);
+  }
+
+  #readJson(start: number, end: number): void {
+    const json = readJsonBody(this.#bytes, start, end, this.#members, this.#lifting);
+    if (json === undefined) return;
+    this.json = json.tree;
+    this.#members = json.membersLeft;
+  }
+
+  #countMember(): void {
+    if (this.#members === 0) throw requestError("too_many_fields");
+    this.#members -= 1;
+  }
+
+  #place(nameStart: number, nameEnd: number, valueStart: number, valueEnd: number): void {
+    this.#countMember();
+    // A raw `&` in a value of a client that does not encode leaves a piece of that value as a name: no error (clients.md, detail 2).
+    if (nameEnd - nameStart > requestLimits.nameBytes) return;
+    const known = this.#nameIndex(nameStart, nameEnd);
+    const name = known >= 0 ? textOfKnownName(known) : this.#text(nameStart, nameEnd);
+    const path = known >= 0 || this.#bytes[nameEnd - 1] !== closeBracket ? [name] : pathOf(name);
+    if (path.length >= requestLimits.depth) throw requestError("too_deep");
+    const last = path.at(-1) ?? name;
+    const named = last === "" ? path.findLast((key) => key !== "") : last;
+    const leaf = knownNameOfText(named ?? "");
+    if (isGuarded(leaf)) {
+      if (this.#seen.has(name)) throw repeatedField(textOfKnownName(leaf));
+      this.#seen.add(name);
+    }
+    const liftedAt = path.findIndex((key) => isLifted(knownNameOfText(key)));
+    if (liftedAt < 0) {
+      if (knownNameOfText(path[0] ?? "") !== requestBodyName)
+        this.#set(path, valueStart === valueEnd ? undefined : this.#text(valueStart, valueEnd));
+      return;
+    }
+    const isPlain = liftedAt === path.length - 1;
+    if (valueStart < valueEnd) {
+      const value = isPlain ? this.#lifting.lift(this.#bytes, valueStart, valueEnd, isCryptogram(leaf)) : this.#lifting.malformed();
+      this.#bytes.fill(0, valueStart, valueEnd);
+      this.#set(path.slice(0, liftedAt + 1), value);
+    }
+  }
+
+  #text(start: number, end: number): string {
+    const text = this.#bytes.toString("utf8", start, end);
+    return text.includes("\0") ? text.replaceAll("\0", replacement) : text;
+  }
+
+  /** Puts a value at a path; undefined takes away what an earlier field put there. */
+  #set(path: readonly string[], value: Tree | undefined): void {
+    let holder: Holder = this.fields;
+    for (let index = 0; index < path.length - 1; index += 1) {
+      const next = holderAt(holder, path[index] ?? "", path[index + 1] === "");
+      if (next === undefined) return;
+      holder = next;
+    }
+    const key = path.at(-1) ?? "";
+    const slot = slotOf(holder, key);
+    if (slot === undefined) return;
+    if (Array.isArray(holder)) {
+      if (value !== undefined) holder.push(value);
+      return;
+    }
+    const existing = holder[slot];
+    if (isHolder(existing) && isGuarded(knownNameOfText(key))) throw repeatedField(key);
+    if (value !== undefined) holder[slot] = value;
+    else if (existing !== undefined) Reflect.deleteProperty(holder, slot);
+  }
+}
+
+type Holder = GrowingObject | Tree[];
+
+function isHolder(tree: Tree | undefined): tree is Holder {
+  return Array.isArray(tree) || isTreeObject(tree);
+}
+
+/** The node at a key, made when there is none. */
+function holderAt(holder: Holder, key: string, asList: boolean): Holder | undefined {
+  const slot = slotOf(holder, key);
+  if (slot === undefined) return undefined;
+  const existing = Array.isArray(holder) ? undefined : holder[slot];
+  if (isHolder(existing)) return existing;
+  if (existing !== undefined && isGuarded(knownNameOfText(key))) throw repeatedField(key);
+  const made: Holder = asList ? [] : emptyObject();
+  if (Array.isArray(holder)) holder.push(made);
+  else holder[slot] = made;
+  return made;
+}
+
+/** `payment[creditcard][token]` as its three parts; a name with stray brackets is one part. `[]` gives an empty part. */
+function pathOf(name: string): readonly string[] {
+  const open = name.indexOf("[");
+  if (open <= 0 || !name.endsWith("]")) return [name];
+  const keys = name.slice(open + 1, -1).split("][");
+  return keys.some((key) => key.includes("[") || key.includes("]")) ? [name] : [name.slice(0, open), ...keys];
+}
+
+/** The key to use in a holder: `[]` appends; a list has no named members, so a name that is not its next index is dropped. */
+function slotOf(holder: GrowingObject | Tree[], key: string): string | undefined {
+  if (Array.isArray(holder)) return key === "" || key === String(holder.length) ? key : undefined;
+  if (key !== "") return key;
+  let index = Object.keys(holder).length;
+  while (holder[String(index)] !== undefined) index += 1;
+  return String(index);
+}
+
+/** Reads text that should be a JSON object. undefined: it is empty or an empty array, which some clients send for nothing (interface E7). */
+export function readJsonBody(
+  bytes: Buffer,
+  start: number,
+  end: number,
+  members: number,
+  lifting: LiftedValues,
+): { readonly tree: TreeObject; readonly membersLeft: number } | undefined {
+  const from = textStart(bytes, start, end);
+  if (from === end) return undefined;
+  if (bytes[from] === openBracket) {
+    if (isEmptyArray(bytes, from, end)) return undefined;
+    throw requestError("unsupported_body");
+  }
+  const reader = new JsonReader(bytes, from, end, members, lifting);
+  reader.scan();
+  return { tree: reader.build(), membersLeft: reader.membersLeft };
+}
+
+/** Where the text begins: behind a byte order mark and blanks. */
+export function textStart(bytes: Uint8Array, start: number, end: number): number {
+  let at = start;
+  if (end - at >= 3 && bytes[at] === 0xef && bytes[at + 1] === 0xbb && bytes[at + 2] === 0xbf) at += 3;
+  while (at < end && isBlank(bytes[at] ?? 0)) at += 1;
+  return at;
+}
+
+export function isBlank(byte: number): boolean {
+  return byte === blank || (byte >= 0x09 && byte <= 0x0d && byte !== 0x0b && byte !== 0x0c);
+}
+
+function isEmptyArray(bytes: Uint8Array, from: number, end: number): boolean {
+  const close = textStart(bytes, from + 1, end);
+  return bytes[close] === closeBracket && textStart(bytes, close + 1, end) === end;
+}

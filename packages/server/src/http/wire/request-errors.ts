@@ -1,0 +1,44 @@
+import { WireError } from "./wire-error.ts";
+
+interface RequestError {
+  readonly code: string;
+  readonly message: string;
+  readonly httpStatus: number;
+}
+
+/**
+ * What is wrong with a request as such. No public source settles codes for these, so they are our own. They answer 200 like
+ * every error of the interface (1.3), internal failures too: several clients throw the body away on any other status, and
+ * with it the code that tells their users what to do; an operator sees failures in the log, not in status codes. Not 200 are
+ * only overload, where proxies and retry logic need the status and Retry-After, and paths outside of /ws, which no client of
+ * the interface calls. No text holds input: `repeated_field` names a field only from our own list.
+ */
+export const requestErrors = {
+  malformed_json: { code: "COFRE-1", message: "The request body is not valid JSON", httpStatus: 200 },
+  too_large: { code: "COFRE-2", message: "The request is too large", httpStatus: 200 },
+  too_deep: { code: "COFRE-3", message: "The request is nested too deeply", httpStatus: 200 },
+  too_many_fields: { code: "COFRE-4", message: "The request has too many fields", httpStatus: 200 },
+  name_too_long: { code: "COFRE-5", message: "The request has a field whose name is too long", httpStatus: 200 },
+  repeated_field: { code: "COFRE-6", message: "Field {name} is given more than once", httpStatus: 200 },
+  unsupported_body: { code: "COFRE-7", message: "The request body is neither a JSON object nor a form", httpStatus: 200 },
+  cut_form: { code: "COFRE-8", message: "The form is not percent-encoded", httpStatus: 200 },
+  unknown_operation: { code: "COFRE-9", message: "There is no such operation", httpStatus: 200 },
+  method_not_allowed: { code: "COFRE-10", message: "The method is not GET or POST", httpStatus: 200 },
+  not_found: { code: "COFRE-11", message: "There is nothing at this address", httpStatus: 404 },
+  overloaded: { code: "COFRE-12", message: "Too many requests are in progress, try again later", httpStatus: 503 },
+  stopping: { code: "COFRE-13", message: "The server is stopping, try again later", httpStatus: 503 },
+  internal: { code: "COFRE-14", message: "The request failed inside; query the payment before you send it again", httpStatus: 200 },
+} as const satisfies Record<string, RequestError>;
+
+export type RequestErrorKind = keyof typeof requestErrors;
+
+export function requestError(kind: Exclude<RequestErrorKind, "repeated_field">): WireError {
+  const { code, message, httpStatus } = requestErrors[kind];
+  return new WireError(code, message, httpStatus);
+}
+
+/** `name` comes from known-names.ts, never from the request. */
+export function repeatedField(name: string): WireError {
+  const { code, message, httpStatus } = requestErrors.repeated_field;
+  return new WireError(code, message.replace("{name}", name), httpStatus);
+}

@@ -1,0 +1,333 @@
+import assert from "node:assert/strict";
+import { test } from "node:test";
+import * as fc from "fast-check";
+import { decodeRequest } from "../../src/http/wire/decode.ts";
+import { requestLimits } from "../../src/http/wire/limits.ts";
+import { requestErrors } from "../../src/http/wire/request-errors.ts";
+import type { RequestErrorKind } from "../../src/http/wire/request-errors.ts";
+import { isTreeObject, Lifted, textOf } from "../../src/http/wire/tree.ts";
+import { WireError } from "../../src/http/wire/wire-error.ts";
+import { plainTree } from "./decoder-encodings.ts";
+
+const pan = "4111111111111111";
+
+function decodedTree(target: string, body = ""): unknown {
+  return plainTree(decodeRequest(target, Buffer.from(body)).params);
+}
+
+function assertRefused(kind: RequestErrorKind, target: string, body: string | Buffer = "", name = ""): void {
+  const expected = requestErrors[kind];
+  assert.throws(
+    () => decodeRequest(target, Buffer.from(body)),
+    (error) => {
+      assert.ok(error instanceof WireError, `a WireError, not ${String(error)}`);
+      assert.equal(error.statusCode, expected.code);
+      assert.equal(error.message, expected.message.replace("{name}", name));
+      return true;
+    },
+  );
+}
+
+test("a guarded field given twice in one layer is refused in each of the layers, even with one value", () => {
+  const refused = [
+    ["hash", "/ws/capture?hash=a&hash=a", ""],
+    ["amount", "/ws/capture?amount=1&hash=a&%61mount=2", ""],
+    ["amount", "/ws/capture", "amount=1&amount="],
+    ["hash", "/ws/capture", '{"hash":"a","h\\u0061sh":"b"}'],
+    ["hash", "/ws/capture", '{"hash":"a","hash":null}'],
+    ["amount_total", "/ws/direct", '{"payment":{"amount_total":1,"amount_total":1}}'],
+    ["token", "/ws/direct?payment[creditcard][token]=a&payment%5Bcreditcard%5D%5Btoken%5D=b", ""],
+    ["payment", "/ws/direct", '{"payment":{"amount_total":1},"payment":{"amount_total":2}}'],
+    ["payment", "/ws/direct", "payment=x&payment[amount_total]=1"],
+    ["payment", "/ws/direct", "payment[amount_total]=1&payment=x"],
+    ["card_number", "/ws/token", `{"creditcard":{"card_number":"${pan}","card_number":"5555555555554444"}}`],
+    ["request_body", "/ws/token", "request_body={}&request_body={}"],
+    ["hash", "/ws/capture", "hash[]=a&hash[]=b"],
+  ] as const;
+  for (const [name, target, body] of refused) assertRefused("repeated_field", target, body, name);
+  assert.deepEqual(decodedTree("/ws/capture", '{"note":"a","note":"b"}'), { note: "b" }, "control: of other fields the last wins");
+  assert.deepEqual(decodedTree("/ws/capture?note=a&note=b"), { note: "b" });
+  assert.deepEqual(decodedTree("/ws/capture?note=a&note="), {});
+  assert.deepEqual(decodedTree("/ws/capture", '{"note":"a","note":null}'), {});
+});
+
+test("a guarded field with different values in two layers is refused, with one value it is not", () => {
+  const layers = {
+    query: (value: string) => ({ target: `?hash=${value}`, body: "" }),
+    form: (value: string) => ({ target: "", body: `hash=${value}` }),
+    json: (value: string) => ({ target: "", body: `request_body={"hash":"${value}"}` }),
+  };
+  for (const [first, ofFirst] of Object.entries(layers)) {
+    for (const [second, ofSecond] of Object.entries(layers)) {
+      if (first === second) continue;
+      const both = (a: string, b: string): [string, string] => {
+        const parts = [ofFirst(a), ofSecond(b)];
+        return [
+          `/ws/capture${parts.map((part) => part.target).join("")}`,
+          parts
+            .map((part) => part.body)
+            .filter((body) => body !== "")
+            .join("&"),
+        ];
+      };
+      assertRefused("repeated_field", ...both("a", "b"), "hash");
+      assert.deepEqual(decodedTree(...both("a", "a")), { hash: "a" }, `${first} and ${second}`);
+    }
+  }
+  assertRefused("repeated_field", "/ws/direct?payment[amount_total]=1", '{"payment":{"amount_total":2}}', "amount_total");
+  assertRefused(
+    "repeated_field",
+    `/ws/token?creditcard[card_number]=${pan}`,
+    '{"creditcard":{"card_number":"5555555555554444"}}',
+    "card_number",
+  );
+  assert.deepEqual(decodedTree("/ws/direct?payment[amount_total]=1&note=a", '{"payment":{"currency_code":"BRL"},"note":"b"}'), {
+    payment: { amount_total: "1", currency_code: "BRL" },
+    note: "b",
+  });
+});
+
+test("a null or empty value is no value and leaves the field to another layer", () => {
+  assert.deepEqual(decodedTree("/ws/capture?hash=a", '{"hash":null,"amount":"","payment":{"token":null}}'), { hash: "a", payment: {} });
+});
+
+test("numbers keep their text, and booleans are words", () => {
+  assert.deepEqual(
+    decodedTree("/ws/direct", '{"a":100.50,"b":12345678901234567890,"c":-0,"d":1E+2,"e":true,"f":false,"g":[1,null,"",{"h":0.0}]}'),
+    {
+      a: "100.50",
+      b: "12345678901234567890",
+      c: "-0",
+      d: "1E+2",
+      e: "true",
+      f: "false",
+      g: ["1", { h: "0.0" }],
+    },
+  );
+});
+
+test("an empty array as the body is nothing, any other array is refused", () => {
+  assert.deepEqual(decodedTree("/ws/capture?hash=a", "[]"), { hash: "a" });
+  assert.deepEqual(decodedTree("/ws/capture?hash=a", "\ufeff [ ]\r\n"), { hash: "a" });
+  for (const body of ['[{"hash":"b"}]', "[[]]", "[]x", "["]) assertRefused("unsupported_body", "/ws/capture?hash=a", body);
+});
+
+test("a form that is cut by a raw & is read to its end with a warning", () => {
+  const body = `request_body={"payment":{"name":"Jos\u00e9 + Ana & 100% <Cia>=\\"x\\"","email":"ney%2Bmar%40test.com","card":{"card_number":"${pan}","card_cvv":"123"},"notification_url":"https://a.example/?a=1&b=2"}}`;
+  const decoded = decodeRequest("/ws/direct", Buffer.from(body));
+  assert.deepEqual(decoded.warnings, ["form_repaired"]);
+  assert.deepEqual(plainTree(decoded.params), {
+    payment: {
+      name: 'Jos\u00e9   Ana & 100% <Cia>="x"',
+      email: "ney+mar@test.com",
+      card: { card_number: `lifted:${pan}`, card_cvv: "lifted:123" },
+      notification_url: "https://a.example/?a=1&b=2",
+    },
+  });
+  const whole = decodeRequest("/ws/direct", Buffer.from(body.replaceAll("&", "%26")));
+  assert.deepEqual(whole.warnings, [], "control: encoded, it needs no repair");
+  assert.deepEqual(plainTree(whole.params), plainTree(decoded.params));
+  assertRefused("malformed_json", "/ws/direct", `${body}}`);
+  assertRefused("malformed_json", "/ws/direct", 'request_body={"a":1&b=2');
+  assertRefused("repeated_field", "/ws/direct", 'request_body={"hash":1,"hash":2}&b=2', "hash");
+});
+
+test("fields before a cut form stay, its own pieces are no fields", () => {
+  assert.deepEqual(decodedTree("/ws/direct", 'note=a&request_body={"name":"b & hash=c"}'), { note: "a", name: "b & hash=c" });
+});
+
+test("a piece of an unencoded value that looks like a field is no error", () => {
+  const refund = decodedTree("/ws/refund", `hash=a&description=item returned & damaged, ${"very ".repeat(40)}=&amount=1`);
+  assert.deepEqual(refund, { hash: "a", description: "item returned ", amount: "1" });
+});
+
+test("bad escapes stay as they are, and bytes that are no text become replacement characters", () => {
+  assert.deepEqual(decodedTree("/ws/query?note=100%&a=%4&b=%zz&c=%"), { note: "100%", a: "%4", b: "%zz", c: "%" });
+  assert.deepEqual(decodedTree("/ws/query?note=%ff%fe&a=%00x"), { note: "\ufffd\ufffd", a: "\ufffdx" });
+  assert.deepEqual(plainTree(decodeRequest("/ws/query", Buffer.from('{"a":"\xff","\xff":"\\ud800 \\u0000"}', "latin1")).params), {
+    a: "\ufffd",
+    "\ufffd": "\ufffd \ufffd",
+  });
+});
+
+test("brackets nest, append, and are part of the name when they do not match", () => {
+  assert.deepEqual(decodedTree("/fingerprint/?providers[0][session_id]=a&providers[0][x]=b&providers[1][session_id]=c"), {
+    providers: { 0: { session_id: "a", x: "b" }, 1: { session_id: "c" } },
+  });
+  assert.deepEqual(decodedTree("/ws/x?t[]=a&t[]=b&l[][n]=1&l[][n]=2&m[k]=1&m[]=2"), {
+    t: ["a", "b"],
+    l: [{ n: "1" }, { n: "2" }],
+    m: { k: "1", 1: "2" },
+  });
+  assert.deepEqual(decodedTree("/ws/x?t[]=a&t[1]=b&t[9]=c&t[x][y]=d"), { t: ["a", "b"] });
+  assert.deepEqual(decodedTree("/ws/x?[a]=1&b[=2&c]=3&d[e]f=4&g[[h]]=5&i[j=6"), {
+    "[a]": "1",
+    "b[": "2",
+    "c]": "3",
+    "d[e]f": "4",
+    "g[[h]]": "5",
+    "i[j": "6",
+  });
+});
+
+test("no name is special", () => {
+  const names = ["__proto__", "constructor", "prototype", "toString", "hasOwnProperty", "valueOf"];
+  for (const name of names) {
+    for (const [target, body] of [
+      [`/ws/x?${name}=polluted&${name}[polluted]=yes`, ""],
+      [`/ws/x?a[${name}][polluted]=yes`, ""],
+      ["/ws/x", `{"${name}":{"polluted":"yes","${name}":{"polluted":"yes"}}}`],
+      [`/ws/x?${name}[polluted]=no`, `{"${name}":{"polluted":"yes"}}`],
+    ] as const) {
+      const { params } = decodeRequest(target, Buffer.from(body));
+      assert.ok(Object.keys(params).length > 0);
+      assert.equal("polluted" in {}, false, `${name} did not reach Object.prototype`);
+      assert.equal("polluted" in Object.getPrototypeOf(params), false);
+    }
+    assert.equal(decodeRequest("/ws/x?other=1").params[name], undefined, "an absent member is absent, whatever its name");
+  }
+});
+
+test("sensitive values are lifted under their names at any depth, with blanks and dashes dropped", () => {
+  const values: readonly (readonly [string, string])[] = [
+    [`"${pan}"`, pan],
+    [pan, pan],
+    ['"4111 1111-1111\\t1111"', pan],
+    [`"\\u0034111111111111111"`, pan],
+    ['"6362970000457013123"', "6362970000457013123"],
+    ["6362970000457013123", "6362970000457013123"],
+    ["true", "true"],
+  ];
+  for (const [json, expected] of values) {
+    const { params } = decodeRequest("/ws/token", Buffer.from(`{"creditcard":{"card_number":${json}},"card_cv\\u0076":"12 3"}`));
+    assert.deepEqual(plainTree(params), { creditcard: { card_number: `lifted:${expected}` }, card_cvv: "lifted:123" });
+    assert.equal(JSON.stringify(params).includes("1111"), false);
+  }
+  assert.deepEqual(decodedTree("/ws/token", "creditcard[card_number]=4111+1111%201111-1111&card_cvv="), {
+    creditcard: { card_number: `lifted:${pan}` },
+  });
+  assert.deepEqual(decodedTree("/ws/direct", 'request_body={"network_token_cryptogram":"AAAA+/=="}'), {
+    network_token_cryptogram: "lifted:AAAA+/==",
+  });
+});
+
+test("a sensitive value of the wrong shape is lifted as malformed, without its bytes", () => {
+  for (const [target, body] of [
+    ["/ws/token", `{"card_number":["${pan}"]}`],
+    ["/ws/token", `{"card_number":{"card_number":"${pan}"}}`],
+    ["/ws/token", `{"card_number":"${pan.repeat(5)}"}`],
+    [`/ws/token?card_number[]=${pan}`, ""],
+    ["/ws/token", `card_number[x][y]=${pan}`],
+  ] as const) {
+    const value = decodeRequest(target, Buffer.from(body)).params["card_number"];
+    assert.ok(value instanceof Lifted);
+    assert.equal(value.wellFormed, false);
+    assert.equal(value.bytes.length, 0);
+  }
+});
+
+test("the body is overwritten and sensitive values are wiped, also when the request is refused", () => {
+  for (const text of [
+    `{"creditcard":{"card_number":"${pan}"}}`,
+    `request_body=%7B%22card_number%22:%22${pan}%22%7D`,
+    `request_body={"card_number":"${pan}","name":"a & b"}`,
+    `card_number=${pan}`,
+    `{"card_number":"${pan}","hash":1,"hash":2}`,
+    `{"card_number":"${pan}",`,
+    `{"request_body":"{\\"card_number\\":\\"${pan}\\"}"}`,
+  ]) {
+    const body = Buffer.from(text);
+    try {
+      const decoded = decodeRequest("/ws/token", body);
+      assert.equal(JSON.stringify(decoded.params).includes(pan), false);
+      decoded.wipe();
+      for (const { bytes } of decoded.lifted) assert.ok(bytes.every((byte) => byte === 0));
+    } catch (error) {
+      assert.ok(error instanceof WireError);
+    }
+    assert.ok(
+      body.every((byte) => byte === 0),
+      text,
+    );
+  }
+});
+
+test("limits hold at their edge", () => {
+  const nested = (depth: number): string => `${'{"a":'.repeat(depth - 1)}{}${"}".repeat(depth - 1)}`;
+  const { depth, members, nameBytes } = requestLimits;
+  const wide = (count: number): string => `{${Array.from({ length: count }, (_, index) => `"f${index}":1`).join(",")}}`;
+  decodeRequest("/ws/x", Buffer.from(nested(depth)));
+  assertRefused("too_deep", "/ws/x", nested(depth + 1));
+  assertRefused("too_deep", "/ws/x", `{"a":${"[".repeat(depth)}${"]".repeat(depth)}}`);
+  assertRefused("too_deep", `/ws/x?a${"[b]".repeat(depth)}=1`);
+  assert.equal(Object.keys(decodeRequest("/ws/x", Buffer.from(wide(members))).params).length, members);
+  assertRefused("too_many_fields", "/ws/x", wide(members + 1));
+  assertRefused("too_many_fields", "/ws/x", `{"a":[${"1,".repeat(members)}1]}`);
+  assertRefused("too_many_fields", "/ws/x", "a=1&".repeat(members + 1));
+  assertRefused("too_many_fields", "/ws/x?q=1", wide(members));
+  decodeRequest("/ws/x", Buffer.from(`{"${"n".repeat(nameBytes)}":1}`));
+  assertRefused("name_too_long", "/ws/x", `{"${"n".repeat(nameBytes + 1)}":1}`);
+  assertRefused("name_too_long", "/ws/x", `{"${"\\u006e".repeat(nameBytes + 1)}":1}`);
+  assertRefused("malformed_json", "/ws/x", "{".repeat(100_000));
+});
+
+test("a text is taken exactly when JSON.parse takes it, and means the same", () => {
+  const characters = fc.constantFrom(...Array.from('{}[]:,"\\ \n\t01-+.eEtrufalsn/bx\u00e9\u0001'));
+  const broken = fc
+    .tuple(fc.json({ maxDepth: 4 }), fc.nat(), fc.nat({ max: 3 }), fc.array(characters, { maxLength: 3 }))
+    .map(([json, at, removed, inserted]) => {
+      const index = at % (json.length + 1);
+      return json.slice(0, index) + inserted.join("") + json.slice(index + removed);
+    });
+  let taken = 0;
+  fc.assert(
+    fc.property(fc.oneof(fc.json({ maxDepth: 4 }), broken), (inner) => {
+      const json = `{"value":${inner}}`;
+      // A broken text can make a name out of many values: the limit on names has its own test.
+      fc.pre(!/"[^"]{100}/.test(json));
+      let parsed: unknown;
+      try {
+        parsed = JSON.parse(json);
+      } catch {
+        assert.throws(() => decodeRequest("/ws/x", Buffer.from(json)), WireError);
+        return;
+      }
+      taken += 1;
+      assert.deepEqual(withoutNothing(decodedTree("/ws/x", json)), withoutNothing(parsed));
+    }),
+    { numRuns: 4_000 },
+  );
+  assert.ok(taken > 1_000, "control: many texts are valid");
+});
+
+/** A value in the decoder's terms, with numbers by their value: JSON.parse does not keep their text. */
+function withoutNothing(value: unknown): unknown {
+  if (value === null || value === "") return undefined;
+  if (typeof value === "string" && !Number.isFinite(Number.parseInt(value, 10))) return value.toWellFormed().replaceAll("\0", "\ufffd");
+  if (typeof value !== "object") return typeof value === "boolean" ? String(value) : String(Number(value));
+  if (Array.isArray(value)) return value.map(withoutNothing).filter((element) => element !== undefined);
+  const entries = Object.entries(value).map(
+    ([name, member]) => [name.toWellFormed().replaceAll("\0", "\ufffd"), withoutNothing(member)] as const,
+  );
+  return Object.fromEntries(entries.filter(([, member]) => member !== undefined));
+}
+
+test("the first byte decides what a body is", () => {
+  const expected = { integration_key: "k" };
+  assert.deepEqual(decodedTree("/ws/x", '\r\n\t {"integration_key":"k"}'), expected);
+  assert.deepEqual(decodedTree("/ws/x", "\ufeffintegration_key=k\r\n"), expected);
+  assert.deepEqual(decodedTree("/ws/x", '\ufeffrequest_body=\ufeff{"integration_key":"k"}'), expected);
+  assert.deepEqual(decodedTree("/ws/x", "request_body=&integration_key=k"), expected);
+  assert.deepEqual(decodedTree("/ws/x", "--a=b&integration_key=k"), { "--a": "b", ...expected });
+});
+
+test("multipart forms are read, their files are not, and broken ones are refused", () => {
+  const part = (head: string, value: string): string => `--b\r\nContent-Disposition: form-data; ${head}\r\n\r\n${value}\r\n`;
+  const form = `${part('name="hash"', "a")}${part('name="f"; filename="x.txt"', "file")}${part('name="creditcard[card_number]"', pan)}--b--\r\n`;
+  const { params } = decodeRequest("/ws/x", Buffer.from(form));
+  assert.equal(textOf(params, "hash"), "a");
+  assert.ok(isTreeObject(params["creditcard"]));
+  assert.deepEqual(Object.keys(params), ["hash", "creditcard"]);
+  for (let length = 8; length < form.length - 5; length += 1) assertRefused("unsupported_body", "/ws/x", form.slice(0, length));
+  assertRefused("repeated_field", "/ws/x", `${part('name="hash"', "a")}${part('name="hash"', "b")}--b--`, "hash");
+});
