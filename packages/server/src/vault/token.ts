@@ -1,8 +1,8 @@
 import { addMonths } from "../kernel/calendar.ts";
+import { sha256Hex } from "../kernel/digest.ts";
 import { hexOf, type TokenDigest } from "../kernel/ids.ts";
 import type { Instant } from "../kernel/instant.ts";
 import type { Random } from "../kernel/random.ts";
-import { sha256Hex } from "./digest.ts";
 
 const tokenBytes = 64;
 const monthsUnused = 14;

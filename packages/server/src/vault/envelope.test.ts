@@ -1,0 +1,260 @@
+import assert from "node:assert/strict";
+import { createCipheriv, createSecretKey, hash, randomBytes, type KeyObject } from "node:crypto";
+import { test } from "node:test";
+import { cardOf, testCards } from "../../test/vectors/cards.ts";
+import { blocksOf, bytesOf, inverse, multiply, power } from "../../test/vectors/galois.ts";
+import type { MerchantId, TokenDigest } from "../kernel/ids.ts";
+import { decryptGcm, wrapKey } from "./aes.ts";
+import type { Card } from "./card.ts";
+import { epochOf, openCard, resealCard, sealCard, type CardPlace } from "./envelope.ts";
+import type { CardRef } from "./vault.ts";
+
+const random = { bytes: (length: number): Uint8Array => Uint8Array.from(randomBytes(length)) };
+const epoch = { id: 7, key: createSecretKey(Buffer.alloc(32, 7)) };
+const place: CardPlace = {
+  environment: "sandbox",
+  owner: { merchantId: "0a1b2c3d" as MerchantId, tokenDigest: hash("sha256", "token") as TokenDigest, recordVersion: 1 },
+};
+const oneEpoch = (id: number): KeyObject | undefined => (id === epoch.id ? epoch.key : undefined);
+const anyEpoch = (): KeyObject => epoch.key;
+
+function textOf({ pan, expiryMonth, expiryYear, holderName }: Card): string {
+  return `${Buffer.from(pan.reveal()).toString()} ${expiryMonth}/${expiryYear} ${holderName}`;
+}
+
+/** One failure for all causes: the same class and message, and nothing attached that tells more. */
+function refuses(open: () => unknown, what = "a changed card"): void {
+  assert.throws(
+    open,
+    (error) => {
+      assert.ok(error instanceof Error);
+      assert.deepEqual([error.name, error.message, error.cause], ["VaultError", "the card could not be opened", undefined], what);
+      return true;
+    },
+    what,
+  );
+}
+
+test("a sealed card opens in its place, whatever its digits and its name", () => {
+  for (const name of ["", "J", "JOSÉ DA SILVA", "Ünï".repeat(21), "漢".repeat(64), "🂡".repeat(64)]) {
+    for (const [digits] of testCards) {
+      const ref = sealCard(cardOf(digits, name), place, epoch, random);
+      assert.equal(textOf(openCard(ref, place, oneEpoch)), `${digits} 12/2031 ${name}`);
+    }
+  }
+});
+
+test("the sealed form of a usual card stays under 150 bytes and shows neither digits nor name", () => {
+  const ref = sealCard(cardOf("4111111111111111"), place, epoch, random);
+  assert.equal(ref.length, 138);
+  for (const text of ["1111", "JOSE"]) assert.equal(Buffer.from(ref).indexOf(text), -1);
+});
+
+test("no two sealed forms share a data key, a nonce or any ciphertext, even of one card in one place", () => {
+  const card = cardOf("4111111111111111");
+  const parts = new Set<string>();
+  for (let count = 0; count < 1_000; count += 1) {
+    const ref = Buffer.from(sealCard(card, place, epoch, random));
+    for (const [start, end] of [
+      [5, 37],
+      [37, 77],
+      [77, 89],
+      [89, 122],
+    ] as const) {
+      parts.add(ref.toString("hex", start, end));
+    }
+  }
+  assert.equal(parts.size, 4_000);
+});
+
+/** The layout of today, from bytes 00, 01, 02, ... as chance. What is stored must open for ever. */
+const golden =
+  "0100000007" +
+  "0b7162bda9d1d500d2da2e346f6c0c2bd2312b227b37a33a258519f49505aec7" +
+  "b7363a1c9d4e809b1655e2c7fd1c794957ffb77059682bde1c76f3a1648b1b5edd9b846d748b38ab" +
+  "000102030405060708090a0bb1b1a9638fa1f6aa94644764b9373d1db5cece8727d6096202a43347c3f59067ad36442901fb7d13432ec3479d11f8dc24";
+
+test("a card that was sealed by an earlier version opens", () => {
+  const counting = { bytes: (length: number) => Uint8Array.from({ length }, (_, index) => index) };
+  const ref = sealCard(cardOf("4111111111111111"), place, epoch, counting);
+  assert.equal(Buffer.from(ref).toString("hex"), golden);
+  assert.equal(textOf(openCard(Buffer.from(golden, "hex"), place, oneEpoch)), "4111111111111111 12/2031 JOSE DA SILVA");
+});
+
+test("every single-bit change of a sealed card is refused", () => {
+  const ref = sealCard(cardOf("4111111111111111"), place, epoch, random);
+  for (let bit = 0; bit < ref.length * 8; bit += 1) {
+    const changed = Uint8Array.from(ref);
+    changed[bit >> 3] = (changed[bit >> 3] ?? 0) ^ (1 << (bit & 7));
+    // The header's epoch finds the same key here, so that the header itself has to be noticed.
+    refuses(() => openCard(changed, place, anyEpoch), `bit ${bit}`);
+  }
+  openCard(ref, place, anyEpoch);
+});
+
+test("a sealed card that is cut, extended or made up is refused", () => {
+  const ref = sealCard(cardOf("4111111111111111"), place, epoch, random);
+  for (let length = 0; length < ref.length; length += 1)
+    refuses(() => openCard(ref.subarray(0, length), place, anyEpoch), `${length} bytes`);
+  for (const extra of [1, 16, 1_000]) refuses(() => openCard(Buffer.concat([ref, Buffer.alloc(extra)]), place, anyEpoch));
+  for (let count = 0; count < 1_000; count += 1) refuses(() => openCard(randomBytes(count % 200), place, anyEpoch));
+});
+
+test("a sealed card opens nowhere but in its place: token, merchant, record version and environment are bound", () => {
+  const owner = place.owner;
+  const places: readonly CardPlace[] = [
+    place,
+    { ...place, environment: "production" },
+    { ...place, environment: "sandbo" },
+    { ...place, owner: { ...owner, merchantId: "0a1b2c3e" as MerchantId } },
+    { ...place, owner: { ...owner, tokenDigest: hash("sha256", "other") as TokenDigest } },
+    { ...place, owner: { ...owner, recordVersion: 2 } },
+    { ...place, owner: { ...owner, recordVersion: 0x0100_0000 } },
+    // The same characters in a row, cut elsewhere.
+    { environment: "sandbox0", owner: { ...owner, merchantId: "a1b2c3d" as MerchantId } },
+    { environment: "sandbo", owner: { ...owner, merchantId: "x0a1b2c3d" as MerchantId } },
+  ];
+  const refs = places.map((each) => sealCard(cardOf("4111111111111111"), each, epoch, random));
+  for (const [sealedAt, ref] of refs.entries()) {
+    for (const [openedAt, each] of places.entries()) {
+      const open = (): Card => openCard(ref, each, oneEpoch);
+      if (sealedAt === openedAt) assert.equal(textOf(open()), "4111111111111111 12/2031 JOSE DA SILVA");
+      else refuses(open, `sealed at ${sealedAt}, opened at ${openedAt}`);
+    }
+  }
+});
+
+test("a sealed card opens under its epoch only, even if another epoch had the same key and the commitment were made to fit", () => {
+  const ref = Buffer.from(sealCard(cardOf("4111111111111111"), place, epoch, random));
+  refuses(() => openCard(ref, place, () => undefined), "unknown epoch");
+  refuses(() => openCard(ref, place, () => createSecretKey(randomBytes(32))), "another key");
+  const moved = Buffer.from(ref);
+  moved.writeUInt32BE(8, 1);
+  refuses(() => openCard(moved, place, anyEpoch), "another epoch in the header");
+  const counting = { bytes: (length: number) => Uint8Array.from({ length }, (_, index) => index) };
+  const known = Buffer.from(sealCard(cardOf("4111111111111111"), place, epoch, counting));
+  const dataKey = counting.bytes(44).subarray(12);
+  known.set(commitmentFor(7, dataKey), 5);
+  openCard(known, place, anyEpoch);
+  known.writeUInt32BE(8, 1);
+  known.set(commitmentFor(8, dataKey), 5);
+  refuses(() => openCard(known, place, anyEpoch), "another epoch, with a commitment that fits");
+});
+
+/** The commitment and the authenticated data as an attacker who has read the source makes them. */
+function commitmentFor(epochId: number, dataKey: Uint8Array): Buffer {
+  return hash("sha256", Buffer.concat([Buffer.from("cofre data key 1"), bigEndian(epochId), dataKey]), "buffer");
+}
+
+function aadFor({ environment, owner }: CardPlace, epochId: number): Buffer {
+  const fields = [
+    ...["card", environment, owner.merchantId, owner.tokenDigest].map((text) => Buffer.from(text)),
+    ...[owner.recordVersion, 1, epochId].map(bigEndian),
+  ];
+  return Buffer.concat(fields.flatMap((field) => [Buffer.of(0, field.length), field]));
+}
+
+function bigEndian(value: number): Buffer {
+  const bytes = Buffer.alloc(4);
+  bytes.writeUInt32BE(value);
+  return bytes;
+}
+
+test("a ciphertext that is crafted to open under two data keys opens under the one that it is committed to only", () => {
+  const [first, second] = [Buffer.alloc(32, 1), Buffer.alloc(32, 2)];
+  const nonce = Buffer.alloc(12, 3);
+  const aad = aadFor(place, epoch.id);
+  // A card of three blocks, the last of which lies within the name: that one is free to choose.
+  const plaintext = Buffer.concat([
+    Buffer.of(16),
+    Buffer.from("4111111111111111"),
+    Buffer.of(12, 2031 >> 8, 2031 & 255),
+    Buffer.alloc(28, "A"),
+  ]);
+  const stream = createCipheriv("aes-256-gcm", first, nonce, { authTagLength: 16 });
+  const ciphertext = stream.update(plaintext);
+
+  const encryptBlock = (key: Buffer, block: Buffer): bigint => {
+    const [encrypted = 0n] = blocksOf(createCipheriv("aes-256-ecb", key, null).setAutoPadding(false).update(block));
+    return encrypted;
+  };
+  const lengths = (BigInt(aad.length * 8) << 64n) | BigInt(ciphertext.length * 8);
+  const hashed = [...blocksOf(aad), ...blocksOf(ciphertext.subarray(0, 32)), 0n, lengths];
+  const tagUnder = (key: Buffer): bigint => {
+    const point = encryptBlock(key, Buffer.alloc(16));
+    const sum = hashed.reduce((total, block) => multiply(total ^ block, point), 0n);
+    return sum ^ encryptBlock(key, Buffer.concat([nonce, Buffer.of(0, 0, 0, 1)]));
+  };
+  const weightUnder = (key: Buffer): bigint => power(encryptBlock(key, Buffer.alloc(16)), 2n);
+  const free = multiply(tagUnder(first) ^ tagUnder(second), inverse(weightUnder(first) ^ weightUnder(second)));
+  ciphertext.set(bytesOf(free), 32);
+  const tag = bytesOf(tagUnder(first) ^ multiply(free, weightUnder(first)));
+
+  // The control: GCM by itself is content with both keys.
+  assert.ok(decryptGcm(first, nonce, aad, { ciphertext, tag }) !== undefined);
+  assert.ok(decryptGcm(second, nonce, aad, { ciphertext, tag }) !== undefined);
+
+  const refWith = (committed: Buffer, wrapped: Buffer): CardRef =>
+    Buffer.concat([
+      Buffer.of(1),
+      bigEndian(epoch.id),
+      commitmentFor(epoch.id, committed),
+      wrapKey(epoch.key, wrapped),
+      nonce,
+      ciphertext,
+      tag,
+    ]);
+  assert.match(textOf(openCard(refWith(first, first), place, oneEpoch)), /^4111111111111111 12\/2031 AAAA/);
+  refuses(() => openCard(refWith(first, second), place, oneEpoch));
+  refuses(() => openCard(refWith(second, first), place, oneEpoch), "the key of the card, committed to the other");
+});
+
+test("the data key is wiped once the card is sealed; so is all of the plaintext but the digits once it is open, and those when the card is wiped", () => {
+  let drawn = new Uint8Array(0);
+  const watched = {
+    bytes(length: number): Uint8Array {
+      drawn = Uint8Array.from(randomBytes(length));
+      return drawn;
+    },
+  };
+  const ref = sealCard(cardOf("4111111111111111"), place, epoch, watched);
+  assert.ok(drawn.subarray(12).length === 32 && drawn.subarray(12).every((byte) => byte === 0));
+
+  const card = openCard(ref, place, oneEpoch);
+  const memory = new Uint8Array(card.pan.reveal().buffer);
+  assert.ok(Buffer.from(memory).includes("4111111111111111"), "the digits are where they were decrypted");
+  assert.ok(!Buffer.from(memory).includes("JOSE"));
+  card.pan.wipe();
+  assert.ok(!Buffer.from(memory).includes("1111"));
+});
+
+test("sealed again, a card is the next version of its record under the new epoch, and the old form stays what it was", () => {
+  const next = { id: 8, key: createSecretKey(randomBytes(32)) };
+  const both = (id: number): KeyObject | undefined => (id === next.id ? next.key : oneEpoch(id));
+  const old = sealCard(cardOf("4111111111111111"), place, epoch, random);
+  const { ref, owner } = resealCard(old, place, both, next, random);
+  assert.deepEqual(owner, { ...place.owner, recordVersion: 2 });
+  assert.deepEqual([epochOf(old), epochOf(ref)], [7, 8]);
+  assert.equal(textOf(openCard(ref, { ...place, owner }, both)), "4111111111111111 12/2031 JOSE DA SILVA");
+  refuses(() => openCard(ref, place, both), "the new form as the old version");
+  refuses(() => openCard(old, { ...place, owner }, both), "the old form as the new version");
+  // Once the old epoch's key is destroyed, only the new form can be read.
+  const afterwards = (id: number): KeyObject | undefined => (id === next.id ? next.key : undefined);
+  refuses(() => openCard(old, place, afterwards));
+  openCard(ref, { ...place, owner }, afterwards);
+});
+
+test("a card that cannot be right is not sealed", () => {
+  const card = cardOf("4111111111111111");
+  for (const wrong of [
+    { ...card, expiryMonth: 0 },
+    { ...card, expiryMonth: 13 },
+    { ...card, expiryYear: 31 },
+    { ...card, holderName: "🂡".repeat(65) },
+  ]) {
+    assert.throws(() => sealCard(wrong, place, epoch, random), { name: "BrokenInvariant" });
+  }
+  assert.throws(() => sealCard(card, { ...place, owner: { ...place.owner, recordVersion: -1 } }, epoch, random), {
+    name: "BrokenInvariant",
+  });
+});

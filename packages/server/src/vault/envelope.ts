@@ -1,0 +1,199 @@
+import { hash, timingSafeEqual, type KeyObject } from "node:crypto";
+import { assert } from "../kernel/assert.ts";
+import type { Random } from "../kernel/random.ts";
+import { decryptGcm, encryptGcm, keyLength, nonceLength, tagLength, unwrapKey, wrapKey, wrappedKeyLength } from "./aes.ts";
+import type { Card } from "./card.ts";
+import { Pan } from "./pan.ts";
+import { VaultError, type CardOwner, type CardRef } from "./vault.ts";
+
+/**
+ * A sealed card, as bytes:
+ *
+ *     0   1  format: 1 = AES-256-GCM, data key wrapped by AES-KW, SHA-256 commitment
+ *     1   4  epoch key that wraps the data key
+ *     5  32  commitment to epoch and data key: GCM alone would let one ciphertext open under two keys
+ *    37  40  data key, wrapped
+ *    77  12  nonce
+ *    89   n  ciphertext: number of digits, PAN in ASCII, month, year, holder name in UTF-8 up to the end
+ *  89+n  16  tag
+ *
+ * A data key seals one version of one card and is never used again. What the ciphertext belongs to is not in the
+ * bytes: it is authenticated with them, so a card opens in its own place only.
+ */
+const format = 1;
+const epochAt = 1;
+const commitmentAt = 5;
+const wrappedKeyAt = 37;
+const nonceAt = wrappedKeyAt + wrappedKeyLength;
+const ciphertextAt = nonceAt + nonceLength;
+
+/** Bytes of a card besides its digits and its name: one for the number of digits, one for the month, two for the year. */
+const fixedCardBytes = 4;
+/** In bytes: 64 characters in UTF-8, however one counts them. */
+const longestName = 256;
+const highestVersion = 0xffff_ffff;
+
+export interface EpochKey {
+  /** 1 to 2^32 - 1. */
+  readonly id: number;
+  readonly key: KeyObject;
+}
+
+/** Where a sealed card lives: environment of the installation, and row. */
+export interface CardPlace {
+  readonly environment: string;
+  readonly owner: CardOwner;
+}
+
+/** Finds an epoch key by the number in the header. The header names exactly one; others are never tried. */
+export type EpochLookup = (id: number) => KeyObject | undefined;
+
+/** Seals a card for its place. The caller still owns the card. */
+export function sealCard(card: Card, place: CardPlace, epoch: EpochKey, random: Random): CardRef {
+  const chance = random.bytes(nonceLength + keyLength);
+  const nonce = chance.subarray(0, nonceLength);
+  const dataKey = chance.subarray(nonceLength);
+  const plaintext = encode(card);
+  try {
+    const { ciphertext, tag } = encryptGcm(dataKey, nonce, aadOf(place, epoch.id), plaintext);
+    const ref = Buffer.alloc(ciphertextAt + ciphertext.length + tagLength);
+    ref[0] = format;
+    ref.writeUInt32BE(epoch.id, epochAt);
+    ref.set(commitmentTo(epoch.id, dataKey), commitmentAt);
+    ref.set(wrapKey(epoch.key, dataKey), wrappedKeyAt);
+    ref.set(nonce, nonceAt);
+    ref.set(ciphertext, ciphertextAt);
+    ref.set(tag, ciphertextAt + ciphertext.length);
+    return ref;
+  } finally {
+    plaintext.fill(0);
+    dataKey.fill(0);
+  }
+}
+
+/** Opens a card in its place. The caller owns the card and wipes it. Throws VaultError, the same for every cause. */
+export function openCard(ref: CardRef, place: CardPlace, epochs: EpochLookup): Card {
+  const id = epochOf(ref);
+  const epochKey = id === undefined ? undefined : epochs(id);
+  if (id === undefined || epochKey === undefined) throw new VaultError();
+  const dataKey = unwrapKey(epochKey, ref.subarray(wrappedKeyAt, nonceAt));
+  if (dataKey === undefined) throw new VaultError();
+  try {
+    if (!timingSafeEqual(commitmentTo(id, dataKey), ref.subarray(commitmentAt, wrappedKeyAt))) throw new VaultError();
+    const tagAt = ref.length - tagLength;
+    const encrypted = { ciphertext: ref.subarray(ciphertextAt, tagAt), tag: ref.subarray(tagAt) };
+    const plaintext = decryptGcm(dataKey, ref.subarray(nonceAt, ciphertextAt), aadOf(place, id), encrypted);
+    const card = plaintext === undefined ? undefined : decode(plaintext);
+    if (card === undefined) throw new VaultError();
+    return card;
+  } finally {
+    dataKey.fill(0);
+  }
+}
+
+/** The epoch that a sealed card was sealed under; undefined when the bytes are no sealed card of a known format. */
+export function epochOf(ref: CardRef): number | undefined {
+  if (ref.length <= ciphertextAt + tagLength || ref[0] !== format) return undefined;
+  return new DataView(ref.buffer, ref.byteOffset, ref.byteLength).getUint32(epochAt);
+}
+
+/**
+ * The same card as the next version of its record under another epoch, with a fresh data key. Pure: the caller replaces
+ * the record if it still has the version that was read. Throws VaultError if the card does not open.
+ */
+export function resealCard(
+  ref: CardRef,
+  place: CardPlace,
+  epochs: EpochLookup,
+  epoch: EpochKey,
+  random: Random,
+): { readonly ref: CardRef; readonly owner: CardOwner } {
+  const owner = { ...place.owner, recordVersion: place.owner.recordVersion + 1 };
+  const card = openCard(ref, place, epochs);
+  try {
+    return { ref: sealCard(card, { ...place, owner }, epoch, random), owner };
+  } finally {
+    card.pan.wipe();
+  }
+}
+
+function encode({ pan, expiryMonth, expiryYear, holderName }: Card): Buffer {
+  assert(
+    expiryMonth >= 1 && expiryMonth <= 12 && expiryYear >= 1_000 && expiryYear <= 9_999,
+    "a card expires in a month of a four-digit year",
+  );
+  const digits = pan.reveal();
+  const nameAt = digits.length + fixedCardBytes;
+  const nameLength = Buffer.byteLength(holderName);
+  assert(nameLength <= longestName, "a holder name has at most 256 bytes");
+  const plaintext = Buffer.alloc(nameAt + nameLength);
+  plaintext[0] = digits.length;
+  plaintext.set(digits, 1);
+  plaintext[digits.length + 1] = expiryMonth;
+  plaintext.writeUInt16BE(expiryYear, digits.length + 2);
+  plaintext.write(holderName, nameAt, "utf8");
+  return plaintext;
+}
+
+/** Takes ownership of the plaintext: its digits become the card's, the rest is wiped. Undefined when it is no card; all is wiped then. */
+function decode(plaintext: Buffer): Card | undefined {
+  const length = plaintext[0] ?? 0;
+  const monthAt = length + 1;
+  const pan = plaintext.length < length + fixedCardBytes ? undefined : Pan.from(plaintext.subarray(1, monthAt));
+  if (pan === undefined) {
+    plaintext.fill(0);
+    return undefined;
+  }
+  const card = {
+    pan,
+    expiryMonth: plaintext[monthAt] ?? 0,
+    expiryYear: plaintext.readUInt16BE(monthAt + 1),
+    holderName: plaintext.toString("utf8", monthAt + 3),
+  };
+  plaintext.fill(0, monthAt);
+  return card;
+}
+
+const commitmentLabel = Buffer.from("cofre data key 1", "latin1");
+// Both scratch buffers are filled and read within one call that never waits; what is secret in them is wiped in the same call.
+const commitmentScratch = Buffer.alloc(commitmentLabel.length + 4 + keyLength);
+commitmentScratch.set(commitmentLabel);
+const aadScratch = Buffer.alloc(1_024);
+
+function commitmentTo(epoch: number, dataKey: Uint8Array): Uint8Array {
+  const keyAt = commitmentLabel.length + 4;
+  commitmentScratch.writeUInt32BE(epoch, commitmentLabel.length);
+  commitmentScratch.set(dataKey, keyAt);
+  const commitment = hash("sha256", commitmentScratch, "buffer");
+  commitmentScratch.fill(0, keyAt);
+  return commitment;
+}
+
+/** The additional authenticated data: each field with its length before it, so that no two places write the same bytes. */
+function aadOf({ environment, owner }: CardPlace, epoch: number): Uint8Array {
+  const { merchantId, tokenDigest, recordVersion } = owner;
+  assert(
+    Number.isInteger(recordVersion) && recordVersion >= 0 && recordVersion <= highestVersion,
+    "a record version is a whole number of 32 bits",
+  );
+  let at = writeText("card", 0);
+  at = writeText(environment, at);
+  at = writeText(merchantId, at);
+  at = writeText(tokenDigest, at);
+  at = writeNumber(recordVersion, at);
+  at = writeNumber(format, at);
+  at = writeNumber(epoch, at);
+  return aadScratch.subarray(0, at);
+}
+
+function writeText(text: string, at: number): number {
+  assert(text.length <= 64, "what a card is bound to has at most 64 characters");
+  const written = aadScratch.write(text, at + 2, "utf8");
+  aadScratch.writeUInt16BE(written, at);
+  return at + 2 + written;
+}
+
+function writeNumber(value: number, at: number): number {
+  aadScratch.writeUInt16BE(4, at);
+  return aadScratch.writeUInt32BE(value, at + 2);
+}

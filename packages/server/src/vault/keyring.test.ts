@@ -1,0 +1,220 @@
+import assert from "node:assert/strict";
+import { describe, test } from "node:test";
+import { inspect } from "node:util";
+import { instant } from "../kernel/instant.ts";
+import type { MerchantId } from "../kernel/ids.ts";
+import { SystemRandom } from "../kernel/system-random.ts";
+import { KeyringError } from "./key-provider.ts";
+import { Keyring, type WrappedKeys, type WrappedKeyStore } from "./keyring.ts";
+import { createMemoryKeyProvider, createMemoryWrappedKeyStore } from "./memory-key-provider.ts";
+
+const random = new SystemRandom();
+const merchant = "0a1b2c3d" as MerchantId;
+
+function installation(root = random.bytes(32)) {
+  let now = 1_000;
+  const options = {
+    store: createMemoryWrappedKeyStore(),
+    environment: "sandbox",
+    random,
+    clock: { now: () => instant((now += 1)) },
+  };
+  // The provider wipes the root that it is given, as a restart would read it again.
+  return {
+    options,
+    open: async (changes: object = {}) =>
+      await Keyring.open({ ...options, provider: createMemoryKeyProvider(random, Uint8Array.from(root)), ...changes }),
+  };
+}
+
+async function kept(store: WrappedKeyStore): Promise<WrappedKeys> {
+  const keys = await store.load();
+  assert.ok(keys !== undefined);
+  return keys;
+}
+
+describe("what is refused", () => {
+  test("keys of another environment, in either direction", async () => {
+    const { open } = installation();
+    await open();
+    await assert.rejects(open({ environment: "production" }), {
+      name: "KeyringError",
+      message: /belong to the environment sandbox, this is production/,
+    });
+    const production = installation();
+    await production.open({ environment: "production" });
+    await assert.rejects(production.open(), { name: "KeyringError", message: /belong to the environment production, this is sandbox/ });
+  });
+
+  test("keys of another environment whose name in the file was changed", async () => {
+    const { open, options } = installation();
+    await open();
+    await options.store.save({ ...(await kept(options.store)), environment: "production" });
+    await assert.rejects(open({ environment: "production" }), { name: "KeyringError", message: /does not unwrap/ });
+  });
+
+  test("keys of another root", async () => {
+    const { open } = installation();
+    await open();
+    await assert.rejects(open({ provider: createMemoryKeyProvider(random) }), {
+      name: "KeyringError",
+      message: /wrapped by the root key [0-9a-f]{16}, this one is/,
+    });
+  });
+
+  test("wrapped keys that changed places, or were altered", async () => {
+    const { open, options } = installation();
+    const keyring = await open();
+    await keyring.addEpoch();
+    const original = await kept(options.store);
+    const [fingerprint, first, second] = original.keys;
+    assert.ok(fingerprint !== undefined && first !== undefined && second !== undefined);
+    const swaps = [
+      [fingerprint, { ...first, wrapped: second.wrapped }, { ...second, wrapped: first.wrapped }],
+      [{ ...fingerprint, wrapped: first.wrapped }, { ...first, wrapped: fingerprint.wrapped }, second],
+      [fingerprint, { ...first, id: 3 }, second],
+      [fingerprint, first, { ...second, wrapped: second.wrapped.subarray(1) }],
+      [fingerprint, first, { ...second, wrapped: new Uint8Array(0) }],
+    ];
+    for (const keys of swaps) {
+      await options.store.save({ ...original, keys });
+      await assert.rejects(open(), { name: "KeyringError", message: /does not unwrap/ });
+    }
+    for (const keys of [[first, second], [fingerprint], [fingerprint, first, first], [fingerprint, fingerprint, first]]) {
+      await options.store.save({ ...original, keys });
+      await assert.rejects(open(), { name: "KeyringError" });
+    }
+    await options.store.save(original);
+    assert.equal((await open()).currentEpoch, 2);
+  });
+
+  test("a provider that is down, at start; afterwards nothing asks it", async () => {
+    const { open, options } = installation();
+    const down = {
+      ...createMemoryKeyProvider(random),
+      wrap: async () => await Promise.reject(new KeyringError("the key service does not answer")),
+    };
+    await assert.rejects(open({ provider: down }), { message: "the key service does not answer" });
+    assert.equal(await options.store.load(), undefined, "nothing was kept");
+  });
+});
+
+test("a new installation has one epoch and one fingerprint key, and opens with the same ones again", async () => {
+  const { open } = installation();
+  const first = await open();
+  const again = await open();
+  assert.deepEqual(
+    first.inventory().map(({ purpose, id, status }) => [purpose, id, status]),
+    [
+      ["fingerprint", 1, "current"],
+      ["epoch", 1, "current"],
+    ],
+  );
+  assert.deepEqual(again.inventory(), first.inventory());
+  const [key, sameKey] = [first.epochKey(1), again.epochKey(1)];
+  assert.ok(key !== undefined && sameKey !== undefined && key.equals(sameKey));
+  assert.ok(first.fingerprintKey(merchant).equals(again.fingerprintKey(merchant)));
+});
+
+test("exactly one epoch seals: the newest; earlier ones still open", async () => {
+  const { open } = installation();
+  const keyring = await open();
+  assert.equal((await keyring.nextWrap()).id, 1);
+  assert.equal(await keyring.addEpoch(), 2);
+  assert.equal((await keyring.nextWrap()).id, 2);
+  const [old, current] = [keyring.epochKey(1), keyring.epochKey(2)];
+  assert.ok(old !== undefined && current !== undefined && !old.equals(current));
+  assert.equal(keyring.epochKey(3), undefined);
+  const reopened = await open();
+  assert.deepEqual(
+    reopened.inventory().map(({ purpose, id, status }) => `${purpose} ${id} ${status}`),
+    ["fingerprint 1 current", "epoch 1 retired", "epoch 2 current"],
+  );
+  assert.equal(reopened.epochKey(1)?.equals(old), true);
+});
+
+test("an epoch key wraps as often as its limit allows, then the next epoch begins by itself", async () => {
+  const { open } = installation();
+  const keyring = await open({ limits: { wrapsPerEpoch: 10, wrapsPerReservation: 4 } });
+  const uses = new Map<number, number>();
+  for (let count = 0; count < 25; count += 1) {
+    const { id } = keyring.wrapReady() ?? (await keyring.nextWrap());
+    uses.set(id, (uses.get(id) ?? 0) + 1);
+  }
+  assert.deepEqual(
+    [...uses],
+    [
+      [1, 10],
+      [2, 10],
+      [3, 5],
+    ],
+  );
+});
+
+test("callers that wait at the same time stay within the limit too", async () => {
+  const { open } = installation();
+  const keyring = await open({ limits: { wrapsPerEpoch: 10, wrapsPerReservation: 4 } });
+  const taken = await Promise.all(Array.from({ length: 100 }, async () => (await keyring.nextWrap()).id));
+  for (let id = 1; id <= 10; id += 1) assert.equal(taken.filter((each) => each === id).length, 10, `epoch ${id}`);
+});
+
+test("what may have been used before a crash stays counted", async () => {
+  const { open } = installation();
+  const limits = { wrapsPerEpoch: 10, wrapsPerReservation: 4 };
+  let used = 0;
+  for (let crash = 0; crash < 5; crash += 1) {
+    const keyring = await open({ limits });
+    const { id } = await keyring.nextWrap();
+    if (id === 1) used += 1;
+    assert.ok((keyring.inventory().find((key) => key.purpose === "epoch" && key.id === 1)?.wrapsReserved ?? 0) >= used);
+  }
+  // Blocks of 4, 4 and 2 were begun; the fourth start found the epoch used up.
+  assert.equal(used, 3);
+});
+
+test("a change that could not be kept has not happened", async () => {
+  const { open, options } = installation();
+  let full = false;
+  const store: WrappedKeyStore = {
+    load: async () => await options.store.load(),
+    save: async (keys) => {
+      if (full) throw new Error("no space left");
+      await options.store.save(keys);
+    },
+  };
+  const keyring = await open({ store });
+  full = true;
+  await assert.rejects(keyring.addEpoch(), { message: "no space left" });
+  await assert.rejects(keyring.nextWrap(), { message: "no space left" });
+  assert.equal(keyring.currentEpoch, 1);
+  assert.equal(keyring.epochKey(2), undefined);
+  full = false;
+  assert.equal((await keyring.nextWrap()).id, 1);
+  assert.equal(await keyring.addEpoch(), 2);
+});
+
+test("fingerprint keys differ by merchant and by environment, and are derived again when they were dropped", async () => {
+  const root = random.bytes(32);
+  const keyring = await installation(root).open({ limits: { fingerprintKeysReady: 2 } });
+  const merchants = ["00000001", "00000002", "00000003", "00000004"] as MerchantId[];
+  const hexKeys = (): string[] => merchants.map((id) => keyring.fingerprintKey(id).export().toString("hex"));
+  const first = hexKeys();
+  assert.equal(new Set(first).size, merchants.length);
+  assert.deepEqual(hexKeys(), first);
+  assert.equal(keyring.fingerprintKey("00000004" as MerchantId), keyring.fingerprintKey("00000004" as MerchantId), "it is kept ready");
+});
+
+test("what is kept outside holds no key, and a keyring shows none", async () => {
+  const { open, options } = installation();
+  const keyring = await open();
+  const keys = [keyring.epochKey(1), keyring.fingerprintKey(merchant)].map((key) => key?.export().toString("hex") ?? "none");
+  const shown = [
+    JSON.stringify(await options.store.load(), (_, value: unknown) =>
+      value instanceof Uint8Array ? Buffer.from(value).toString("hex") : value,
+    ),
+    inspect(await options.store.load(), { depth: null }),
+    inspect(keyring, { depth: null, showHidden: true }),
+    JSON.stringify(keyring),
+  ];
+  for (const key of keys) for (const text of shown) assert.ok(!text.includes(key) && !text.includes(key.slice(0, 16)));
+});

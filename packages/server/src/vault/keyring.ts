@@ -1,0 +1,273 @@
+import { createHmac, createSecretKey, type KeyObject } from "node:crypto";
+import { assert } from "../kernel/assert.ts";
+import type { Clock } from "../kernel/clock.ts";
+import type { MerchantId } from "../kernel/ids.ts";
+import type { Instant } from "../kernel/instant.ts";
+import type { Random } from "../kernel/random.ts";
+import { keyLength } from "./aes.ts";
+import type { EpochKey } from "./envelope.ts";
+import { KeyringError, type KeyProvider } from "./key-provider.ts";
+
+export const keyPurposes = ["epoch", "fingerprint"] as const;
+export type KeyPurpose = (typeof keyPurposes)[number];
+
+/** A key as it is kept: wrapped by the root and bound to environment, purpose and id. */
+export interface WrappedKey {
+  readonly purpose: KeyPurpose;
+  /** Counts up from 1 within the purpose. The highest epoch is the one that seals. */
+  readonly id: number;
+  readonly createdAt: Instant;
+  /** How many data keys this key may have wrapped so far, counted ahead in blocks: a crash never makes it too low. */
+  readonly wrapsReserved: number;
+  readonly wrapped: Uint8Array;
+}
+
+export interface WrappedKeys {
+  readonly environment: string;
+  /** `keyId` of the provider that wrapped them. */
+  readonly rootKeyId: string;
+  readonly keys: readonly WrappedKey[];
+}
+
+/** Where wrapped keys are kept. `save` replaces all of them durably and at once, or rejects and changes nothing. */
+export interface WrappedKeyStore {
+  load(): Promise<WrappedKeys | undefined>;
+  save(keys: WrappedKeys): Promise<void>;
+}
+
+interface KeyringLimits {
+  /** An epoch key wraps at most so many data keys; then the next epoch begins by itself (reliability 2.1). */
+  readonly wrapsPerEpoch: number;
+  /** Wraps that are counted ahead with one save; at most so many are lost for counting by a crash. */
+  readonly wrapsPerReservation: number;
+  /** Fingerprint keys of merchants that are kept ready; others are derived again. */
+  readonly fingerprintKeysReady: number;
+}
+
+const defaultLimits: KeyringLimits = { wrapsPerEpoch: 2 ** 30, wrapsPerReservation: 2 ** 16, fingerprintKeysReady: 4_096 };
+
+interface KeyringOptions {
+  readonly provider: KeyProvider;
+  readonly store: WrappedKeyStore;
+  readonly environment: string;
+  readonly random: Random;
+  readonly clock: Clock;
+  readonly limits?: Partial<KeyringLimits>;
+}
+
+/** What `keys inventory` shows of a key. */
+export interface KeyFacts {
+  readonly purpose: KeyPurpose;
+  readonly id: number;
+  readonly createdAt: Instant;
+  readonly wrapsReserved: number;
+  /** `current` seals and opens; `retired` opens only. */
+  readonly status: "current" | "retired";
+}
+
+export function isEnvironmentId(text: string): boolean {
+  return /^[a-z0-9-]{1,32}$/.test(text);
+}
+
+type SettledOptions = KeyringOptions & { readonly limits: KeyringLimits };
+
+interface HeldKey {
+  readonly record: WrappedKey;
+  readonly key: KeyObject;
+}
+
+/**
+ * Owns the keys below the root: epoch keys, exactly one of which seals, and the key that the merchants' fingerprint keys
+ * come from. All are held as KeyObjects from the start on; what is kept outside is wrapped.
+ */
+export class Keyring {
+  readonly environment: string;
+  readonly #options: SettledOptions;
+  #epochs: ReadonlyMap<number, HeldKey> = new Map();
+  #fingerprints: HeldKey | undefined;
+  #current: EpochKey | undefined;
+  /** Wraps by the current epoch that are counted in its record and not used yet. */
+  #wrapsLeft = 0;
+  readonly #merchantKeys = new Map<MerchantId, KeyObject>();
+  /** Changes of the kept keys happen one after the other. */
+  #lastChange: Promise<unknown> = Promise.resolve();
+
+  private constructor(options: SettledOptions) {
+    this.environment = options.environment;
+    this.#options = options;
+  }
+
+  /**
+   * Opens the keys of an installation, or makes them if there are none. Asks the provider now, so that no card ever waits for
+   * it. Rejects with KeyringError when the keys belong to another environment or root, or do not unwrap.
+   */
+  static async open(options: KeyringOptions): Promise<Keyring> {
+    const { provider, store, environment } = options;
+    assert(isEnvironmentId(environment), "an environment is named by lower-case letters, digits and dashes");
+    const kept = await store.load();
+    if (kept !== undefined && kept.environment !== environment) {
+      throw new KeyringError(`the keys belong to the environment ${kept.environment}, this is ${environment}`);
+    }
+    if (kept !== undefined && kept.rootKeyId !== provider.keyId) {
+      throw new KeyringError(`the keys are wrapped by the root key ${kept.rootKeyId}, this one is ${provider.keyId}`);
+    }
+    const keyring = new Keyring({ ...options, limits: { ...defaultLimits, ...options.limits } });
+    await keyring.#load(kept?.keys ?? []);
+    return keyring;
+  }
+
+  async #load(records: readonly WrappedKey[]): Promise<void> {
+    const held = await Promise.all(records.map(async (record) => ({ record, key: await this.#unwrap(record) })));
+    const fingerprints = held.filter(({ record }) => record.purpose === "fingerprint");
+    const epochs = held.filter(({ record }) => record.purpose === "epoch");
+    if (fingerprints.length > 1) throw new KeyringError("the keys hold more than one fingerprint key");
+    if (new Set(epochs.map(({ record }) => record.id)).size !== epochs.length) throw new KeyringError("the keys hold an epoch twice");
+    if (held.length > 0) {
+      const [fingerprint] = fingerprints;
+      // Making the missing one anew would hide that what it protected is lost.
+      if (fingerprint === undefined || epochs.length === 0) throw new KeyringError("the keys hold no epoch, or no fingerprint key");
+      this.#adopt(fingerprint, epochs);
+      return;
+    }
+    const made = [await this.#create("fingerprint", 1), await this.#create("epoch", 1)] as const;
+    await this.#save(made);
+    this.#adopt(made[0], [made[1]]);
+  }
+
+  /** The epoch that seals. */
+  get currentEpoch(): number {
+    return this.#sealing().id;
+  }
+
+  epochKey(id: number): KeyObject | undefined {
+    return this.#epochs.get(id)?.key;
+  }
+
+  /** The current epoch's key for one wrap, which is counted; undefined when the counted ones are used up: see nextWrap. */
+  wrapReady(): EpochKey | undefined {
+    if (this.#wrapsLeft === 0) return undefined;
+    this.#wrapsLeft -= 1;
+    return this.#sealing();
+  }
+
+  /** As wrapReady, counting a block ahead or beginning a new epoch first if need be. */
+  async nextWrap(): Promise<EpochKey> {
+    // Others that waited may take a whole block before us; so many blocks are more than there can be waiting callers.
+    for (let attempt = 0; attempt < 1_000; attempt += 1) {
+      const ready = this.wrapReady();
+      if (ready !== undefined) return ready;
+      await this.#exclusively(async () => {
+        if (this.#wrapsLeft === 0) await this.#reserve();
+      });
+    }
+    throw new KeyringError("no wrap could be reserved");
+  }
+
+  /** Begins a new epoch: from now on it alone seals, earlier ones only open. Resolves with its number. */
+  async addEpoch(): Promise<number> {
+    return await this.#exclusively(async () => await this.#addEpoch());
+  }
+
+  /** The key of a merchant's fingerprints: derived, so that fingerprints of two merchants cannot be compared. */
+  fingerprintKey(merchantId: MerchantId): KeyObject {
+    const ready = this.#merchantKeys.get(merchantId);
+    if (ready !== undefined) return ready;
+    const derived = createHmac("sha256", this.#fingerprinting().key)
+      .update(`cofre fingerprint 1\0${this.environment}\0${merchantId}`)
+      .digest();
+    const key = createSecretKey(derived);
+    derived.fill(0);
+    const [oldest] = this.#merchantKeys.keys();
+    if (oldest !== undefined && this.#merchantKeys.size >= this.#options.limits.fingerprintKeysReady) this.#merchantKeys.delete(oldest);
+    this.#merchantKeys.set(merchantId, key);
+    return key;
+  }
+
+  inventory(): readonly KeyFacts[] {
+    return [this.#fingerprinting(), ...this.#epochs.values()].map(({ record }) => ({
+      purpose: record.purpose,
+      id: record.id,
+      createdAt: record.createdAt,
+      wrapsReserved: record.wrapsReserved,
+      status: record.purpose === "fingerprint" || record.id === this.currentEpoch ? "current" : "retired",
+    }));
+  }
+
+  async #reserve(): Promise<void> {
+    const { wrapsPerEpoch, wrapsPerReservation } = this.#options.limits;
+    const current = this.#epochs.get(this.currentEpoch);
+    assert(current !== undefined, "the epoch that seals is held");
+    const block = Math.min(wrapsPerReservation, wrapsPerEpoch - current.record.wrapsReserved);
+    if (block <= 0) {
+      await this.#addEpoch();
+      return;
+    }
+    const reserved = { ...current, record: { ...current.record, wrapsReserved: current.record.wrapsReserved + block } };
+    const next = [...this.#epochs.values()].map((held) => (held === current ? reserved : held));
+    await this.#save([this.#fingerprinting(), ...next]);
+    this.#adopt(this.#fingerprinting(), next);
+    this.#wrapsLeft = block;
+  }
+
+  async #addEpoch(): Promise<number> {
+    const next = [...this.#epochs.values(), await this.#create("epoch", this.currentEpoch + 1)];
+    await this.#save([this.#fingerprinting(), ...next]);
+    this.#adopt(this.#fingerprinting(), next);
+    return this.currentEpoch;
+  }
+
+  #adopt(fingerprint: HeldKey, epochs: readonly HeldKey[]): void {
+    const [newest] = epochs.toSorted((one, other) => other.record.id - one.record.id);
+    assert(newest !== undefined, "a keyring has an epoch");
+    this.#fingerprints = fingerprint;
+    this.#epochs = new Map(epochs.map((held) => [held.record.id, held]));
+    this.#current = { id: newest.record.id, key: newest.key };
+    // What is left of an earlier block stays counted and unused.
+    this.#wrapsLeft = 0;
+  }
+
+  async #create(purpose: KeyPurpose, id: number): Promise<HeldKey> {
+    const { provider, random, clock } = this.#options;
+    const bytes = random.bytes(keyLength);
+    try {
+      const wrapped = await provider.wrap(bytes, this.#label(purpose, id));
+      return { record: { purpose, id, createdAt: clock.now(), wrapsReserved: 0, wrapped }, key: createSecretKey(bytes) };
+    } finally {
+      bytes.fill(0);
+    }
+  }
+
+  async #unwrap({ purpose, id, wrapped }: WrappedKey): Promise<KeyObject> {
+    const bytes = await this.#options.provider.unwrap(wrapped, this.#label(purpose, id));
+    if (bytes.length !== keyLength) throw new KeyringError("the root key's provider gave a key that is not of 256 bits");
+    const key = createSecretKey(bytes);
+    bytes.fill(0);
+    return key;
+  }
+
+  #label(purpose: KeyPurpose, id: number): string {
+    return `${this.environment}/${purpose}/${id}`;
+  }
+
+  async #save(held: readonly HeldKey[]): Promise<void> {
+    const { store, provider } = this.#options;
+    await store.save({ environment: this.environment, rootKeyId: provider.keyId, keys: held.map(({ record }) => record) });
+  }
+
+  async #exclusively<T>(change: () => Promise<T>): Promise<T> {
+    const result = this.#lastChange.then(change);
+    // A change that failed has altered nothing; its own caller hears of it.
+    this.#lastChange = result.catch(() => undefined);
+    return await result;
+  }
+
+  #sealing(): EpochKey {
+    assert(this.#current !== undefined, "a keyring is loaded before it is used");
+    return this.#current;
+  }
+
+  #fingerprinting(): HeldKey {
+    assert(this.#fingerprints !== undefined, "a keyring is loaded before it is used");
+    return this.#fingerprints;
+  }
+}

@@ -1,0 +1,166 @@
+import assert from "node:assert/strict";
+import { chmodSync, mkdtempSync, readdirSync, readFileSync, renameSync, rmSync, statSync, symlinkSync, writeFileSync } from "node:fs";
+import { tmpdir } from "node:os";
+import { join } from "node:path";
+import { test, type TestContext } from "node:test";
+import { instant } from "../kernel/instant.ts";
+import { SystemRandom } from "../kernel/system-random.ts";
+import { KeyringError } from "./key-provider.ts";
+import { Keyring } from "./keyring.ts";
+import { openKeyFiles } from "./root-key-file.ts";
+
+const random = new SystemRandom();
+const clock = { now: () => instant(1_234) };
+const posixOnly = { skip: process.platform === "win32" };
+
+function installation(context: TestContext) {
+  const directory = join(mkdtempSync(join(tmpdir(), "cofre-keys-")), "data");
+  context.after(() => rmSync(join(directory, ".."), { recursive: true }));
+  const open = async ({ environment = "sandbox", create = true } = {}) => {
+    const files = await openKeyFiles({ directory, environment, create, random });
+    return await Keyring.open({ ...files, environment, random, clock });
+  };
+  return { directory, open, root: join(directory, "root.key"), keys: join(directory, "keys.json") };
+}
+
+/** The message; checks that it is about this file and quotes nothing of it. */
+async function refusal(opening: Promise<unknown>, path: string, content: Buffer): Promise<string> {
+  try {
+    await opening;
+  } catch (error) {
+    assert.ok(error instanceof KeyringError, String(error));
+    assert.ok(error.message.includes(path), error.message);
+    assert.equal(error.cause, undefined);
+    const told = error.message.replaceAll(path, "");
+    for (const encoding of ["hex", "base64", "latin1"] as const) {
+      const key = content.subarray(-64);
+      for (let at = 0; at + 4 <= key.length; at += 1) assert.ok(!told.includes(key.toString(encoding, at, at + 4)), told);
+    }
+    return told;
+  }
+  return assert.fail("it was opened");
+}
+
+test("a first start makes both files for their owner alone, and every later start opens the same keys", async (context) => {
+  const { open, root, keys, directory } = installation(context);
+  const first = await open();
+  await first.addEpoch();
+  const rootContent = readFileSync(root);
+  const again = await open({ create: false });
+  assert.deepEqual(again.inventory(), first.inventory());
+  const key = first.epochKey(2);
+  assert.ok(key !== undefined && again.epochKey(2)?.equals(key) === true);
+  assert.deepEqual(readFileSync(root), rootContent, "a root key is never written again");
+  assert.deepEqual(readdirSync(directory).toSorted(), ["keys.json", "root.key"]);
+  if (process.platform !== "win32") for (const path of [root, keys]) assert.equal(statSync(path).mode & 0o777, 0o600);
+  assert.equal(rootContent.toString("latin1", 0, 25), "cofre root key 1\n\u0007sandbox");
+  assert.ok(!readFileSync(keys).includes(rootContent.subarray(25, 57).toString("hex")));
+});
+
+test("a missing root key is made in a sandbox only, and never beside keys that need the old one", async (context) => {
+  const { open, root } = installation(context);
+  assert.match(await refusal(open({ create: false }), root, Buffer.alloc(0)), /is missing/);
+  await open();
+  renameSync(root, `${root}.away`);
+  for (const create of [true, false])
+    assert.match(await refusal(open({ create }), root, Buffer.alloc(0)), /restore the root key from its backup/);
+  renameSync(`${root}.away`, root);
+  await open();
+});
+
+test("a root key of another environment is refused", async (context) => {
+  const { open, root } = installation(context);
+  await open();
+  assert.match(
+    await refusal(open({ environment: "production" }), root, readFileSync(root)),
+    /belongs to the environment sandbox, this is production/,
+  );
+});
+
+test("a root key that others can touch is refused", posixOnly, async (context) => {
+  const { open, root, keys } = installation(context);
+  await open();
+  for (const path of [root, keys]) {
+    for (const mode of [0o640, 0o604, 0o620, 0o602, 0o610, 0o601, 0o644, 0o777]) {
+      chmodSync(path, mode);
+      assert.match(await refusal(open(), path, readFileSync(path)), new RegExp(`mode 0${mode.toString(8)}.*chmod`));
+    }
+    for (const mode of [0o600, 0o400]) {
+      chmodSync(path, mode);
+      await open();
+    }
+  }
+});
+
+test("a root key that is truncated, extended, or altered in any bit is refused", async (context) => {
+  const { open, root } = installation(context);
+  await open();
+  const content = readFileSync(root);
+  const attempt = async (changed: Buffer, message: RegExp): Promise<void> => {
+    writeFileSync(root, changed);
+    assert.match(await refusal(open(), root, content), message);
+  };
+  for (let length = 0; length < content.length; length += 1) await attempt(content.subarray(0, length), /truncated|not a root key file/);
+  await attempt(Buffer.concat([content, Buffer.of(10)]), /truncated or has something added/);
+  await attempt(Buffer.alloc(2_000), /too large/);
+  for (let bit = 0; bit < content.length * 8; bit += 1) {
+    const changed = Buffer.from(content);
+    changed[bit >> 3] = (changed[bit >> 3] ?? 0) ^ (1 << (bit & 7));
+    await attempt(changed, /altered or is damaged|truncated|not a root key file/);
+  }
+  writeFileSync(root, content);
+  await open();
+});
+
+test("a root key that is not a plain file is refused", posixOnly, async (context) => {
+  const { open, root } = installation(context);
+  await open();
+  renameSync(root, `${root}.away`);
+  symlinkSync(`${root}.away`, root);
+  assert.match(await refusal(open(), root, Buffer.alloc(0)), /plain file/);
+});
+
+test("wrapped keys of another root, or damaged ones, are refused without a word of what they hold", async (context) => {
+  const { open, root, keys } = installation(context);
+  await open();
+  const content = readFileSync(keys, "utf8");
+  for (const changed of [
+    "",
+    "{",
+    content.slice(0, -3),
+    content.replace("cofre wrapped keys 1", "cofre wrapped keys 2"),
+    content.replace(/"id": 1/, '"id": -1'),
+    "[]",
+    "null",
+    content.replace(/"wrapped": "/, '"wrapped": "zz'),
+  ]) {
+    writeFileSync(keys, changed);
+    assert.match(await refusal(open(), keys, Buffer.from(content)), /damaged or of another version/);
+  }
+  writeFileSync(keys, content);
+  const other = installation(context);
+  await other.open();
+  writeFileSync(root, readFileSync(other.root));
+  await assert.rejects(open(), { name: "KeyringError", message: /wrapped by the root key/ });
+});
+
+test("first starts at the same time agree on one root key", async (context) => {
+  const { root, directory } = installation(context);
+  const started = await Promise.all(
+    Array.from({ length: 8 }, async () => await openKeyFiles({ directory, environment: "sandbox", create: true, random })),
+  );
+  assert.equal(new Set(started.map(({ provider }) => provider.keyId)).size, 1);
+  assert.deepEqual(readdirSync(directory), ["root.key"]);
+  assert.equal(readFileSync(root).length, 17 + 1 + 7 + 32 + 32);
+});
+
+test("a change of the kept keys that cannot be written leaves the file as it was", posixOnly, async (context) => {
+  const { open, keys, directory } = installation(context);
+  const keyring = await open();
+  const before = readFileSync(keys);
+  renameSync(directory, `${directory}.away`);
+  await assert.rejects(keyring.addEpoch(), { name: "KeyringError", message: /keys\.json could not be written \(ENOENT\)/ });
+  renameSync(`${directory}.away`, directory);
+  assert.deepEqual(readFileSync(keys), before);
+  assert.equal(await keyring.addEpoch(), 2);
+});

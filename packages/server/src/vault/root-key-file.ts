@@ -1,0 +1,232 @@
+import { createHmac } from "node:crypto";
+import { constants, promises } from "node:fs";
+import { join } from "node:path";
+import { hexOf } from "../kernel/ids.ts";
+import { instant } from "../kernel/instant.ts";
+import type { Random } from "../kernel/random.ts";
+import { keyLength } from "./aes.ts";
+import { KeyringError, type KeyProvider } from "./key-provider.ts";
+import { isEnvironmentId, keyPurposes, type WrappedKey, type WrappedKeys, type WrappedKeyStore } from "./keyring.ts";
+import { createMemoryKeyProvider } from "./memory-key-provider.ts";
+
+/**
+ * Owns two files of one directory. `root.key` holds the root key in the clear: the magic line, the length of the environment
+ * id, the id, 32 bytes of key, and an HMAC of what precedes the key, under the key, as its check value. It never changes.
+ * `keys.json` holds the wrapped keys and is replaced as a whole. Both belong in a backup, apart from that of the cards.
+ */
+interface KeyFilesOptions {
+  readonly directory: string;
+  readonly environment: string;
+  /** Whether a root key is made when there is none: at the first start of a sandbox, never in production. */
+  readonly create: boolean;
+  readonly random: Random;
+}
+
+interface KeyFiles {
+  readonly provider: KeyProvider;
+  readonly store: WrappedKeyStore;
+}
+
+const { link, mkdir, open, rename, rm } = promises;
+
+const magic = Buffer.from("cofre root key 1\n", "latin1");
+const checkLength = 32;
+const ownerOnly = 0o600;
+/** Some 3,000 epochs; more is not a file of ours. */
+const largestKeysFile = 1_048_576;
+const largestRootFile = 1_024;
+/** Windows has neither the bits that tell owner from others nor directories that can be flushed. */
+const isPosix = process.platform !== "win32";
+
+/** Opens the keys of a directory. Rejects with KeyringError, which names the file and what to do about it, never its content. */
+export async function openKeyFiles({ directory, environment, create, random }: KeyFilesOptions): Promise<KeyFiles> {
+  const rootPath = join(directory, "root.key");
+  const keysPath = join(directory, "keys.json");
+  let content = await readPrivate(rootPath, largestRootFile);
+  if (content === undefined) {
+    if ((await readPrivate(keysPath, largestKeysFile)) !== undefined) {
+      throw new KeyringError(`${rootPath} is missing, but ${keysPath} was wrapped by it: restore the root key from its backup`);
+    }
+    if (!create) throw new KeyringError(`${rootPath} is missing, and a root key is only made by itself in a sandbox`);
+    await mkdir(directory, { recursive: true, mode: 0o700 });
+    await makeRoot(rootPath, directory, environment, random);
+    content = await readPrivate(rootPath, largestRootFile);
+  }
+  if (content === undefined) throw new KeyringError(`${rootPath} has vanished after it was made`);
+  const root = readRoot(content, rootPath, environment);
+  return { provider: createMemoryKeyProvider(random, root), store: keysFile(keysPath, directory, random) };
+}
+
+/** The key, owned by the caller; `content` is wiped. */
+function readRoot(content: Buffer, path: string, environment: string): Uint8Array {
+  try {
+    const keyAt = magic.length + 1 + (content[magic.length] ?? 0);
+    if (!content.subarray(0, magic.length).equals(magic))
+      throw new KeyringError(`${path} is not a root key file that this version can read`);
+    if (content.length !== keyAt + keyLength + checkLength) {
+      throw new KeyringError(`${path} is truncated or has something added: restore it from its backup`);
+    }
+    const key = content.subarray(keyAt, keyAt + keyLength);
+    if (!checkValue(content.subarray(0, keyAt), key).equals(content.subarray(keyAt + keyLength))) {
+      throw new KeyringError(`${path} has been altered or is damaged (its check value does not fit): restore it from its backup`);
+    }
+    const of = content.toString("latin1", magic.length + 1, keyAt);
+    if (of !== environment) throw new KeyringError(`${path} belongs to the environment ${of}, this is ${environment}`);
+    return Uint8Array.from(key);
+  } finally {
+    content.fill(0);
+  }
+}
+
+function checkValue(header: Uint8Array, key: Uint8Array): Buffer {
+  return createHmac("sha256", key).update("cofre root key check value").update(header).digest();
+}
+
+/** Makes the file whole or not at all. Someone who was faster keeps theirs: a root key is never overwritten. */
+async function makeRoot(path: string, directory: string, environment: string, random: Random): Promise<void> {
+  if (!isEnvironmentId(environment)) throw new KeyringError("an environment is named by lower-case letters, digits and dashes");
+  const key = random.bytes(keyLength);
+  const header = Buffer.concat([magic, Buffer.of(environment.length), Buffer.from(environment, "latin1")]);
+  const content = Buffer.alloc(header.length + keyLength + checkLength);
+  content.set(header);
+  content.set(key, header.length);
+  content.set(checkValue(header, key), header.length + keyLength);
+  const temporary = temporaryPath(path, random);
+  try {
+    await writeDurably(temporary, content);
+    await link(temporary, path);
+    await syncDirectory(directory);
+  } catch (error) {
+    if (!hasCode(error, "EEXIST")) throw new KeyringError(`${path} could not be made (${codeOf(error)})`);
+  } finally {
+    key.fill(0);
+    content.fill(0);
+    await rm(temporary, { force: true });
+  }
+}
+
+function keysFile(path: string, directory: string, random: Random): WrappedKeyStore {
+  return {
+    async load(): Promise<WrappedKeys | undefined> {
+      const content = await readPrivate(path, largestKeysFile);
+      if (content === undefined) return undefined;
+      const keys = parseKeys(content.toString("utf8"));
+      if (keys === undefined) throw new KeyringError(`${path} is damaged or of another version: restore it from its backup`);
+      return keys;
+    },
+
+    async save(keys: WrappedKeys): Promise<void> {
+      const temporary = temporaryPath(path, random);
+      try {
+        await writeDurably(temporary, Buffer.from(printKeys(keys)));
+        await rename(temporary, path);
+        await syncDirectory(directory);
+      } catch (error) {
+        await rm(temporary, { force: true });
+        throw new KeyringError(`${path} could not be written (${codeOf(error)})`);
+      }
+    },
+  };
+}
+
+const keysFormat = "cofre wrapped keys 1";
+
+function printKeys({ environment, rootKeyId, keys }: WrappedKeys): string {
+  const rows = keys.map((key) => ({ ...key, wrapped: hexOf(key.wrapped) }));
+  return `${JSON.stringify({ format: keysFormat, environment, rootKeyId, keys: rows }, undefined, 2)}\n`;
+}
+
+/** Undefined when the text is not what printKeys makes. Whether the keys are genuine shows when they are unwrapped. */
+function parseKeys(text: string): WrappedKeys | undefined {
+  let file: unknown;
+  try {
+    file = JSON.parse(text);
+  } catch {
+    // The parser's own error quotes its input.
+    return undefined;
+  }
+  if (!isRecord(file) || file["format"] !== keysFormat) return undefined;
+  const { environment, rootKeyId, keys: rows } = file;
+  if (typeof environment !== "string" || typeof rootKeyId !== "string" || !Array.isArray(rows)) return undefined;
+  if (!isEnvironmentId(environment) || !/^[0-9a-f]{16}$/.test(rootKeyId)) return undefined;
+  const keys = rows.map((row: unknown) => parseKey(row));
+  return keys.every((key) => key !== undefined) ? { environment, rootKeyId, keys } : undefined;
+}
+
+function parseKey(row: unknown): WrappedKey | undefined {
+  if (!isRecord(row)) return undefined;
+  const { id, createdAt, wrapsReserved, wrapped } = row;
+  const purpose = keyPurposes.find((known) => known === row["purpose"]);
+  if (purpose === undefined || typeof wrapped !== "string" || !/^([0-9a-f]{2}){1,4096}$/.test(wrapped)) return undefined;
+  if (!isCount(id) || id < 1 || id > 0xffff_ffff || !isCount(createdAt) || !isCount(wrapsReserved)) return undefined;
+  return { purpose, id, createdAt: instant(createdAt), wrapsReserved, wrapped: Buffer.from(wrapped, "hex") };
+}
+
+function isRecord(value: unknown): value is Record<string, unknown> {
+  return typeof value === "object" && value !== null && !Array.isArray(value);
+}
+
+function isCount(value: unknown): value is number {
+  return typeof value === "number" && Number.isSafeInteger(value) && value >= 0;
+}
+
+/** The whole file; undefined when there is none. Refuses what is not a plain file of ours that nobody else can touch. */
+async function readPrivate(path: string, limit: number): Promise<Buffer | undefined> {
+  let file: promises.FileHandle;
+  try {
+    file = await open(path, constants.O_RDONLY | (isPosix ? constants.O_NOFOLLOW | constants.O_NONBLOCK : 0));
+  } catch (error) {
+    if (hasCode(error, "ENOENT")) return undefined;
+    throw new KeyringError(`${path} cannot be opened as a plain file (${codeOf(error)})`);
+  }
+  try {
+    const facts = await file.stat();
+    if (!facts.isFile()) throw new KeyringError(`${path} is not a plain file`);
+    const mode = facts.mode & 0o777;
+    if (isPosix && (mode & 0o077) !== 0) {
+      throw new KeyringError(
+        `${path} is open to others (mode ${mode.toString(8).padStart(4, "0")}): make it 0600 with chmod, and renew the keys if others had access`,
+      );
+    }
+    if (facts.size > limit) throw new KeyringError(`${path} is too large to be a file of keys`);
+    const content = Buffer.alloc(facts.size);
+    const { bytesRead } = await file.read(content, 0, content.length, 0);
+    if (bytesRead !== content.length) throw new KeyringError(`${path} changed while it was read`);
+    return content;
+  } finally {
+    await file.close();
+  }
+}
+
+async function writeDurably(path: string, content: Uint8Array): Promise<void> {
+  const file = await open(path, "wx", ownerOnly);
+  try {
+    await file.writeFile(content);
+    await file.sync();
+  } finally {
+    await file.close();
+  }
+}
+
+/** Without this a power failure may forget the new name of a file that is safe itself. */
+async function syncDirectory(directory: string): Promise<void> {
+  if (!isPosix) return;
+  const handle = await open(directory, constants.O_RDONLY);
+  try {
+    await handle.sync();
+  } finally {
+    await handle.close();
+  }
+}
+
+function temporaryPath(path: string, random: Random): string {
+  return `${path}.${hexOf(random.bytes(6))}.new`;
+}
+
+function hasCode(error: unknown, code: string): boolean {
+  return codeOf(error) === code;
+}
+
+function codeOf(error: unknown): string {
+  return error instanceof Error && "code" in error && typeof error.code === "string" ? error.code : "unknown";
+}
