@@ -1,0 +1,100 @@
+import type { DatabaseSync } from "node:sqlite";
+import type { ChangeMessage, Outcome } from "./change-message.ts";
+import { ChangeWriter } from "./change-writer.ts";
+import { sqliteCode } from "./sqlite-error.ts";
+
+export interface BatchResult {
+  /** One for each change, in their order. */
+  readonly outcomes: readonly Outcome[];
+  /** Commits that wrote something: each has cost one fsync. */
+  readonly commits: number;
+}
+
+/**
+ * Writes batches of changes, one transaction and one fsync for each batch. A change that fails unexpectedly takes the batch
+ * back; then each change is tried in a transaction of its own, so that it fails alone.
+ *
+ * What a COMMIT that fails leaves in the write-ahead log might be found and applied when the file is opened after a crash. So:
+ * - disk full: nothing more is accepted until a small transaction has overwritten the remains. When that works at once, the
+ *   batch is known not to be applied; else its outcome is unknown.
+ * - anything else (a failed fsync above all, after which the system may call lost pages clean): the outcome is unknown and
+ *   the writer stops for good. Opening the file again decides.
+ */
+export class BatchWriter {
+  readonly #database: DatabaseSync;
+  readonly #writer: ChangeWriter;
+  #state: "ready" | "in_doubt" | "stopped" = "ready";
+
+  constructor(database: DatabaseSync) {
+    this.#database = database;
+    this.#writer = new ChangeWriter(database);
+  }
+
+  write(batch: readonly ChangeMessage[]): BatchResult {
+    if (this.#state === "in_doubt") this.#settle();
+    if (this.#state !== "ready") return { outcomes: batch.map(() => "unavailable"), commits: 0 };
+    const together = this.#tryTogether(batch);
+    if (together !== undefined) return together;
+    const single = batch.map((message) => this.#writeAlone(message));
+    return { outcomes: single, commits: single.filter((outcome) => outcome === "committed").length };
+  }
+
+  /** Undefined when a change of the batch failed: nothing was written. */
+  #tryTogether(batch: readonly ChangeMessage[]): BatchResult | undefined {
+    let outcomes: Outcome[];
+    try {
+      this.#database.exec("BEGIN IMMEDIATE");
+      outcomes = batch.map((message) => this.#writer.write(message));
+    } catch (error) {
+      sqliteCode(error);
+      this.#rollBack();
+      return undefined;
+    }
+    return this.#commit(outcomes);
+  }
+
+  #writeAlone(message: ChangeMessage): Outcome {
+    if (this.#state !== "ready") return "unavailable";
+    let outcome: Outcome;
+    try {
+      this.#database.exec("BEGIN IMMEDIATE");
+      outcome = this.#writer.write(message);
+    } catch (error) {
+      const code = sqliteCode(error);
+      this.#rollBack();
+      return code === "constraint" ? "broken" : "unavailable";
+    }
+    return this.#commit([outcome]).outcomes[0] ?? "unavailable";
+  }
+
+  #commit(outcomes: readonly Outcome[]): BatchResult {
+    try {
+      this.#database.exec("COMMIT");
+    } catch (error) {
+      const full = sqliteCode(error) === "full";
+      this.#state = full ? "in_doubt" : "stopped";
+      this.#rollBack();
+      const failed = full && this.#settle() ? "unavailable" : "commit_unknown";
+      return { outcomes: outcomes.map((outcome) => (outcome === "committed" ? failed : outcome)), commits: 0 };
+    }
+    return { outcomes, commits: outcomes.includes("committed") ? 1 : 0 };
+  }
+
+  /** Setting the version that is already set writes page 1 and nothing else: over what the failed commit left behind. */
+  #settle(): boolean {
+    try {
+      const version = Number(this.#database.prepare("PRAGMA user_version").get()?.["user_version"]);
+      this.#database.exec(`BEGIN IMMEDIATE; PRAGMA user_version = ${version}; COMMIT`);
+      this.#state = "ready";
+    } catch (error) {
+      if (sqliteCode(error) !== "full") this.#state = "stopped";
+      this.#rollBack();
+    }
+    return this.#state === "ready";
+  }
+
+  #rollBack(): void {
+    // SQLite has rolled back by itself after some errors, such as a full disk.
+    if (this.#database.isTransaction) this.#database.exec("ROLLBACK");
+  }
+}

@@ -1,0 +1,126 @@
+import type { Change } from "../change.ts";
+import { attemptToJson, detailToJson, entriesToText, factsToText, orderToJson, verdictToJson } from "./rows.ts";
+
+/**
+ * A change on its way to the writer thread: flat arrays of what the statements bind, because a structured clone of nested
+ * objects costs several times as much as the array. Each part is there or undefined.
+ */
+export type ChangeMessage = readonly [
+  merchant: string,
+  at: number,
+  payment: PaymentPart | undefined,
+  card: CardPart | undefined,
+  cardUse: CardUsePart | undefined,
+  account: AccountPart | undefined,
+];
+
+export type Dynamic = readonly [
+  version: number,
+  state: string,
+  statusAt: number | null,
+  capturedAt: number | null,
+  authorized: bigint,
+  captured: bigint,
+  attempts: number,
+  attempt: string | null,
+  recheckAt: number | null,
+  verdict: string | null,
+  needsReview: number,
+];
+
+export type PaymentPart = readonly [
+  id: string,
+  dynamic: Dynamic,
+  /** The version to replace; undefined for a payment that is new and brings its fixed columns. */
+  replaces: number | undefined,
+  fixed: readonly [code: string, createdAt: number, orderJson: string] | undefined,
+  history: readonly [facts: string, detail: string | null, entries: string],
+  /** Kinds of the notifications. */
+  notifications: readonly string[],
+];
+
+export type CardPart = readonly [
+  tokenDigest: string,
+  version: number,
+  replaces: number | undefined,
+  createdAt: number,
+  lastUsedAt: number,
+  brand: string,
+  maskedPan: string,
+  fingerprint: Uint8Array,
+  ref: Uint8Array,
+];
+
+export type CardUsePart = readonly [tokenDigest: string, at: number];
+
+export type AccountPart = readonly [
+  version: number,
+  replaces: number | undefined,
+  name: string,
+  settings: string,
+  keys: readonly (readonly [digest: string, grants: string])[],
+];
+
+export function messageOf(change: Change): ChangeMessage {
+  const { merchantId, at, payment, card, cardUse, account } = change;
+  return [
+    merchantId,
+    at,
+    payment === undefined ? undefined : paymentPart(change, payment),
+    card === undefined ? undefined : cardPart(card),
+    cardUse === undefined ? undefined : [cardUse.tokenDigest, cardUse.at],
+    account === undefined ? undefined : accountPart(account),
+  ];
+}
+
+function paymentPart({ facts, entries, notifications }: Change, { next, replaces }: NonNullable<Change["payment"]>): PaymentPart {
+  return [
+    next.id,
+    [
+      next.version,
+      next.state,
+      next.statusAt ?? null,
+      next.capturedAt ?? null,
+      next.authorized,
+      next.captured,
+      next.attempts,
+      next.attempt === undefined ? null : attemptToJson(next.attempt),
+      next.attempt?.recheckAt ?? null,
+      next.verdict === undefined ? null : verdictToJson(next.verdict),
+      next.needsReview ? 1 : 0,
+    ],
+    replaces,
+    replaces === undefined ? [next.order.code, next.createdAt, orderToJson(next.order)] : undefined,
+    [factsToText(facts), detailToJson(facts), entriesToText(entries)],
+    notifications.map(({ kind }) => kind),
+  ];
+}
+
+function cardPart({ next, replaces }: NonNullable<Change["card"]>): CardPart {
+  // Copies, because a clone of a view would take the whole buffer behind it along.
+  const [fingerprint, ref] = [Uint8Array.from(next.fingerprint), Uint8Array.from(next.ref)];
+  const { tokenDigest, version, createdAt, lastUsedAt, brand, maskedPan } = next;
+  return [tokenDigest, version, replaces, createdAt, lastUsedAt, brand, maskedPan, fingerprint, ref];
+}
+
+function accountPart({ next, replaces, keys }: NonNullable<Change["account"]>): AccountPart {
+  return [next.version, replaces, next.name, JSON.stringify(next.settings), keys.map(({ digest, grants }) => [digest, grants] as const)];
+}
+
+/** What became of a change, as the writer thread answers it: an index. */
+export const outcomes = [
+  "committed",
+  "stale",
+  "payment_code",
+  "payment_id",
+  "token",
+  "account",
+  "account_key",
+  "unavailable",
+  "commit_unknown",
+  "broken",
+] as const;
+export type Outcome = (typeof outcomes)[number];
+
+/** Answers a batch: the number of commits that wrote it, then for each change, in the order of their arrival, its outcome. */
+export type BatchAnswer = readonly number[];

@@ -1,0 +1,228 @@
+import type { DatabaseSync, StatementSync } from "node:sqlite";
+import { assert, BrokenInvariant, unreachable } from "../../kernel/assert.ts";
+import type { KeyDigest, MerchantId, PaymentId, TokenDigest } from "../../kernel/ids.ts";
+import type { Instant } from "../../kernel/instant.ts";
+import type { Balance } from "../../ledger/journal.ts";
+import type { Account } from "../../merchant/account.ts";
+import type { Payment } from "../../payment/payment.ts";
+import type { StoredCard } from "../../vault/stored-card.ts";
+import { assertChangeIsSound } from "../change-rules.ts";
+import type { Change, CommitResult, HistoryRow, KeyGrant } from "../change.ts";
+import { StoreError } from "../store.ts";
+import type { OutboxRow, Store } from "../store.ts";
+import { messageOf } from "./change-message.ts";
+import type { Outcome } from "./change-message.ts";
+import { openForReading } from "./open-database.ts";
+import { entriesFromText, factsFromText, paymentColumns, paymentFromRow } from "./rows.ts";
+import type { PaymentRow } from "./rows.ts";
+import { temporaryFile } from "./temporary-file.ts";
+import { WriterThread } from "./writer-thread.ts";
+import type { StoreStats } from "./writer-thread.ts";
+
+export interface EmbeddedStoreOptions {
+  /**
+   * Path of the database file, made when it is not there; `-wal`, `-shm` and `-lock` files live beside it. `:memory:`: the same
+   * code on a private temporary file that is never synced and is gone when the store is closed.
+   */
+  readonly file: string;
+  /** How many changes may wait for their commit; more are refused as `overloaded`. Default 4,096. */
+  readonly maxQueued?: number;
+  /** The file grows to this and no further: then changes are refused as `unavailable`, reads go on. Default: no limit. */
+  readonly maxFileBytes?: number;
+}
+
+export interface EmbeddedStore extends Store {
+  stats(): StoreStats;
+}
+
+/**
+ * The default store: one SQLite file, a writer thread that gathers changes into durable commits, point reads on the caller's
+ * thread. Rejects with StoreOpenError when the file is locked, foreign, damaged or of a newer version.
+ */
+export async function openEmbeddedStore(options: EmbeddedStoreOptions): Promise<EmbeddedStore> {
+  const { maxQueued = 4_096, maxFileBytes } = options;
+  const temporary = options.file === ":memory:" ? temporaryFile() : undefined;
+  const file = temporary?.file ?? options.file;
+  const writer = await WriterThread.start({ file, durable: temporary === undefined, maxFileBytes }, maxQueued);
+  return new SqliteStore(openForReading(file), writer, () => temporary?.remove());
+}
+
+/** Owns the read-only connection and its statements, and the writer thread. */
+class SqliteStore implements EmbeddedStore {
+  readonly #reader: DatabaseSync;
+  readonly #writer: WriterThread;
+  readonly #afterClose: () => void;
+  readonly #statements: Record<StatementName, StatementSync>;
+  #closed: Promise<void> | undefined;
+
+  constructor(reader: DatabaseSync, writer: WriterThread, afterClose: () => void) {
+    this.#reader = reader;
+    this.#writer = writer;
+    this.#afterClose = afterClose;
+    this.#statements = prepareAll(reader);
+  }
+
+  async accountByKey(digest: KeyDigest): Promise<{ readonly account: Account; readonly grants: KeyGrant } | undefined> {
+    const [row] = this.#rows<AccountRow & { readonly grants: KeyGrant }>("accountByKey", digest);
+    return row === undefined ? undefined : { account: accountFromRow(row), grants: row.grants };
+  }
+
+  async accounts(): Promise<readonly Account[]> {
+    return this.#rows<AccountRow>("accounts").map(accountFromRow);
+  }
+
+  async paymentById(merchantId: MerchantId, id: PaymentId): Promise<Payment | undefined> {
+    const [row] = this.#rows<PaymentRow>("paymentById", merchantId, id);
+    return row === undefined ? undefined : paymentFromRow(row);
+  }
+
+  async paymentByCode(merchantId: MerchantId, code: string): Promise<Payment | undefined> {
+    const [row] = this.#rows<PaymentRow>("paymentByCode", merchantId, code);
+    return row === undefined ? undefined : paymentFromRow(row);
+  }
+
+  async history(merchantId: MerchantId, id: PaymentId): Promise<readonly HistoryRow[]> {
+    return this.#rows<PackedHistoryRow>("history", merchantId, id).map(({ version, at, facts, detail, entries }) => ({
+      version,
+      at,
+      facts: factsFromText(facts, detail),
+      entries: entriesFromText(entries),
+    }));
+  }
+
+  async paymentsToRecover(now: Instant, limit: number): Promise<readonly Payment[]> {
+    return this.#rows<PaymentRow>("paymentsToRecover", now, limit).map(paymentFromRow);
+  }
+
+  /** Reads the whole history of the merchant on this thread: for audits and explanations, not for the path of a request. */
+  async balances(merchantId: MerchantId): Promise<readonly Balance[]> {
+    const rows = this.#rows<Omit<Balance, "minor"> & { readonly minor: string }>("balances", merchantId);
+    return rows.map(({ account, currency, minor }) => ({ account, currency, minor: BigInt(minor) }));
+  }
+
+  async cardByToken(merchantId: MerchantId, digest: TokenDigest): Promise<StoredCard | undefined> {
+    const [row] = this.#rows<Omit<StoredCard, "merchantId" | "tokenDigest">>("cardByToken", merchantId, digest);
+    return row === undefined ? undefined : { merchantId, tokenDigest: digest, ...row };
+  }
+
+  async notificationsAfter(sequence: number, limit: number): Promise<readonly OutboxRow[]> {
+    return this.#rows<OutboxRow>("notificationsAfter", sequence, limit).map((row) => ({ ...row }));
+  }
+
+  async commit(change: Change): Promise<CommitResult> {
+    if (this.#closed !== undefined) throw new StoreError("closed");
+    assertChangeIsSound(change);
+    return this.#resultOf(change, await this.#writer.submit(messageOf(change)));
+  }
+
+  close(): Promise<void> {
+    this.#closed ??= this.#close();
+    return this.#closed;
+  }
+
+  stats(): StoreStats {
+    return this.#writer.stats();
+  }
+
+  #resultOf({ merchantId, payment }: Change, outcome: Outcome): CommitResult {
+    switch (outcome) {
+      case "committed":
+      case "stale":
+        return { outcome };
+      case "payment_id":
+      case "token":
+      case "account":
+      case "account_key":
+        return { outcome: "duplicate", key: outcome };
+      case "payment_code": {
+        assert(payment !== undefined, "a payment code is taken by a payment");
+        const [row] = this.#read<PaymentRow>("paymentByCode", [merchantId, payment.next.order.code]);
+        assert(row !== undefined, "the payment whose code is taken is there");
+        return { outcome: "duplicate", key: outcome, existing: paymentFromRow(row) };
+      }
+      case "unavailable":
+      case "commit_unknown":
+        throw new StoreError(outcome);
+      case "broken":
+        throw new BrokenInvariant("a change keeps the constraints of the database");
+      default:
+        return unreachable(outcome, "every outcome has its case");
+    }
+  }
+
+  async #close(): Promise<void> {
+    await this.#writer.drained();
+    // The last connection to close empties the write-ahead log into the file, and only the writer's can.
+    this.#reader.close();
+    await this.#writer.close();
+    this.#afterClose();
+  }
+
+  #rows<Row>(name: StatementName, ...values: readonly (string | number)[]): Row[] {
+    if (this.#closed !== undefined) throw new StoreError("closed");
+    return this.#read<Row>(name, values);
+  }
+
+  #read<Row>(name: StatementName, values: readonly (string | number)[]): Row[] {
+    try {
+      return this.#statements[name].all(...values) as Row[];
+    } catch {
+      throw new StoreError("unavailable");
+    }
+  }
+}
+
+interface AccountRow {
+  readonly id: MerchantId;
+  readonly version: number;
+  readonly name: string;
+  readonly settings: string;
+}
+
+interface PackedHistoryRow {
+  readonly version: number;
+  readonly at: Instant;
+  readonly facts: string;
+  readonly detail: string | null;
+  readonly entries: string;
+}
+
+function accountFromRow({ id, version, name, settings }: AccountRow): Account {
+  return { id, version, name, settings: JSON.parse(settings) as Account["settings"] };
+}
+
+const sql = {
+  accountByKey: `SELECT lower(hex(account.id)) AS id, version, name, settings, grants FROM account_key
+    JOIN account ON account.id = account_key.account WHERE digest = unhex(?)`,
+  accounts: "SELECT lower(hex(id)) AS id, version, name, settings FROM account ORDER BY account.id",
+  paymentById: `SELECT ${paymentColumns} FROM payment WHERE merchant = unhex(?) AND id = unhex(?)`,
+  paymentByCode: `SELECT ${paymentColumns} FROM payment WHERE merchant = unhex(?) AND code = ?`,
+  history: `SELECT history.version, history.at, facts, detail, entries FROM payment JOIN history ON history.payment = payment.no
+    WHERE merchant = unhex(?) AND id = unhex(?) ORDER BY history.version`,
+  paymentsToRecover: `SELECT ${paymentColumns} FROM payment WHERE recheck_at IS NOT NULL AND recheck_at <= ? AND needs_review = 0
+    ORDER BY recheck_at, no LIMIT ?`,
+  balances: `SELECT account, currency, CAST(sum(minor) AS TEXT) AS minor FROM journal WHERE merchant = unhex(?)
+    GROUP BY account, currency ORDER BY account, currency`,
+  cardByToken: `SELECT version, ref, fingerprint, brand, masked_pan AS maskedPan, created_at AS createdAt, last_used_at AS lastUsedAt
+    FROM card WHERE merchant = unhex(?) AND token_digest = unhex(?)`,
+  notificationsAfter: `SELECT sequence, kind, lower(hex(payment.id)) AS paymentId, lower(hex(payment.merchant)) AS merchantId,
+      outbox.version, history.at
+    FROM outbox JOIN payment ON payment.no = outbox.payment
+    JOIN history ON history.payment = outbox.payment AND history.version = outbox.version
+    WHERE sequence > ? ORDER BY sequence LIMIT ?`,
+} as const;
+type StatementName = keyof typeof sql;
+
+function prepareAll(database: DatabaseSync): Record<StatementName, StatementSync> {
+  return {
+    accountByKey: database.prepare(sql.accountByKey),
+    accounts: database.prepare(sql.accounts),
+    paymentById: database.prepare(sql.paymentById),
+    paymentByCode: database.prepare(sql.paymentByCode),
+    history: database.prepare(sql.history),
+    paymentsToRecover: database.prepare(sql.paymentsToRecover),
+    balances: database.prepare(sql.balances),
+    cardByToken: database.prepare(sql.cardByToken),
+    notificationsAfter: database.prepare(sql.notificationsAfter),
+  };
+}

@@ -1,0 +1,4 @@
+import { tables } from "./001-tables.ts";
+
+/** Forward only, in order: the first makes version 1 of an empty file. One that was released is never changed. */
+export const migrations: readonly string[] = [tables];

@@ -1,0 +1,23 @@
+/** Why the file was not opened. The process should stop and show the message: none of these goes away by itself. */
+export class StoreOpenError extends Error {
+  override readonly name = "StoreOpenError";
+  readonly code: OpenRefusal;
+
+  constructor(code: OpenRefusal, file: string) {
+    super(`${file}: ${openRefusals[code]}`);
+    this.code = code;
+  }
+}
+
+const openRefusals = {
+  locked: "another process, or another store of this one, has the database open",
+  newer: "the database was written by a newer version of Cofre; use that version or a newer one",
+  foreign: "the file is not a Cofre database",
+  damaged: "the database is damaged; restore it from a backup",
+  cannot_open: "the file cannot be opened or created here",
+  full: "the disk is full",
+  failed: "the database could not be opened",
+  not_durable: "SQLite did not accept the settings that make commits durable",
+  sqlite_too_old: "this Node.js brings a SQLite older than 3.51.3, which can corrupt a write-ahead log; use a newer Node.js",
+} as const;
+export type OpenRefusal = keyof typeof openRefusals;

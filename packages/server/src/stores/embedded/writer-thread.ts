@@ -1,0 +1,110 @@
+import { once } from "node:events";
+import { Worker } from "node:worker_threads";
+import { assert } from "../../kernel/assert.ts";
+import { StoreError } from "../store.ts";
+import { outcomes } from "./change-message.ts";
+import type { BatchAnswer, ChangeMessage, Outcome } from "./change-message.ts";
+import type { DatabaseOptions } from "./open-database.ts";
+import { StoreOpenError } from "./open-error.ts";
+import type { OpenRefusal } from "./open-error.ts";
+
+/** Counters since the store was opened, and the queue's length now. */
+export interface StoreStats {
+  /** Transactions that wrote something: each costs one fsync. Checkpoints cost two more, one in some thousands of changes. */
+  readonly commits: number;
+  /** Changes that were answered, whatever the answer. */
+  readonly changes: number;
+  readonly largestBatch: number;
+  /** Changes that wait for their answer. */
+  readonly queued: number;
+}
+
+interface Waiting {
+  readonly resolve: (outcome: Outcome) => void;
+  readonly reject: (error: StoreError) => void;
+}
+
+/** The main thread's end of the writer thread. Answers come in the order of the changes, so a queue tells whose they are. */
+export class WriterThread {
+  readonly #worker: Worker;
+  readonly #maxQueued: number;
+  readonly #waiting: Waiting[] = [];
+  readonly #exited: Promise<void>;
+  readonly #whenDrained: (() => void)[] = [];
+  #alive = true;
+  #commits = 0;
+  #changes = 0;
+  #largestBatch = 0;
+
+  private constructor(worker: Worker, maxQueued: number) {
+    this.#worker = worker;
+    this.#maxQueued = maxQueued;
+    worker.on("message", (answer: BatchAnswer) => this.#answered(answer));
+    this.#exited = new Promise((resolve) => {
+      worker.on("exit", () => {
+        this.#died();
+        resolve();
+      });
+    });
+    // An uncaught error of the thread: `exit` follows. The error's words stay inside, they may quote data.
+    worker.on("error", () => this.#died());
+  }
+
+  static async start(options: DatabaseOptions, maxQueued: number): Promise<WriterThread> {
+    // The worker's file has the ending that this file has: .ts here, .js once built.
+    const here = import.meta.url;
+    const worker = new Worker(new URL(`./writer-worker${here.slice(here.lastIndexOf("."))}`, here), { workerData: options });
+    const [greeting] = (await once(worker, "message")) as ["ready" | OpenRefusal];
+    if (greeting === "ready") return new WriterThread(worker, maxQueued);
+    await once(worker, "exit");
+    throw new StoreOpenError(greeting, options.file);
+  }
+
+  submit(message: ChangeMessage): Promise<Outcome> {
+    return new Promise((resolve, reject) => {
+      if (!this.#alive) throw new StoreError("unavailable");
+      if (this.#waiting.length >= this.#maxQueued) throw new StoreError("overloaded");
+      this.#waiting.push({ resolve, reject });
+      this.#worker.postMessage(message, []);
+    });
+  }
+
+  /** Resolves when everything submitted has been answered. */
+  async drained(): Promise<void> {
+    if (this.#waiting.length > 0) await new Promise<void>((resolve) => void this.#whenDrained.push(resolve));
+  }
+
+  /** Closes the file. Resolves when the thread has ended. */
+  async close(): Promise<void> {
+    if (this.#alive) this.#worker.postMessage("close", []);
+    await this.#exited;
+  }
+
+  stats(): StoreStats {
+    return { commits: this.#commits, changes: this.#changes, largestBatch: this.#largestBatch, queued: this.#waiting.length };
+  }
+
+  #answered([commits = 0, ...answers]: BatchAnswer): void {
+    this.#commits += commits;
+    this.#changes += answers.length;
+    this.#largestBatch = Math.max(this.#largestBatch, answers.length);
+    const answered = this.#waiting.splice(0, answers.length);
+    for (const [index, { resolve }] of answered.entries()) {
+      const outcome = outcomes[answers[index] ?? -1];
+      assert(outcome !== undefined, "the writer thread answers each change with an outcome");
+      resolve(outcome);
+    }
+    this.#tellDrained();
+  }
+
+  #tellDrained(): void {
+    if (this.#waiting.length === 0) for (const resolve of this.#whenDrained.splice(0)) resolve();
+  }
+
+  /** Whatever waits may have been written or not: the thread can no longer say. */
+  #died(): void {
+    this.#alive = false;
+    for (const { reject } of this.#waiting.splice(0)) reject(new StoreError("commit_unknown"));
+    this.#tellDrained();
+  }
+}

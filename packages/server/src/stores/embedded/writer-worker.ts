@@ -1,0 +1,49 @@
+import { parentPort, receiveMessageOnPort, workerData } from "node:worker_threads";
+import { assert } from "../../kernel/assert.ts";
+import { BatchWriter } from "./batch-writer.ts";
+import { outcomes } from "./change-message.ts";
+import type { BatchAnswer, ChangeMessage } from "./change-message.ts";
+import { lockFile, openForWriting, Refused } from "./open-database.ts";
+import type { DatabaseOptions } from "./open-database.ts";
+
+/**
+ * The writer thread. Owns the lock and the only connection that writes. While it waits for one batch's fsync, the next batch
+ * gathers in the port's queue: batches grow with the load by themselves and nothing ever waits for a timer.
+ */
+assert(parentPort !== null, "the writer runs in a thread");
+const port = parentPort;
+
+/** More than this would only make the first of a batch wait for the last. */
+const largestBatch = 512;
+
+try {
+  const options = workerData as DatabaseOptions;
+  const lock = lockFile(options.file);
+  const database = openForWriting(options);
+  const writer = new BatchWriter(database);
+
+  port.on("message", (first: ChangeMessage | "close") => {
+    const batch: ChangeMessage[] = [];
+    let message = first;
+    while (message !== "close") {
+      batch.push(message);
+      const waiting = batch.length < largestBatch ? receiveMessageOnPort(port) : undefined;
+      if (waiting === undefined) break;
+      message = waiting.message as ChangeMessage | "close";
+    }
+    if (batch.length > 0) {
+      const result = writer.write(batch);
+      port.postMessage([result.commits, ...result.outcomes.map((outcome) => outcomes.indexOf(outcome))] satisfies BatchAnswer);
+    }
+    if (message === "close") {
+      database.close();
+      lock.close();
+      port.close();
+    }
+  });
+  port.postMessage("ready");
+} catch (error) {
+  if (!(error instanceof Refused)) throw error;
+  port.postMessage(error.code);
+  port.close();
+}
