@@ -1,0 +1,34 @@
+import type { Clock } from "../../../kernel/clock.ts";
+import { ServiceError } from "../../../kernel/service-error.ts";
+import type { Account } from "../../../merchant/account.ts";
+import type { Operation } from "../../../operations/operation.ts";
+import type { KeyGrant } from "../../../stores/change.ts";
+import { StoreError } from "../../../stores/store.ts";
+import { errorAnswer, type WireAnswer } from "../answer.ts";
+import { wireErrorOf, type ErrorFamily } from "../errors.ts";
+import { WireError } from "../wire-error.ts";
+
+/** What endpoints need of the rest of the program. */
+export interface EndpointDeps {
+  readonly runner: OperationRunner;
+  /** The account's own time: in the sandbox every account is a world of its own. */
+  readonly clockOf: (account: Account) => Clock;
+  /** What an integration key opens, by its text; undefined for a key that opens nothing. */
+  readonly grantsOf: (key: string) => Promise<KeyGrant | undefined>;
+}
+
+/** Runs an operation for an account; rejects with ServiceError only. */
+export interface OperationRunner {
+  run<Input, Output>(operation: Operation<Input, Output>, account: Account, input: Input): Promise<Output>;
+}
+
+/** 200 with this body, or the refusal in the family's codes. What is neither is the server's to log: it is a failure of ours. */
+export async function answering(family: ErrorFamily, work: () => Promise<string>): Promise<WireAnswer> {
+  try {
+    return { status: 200, body: await work() };
+  } catch (error) {
+    if (!(error instanceof WireError || error instanceof ServiceError || error instanceof StoreError)) throw error;
+    const { statusCode, message, httpStatus } = wireErrorOf(error, family);
+    return errorAnswer(statusCode, message, httpStatus);
+  }
+}

@@ -1,0 +1,25 @@
+import { tokenize } from "../../../operations/tokenize.ts";
+import type { Endpoint } from "../endpoint.ts";
+import { answeredType, readToken } from "../token-request.ts";
+import { answering, type EndpointDeps } from "./deps.ts";
+
+/** POST /ws/token: stores a card (interface 2.1). Browsers call it with the public key. */
+export function tokenEndpoint({ runner, clockOf }: EndpointDeps): Endpoint {
+  return {
+    path: "/ws/token",
+    key: "public",
+    family: "json",
+    cors: true,
+    handle: ({ params, account }) =>
+      answering("token", async () => {
+        const input = readToken(params, account, clockOf(account).now());
+        try {
+          const { token, card } = await runner.run(tokenize, account, input);
+          const type = answeredType(params, card.brand);
+          return `{"status":"SUCCESS","payment_type_code":"${type}","token":${JSON.stringify(token)},"masked_card_number":"${card.maskedPan}"}`;
+        } finally {
+          input.card.pan.wipe();
+        }
+      }),
+  };
+}

@@ -1,0 +1,67 @@
+import { oneLine } from "./card-like.ts";
+import { isTreeObject, Lifted, textOf, type Tree, type TreeObject } from "./tree.ts";
+
+/** The text at `name` in one line without blanks around it; undefined when it is missing, blank or no scalar. */
+export function fieldOf(object: TreeObject, name: string): string | undefined {
+  const text = textOf(object, name);
+  if (text === undefined) return undefined;
+  const trimmed = oneLine(text).trim();
+  return trimmed === "" ? undefined : trimmed;
+}
+
+/** A boolean in any of its spellings (interface 1.2, step 6); `unclear` when it is something else, undefined when it is not given. */
+export function flagOf(object: TreeObject, name: string): boolean | "unclear" | undefined {
+  const value: Tree | undefined = object[name];
+  if (value === undefined) return undefined;
+  if (typeof value !== "string") return "unclear";
+  switch (value.trim().toLowerCase()) {
+    case "true":
+    case "1":
+      return true;
+    case "false":
+    case "0":
+      return false;
+    case "":
+      return undefined;
+    default:
+      return "unclear";
+  }
+}
+
+/** The bytes of a sensitive value; undefined when it is not given. */
+export function liftedOf(object: TreeObject, name: string): Lifted | undefined {
+  const value: Tree | undefined = object[name];
+  return value instanceof Lifted && (value.bytes.length > 0 || !value.wellFormed) ? value : undefined;
+}
+
+/** The first of the names that holds a node. */
+export function nodeOf(object: TreeObject, ...names: readonly string[]): TreeObject | undefined {
+  for (const name of names) {
+    const value: Tree | undefined = object[name];
+    if (isTreeObject(value)) return value;
+  }
+  return undefined;
+}
+
+/** Characters as people count them: a pair of surrogates is one. */
+export function lengthOf(text: string): number {
+  let length = text.length;
+  for (let index = 0; index < text.length; index += 1) {
+    const unit = text.charCodeAt(index);
+    if (unit >= 0xd800 && unit <= 0xdbff) length -= 1;
+  }
+  return length;
+}
+
+/** At most `characters` of the text, never half a pair. */
+export function cut(text: string, characters: number): string {
+  if (text.length <= characters) return text;
+  let kept = "";
+  let count = 0;
+  for (const character of text) {
+    if (count === characters) break;
+    kept += character;
+    count += 1;
+  }
+  return kept;
+}

@@ -1,0 +1,37 @@
+import type { CaptureInput, PaymentSelector } from "../../operations/direct-input.ts";
+import { textOf, type TreeObject } from "./tree.ts";
+import { WireError } from "./wire-error.ts";
+
+/** The codes of a request that names no payment: 1 of each operation's own series; query's series is ours (interface 5). */
+const unnamedCodes = { capture: "BP-CAP-1", cancel: "BP-CAN-1", query: "BP-QRY-1" } as const;
+
+/** Which payment a request is about. The hash wins when both names are given (interface 5.1). */
+export function readSelector(params: TreeObject, operation: keyof typeof unnamedCodes): PaymentSelector {
+  const hash = nameOf(params, "hash");
+  if (hash !== undefined) return { hash };
+  const code = nameOf(params, "merchant_payment_code");
+  if (code !== undefined) return { code };
+  throw new WireError(unnamedCodes[operation], "Parameters hash or merchant_payment_code not informed");
+}
+
+/** Not trimmed: two codes that differ in a blank are two payments. */
+function nameOf(params: TreeObject, name: string): string | undefined {
+  const text = textOf(params, name);
+  return text === undefined || text.trim() === "" ? undefined : text;
+}
+
+export function readCapture(params: TreeObject): CaptureInput {
+  return { selector: readSelector(params, "capture"), amount: amountOf(params) };
+}
+
+/**
+ * Zero and missing both mean everything (interface 1.2: some clients always send `0.0`). An amount that is no scalar is not taken for
+ * missing, which would capture more than was asked; whether a text is an amount is the operation's to say.
+ */
+function amountOf(params: TreeObject): string | undefined {
+  const value = params["amount"];
+  if (value === undefined) return undefined;
+  if (typeof value !== "string") throw new WireError("BP-CAP-6", "Parameter amount is invalid");
+  const text = value.trim();
+  return text === "" || /^0+(\.0*)?$/.test(text) ? undefined : text;
+}

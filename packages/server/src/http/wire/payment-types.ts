@@ -1,0 +1,32 @@
+import { brands, type Brand } from "../../vault/brand.ts";
+
+/** What a payment_type_code asks for. */
+export type PaymentTypeKind =
+  /** A card, to be taken as credit or debit; `brand` is the sender's guess, which is never held against the card number (interface 2.6). */
+  | { readonly kind: "card"; readonly paymentType: "credit" | "debit"; readonly brand: Brand | undefined }
+  /** A way of paying that this server has not. */
+  | { readonly kind: "inactive" }
+  /** A name that only the hosted page takes. */
+  | { readonly kind: "hosted" };
+
+const hostedOnly = ["_all", "_creditcard", "_debitcard"];
+
+/** Ways of paying of the interface's countries that are no cards. */
+const withoutCard = (
+  "account baloto bank_transfer boleto boletoba cash cupon debit directdebit ebanxaccount ebanx-account eft eft-pse enrollment flow flowcl " +
+  "khipu mercadopago multicaja nequi nupay oxxo pagoefectivo pagofacil paypal picpay pix pse rapipago safetypay safetypay-cash " +
+  "safetypay-online sencillito servipag spei tef webpay yape"
+).split(" ");
+
+const kinds: ReadonlyMap<string, PaymentTypeKind> = new Map<string, PaymentTypeKind>([
+  ...hostedOnly.map((code) => [code, { kind: "hosted" }] as const),
+  ...withoutCard.map((code) => [code, { kind: "inactive" }] as const),
+  ...brands.map((brand) => [brand, { kind: "card", paymentType: "credit", brand }] as const),
+  ["creditcard", { kind: "card", paymentType: "credit", brand: undefined }],
+  ["debitcard", { kind: "card", paymentType: "debit", brand: undefined }],
+]);
+
+/** Undefined for a code that nobody knows (BP-DR-35). */
+export function paymentTypeOf(code: string): PaymentTypeKind | undefined {
+  return kinds.get(code.toLowerCase());
+}
