@@ -165,11 +165,11 @@ export function acceptsState(country: Country, state: string): boolean {
 }
 
 /**
- * Brazil writes eight digits, with or without a hyphen, but a client's test against the real host passes with six: five to nine
- * characters of digits and hyphens are taken (interface 12). Elsewhere any text is.
+ * Brazil writes eight digits, with or without punctuation, but a client's test against the real host passes with six: any five to nine
+ * letters and digits are taken (interface 12). Elsewhere any text is.
  */
 export function acceptsZipcode(country: Country, zipcode: string): boolean {
-  return country.code !== "br" || /^[\d-]{5,9}$/.test(zipcode);
+  return country.code !== "br" || /^[a-z0-9]{5,9}$/i.test(zipcode.replaceAll(/[-. ]/g, ""));
 }
 
 function countryFromRow(code: string, row: CountryRow): Country {

@@ -1,0 +1,113 @@
+import assert from "node:assert/strict";
+import { describe, test } from "node:test";
+import * as fc from "fast-check";
+import { validate as rutOracle } from "stdnum/lib/cjs/cl/rut.js";
+import { validate as cnpjOracle } from "stdnum/lib/cjs/br/cnpj.js";
+import { validate as cpfOracle } from "stdnum/lib/cjs/br/cpf.js";
+import { documentFor } from "./documents.ts";
+
+describe("documents that public clients send", () => {
+  const vectors: readonly (readonly [country: string, text: string, normalized: string, type?: string])[] = [
+    ["br", "853.513.468-93", "85351346893"],
+    ["br", "278.517.215-98", "27851721598"],
+    ["br", "000.000.001-91", "00000000191"],
+    ["br", "29479146002", "29479146002"],
+    ["br", "32593371000110", "32593371000110"],
+    ["br", "32.593.371/0001-10", "32593371000110"],
+    // The official sample of the CNPJ with letters.
+    ["br", "12.abc.345/01DE-35", "12ABC34501DE35"],
+    ["ar", "23-33016244-9", "23330162449", "ARG_CUIT"],
+    ["ar", "30-52135353-1", "30521353531", "ARG_CUIL"],
+    ["ar", "12.345.678", "12345678", "ARG_DNI"],
+    ["ar", "23330162449", "23330162449"],
+    ["co", "4023030074", "4023030074", "COL_CC"],
+    ["co", "1078578409", "1078578409"],
+    // A public client's remote test pays in Colombia with a Brazilian CPF.
+    ["co", "853.513.468-93", "85351346893"],
+    ["pe", "9882884-2", "98828842"],
+    ["cl", "76.086.428-5", "760864285"],
+    ["cl", "12.531.909-2", "125319092"],
+    ["cl", "10.000.013-k", "10000013K"],
+    ["uy", "1.234.567-2", "12345672"],
+    ["ec", "1714307103", "1714307103"],
+    ["mx", "BADD110313HCMLNS09", "BADD110313HCMLNS09"],
+  ];
+  for (const [country, text, normalized, type] of vectors) {
+    test(`${text} is a document in ${country}${type === undefined ? "" : ` as ${type}`}`, () => {
+      assert.deepEqual(documentFor(country, text, type), { normalized });
+    });
+  }
+});
+
+describe("documents that are refused", () => {
+  const vectors: readonly (readonly [why: string, country: string, text: string, type?: string])[] = [
+    ["a wrong first check digit", "br", "853.513.468-83"],
+    ["a wrong second check digit", "br", "853.513.468-94"],
+    ["a CNPJ with a wrong check digit", "br", "32593371000111"],
+    ["a CNPJ whose check digits are letters", "br", "12ABC34501DEAB"],
+    ["one repeated digit", "br", "111.111.111-11"],
+    ["one repeated digit", "br", "00000000000000"],
+    ["one repeated digit", "ar", "00000000"],
+    ["too few digits", "br", "8535134689"],
+    ["too many digits", "br", "853513468933"],
+    ["letters in a CPF", "br", "8535134689A"],
+    ["digits of another script", "br", "٨٥٣٥١٣٤٦٨٩٣"],
+    ["a wrong check digit", "cl", "76.086.428-4"],
+    ["a letter other than K", "cl", "76.086.428-L"],
+    ["nine digits", "ar", "123456789"],
+    ["a CUIT where a DNI is announced", "ar", "23-33016244-9", "ARG_DNI"],
+    ["a DNI where a CUIT is announced", "ar", "12345678", "arg_cuit"],
+    ["letters", "co", "AB123456"],
+    ["punctuation only", "pe", "-.-"],
+    ["other characters", "pe", "98828842;drop"],
+    ["33 characters", "uy", "1".padEnd(33, " ")],
+    ["nothing", "br", ""],
+  ];
+  for (const [why, country, text, type] of vectors) {
+    test(`${why} in ${country}: ${JSON.stringify(text)}`, () => {
+      assert.equal(documentFor(country, text, type), "invalid");
+    });
+  }
+
+  test("an unknown document_type changes nothing", () => {
+    assert.deepEqual(documentFor("br", "85351346893", "passport"), { normalized: "85351346893" });
+    assert.equal(documentFor("br", "85351346894", "passport"), "invalid");
+  });
+});
+
+describe("check digits against an independent library", () => {
+  const isRepeated = (text: string) => /^(\d)\1+$/.test(text);
+  const compare = (
+    country: string,
+    oracle: (text: string) => { readonly isValid: boolean },
+    front: fc.Arbitrary<string>,
+    ends: readonly string[],
+  ) => {
+    let valid = 0;
+    fc.assert(
+      fc.property(front, (digits) => {
+        for (const end of ends) {
+          const text = digits + end;
+          const expected = oracle(text).isValid && !isRepeated(text);
+          assert.equal(documentFor(country, text) !== "invalid", expected, text);
+          if (expected) valid += 1;
+        }
+      }),
+      { numRuns: 500 },
+    );
+    assert.ok(valid > 400, "control: the random documents include valid ones");
+  };
+  const twoDigits = Array.from({ length: 100 }, (_, value) => String(value).padStart(2, "0"));
+
+  test("CPF", () => {
+    compare("br", cpfOracle, fc.stringMatching(/^\d{9}$/), twoDigits);
+  });
+
+  test("CNPJ, with letters", () => {
+    compare("br", cnpjOracle, fc.stringMatching(/^[A-Z0-9]{8}[0-9]{4}$/), twoDigits);
+  });
+
+  test("RUT of seven and eight digits", () => {
+    compare("cl", rutOracle, fc.stringMatching(/^[1-9]\d{6,7}$/), "0123456789K".split(""));
+  });
+});
