@@ -1,0 +1,96 @@
+import assert from "node:assert/strict";
+import { spawn } from "node:child_process";
+import { cp, mkdtemp, readFile, rm, symlink, writeFile } from "node:fs/promises";
+import { tmpdir } from "node:os";
+import { dirname, join } from "node:path";
+import { after, before, describe, test } from "node:test";
+import { fileURLToPath } from "node:url";
+import { type PlantedBug, plantedBugs } from "../simulation/planted-bugs.ts";
+
+const server = join(dirname(fileURLToPath(import.meta.url)), "..", "..");
+const seeds = 10_000;
+const seedsForBug = 2_000;
+
+/** What a run that found nothing would have to show all the same: each of these happened, or the run proves little. */
+const marksToMeet = [
+  "attempt_repeated by recovery",
+  "authorization_approved by recovery",
+  "authorization_declined by recovery",
+  "authorization_held by merchant",
+  "capture_approved by recovery",
+  "commit commit_unknown",
+  "commit duplicate",
+  "commit stale",
+  "commit unavailable",
+  "reversal_approved by recovery",
+  "sale_approved by recovery",
+  "told authorizing",
+  "told voided",
+  "void_approved by recovery",
+];
+
+describe("the simulation", () => {
+  test(`finds nothing in ${seeds} seeds, and meets what it should`, async () => {
+    const { code, output } = await simulate(server, ["--seeds", String(seeds)]);
+    assert.equal(code, 0, output);
+    for (const mark of marksToMeet) assert.match(output, new RegExp(`^  ${mark}: \\d+$`, "m"), `the runs meet: ${mark}`);
+  });
+
+  test("leaves the same traces in two runs of 1,000 seeds", async () => {
+    const { code, output } = await simulate(server, ["--seeds", "1000", "--from", "20001", "--twice"]);
+    assert.equal(code, 0, output);
+  });
+});
+
+describe(`each planted bug is found within ${seedsForBug} seeds`, () => {
+  let copy: string;
+
+  before(async () => {
+    copy = await mkdtemp(join(tmpdir(), "cofre-planted-"));
+    await cp(join(server, "package.json"), join(copy, "package.json"));
+    await cp(join(server, "test", "simulation"), join(copy, "test", "simulation"), { recursive: true });
+    // Dependencies are found beside the copy as they are beside the original.
+    await symlink(join(server, "..", "..", "node_modules"), join(copy, "node_modules"));
+  });
+
+  after(async () => {
+    await rm(copy, { recursive: true, force: true });
+  });
+
+  test("and the copy without a bug is found sound", async () => {
+    await cp(join(server, "src"), join(copy, "src"), { recursive: true });
+    const { code, output } = await simulate(copy, ["--seeds", "200", "--stop"]);
+    assert.equal(code, 0, output);
+  });
+
+  for (const bug of plantedBugs) {
+    test(bug.name, async (context) => {
+      await cp(join(server, "src"), join(copy, "src"), { recursive: true, force: true });
+      await plant(copy, bug);
+      const { code, output } = await simulate(copy, ["--seeds", String(seedsForBug), "--stop"]);
+      assert.equal(code, 1, `not found: ${output}`);
+      context.diagnostic(output.split("\n").slice(0, 2).join(" "));
+    });
+  }
+});
+
+async function plant(copy: string, bug: PlantedBug): Promise<void> {
+  const file = join(copy, "src", bug.file);
+  const source = await readFile(file, "utf8");
+  assert.equal(source.split(bug.find).length, 2, `what the bug replaces stands in ${bug.file} exactly once`);
+  await writeFile(file, source.replace(bug.find, () => bug.replace));
+}
+
+function simulate(root: string, options: readonly string[]): Promise<{ readonly code: number | null; readonly output: string }> {
+  return new Promise((resolve, reject) => {
+    const child = spawn(process.execPath, [join(root, "test", "simulation", "main.ts"), ...options], { stdio: ["ignore", "pipe", "pipe"] });
+    let output = "";
+    const collect = (chunk: Buffer): void => {
+      output += chunk.toString();
+    };
+    child.stdout.on("data", collect);
+    child.stderr.on("data", collect);
+    child.on("error", reject);
+    child.on("close", (code) => resolve({ code, output }));
+  });
+}

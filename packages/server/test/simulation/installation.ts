@@ -1,0 +1,222 @@
+import type { Connector } from "../../src/connectors/connector.ts";
+import { createSimulator, type Simulator } from "../../src/connectors/simulator/simulator-connector.ts";
+import { ServiceError, type ServiceErrorCode } from "../../src/kernel/service-error.ts";
+import { SeededRandom } from "../../src/kernel/seeded-random.ts";
+import { instant } from "../../src/kernel/instant.ts";
+import type { Account, SimulatorSettings } from "../../src/merchant/account.ts";
+import { AccountDirectory } from "../../src/operations/account-directory.ts";
+import type { Operation } from "../../src/operations/operation.ts";
+import { Runner } from "../../src/operations/runner.ts";
+import { RecoveryJob } from "../../src/recovery/recovery-job.ts";
+import type { Change } from "../../src/stores/change.ts";
+import { type CommitFault, createMemoryStore } from "../../src/stores/memory/memory-store.ts";
+import type { Store } from "../../src/stores/store.ts";
+import type { Vault } from "../../src/vault/vault.ts";
+import { Auditor } from "./auditor.ts";
+import { Chance } from "./chance.ts";
+import type { Plan } from "./plan.ts";
+import { SimTime } from "./sim-time.ts";
+
+export type Answer<T> =
+  | { readonly kind: "answer"; readonly value: T }
+  | { readonly kind: "refusal"; readonly code: ServiceErrorCode }
+  /** The connection broke: the client knows nothing. */
+  | { readonly kind: "lost" };
+
+interface Process {
+  readonly runner: Runner;
+  readonly recovery: RecoveryJob;
+  alive: boolean;
+  /** Called when the process dies, for the clients whose connections break. */
+  readonly onDeath: Set<() => void>;
+}
+
+const acquirerTimeoutMs = 30_000;
+const commitFaults = [
+  "unavailable",
+  "overloaded",
+  "stale",
+  "commit_unknown_not_applied",
+  "commit_unknown_applied",
+  "commit_unknown_applied_late",
+  "slow",
+] as const satisfies readonly CommitFault[];
+
+/**
+ * One Cofre with its acquirer, in virtual time: the product's own runner, operations, recovery, vault and memory store. What
+ * outlives a crash is the store, the acquirer and the vault's keys; everything else belongs to the process that dies.
+ */
+export class Installation {
+  readonly time: SimTime;
+  readonly store: Store;
+  readonly simulator: Simulator;
+  readonly auditor: Auditor;
+  readonly #plan: Plan;
+  readonly #chance: Chance;
+  readonly #vault: Vault;
+  readonly #random: SeededRandom;
+  #process: Process | undefined;
+  #faultsOn = true;
+  crashes = 0;
+
+  constructor(plan: Plan, vault: Vault) {
+    this.#plan = plan;
+    this.#chance = new Chance(plan.seed + 1);
+    this.#vault = vault;
+    this.#random = new SeededRandom(`simulation ${plan.seed}`);
+    this.time = new SimTime(new Chance(plan.seed + 2));
+    this.simulator = createSimulator({ clock: this.time, scheduler: this.time, seed: `acquirer ${plan.seed}`, ...plan.personality });
+    const store = createMemoryStore({ scheduler: this.time, slowMs: 2_000, commitFault: (change) => this.#commitFault(change) });
+    this.auditor = new Auditor(store, this.simulator);
+    this.store = this.auditor.watch(store);
+  }
+
+  start(): void {
+    const process: Process = { ...this.#build(() => process), alive: true, onDeath: new Set() };
+    this.#process = process;
+    process.recovery.start();
+  }
+
+  /** Ends the faults, and brings the server up if it is down. */
+  heal(): void {
+    this.#faultsOn = false;
+    if (this.#process === undefined) this.start();
+  }
+
+  /** What a client gets that sends this now. */
+  call<Input, Output>(operation: Operation<Input, Output>, account: Account, input: Input): Promise<Answer<Output>> {
+    const process = this.#process;
+    if (process === undefined) return this.time.sleep(5).then(() => ({ kind: "lost" }));
+    return new Promise((resolve) => {
+      const lost = (): void => resolve({ kind: "lost" });
+      process.onDeath.add(lost);
+      process.runner.run(operation, account, input).then(
+        (value) => {
+          process.onDeath.delete(lost);
+          resolve({ kind: "answer", value });
+        },
+        (error: unknown) => {
+          process.onDeath.delete(lost);
+          if (error instanceof ServiceError) resolve({ kind: "refusal", code: error.code });
+          else this.auditor.violation(`the runner rejects with a ServiceError, not ${String(error)}`);
+        },
+      );
+    });
+  }
+
+  #build(process: () => Process): Pick<Process, "runner" | "recovery"> {
+    const store = this.#storeOf(process);
+    const connector = this.#connectorOf(process);
+    const accounts = new AccountDirectory(store);
+    const scheduler = {
+      sleep: (ms: number) => this.#whileAlive(process, this.time.sleep(ms)),
+      after: (ms: number, task: () => void) =>
+        this.time.after(ms, () => {
+          if (process().alive) task();
+        }),
+    };
+    const runner = new Runner({
+      store,
+      vault: this.#vault,
+      connector,
+      clock: this.time,
+      random: this.#random,
+      acquirerTimeoutMs,
+      alarm: ({ kind, what }) => this.auditor.violation(`no alarm is raised: ${kind}: ${what}`),
+    });
+    const report = (): void => undefined;
+    const recovery = new RecoveryJob({ store, runner, accounts, clock: this.time, scheduler, report });
+    return { runner, recovery };
+  }
+
+  #storeOf(process: () => Process): Store {
+    const { store } = this;
+    const step = <T>(call: () => Promise<T>): Promise<T> => this.#await(process, this.#plan.storeLatencyMs, call);
+    return {
+      accountByKey: (digest) => step(() => store.accountByKey(digest)),
+      accounts: () => step(() => store.accounts()),
+      paymentById: (merchant, id) => step(() => store.paymentById(merchant, id)),
+      paymentByCode: (merchant, code) => step(() => store.paymentByCode(merchant, code)),
+      history: (merchant, id) => step(() => store.history(merchant, id)),
+      paymentsToRecover: (now, limit) => step(() => store.paymentsToRecover(now, limit)),
+      balances: (merchant) => step(() => store.balances(merchant)),
+      cardByToken: (merchant, digest) => step(() => store.cardByToken(merchant, digest)),
+      notificationsAfter: (sequence, limit) => step(() => store.notificationsAfter(sequence, limit)),
+      commit: (change) => step(() => store.commit(change)),
+      close: () => step(() => store.close()),
+    };
+  }
+
+  #connectorOf(process: () => Process): Connector {
+    const { simulator } = this;
+    const step = <T>(call: () => Promise<T>): Promise<T> => this.#await(process, 0, call);
+    return {
+      name: simulator.name,
+      capabilities: simulator.capabilities,
+      authorize: (request, card) => step(() => simulator.authorize(this.#overNetwork(request), card)),
+      capture: (request) => step(() => simulator.capture(this.#overNetwork(request))),
+      void: (request) => step(() => simulator.void(this.#overNetwork(request))),
+      reverse: (request) => step(() => simulator.reverse(this.#overNetwork(request))),
+      inquire: (request) => step(() => simulator.inquire(this.#overNetwork(request))),
+    };
+  }
+
+  /** The request over the plan's network, or over one without faults once they are over. */
+  #overNetwork<R extends { readonly simulator: SimulatorSettings }>(request: R): R {
+    if (this.#faultsOn) return request;
+    return { ...request, simulator: { ...request.simulator, loseAnswer: 0, loseRequest: 0, lateAnswer: 0, doubleRequest: 0 } };
+  }
+
+  /** True when no payment waits for an answer or for recovery. */
+  async isQuiet(): Promise<boolean> {
+    return (await this.store.paymentsToRecover(instant(Number.MAX_SAFE_INTEGER), 1)).length === 0;
+  }
+
+  /** One await of the server: it may die just before the call takes effect, or just after, before anybody hears of it. */
+  #await<T>(process: () => Process, latencyMs: number, call: () => Promise<T>): Promise<T> {
+    return new Promise((resolve, reject) => {
+      const goOn = (step: () => void): void => {
+        this.time.after(latencyMs === 0 ? 0 : this.#chance.below(latencyMs + 1), () => {
+          if (process().alive && !this.#crashesNow(process())) step();
+        });
+      };
+      goOn(() => {
+        call().then(
+          (value) => goOn(() => resolve(value)),
+          (error: unknown) => goOn(() => reject(error as Error)),
+        );
+      });
+    });
+  }
+
+  #whileAlive<T>(process: () => Process, waiting: Promise<T>): Promise<T> {
+    return new Promise((resolve, reject) => {
+      waiting.then(
+        (value) => {
+          if (process().alive) resolve(value);
+        },
+        (error: unknown) => {
+          if (process().alive) reject(error as Error);
+        },
+      );
+    });
+  }
+
+  #crashesNow(process: Process): boolean {
+    if (!this.#faultsOn || this.#chance.below(1_000_000) >= this.#plan.crashPerMillion) return false;
+    process.alive = false;
+    this.#process = undefined;
+    this.crashes += 1;
+    for (const lost of process.onDeath) lost();
+    this.time.after(this.#plan.restartMs, () => {
+      if (this.#process === undefined) this.start();
+    });
+    return true;
+  }
+
+  #commitFault(change: Change): CommitFault | undefined {
+    // Accounts are set up before the faults begin.
+    if (!this.#faultsOn || change.account !== undefined || !this.#chance.happens(this.#plan.storeFaultPerMille)) return undefined;
+    return this.#chance.pick(commitFaults);
+  }
+}

@@ -1,0 +1,44 @@
+import { parseArgs } from "node:util";
+import { runSeed } from "./run-seed.ts";
+
+/**
+ * Runs seeds: `--seeds N` from `--from S` on, or one with `--seed S`, which prints what happened. Stops at the first violation
+ * with `--stop`. Exit code 1 when a promise was broken. `--twice` runs each seed again and compares the traces.
+ */
+const { values } = parseArgs({
+  options: {
+    seed: { type: "string" },
+    seeds: { type: "string", default: "1000" },
+    from: { type: "string", default: "1" },
+    stop: { type: "boolean", default: false },
+    twice: { type: "boolean", default: false },
+  },
+});
+
+const first = Number(values.seed ?? values.from);
+const count = values.seed === undefined ? Number(values.seeds) : 1;
+const marks = new Map<string, number>();
+const total = { failed: 0, events: 0, crashes: 0, simulatedMs: 0 };
+
+for (let seed = first; seed < first + count; seed += 1) {
+  const report = await runSeed(seed);
+  total.events += report.events;
+  total.crashes += report.crashes;
+  total.simulatedMs += report.simulatedMs;
+  for (const [mark, times] of report.marks) marks.set(mark, (marks.get(mark) ?? 0) + times);
+  const violations = [...report.violations];
+  if (values.twice && (await runSeed(seed)).trace !== report.trace) violations.push("a seed leaves the same trace twice");
+  if (violations.length === 0) continue;
+  total.failed += 1;
+  process.stdout.write(`seed ${seed}: ${violations.length} violations, replay with --seed ${seed}\n`);
+  for (const violation of new Set(violations)) process.stdout.write(`  ${violation}\n`);
+  if (values.stop) break;
+}
+
+if (values.seed !== undefined || !values.stop) {
+  for (const [mark, times] of [...marks].toSorted()) process.stdout.write(`  ${mark}: ${times}\n`);
+}
+const hours = Math.round(total.simulatedMs / 3_600_000);
+process.stdout.write(`${count} seeds, ${total.events} events, ${total.crashes} crashes, ${hours} simulated hours\n`);
+process.stdout.write(`${count - total.failed} passed, ${total.failed} failed\n`);
+process.exitCode = total.failed === 0 ? 0 : 1;

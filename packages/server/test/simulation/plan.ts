@@ -1,0 +1,52 @@
+import type { SimulatorOptions } from "../../src/connectors/simulator/simulator-connector.ts";
+import type { SimulatorSettings } from "../../src/merchant/account.ts";
+import { Chance } from "./chance.ts";
+
+/** What one seed sets: each run has its own mix of faults, so that rare pairs of them meet in some run. */
+export interface Plan {
+  readonly seed: number;
+  readonly merchants: number;
+  readonly clientsPerMerchant: number;
+  readonly commandsPerClient: number;
+  /** Chance of a crash at each await of the server, in 1/1,000,000. */
+  readonly crashPerMillion: number;
+  readonly restartMs: number;
+  readonly storeFaultPerMille: number;
+  readonly storeLatencyMs: number;
+  readonly partialCapture: boolean;
+  readonly simulator: SimulatorSettings;
+  readonly personality: Partial<SimulatorOptions>;
+}
+
+const rates = [0, 0, 5, 50, 200] as const;
+
+export function planOf(seed: number): Plan {
+  const chance = new Chance(seed);
+  const dedupes = !chance.happens(200);
+  return {
+    seed,
+    merchants: chance.between(1, 3),
+    clientsPerMerchant: chance.between(1, 3),
+    commandsPerClient: chance.between(4, 12),
+    crashPerMillion: chance.pick([0, 0, 2_000, 10_000, 40_000]),
+    restartMs: chance.pick([10, 1_000, 20_000, 120_000]),
+    storeFaultPerMille: chance.pick(rates),
+    storeLatencyMs: chance.pick([0, 1, 20, 400]),
+    partialCapture: chance.happens(500),
+    simulator: {
+      seed: `simulation ${seed}`,
+      latencyMs: chance.pick([0, 1, 300, 5_000]),
+      loseAnswer: chance.pick(rates),
+      loseRequest: chance.pick(rates),
+      lateAnswer: chance.pick(rates),
+      // An acquirer that does not dedupe and a network that doubles can take money twice whatever anybody does (W9).
+      doubleRequest: dedupes ? chance.pick(rates) : 0,
+    },
+    personality: {
+      dedupes,
+      answersInquiries: !chance.happens(200),
+      repeatsFollowUps: !chance.happens(200),
+      lateArrivalMs: chance.pick([1_000, 20_000, 90_000]),
+    },
+  };
+}

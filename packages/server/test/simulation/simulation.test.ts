@@ -1,0 +1,23 @@
+import assert from "node:assert/strict";
+import { describe, test } from "node:test";
+import { runSeed } from "./run-seed.ts";
+
+/** The quick part; 10,000 seeds and the planted bugs are the lane `npm run ci:simulation`. */
+describe("a simulated installation", () => {
+  test("keeps every promise under faults and crashes, and settles afterwards", async () => {
+    for (let seed = 1; seed <= 300; seed += 1) {
+      const { violations } = await runSeed(seed);
+      assert.deepEqual(violations, [], `npm run simulate -- --seed ${seed}`);
+    }
+  });
+
+  test("leaves the same trace for the same seed, and another for another", async () => {
+    const traces = new Set<string>();
+    for (let seed = 1_000; seed < 1_020; seed += 1) {
+      const { trace } = await runSeed(seed);
+      assert.equal((await runSeed(seed)).trace, trace, `seed ${seed}`);
+      traces.add(trace);
+    }
+    assert.equal(traces.size, 20);
+  });
+});
