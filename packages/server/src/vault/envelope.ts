@@ -59,7 +59,7 @@ export function sealCard(card: Card, place: CardPlace, epoch: EpochKey, random: 
     const ref = Buffer.alloc(ciphertextAt + ciphertext.length + tagLength);
     ref[0] = format;
     ref.writeUInt32BE(epoch.id, epochAt);
-    ref.set(commitmentTo(epoch.id, dataKey), commitmentAt);
+    ref.write(commitmentTo(epoch.id, dataKey), commitmentAt, "latin1");
     ref.set(wrapKey(epoch.key, dataKey), wrappedKeyAt);
     ref.set(nonce, nonceAt);
     ref.set(ciphertext, ciphertextAt);
@@ -79,7 +79,8 @@ export function openCard(ref: CardRef, place: CardPlace, epochs: EpochLookup): C
   const dataKey = unwrapKey(epochKey, ref.subarray(wrappedKeyAt, nonceAt));
   if (dataKey === undefined) throw new VaultError();
   try {
-    if (!timingSafeEqual(commitmentTo(id, dataKey), ref.subarray(commitmentAt, wrappedKeyAt))) throw new VaultError();
+    commitmentScratch.write(commitmentTo(id, dataKey), "latin1");
+    if (!timingSafeEqual(commitmentScratch, ref.subarray(commitmentAt, wrappedKeyAt))) throw new VaultError();
     const tagAt = ref.length - tagLength;
     const encrypted = { ciphertext: ref.subarray(ciphertextAt, tagAt), tag: ref.subarray(tagAt) };
     const plaintext = decryptGcm(dataKey, ref.subarray(nonceAt, ciphertextAt), aadOf(place, id), encrypted);
@@ -155,17 +156,19 @@ function decode(plaintext: Buffer): Card | undefined {
 }
 
 const commitmentLabel = Buffer.from("cofre data key 1", "latin1");
-// Both scratch buffers are filled and read within one call that never waits; what is secret in them is wiped in the same call.
-const commitmentScratch = Buffer.alloc(commitmentLabel.length + 4 + keyLength);
-commitmentScratch.set(commitmentLabel);
+// The scratch buffers are filled and read within one call that never waits; what is secret in them is wiped in the same call.
+const committedScratch = Buffer.alloc(commitmentLabel.length + 4 + keyLength);
+committedScratch.set(commitmentLabel);
+const commitmentScratch = Buffer.alloc(wrappedKeyAt - commitmentAt);
 const aadScratch = Buffer.alloc(1_024);
 
-function commitmentTo(epoch: number, dataKey: Uint8Array): Uint8Array {
+/** As text of one character a byte: Node makes a string of a digest in half the time that it takes for a buffer (measured on 26). */
+function commitmentTo(epoch: number, dataKey: Uint8Array): string {
   const keyAt = commitmentLabel.length + 4;
-  commitmentScratch.writeUInt32BE(epoch, commitmentLabel.length);
-  commitmentScratch.set(dataKey, keyAt);
-  const commitment = hash("sha256", commitmentScratch, "buffer");
-  commitmentScratch.fill(0, keyAt);
+  committedScratch.writeUInt32BE(epoch, commitmentLabel.length);
+  committedScratch.set(dataKey, keyAt);
+  const commitment = hash("sha256", committedScratch, "latin1");
+  committedScratch.fill(0, keyAt);
   return commitment;
 }
 
