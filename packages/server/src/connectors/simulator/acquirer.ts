@@ -46,7 +46,7 @@ export type AuthorizeAnswer = Exclude<AuthorizeOutcome, Unknown>;
 export type FollowUpAnswer = Exclude<FollowUpOutcome, Unknown>;
 export type ReverseAnswer = Exclude<ReverseOutcome, Unknown>;
 export type InquiryAnswer = Exclude<InquiryOutcome, Unknown> | RefusedToSay;
-export type RefusedToSay = { readonly kind: "unknown"; readonly cause: "refused_to_say" };
+type RefusedToSay = { readonly kind: "unknown"; readonly cause: "refused_to_say" };
 
 /** Everything the acquirer holds, for a test to judge Cofre by. */
 export interface AcquirerBooks {
@@ -65,7 +65,7 @@ export interface MerchantBooks {
 }
 
 /** How often something was done, not how often it was asked for. */
-export interface BookTotals {
+interface BookTotals {
   readonly approvals: number;
   readonly declines: number;
   readonly captures: number;
@@ -98,7 +98,7 @@ export interface BookedAuthorization {
 
 type Authorization = { -readonly [Key in keyof BookedAuthorization]: BookedAuthorization[Key] } & {
   /** Answers to captures and voids by their own reference, the newest last. */
-  followUps: { readonly reference: string; readonly answer: FollowUpAnswer }[];
+  followUps: { readonly reference: string; readonly answer: FollowUpAnswer }[] | undefined;
 };
 
 interface Ledger {
@@ -267,7 +267,7 @@ export class SimulatedAcquirer {
   /** The answer that a follow-up with this reference was given before, at an acquirer that recognises repeats. */
   #earlierAnswer(authorization: Authorization, message: FollowUpMessage): FollowUpAnswer | undefined {
     if (!this.#personality.repeatsFollowUps) return undefined;
-    const earlier = authorization.followUps.find(({ reference }) => reference === message.reference);
+    const earlier = authorization.followUps?.find(({ reference }) => reference === message.reference);
     if (earlier === undefined) return undefined;
     authorization.duplicates += 1;
     this.#ledger(message.merchantId).totals.duplicates += 1;
@@ -336,9 +336,9 @@ export class SimulatedAcquirer {
       voided: false,
       reversed: false,
       duplicates: 0,
-      followUps: [],
+      followUps: undefined,
     };
-    if (this.#authorizations.set(keyOf(merchantId, reference), authorization)) this.#forgotten += 1;
+    if (this.#authorizations.add(keyOf(merchantId, reference), authorization)) this.#forgotten += 1;
     return authorization;
   }
 
@@ -356,7 +356,7 @@ export class SimulatedAcquirer {
       totals: { approvals: 0, declines: 0, captures: 0, voids: 0, reversals: 0, duplicates: 0 },
       money: new Map<string, { held: bigint; taken: bigint }>(),
     };
-    this.#ledgers.set(merchantId, ledger);
+    this.#ledgers.add(merchantId, ledger);
     return ledger;
   }
 }
@@ -373,8 +373,9 @@ function refused(responseCode: string): FollowUpAnswer {
 }
 
 function remember(authorization: Authorization, reference: string, answer: FollowUpAnswer): FollowUpAnswer {
-  if (authorization.followUps.length === followUpsRemembered) authorization.followUps.shift();
-  authorization.followUps.push({ reference, answer });
+  const followUps = (authorization.followUps ??= []);
+  if (followUps.length === followUpsRemembered) followUps.shift();
+  followUps.push({ reference, answer });
   return answer;
 }
 

@@ -15,10 +15,6 @@ export class BoundedMap<Value> {
     this.#limit = limit;
   }
 
-  get size(): number {
-    return this.#entries.size;
-  }
-
   get(key: string): Value | undefined {
     return this.#entries.get(key);
   }
@@ -27,13 +23,11 @@ export class BoundedMap<Value> {
     return this.#entries.values();
   }
 
-  /** Adds, or replaces in place: a replaced key keeps its age. Tells whether the oldest key had to go. */
-  set(key: string, value: Value): boolean {
-    const known = this.#entries.has(key);
-    this.#entries.set(key, value);
-    if (known) return false;
+  /** Adds a key that is not there yet. Tells whether the oldest key had to go. */
+  add(key: string, value: Value): boolean {
     const oldest = this.#ring[this.#next];
     if (oldest !== undefined) this.#entries.delete(oldest);
+    this.#entries.set(key, value);
     this.#ring[this.#next] = key;
     this.#next = (this.#next + 1) % this.#limit;
     return oldest !== undefined;

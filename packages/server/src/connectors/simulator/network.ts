@@ -77,7 +77,7 @@ export class SimulatedNetwork {
   readonly #acquirer: SimulatedAcquirer;
   readonly #lateArrivalMs: number;
   readonly #instructions = new Map<MerchantId, Planned[]>();
-  readonly #sendings = new BoundedMap<number>(sendingsRemembered);
+  readonly #sendings = new BoundedMap<{ times: number }>(sendingsRemembered);
 
   constructor(options: NetworkOptions) {
     assert(Number.isSafeInteger(options.lateArrivalMs) && options.lateArrivalMs >= 0, "lateArrivalMs is a whole number of milliseconds");
@@ -170,9 +170,10 @@ export class SimulatedNetwork {
     const { seed, loseRequest, loseAnswer, lateAnswer, doubleRequest } = request.simulator;
     if (loseRequest + loseAnswer + lateAnswer + doubleRequest === 0) return undefined;
     const message = `${request.merchantId}\n${kind}\n${request.reference}`;
-    const sending = (this.#sendings.get(message) ?? 0) + 1;
-    this.#sendings.set(message, sending);
-    let thousandth = draw(seed, `fault\n${message}\n${sending}`) % 1_000;
+    const sent = this.#sendings.get(message);
+    if (sent === undefined) this.#sendings.add(message, { times: 1 });
+    else sent.times += 1;
+    let thousandth = draw(seed, `fault\n${message}\n${sent?.times ?? 1}`) % 1_000;
     if (thousandth < loseRequest) return "lose_request";
     thousandth -= loseRequest;
     if (thousandth < loseAnswer) return "lose_answer";

@@ -1,0 +1,174 @@
+import assert from "node:assert/strict";
+import { describe, test } from "node:test";
+import type { MerchantId } from "../../kernel/ids.ts";
+import { instant } from "../../kernel/instant.ts";
+import type { Approval, OriginalAuthorization } from "../connector.ts";
+import { SimulatedAcquirer } from "./acquirer.ts";
+import type { AcquirerOptions, AuthorizeMessage } from "./acquirer.ts";
+import { issuerDecline } from "./magic-cards.ts";
+import { defaultPersonality } from "./personality.ts";
+
+const merchantId = "0000000a" as MerchantId;
+const clock = { now: () => instant(Date.UTC(2026, 10, 28)) };
+const amount = { minor: 100_00n, currency: "BRL" };
+
+function acquirerWith(change: Partial<AcquirerOptions> = {}): SimulatedAcquirer {
+  return new SimulatedAcquirer({ clock, seed: "one", rememberedReferences: 100, personality: defaultPersonality, ...change });
+}
+
+function message(reference: string, change: Partial<AuthorizeMessage> = {}): AuthorizeMessage {
+  return { merchantId, reference, amount, capture: false, card: { maskedPan: "411111xxxxxx1111" }, ...change };
+}
+
+function approved(acquirer: SimulatedAcquirer, reference: string, change: Partial<AuthorizeMessage> = {}): Approval {
+  const answer = acquirer.authorize(message(reference, change), undefined);
+  assert.equal(answer.kind, "approved");
+  return answer;
+}
+
+function originalOf(reference: string, { authorizationCode, acquirerReference }: Approval): OriginalAuthorization {
+  return { reference, amount, authorizationCode, acquirerReference };
+}
+
+function booksOf(acquirer: SimulatedAcquirer) {
+  const books = acquirer.books().merchants[0];
+  assert.ok(books !== undefined);
+  return books;
+}
+
+describe("an acquirer that lost its books", () => {
+  const original = originalOf("a-1", approved(acquirerWith(), "a-1"));
+  const followUp = { merchantId, reference: "a-2", original, amount };
+
+  test("honours a capture whose authorization code proves the authorization", () => {
+    const restarted = acquirerWith();
+    assert.deepEqual(restarted.capture(followUp, undefined), { kind: "approved" });
+    assert.deepEqual(booksOf(restarted).money, [{ currency: "BRL", held: 0n, taken: 100_00n }]);
+    assert.equal(restarted.capture({ ...followUp, reference: "a-3" }, undefined).kind, "declined");
+  });
+
+  test("honours a void and a reversal in the same way", () => {
+    assert.deepEqual(acquirerWith().void(followUp, undefined), { kind: "approved" });
+    const restarted = acquirerWith();
+    assert.deepEqual(restarted.reverse(followUp), { kind: "reversed" });
+    assert.equal(restarted.capture(followUp, undefined).kind, "declined");
+  });
+
+  test("knows nothing of it when asked", () => {
+    assert.deepEqual(acquirerWith().inquire(followUp), { kind: "not_found" });
+  });
+
+  const wrong: Readonly<Record<string, Partial<OriginalAuthorization>>> = {
+    "another reference": { reference: "b-1" },
+    "another amount": { amount: { minor: 100_01n, currency: "BRL" } },
+    "another currency": { amount: { minor: 100_00n, currency: "USD" } },
+    "no code": { authorizationCode: undefined },
+    "another code": { authorizationCode: original.authorizationCode === "000000" ? "000001" : "000000" },
+  };
+  for (const [name, change] of Object.entries(wrong)) {
+    test(`does not honour ${name}`, () => {
+      const request = { ...followUp, original: { ...original, ...change } };
+      assert.deepEqual(acquirerWith().capture(request, undefined), { kind: "declined", responseCode: "25" });
+      assert.deepEqual(acquirerWith().reverse(request), { kind: "unknown_original" });
+    });
+  }
+
+  test("does not honour another merchant's code, nor one of an acquirer with another seed", () => {
+    assert.equal(acquirerWith().capture({ ...followUp, merchantId: "0000000b" as MerchantId }, undefined).kind, "declined");
+    assert.equal(acquirerWith({ seed: "two" }).capture(followUp, undefined).kind, "declined");
+  });
+
+  test("undoes a sale, and does not capture it a second time", () => {
+    const sale = originalOf("s-1", approved(acquirerWith(), "s-1", { capture: true }));
+    assert.equal(acquirerWith().capture({ ...followUp, original: sale }, undefined).kind, "declined");
+    const restarted = acquirerWith();
+    assert.deepEqual(restarted.reverse({ ...followUp, original: sale }), { kind: "reversed" });
+    assert.deepEqual(booksOf(restarted).money, [{ currency: "BRL", held: 0n, taken: 0n }]);
+  });
+});
+
+describe("the books", () => {
+  test("remember a bounded number of references; the totals go on counting", () => {
+    const acquirer = acquirerWith({ rememberedReferences: 3 });
+    for (let number = 1; number <= 5; number += 1) acquirer.authorize(message(`p-${number}`), undefined);
+
+    const books = booksOf(acquirer);
+    assert.deepEqual(
+      books.authorizations.map(({ reference }) => reference),
+      ["p-3", "p-4", "p-5"],
+    );
+    assert.equal(books.totals.approvals, 5);
+    assert.deepEqual(books.money, [{ currency: "BRL", held: 500_00n, taken: 0n }]);
+    assert.equal(acquirer.books().forgottenReferences, 2);
+  });
+
+  test("tell of declines, of repeats and of who wanted what", () => {
+    const acquirer = acquirerWith();
+    acquirer.authorize(message("a-1"), issuerDecline("insufficient_funds"));
+    acquirer.authorize(message("a-1"), undefined);
+    acquirer.authorize(message("b-1", { merchantId: "0000000b" as MerchantId }), undefined);
+
+    const [first, second] = acquirer.books().merchants;
+    assert.deepEqual(first?.totals, { approvals: 0, declines: 1, captures: 0, voids: 0, reversals: 0, duplicates: 1 });
+    assert.deepEqual(first.authorizations, [
+      {
+        reference: "a-1",
+        at: clock.now(),
+        sale: false,
+        maskedPan: "411111xxxxxx1111",
+        amount,
+        answer: issuerDecline("insufficient_funds"),
+        approvals: 0,
+        captures: 0,
+        captured: 0n,
+        held: 0n,
+        voided: false,
+        reversed: false,
+        duplicates: 1,
+      },
+    ]);
+    assert.equal(second?.merchantId, "0000000b");
+    assert.equal(second.totals.approvals, 1);
+  });
+
+  test("are a copy: what happens later does not change them", () => {
+    const acquirer = acquirerWith();
+    const approval = approved(acquirer, "a-1");
+    const before = booksOf(acquirer);
+    acquirer.capture({ merchantId, reference: "a-2", original: originalOf("a-1", approval), amount }, undefined);
+
+    assert.equal(before.authorizations[0]?.captures, 0);
+    assert.equal(before.totals.captures, 0);
+    assert.equal(before.money[0]?.held, 100_00n);
+    assert.equal(booksOf(acquirer).authorizations[0]?.captures, 1);
+  });
+});
+
+describe("authorization codes", () => {
+  test("are six digits, equal for equal runs, and differ over references", () => {
+    const references = Array.from({ length: 200 }, (_, number) => `r-${number}`);
+    const codes = references.map((reference) => approved(acquirerWith(), reference).authorizationCode);
+    assert.ok(codes.every((code) => /^\d{6}$/.test(code)));
+    assert.deepEqual(
+      references.map((reference) => approved(acquirerWith(), reference).authorizationCode),
+      codes,
+    );
+    assert.ok(new Set(codes).size > 190);
+  });
+});
+
+test("the currency of a capture is the authorization's", () => {
+  const acquirer = acquirerWith();
+  const original = originalOf("a-1", approved(acquirer, "a-1"));
+  const inDollars = { merchantId, reference: "a-2", original, amount: { minor: 100_00n, currency: "USD" } };
+  assert.deepEqual(acquirer.capture(inDollars, undefined), { kind: "declined", responseCode: "13" });
+});
+
+test("nothing and less than nothing are not captured", () => {
+  const acquirer = acquirerWith();
+  const original = originalOf("a-1", approved(acquirer, "a-1"));
+  for (const minor of [0n, -1n]) {
+    const request = { merchantId, reference: `a-${minor}`, original, amount: { minor, currency: "BRL" } };
+    assert.equal(acquirer.capture(request, undefined).kind, "declined");
+  }
+});

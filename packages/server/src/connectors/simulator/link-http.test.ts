@@ -1,0 +1,213 @@
+import assert from "node:assert/strict";
+import { once } from "node:events";
+import { createServer, request as openRequest } from "node:http";
+import type { IncomingMessage, RequestListener } from "node:http";
+import { describe, test } from "node:test";
+import type { TestContext } from "node:test";
+import { cardOf } from "../../../test/vectors/cards.ts";
+import type { MerchantId } from "../../kernel/ids.ts";
+import { laterBy } from "../../kernel/instant.ts";
+import { systemClock } from "../../kernel/system-clock.ts";
+import { systemScheduler } from "../../kernel/system-scheduler.ts";
+import type { AuthorizeRequest, Connector } from "../connector.ts";
+import { startAcquirerServer } from "./acquirer-server.ts";
+import { connectSimulator } from "./link-http.ts";
+import { capabilitiesOf, defaultPersonality } from "./personality.ts";
+
+const ports = { clock: systemClock, scheduler: systemScheduler };
+const merchantId = "0000000a" as MerchantId;
+
+function requestWith(deadlineMs: number): AuthorizeRequest {
+  return {
+    merchantId,
+    reference: "a-1",
+    deadline: laterBy(systemClock.now(), deadlineMs),
+    simulator: { seed: "one", latencyMs: 0, loseAnswer: 0, loseRequest: 0, lateAnswer: 0, doubleRequest: 0 },
+    amount: { minor: 100_00n, currency: "BRL" },
+    capture: false,
+    instalments: 1,
+    country: "br",
+    descriptor: "SHOP",
+    card: { brand: "visa", maskedPan: "411111xxxxxx1111", tokenDigest: undefined },
+  };
+}
+
+function authorize(connector: Connector, deadlineMs = 30_000) {
+  return connector.authorize(requestWith(deadlineMs), { card: cardOf("4111111111111111"), cvv: undefined, cryptogram: undefined });
+}
+
+/** Something that is no acquirer, except that it says what it can do. */
+async function impostor(context: TestContext, listener: RequestListener) {
+  const server = createServer((request, response) => {
+    if (request.url === "/capabilities") response.end(JSON.stringify(capabilitiesOf(defaultPersonality)));
+    else listener(request, response);
+  });
+  server.listen(0, "127.0.0.1");
+  await once(server, "listening");
+  const address = server.address();
+  assert.ok(typeof address === "object" && address !== null);
+  const connector = await connectSimulator({ ...ports, address: `http://127.0.0.1:${address.port}` });
+  const close = async () => {
+    server.closeAllConnections();
+    if (server.listening) await new Promise((resolve) => server.close(resolve));
+  };
+  context.after(async () => {
+    connector.close();
+    await close();
+  });
+  return { connector, close };
+}
+
+describe("whatever is not an explicit answer is unknown", () => {
+  const approval = { kind: "approved", authorizationCode: "123456", responseCode: "00", acquirerReference: "000000000001" };
+
+  test("control: an explicit answer is taken", async (context) => {
+    const { connector } = await impostor(context, (_, response) => response.end(JSON.stringify(approval)));
+    assert.deepEqual(await authorize(connector), approval);
+  });
+
+  const garbage: Readonly<Record<string, string>> = {
+    nothing: "",
+    "no JSON": "approved",
+    "a list": "[]",
+    "no object": "null",
+    "another kind": JSON.stringify({ ...approval, kind: "perhaps" }),
+    "an approval without a code": JSON.stringify({ ...approval, authorizationCode: undefined }),
+    "an approval with a number for a code": JSON.stringify({ ...approval, authorizationCode: 123456 }),
+    "a decline for no reason": JSON.stringify({ kind: "declined", reason: "mood", responseCode: "05", refusedBeforeIssuer: false }),
+    "too much": `${" ".repeat(20_000)}${JSON.stringify(approval)}`,
+  };
+  for (const [name, body] of Object.entries(garbage)) {
+    test(`garbled: ${name}`, async (context) => {
+      const { connector } = await impostor(context, (_, response) => response.end(body));
+      assert.deepEqual(await authorize(connector), { kind: "unknown", cause: "garbled" });
+    });
+  }
+
+  test("garbled: an approval with a status that is not 200", async (context) => {
+    const { connector } = await impostor(context, (_, response) => response.writeHead(503).end(JSON.stringify(approval)));
+    assert.deepEqual(await authorize(connector), { kind: "unknown", cause: "garbled" });
+  });
+
+  test("connection: cut before an answer, and the request was sent once", async (context) => {
+    let requests = 0;
+    const { connector } = await impostor(context, (request) => {
+      requests += 1;
+      request.socket.destroy();
+    });
+    assert.deepEqual(await authorize(connector), { kind: "unknown", cause: "connection" });
+    assert.equal(requests, 1);
+  });
+
+  test("connection: cut in the middle of an approval", async (context) => {
+    const { connector } = await impostor(context, (_, response) => {
+      const text = JSON.stringify(approval);
+      response.writeHead(200, { "content-length": text.length });
+      response.write(text.slice(0, -1), () => response.destroy());
+    });
+    assert.deepEqual(await authorize(connector), { kind: "unknown", cause: "connection" });
+  });
+
+  test("connection: nobody listens any more", async (context) => {
+    const { connector, close } = await impostor(context, () => undefined);
+    await close();
+    assert.deepEqual(await authorize(connector), { kind: "unknown", cause: "connection" });
+  });
+
+  test("timeout: silence until the deadline, before and in the middle of an answer", async (context) => {
+    const silent = await impostor(context, () => undefined);
+    assert.deepEqual(await authorize(silent.connector, 50), { kind: "unknown", cause: "timeout" });
+
+    const stuck = await impostor(context, (_, response) => void response.write("{"));
+    assert.deepEqual(await authorize(stuck.connector, 50), { kind: "unknown", cause: "timeout" });
+  });
+});
+
+test("a connector is not made when nobody answers", async () => {
+  const server = createServer().listen(0, "127.0.0.1");
+  await once(server, "listening");
+  const address = server.address();
+  assert.ok(typeof address === "object" && address !== null);
+  await new Promise((resolve) => server.close(resolve));
+
+  await assert.rejects(connectSimulator({ ...ports, address: `http://127.0.0.1:${address.port}` }), /did not answer/);
+});
+
+describe("the acquirer's server", () => {
+  const message = JSON.stringify({ ...requestWith(30_000), amount: { minor: "10000", currency: "BRL" } });
+  const card = (digits: string) => Buffer.concat([Buffer.of(digits.length), Buffer.from(digits)]);
+  const bad: readonly (readonly [name: string, method: string, path: string, body: Buffer])[] = [
+    ["an unknown path", "POST", "/refund", Buffer.from("{}")],
+    ["another method", "PUT", "/authorize", Buffer.from("{}")],
+    ["no body", "POST", "/authorize", Buffer.alloc(0)],
+    ["no card number", "POST", "/authorize", Buffer.concat([card(""), Buffer.from(message)])],
+    ["a card number that fails the check digit", "POST", "/authorize", Buffer.concat([card("4111111111111112"), Buffer.from(message)])],
+    ["a length beyond the body", "POST", "/authorize", Buffer.of(200, 0x34)],
+    ["a card and no message", "POST", "/authorize", card("4111111111111111")],
+    [
+      "an amount that is a number",
+      "POST",
+      "/authorize",
+      Buffer.concat([card("4111111111111111"), Buffer.from(message.replace('"10000"', "10000"))]),
+    ],
+    [
+      "a merchant that is none",
+      "POST",
+      "/authorize",
+      Buffer.concat([card("4111111111111111"), Buffer.from(message.replace(merchantId, "A"))]),
+    ],
+    ["a capture without an original", "POST", "/capture", Buffer.from(message)],
+    ["an instruction that is none", "POST", "/instruct", Buffer.from(JSON.stringify({ merchantId, next: "explode", times: 1 }))],
+    ["an instruction for never", "POST", "/instruct", Buffer.from(JSON.stringify({ merchantId, next: "lose_answer", times: 0 }))],
+    ["a body beyond 8 KiB", "POST", "/capture", Buffer.alloc(8_193, 0x20)],
+  ];
+
+  test("control: the message that the bad ones are made of is good", async (context) => {
+    const port = await started(context);
+    const { status, text } = await speak(port, "POST", "/authorize", Buffer.concat([card("4111111111111111"), Buffer.from(message)]));
+    assert.equal(status, 200);
+    assert.match(text, /"kind":"approved"/);
+  });
+
+  for (const [name, method, path, body] of bad) {
+    test(`${name} is refused without an echo`, async (context) => {
+      const port = await started(context);
+      const { status, text } = await speak(port, method, path, body);
+      assert.equal(status, 400);
+      assert.doesNotMatch(text, /\d{6}/);
+    });
+  }
+
+  test("an instruction that it refuses rejects at the connector", async (context) => {
+    const connector = await connectSimulator({ ...ports, address: `http://127.0.0.1:${await started(context)}` });
+    context.after(() => connector.close());
+    await connector.instruct(merchantId, { next: { decline: "high_risk" }, times: 1, of: "authorize" });
+    await assert.rejects(connector.instruct(merchantId, { next: "lose_answer", times: 0 }));
+
+    const outcome = await authorize(connector);
+    assert.ok(outcome.kind === "declined" && outcome.reason === "high_risk");
+  });
+});
+
+async function started(context: TestContext): Promise<number> {
+  const server = await startAcquirerServer({ ...ports, port: 0 });
+  context.after(() => server.close());
+  return server.port;
+}
+
+/** One request on a connection of its own. */
+async function speak(
+  port: number,
+  method: string,
+  path: string,
+  body: Buffer,
+): Promise<{ readonly status: number | undefined; readonly text: string }> {
+  const request = openRequest({ port, host: "127.0.0.1", method, path, agent: false, headers: { "content-length": body.length } });
+  const { promise, resolve, reject } = Promise.withResolvers<IncomingMessage>();
+  request.on("response", resolve).on("error", reject).end(body);
+  const response = await promise;
+  response.setEncoding("utf8");
+  let text = "";
+  for await (const piece of response) text += String(piece);
+  return { status: response.statusCode, text };
+}
