@@ -14,7 +14,7 @@ import { laterBy } from "../kernel/instant.ts";
 import { followUpRequest } from "../operations/follow-up.ts";
 import type { OperationContext } from "../operations/operation.ts";
 import { changePayment } from "../operations/payment-change.ts";
-import type { Attempt, Payment } from "../payment/payment.ts";
+import type { Attempt, AttemptKind, Payment } from "../payment/payment.ts";
 
 /**
  * Finds out what became of an attempt, or undoes it. One step: whatever it cannot settle now gets its next check. Every write
@@ -23,25 +23,27 @@ import type { Attempt, Payment } from "../payment/payment.ts";
 export async function recoverPayment(context: OperationContext, payment: Payment): Promise<Payment> {
   const { attempt } = payment;
   if (attempt === undefined || payment.needsReview) return payment;
-  switch (attempt.kind) {
-    case "authorize":
-    case "sale":
-      return recoverAuthorization(context, payment, attempt);
-    case "capture":
-    case "void":
-      return recoverFollowUp(context, payment, attempt);
-    case "reverse":
-      return reverse(context, payment, attempt);
-  }
+  return recoverers[attempt.kind](context, payment, attempt);
 }
+
+type Recoverer = (context: OperationContext, payment: Payment, attempt: Attempt) => Promise<Payment>;
+
+const recoverers = {
+  authorize: recoverAuthorization,
+  sale: recoverAuthorization,
+  capture: recoverFollowUp,
+  void: recoverFollowUp,
+  reverse,
+} satisfies Record<AttemptKind, Recoverer>;
 
 async function recoverAuthorization(context: OperationContext, payment: Payment, attempt: Attempt): Promise<Payment> {
   // An acquirer that answers no inquiries leaves one way to be sure that nothing is held.
   if (!context.connector.capabilities.answersInquiries) return claimAndReverse(context, payment);
+  const conclusive = arrivalIsPast(context, payment);
   const inquiry = await inquire(context, payment);
   if (inquiry.kind === "not_found") {
     // Too early to believe: the request may still arrive. After that time the reversal is only for certainty's sake.
-    return arrivalIsPast(context, payment) ? claimAndReverse(context, payment) : checkLater(context, payment, attempt);
+    return conclusive ? claimAndReverse(context, payment) : checkLater(context, payment, attempt);
   }
   if (inquiry.kind === "unknown") return checkLater(context, payment, attempt);
   const outcome = adoptable(payment, attempt, inquiry);
@@ -68,9 +70,10 @@ async function claimAndReverse(context: OperationContext, payment: Payment): Pro
 }
 
 async function reverse(context: OperationContext, payment: Payment, attempt: Attempt): Promise<Payment> {
+  const conclusive = arrivalIsPast(context, payment);
   const outcome = await context.connector.reverse(followUpRequest(context, payment));
-  // "Unknown original" counts only when the original cannot arrive any more (reliability 3.2, W8).
-  if (outcome.kind === "reversed" || (outcome.kind === "unknown_original" && arrivalIsPast(context, payment))) {
+  // "Unknown original" counts only when the original could not arrive any more as we asked (reliability 3.2, W8).
+  if (outcome.kind === "reversed" || (outcome.kind === "unknown_original" && conclusive)) {
     return settle(context, payment, (current) => decideReversed(current, context.clock.now()));
   }
   assert(outcome.kind !== "refused", "an acquirer undoes what was never captured for the merchant");
@@ -79,6 +82,8 @@ async function reverse(context: OperationContext, payment: Payment, attempt: Att
 
 async function recoverFollowUp(context: OperationContext, payment: Payment, attempt: Attempt): Promise<Payment> {
   const { capabilities } = context.connector;
+  assert(capabilities.answersInquiries || capabilities.repeatsFollowUps, "an acquirer answers inquiries or takes a request again");
+  const conclusive = attemptArrivalIsPast(context, attempt);
   const inquiry: InquiryOutcome = capabilities.answersInquiries
     ? await inquire(context, payment)
     : { kind: "unknown", cause: "refused_to_say" };
@@ -89,7 +94,7 @@ async function recoverFollowUp(context: OperationContext, payment: Payment, atte
   if (inquiry.kind === "unknown" && capabilities.answersInquiries) return checkLater(context, payment, attempt);
   if (capabilities.repeatsFollowUps) return repeat(context, payment, attempt);
   // It was not done, and cannot arrive any more: the merchant may ask again.
-  if (inquiry.kind === "found" && attemptArrivalIsPast(context, attempt)) {
+  if (inquiry.kind === "found" && conclusive) {
     return settleFollowUp(context, payment, attempt, { kind: "declined", responseCode: notDoneCode });
   }
   return checkLater(context, payment, attempt);
@@ -140,7 +145,10 @@ function inquire(context: OperationContext, payment: Payment): ReturnType<Connec
   return context.connector.inquire(followUpRequest(context, payment));
 }
 
-/** True when the payment's authorization, sent or not, can no longer reach the acquirer. */
+/**
+ * True when the payment's authorization, sent or not, can no longer reach the acquirer. Looked at before the acquirer is asked:
+ * what it says is about the moment in which it was asked, not about that in which its answer came.
+ */
 function arrivalIsPast(context: OperationContext, payment: Payment): boolean {
   return context.clock.now() >= laterBy(payment.createdAt, context.connector.capabilities.lateArrivalMs);
 }

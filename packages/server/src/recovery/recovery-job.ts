@@ -49,16 +49,17 @@ export class RecoveryJob {
 
   /**
    * Takes up everything in flight at once, due or not: the embedded store has one process, so at its start whoever sent those
-   * requests is gone. Then polls.
+   * requests is gone. Resolves when it knows what that is; only then may requests be served. Polls from then on.
    */
-  start(): void {
-    this.#round = this.#runRound(instant(Number.MAX_SAFE_INTEGER), maximumAtStart);
+  async start(): Promise<void> {
+    const left = await this.#due(instant(Number.MAX_SAFE_INTEGER), maximumAtStart);
+    this.#round = this.#recoverAll(left);
     void this.#round.then(() => this.#schedule());
   }
 
   /** Recovers what is due now; resolves when that is done. */
   async runDue(): Promise<void> {
-    await this.#runRound(this.#parts.clock.now(), batchSize);
+    await this.#recoverAll(await this.#due(this.#parts.clock.now(), batchSize));
   }
 
   /** Resolves when the round under way has ended; none follows. */
@@ -76,14 +77,16 @@ export class RecoveryJob {
     });
   }
 
-  async #runRound(until: Instant, limit: number): Promise<void> {
-    let due: readonly Payment[];
+  async #due(until: Instant, limit: number): Promise<readonly Payment[]> {
     try {
-      due = await this.#parts.store.paymentsToRecover(until, limit);
+      return await this.#parts.store.paymentsToRecover(until, limit);
     } catch {
       // The store is down: it says so itself, and the next poll asks again.
-      return;
+      return [];
     }
+  }
+
+  async #recoverAll(due: readonly Payment[]): Promise<void> {
     const queue = due.values();
     await Promise.all(Array.from({ length: Math.min(concurrency, due.length) }, () => this.#work(queue)));
   }

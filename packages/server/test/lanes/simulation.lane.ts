@@ -78,7 +78,10 @@ async function plant(copy: string, bug: PlantedBug): Promise<void> {
   const file = join(copy, "src", bug.file);
   const source = await readFile(file, "utf8");
   assert.equal(source.split(bug.find).length, 2, `what the bug replaces stands in ${bug.file} exactly once`);
-  await writeFile(file, source.replace(bug.find, () => bug.replace));
+  await writeFile(
+    file,
+    source.replace(bug.find, () => bug.replace),
+  );
 }
 
 function simulate(root: string, options: readonly string[]): Promise<{ readonly code: number | null; readonly output: string }> {

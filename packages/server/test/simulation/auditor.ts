@@ -60,7 +60,9 @@ export class Auditor {
   watch(store: Store): Store {
     return new Proxy(store, {
       get: (target, name: keyof Store) =>
-        name === "commit" ? (change: Change) => this.#commit(target, change) : (target[name] as (...values: never[]) => unknown).bind(target),
+        name === "commit"
+          ? (change: Change) => this.#commit(target, change)
+          : (target[name] as (...values: never[]) => unknown).bind(target),
     });
   }
 
@@ -126,7 +128,8 @@ export class Auditor {
         const payment = await this.#store.paymentById(merchantId, id as Payment["id"]);
         if (payment === undefined) this.violation(`nothing is sent before it is written down: ${booked.reference}`);
         if (booked.approvals > 1) this.violation(`I1: one authorization is held once: ${booked.reference}`);
-        if (booked.captured > booked.amount.minor) this.violation(`I3: the acquirer takes no more than was authorized: ${booked.reference}`);
+        if (booked.captured > booked.amount.minor)
+          this.violation(`I3: the acquirer takes no more than was authorized: ${booked.reference}`);
         if (booked.captures > 1) this.violation(`I3: an authorization is captured once: ${booked.reference}`);
         const code = payment?.order.code ?? id;
         if (booked.held > 0n || booked.captured > 0n) live.set(code, (live.get(code) ?? 0) + 1);
@@ -147,7 +150,10 @@ export class Auditor {
         if (payment !== undefined) payments.push(payment);
       }
       for (const payment of payments) {
-        await this.#checkPayment(payment, books.filter((booked) => paymentIdOf(booked) === payment.id));
+        await this.#checkPayment(
+          payment,
+          books.filter((booked) => paymentIdOf(booked) === payment.id),
+        );
         const told = outbox.filter(({ paymentId }) => paymentId === payment.id).length;
         const expected = finalStates.includes(payment.state) ? 1 : 0;
         if (told !== expected) this.violation(`I9: ${payment.order.code} in ${payment.state} has ${told} notifications, not ${expected}`);
@@ -171,12 +177,18 @@ export class Auditor {
 
     const history = await this.#store.history(payment.merchantId, payment.id);
     is(history.length === payment.version, "one history row for each change");
-    is(history.every(({ version }, index) => version === index + 1), "history has no gaps");
+    is(
+      history.every(({ version }, index) => version === index + 1),
+      "history has no gaps",
+    );
     for (const { entries } of history) {
       for (const { postings } of entries) {
         const sums = new Map<string, bigint>();
         for (const { currency, minor } of postings) sums.set(currency, (sums.get(currency) ?? 0n) + minor);
-        is([...sums.values()].every((sum) => sum === 0n), "I7: every entry balances in every currency");
+        is(
+          [...sums.values()].every((sum) => sum === 0n),
+          "I7: every entry balances in every currency",
+        );
       }
     }
   }

@@ -55,7 +55,9 @@ export class Installation {
   readonly #chance: Chance;
   readonly #vault: Vault;
   readonly #random: SeededRandom;
+  /** The process that serves, and the one that was started last: the same but while it starts. */
   #process: Process | undefined;
+  #starting: Process | undefined;
   #faultsOn = true;
   crashes = 0;
 
@@ -73,14 +75,17 @@ export class Installation {
 
   start(): void {
     const process: Process = { ...this.#build(() => process), alive: true, onDeath: new Set() };
-    this.#process = process;
-    process.recovery.start();
+    this.#starting = process;
+    void process.recovery.start().then(() => {
+      // Serves requests from now on.
+      if (process.alive) this.#process = process;
+    });
   }
 
   /** Ends the faults, and brings the server up if it is down. */
   heal(): void {
     this.#faultsOn = false;
-    if (this.#process === undefined) this.start();
+    if (this.#starting?.alive !== true) this.start();
   }
 
   /** What a client gets that sends this now. */
@@ -209,7 +214,7 @@ export class Installation {
     this.crashes += 1;
     for (const lost of process.onDeath) lost();
     this.time.after(this.#plan.restartMs, () => {
-      if (this.#process === undefined) this.start();
+      if (this.#starting?.alive !== true) this.start();
     });
     return true;
   }

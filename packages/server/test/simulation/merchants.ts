@@ -90,7 +90,12 @@ async function payOnce(installation: Installation, shop: Shop, chance: Chance, c
   return answer.kind === "refusal" && answer.code === "token_not_found";
 }
 
-async function takeOrGiveUp(installation: Installation, shop: Shop, chance: Chance, verbs: readonly ("capture" | "cancel")[]): Promise<void> {
+async function takeOrGiveUp(
+  installation: Installation,
+  shop: Shop,
+  chance: Chance,
+  verbs: readonly ("capture" | "cancel")[],
+): Promise<void> {
   const hash = shop.hashes.at(-1 - chance.below(4));
   if (hash === undefined) return;
   const wins = await Promise.all(
@@ -127,7 +132,8 @@ function directInput(shop: Shop, chance: Chance, code: string): DirectInput {
   const token = chance.happens(500) ? shop.tokens.at(-1 - chance.below(3)) : undefined;
   const cvv = chance.happens(800) ? Cvv.from(Uint8Array.from(Buffer.from("123"))) : undefined;
   const source: CardSource = token === undefined ? { kind: "pan", card: newCard(chance), cvv } : { kind: "token", token, cvv };
-  const createToken = source.kind === "pan" && chance.happens(200) ? { token: chance.happens(300) ? "c".repeat(32) : undefined } : undefined;
+  const createToken =
+    source.kind === "pan" && chance.happens(200) ? { token: chance.happens(300) ? "c".repeat(32) : undefined } : undefined;
   return {
     source,
     createToken,

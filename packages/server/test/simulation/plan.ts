@@ -23,6 +23,9 @@ const rates = [0, 0, 5, 50, 200] as const;
 export function planOf(seed: number): Plan {
   const chance = new Chance(seed);
   const dedupes = !chance.happens(200);
+  const answersInquiries = !chance.happens(200);
+  // An acquirer that can neither be asked nor asked again leaves a lost capture to people.
+  const repeatsFollowUps = !answersInquiries || !chance.happens(200);
   return {
     seed,
     merchants: chance.between(1, 3),
@@ -40,12 +43,12 @@ export function planOf(seed: number): Plan {
       loseRequest: chance.pick(rates),
       lateAnswer: chance.pick(rates),
       // An acquirer that does not dedupe and a network that doubles can take money twice whatever anybody does (W9).
-      doubleRequest: dedupes ? chance.pick(rates) : 0,
+      doubleRequest: dedupes && repeatsFollowUps ? chance.pick(rates) : 0,
     },
     personality: {
       dedupes,
-      answersInquiries: !chance.happens(200),
-      repeatsFollowUps: !chance.happens(200),
+      answersInquiries,
+      repeatsFollowUps,
       lateArrivalMs: chance.pick([1_000, 20_000, 90_000]),
     },
   };

@@ -47,13 +47,22 @@ export const plantedBugs: readonly PlantedBug[] = [
   {
     name: "an unknown original is believed before it can have arrived",
     file: recover,
-    find: `(outcome.kind === "unknown_original" && arrivalIsPast(context, payment))`,
+    find: `(outcome.kind === "unknown_original" && conclusive)`,
     replace: `outcome.kind === "unknown_original"`,
+  },
+  {
+    name: "whether an original can still arrive is asked after the acquirer has answered",
+    file: recover,
+    find: `  const outcome = await context.connector.reverse(followUpRequest(context, payment));`,
+    replace: `  const outcome = await context.connector.reverse(followUpRequest(context, payment));
+  if (outcome.kind === "unknown_original" && arrivalIsPast(context, payment)) {
+    return settle(context, payment, (current) => decideReversed(current, context.clock.now()));
+  }`,
   },
   {
     name: "an acquirer that has not heard of an authorization is believed at once",
     file: recover,
-    find: `    return arrivalIsPast(context, payment) ? claimAndReverse(context, payment) : checkLater(context, payment, attempt);`,
+    find: `    return conclusive ? claimAndReverse(context, payment) : checkLater(context, payment, attempt);`,
     replace: `    return settleAuthorization(context, payment, { kind: "declined", reason: "timeout", responseCode: "91", adviceCode: undefined, refusedBeforeIssuer: false });`,
   },
   {
