@@ -1,0 +1,196 @@
+import assert from "node:assert/strict";
+import { after, test } from "node:test";
+import * as fc from "fast-check";
+import { instant } from "../../src/kernel/instant.ts";
+import type { JournalEntry } from "../../src/ledger/journal.ts";
+import { paymentStates } from "../../src/payment/payment-machine.ts";
+import { attemptKinds, declineReasons } from "../../src/payment/payment.ts";
+import type { Change, CommitResult, FactRecord } from "../../src/stores/change.ts";
+import { openEmbeddedStore } from "../../src/stores/embedded/embedded-store.ts";
+import { createMemoryStore } from "../../src/stores/memory/memory-store.ts";
+import type { Store } from "../../src/stores/store.ts";
+import * as given from "./store-fixtures.ts";
+
+/**
+ * Random changes and reads on the memory store and the embedded one: the same answers throughout. More sequences:
+ * `node test/contract/store-differential.test.ts 5000`.
+ */
+const sequences = Number(process.argv[2] ?? 300);
+
+const memory = createMemoryStore();
+const embedded = await openEmbeddedStore({ file: ":memory:" });
+after(() => Promise.all([memory.close(), embedded.close()]));
+
+/** Numbers within a sequence; each sequence has merchants of its own, on the same two stores. */
+type Step =
+  | { readonly kind: "payment"; readonly merchant: number; readonly number: number; readonly code: number; readonly card: boolean }
+  | { readonly kind: "next"; readonly merchant: number; readonly number: number; readonly off: number; readonly random: RandomPart }
+  | { readonly kind: "card"; readonly merchant: number; readonly number: number; readonly version: number; readonly usedAt: number }
+  | { readonly kind: "use"; readonly merchant: number; readonly number: number; readonly usedAt: number }
+  | { readonly kind: "account"; readonly merchant: number; readonly version: number; readonly keys: readonly number[] };
+
+interface RandomPart {
+  readonly state: (typeof paymentStates)[number];
+  readonly authorized: bigint;
+  readonly taken: number;
+  readonly statusAt: number | undefined;
+  readonly attempt: { readonly kind: (typeof attemptKinds)[number]; readonly recheckAt: number; readonly checks: number } | undefined;
+  readonly reason: (typeof declineReasons)[number] | undefined;
+  readonly text: string | undefined;
+  readonly needsReview: boolean;
+  readonly minors: readonly bigint[];
+  readonly detail: FactRecord["detail"];
+  readonly notifications: number;
+}
+
+const optional = <T>(arbitrary: fc.Arbitrary<T>): fc.Arbitrary<T | undefined> => fc.option(arbitrary, { nil: undefined });
+const merchant = fc.integer({ min: 0, max: 1 });
+const number = fc.integer({ min: 0, max: 3 });
+const moment = fc.integer({ min: 0, max: 5 });
+const word = fc.string({ unit: "grapheme", maxLength: 12 });
+const amount = fc.oneof(fc.bigInt(0n, 20_000n), fc.bigInt(0n, 2n ** 61n));
+const randomPart: fc.Arbitrary<RandomPart> = fc.record({
+  state: fc.constantFrom(...paymentStates),
+  authorized: amount,
+  taken: fc.integer({ min: 0, max: 4 }),
+  statusAt: optional(moment),
+  attempt: optional(fc.record({ kind: fc.constantFrom(...attemptKinds), recheckAt: moment, checks: moment })),
+  reason: optional(fc.constantFrom(...declineReasons)),
+  text: optional(word),
+  needsReview: fc.boolean(),
+  minors: fc.array(fc.bigInt(-(2n ** 40n), 2n ** 40n), { maxLength: 3 }),
+  detail: fc.dictionary(word, fc.oneof(word, fc.integer(), fc.boolean()), { maxKeys: 2, noNullPrototype: true }),
+  notifications: fc.integer({ min: 0, max: 2 }),
+});
+const step: fc.Arbitrary<Step> = fc.oneof(
+  fc.record({ kind: fc.constant("payment" as const), merchant, number, code: number, card: fc.boolean() }),
+  fc.record({ kind: fc.constant("next" as const), merchant, number, off: fc.constantFrom(0, 0, 0, 0, -1, 1), random: randomPart }),
+  fc.record({ kind: fc.constant("card" as const), merchant, number, version: fc.integer({ min: 1, max: 3 }), usedAt: moment }),
+  fc.record({ kind: fc.constant("use" as const), merchant, number, usedAt: moment }),
+  fc.record({
+    kind: fc.constant("account" as const),
+    merchant,
+    version: fc.integer({ min: 1, max: 3 }),
+    keys: fc.array(number, { maxLength: 2 }),
+  }),
+);
+
+let sequence = 0;
+
+/** The change that a step asks for, seen from what the memory store holds. */
+async function changeOf(asked: Step, base: number): Promise<Change | undefined> {
+  const merchantId = given.merchantId(base + asked.merchant);
+  switch (asked.kind) {
+    case "payment": {
+      const model = asked.code % 2 === 0 ? given.newPayment(asked.number) : given.barePayment(asked.number);
+      const next = { ...model, merchantId, order: { ...model.order, code: `code ${asked.code}` } };
+      const card = { next: given.newCard(asked.number, { merchantId }), replaces: undefined };
+      return given.paymentChange(next, asked.card ? { card } : {});
+    }
+    case "next":
+      return nextChange(asked, merchantId);
+    case "card":
+      return given.cardChange(
+        given.newCard(asked.number, { merchantId, version: asked.version, lastUsedAt: instant(given.start + asked.usedAt) }),
+      );
+    case "use":
+      return given.cardUseChange(asked.number, given.start + asked.usedAt, merchantId);
+    case "account":
+      return given.accountChange(
+        given.newAccount(merchantId, { version: asked.version, name: `name ${asked.version}` }),
+        asked.keys.map((key) => base * 10 + key),
+      );
+    default:
+      return undefined;
+  }
+}
+
+async function nextChange(asked: Step & { kind: "next" }, merchantId: Change["merchantId"]): Promise<Change | undefined> {
+  const stored = await memory.paymentById(merchantId, given.paymentId(asked.number));
+  const version = (stored?.version ?? 1) + asked.off;
+  if (version < 1) return undefined;
+  const { random } = asked;
+  const at = (ms: number | undefined) => (ms === undefined ? undefined : instant(given.start + ms));
+  const next = {
+    ...(stored ?? given.newPayment(asked.number, { merchantId })),
+    version: version + 1,
+    state: random.state,
+    statusAt: at(random.statusAt),
+    capturedAt: at(random.statusAt),
+    authorized: random.authorized,
+    captured: (random.authorized * BigInt(random.taken)) / 4n,
+    attempt:
+      random.attempt === undefined
+        ? undefined
+        : given.newAttempt({ ...random.attempt, recheckAt: instant(given.start + random.attempt.recheckAt) }),
+    verdict:
+      random.reason === undefined
+        ? undefined
+        : { ...given.approval, reason: random.reason, approved: false, acquirerReference: random.text },
+    needsReview: random.needsReview,
+  };
+  const entries = random.minors.map((minor): JournalEntry => ({
+    kind: minor < 0n ? "release" : "hold",
+    postings: [
+      { account: "authorized_holds", currency: "USD", minor },
+      { account: "cardholder_commitments", currency: "USD", minor: -minor },
+    ],
+  }));
+  const facts = [given.fact({ detail: random.detail }), given.fact({ fact: "void_declined", attempt: random.attempt?.checks })];
+  const notifications = Array.from({ length: random.notifications }, () => ({ kind: "update" as const, paymentId: next.id }));
+  return given.paymentChange(next, { facts, entries, notifications });
+}
+
+/** A taken code shows its payment as it is at the answer, which may be after later changes of the same batch: only its id. */
+function comparable(result: CommitResult): unknown {
+  return result.outcome === "duplicate" && result.key === "payment_code" ? { ...result, existing: result.existing.id } : result;
+}
+
+async function everything(store: Store, base: number): Promise<unknown> {
+  const numbers = [0, 1, 2, 3];
+  const ofMerchants = [0, 1].map(async (which) => {
+    const id = given.merchantId(base + which);
+    return Promise.all([
+      store.balances(id),
+      ...numbers.map((each) => store.paymentById(id, given.paymentId(each))),
+      ...numbers.map((each) => store.paymentByCode(id, `code ${each}`)),
+      ...numbers.map((each) => store.history(id, given.paymentId(each))),
+      ...numbers.map((each) => store.cardByToken(id, given.tokenDigest(each))),
+      ...numbers.map((each) => store.accountByKey(given.keyDigest(base * 10 + each))),
+    ]);
+  });
+  return Promise.all([...ofMerchants, store.paymentsToRecover(instant(given.start + 3), 50)]);
+}
+
+test(`the memory store and the embedded store give the same answers to ${sequences} random sequences`, async () => {
+  const outcomes = new Map<string, number>();
+  await fc.assert(
+    fc.asyncProperty(fc.array(fc.array(step, { minLength: 1, maxLength: 5 }), { maxLength: 12 }), async (batches) => {
+      sequence += 1;
+      const base = sequence * 2;
+      for (const steps of batches) {
+        const asked = await Promise.all(steps.map((each) => changeOf(each, base)));
+        const changes = asked.filter((change) => change !== undefined);
+        const expected = await Promise.all(changes.map((change) => memory.commit(change)));
+        const actual = await Promise.all(changes.map((change) => embedded.commit(change)));
+        assert.deepEqual(actual.map(comparable), expected.map(comparable));
+        for (const result of expected) {
+          const outcome = result.outcome === "duplicate" ? result.key : result.outcome;
+          outcomes.set(outcome, (outcomes.get(outcome) ?? 0) + 1);
+        }
+      }
+      assert.deepEqual(await everything(embedded, base), await everything(memory, base));
+    }),
+    { numRuns: sequences },
+  );
+  const withoutSequence = async (store: Store) =>
+    (await store.notificationsAfter(0, 1_000_000)).map(({ sequence: _sequence, ...rest }) => rest);
+  assert.deepEqual(await withoutSequence(embedded), await withoutSequence(memory));
+  assert.deepEqual(await embedded.accounts(), await memory.accounts());
+  // Control: the sequences reached every answer that a commit can give.
+  assert.deepEqual(
+    [...outcomes.keys()].toSorted(),
+    ["account", "account_key", "committed", "payment_code", "payment_id", "stale", "token"],
+    JSON.stringify([...outcomes]),
+  );
+});
