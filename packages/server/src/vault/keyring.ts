@@ -29,7 +29,10 @@ export interface WrappedKeys {
   readonly keys: readonly WrappedKey[];
 }
 
-/** Where wrapped keys are kept. `save` replaces all of them durably and at once, or rejects and changes nothing. */
+/**
+ * Where wrapped keys are kept. `save` replaces all of them durably and at once, or rejects and changes nothing; it also rejects
+ * when someone else has replaced them since they were loaded or saved here.
+ */
 export interface WrappedKeyStore {
   load(): Promise<WrappedKeys | undefined>;
   save(keys: WrappedKeys): Promise<void>;

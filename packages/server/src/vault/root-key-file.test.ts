@@ -20,7 +20,7 @@ function installation(context: TestContext) {
     const files = await openKeyFiles({ directory, environment, create, random });
     return await Keyring.open({ ...files, environment, random, clock });
   };
-  return { directory, open, root: join(directory, "root.key"), keys: join(directory, "keys.json") };
+  return { directory, open, root: join(directory, "root.key"), keys: join(directory, "keys.1.json") };
 }
 
 /** The message; checks that it is about this file and quotes nothing of it. */
@@ -42,16 +42,17 @@ async function refusal(opening: Promise<unknown>, path: string, content: Buffer)
 }
 
 test("a first start makes both files for their owner alone, and every later start opens the same keys", async (context) => {
-  const { open, root, keys, directory } = installation(context);
+  const { open, root, directory } = installation(context);
   const first = await open();
   await first.addEpoch();
+  const keys = join(directory, "keys.2.json");
   const rootContent = readFileSync(root);
   const again = await open({ create: false });
   assert.deepEqual(again.inventory(), first.inventory());
   const key = first.epochKey(2);
   assert.ok(key !== undefined && again.epochKey(2)?.equals(key) === true);
   assert.deepEqual(readFileSync(root), rootContent, "a root key is never written again");
-  assert.deepEqual(readdirSync(directory).toSorted(), ["keys.json", "root.key"]);
+  assert.deepEqual(readdirSync(directory).toSorted(), ["keys.1.json", "keys.2.json", "root.key"]);
   if (process.platform !== "win32") for (const path of [root, keys]) assert.equal(statSync(path).mode & 0o777, 0o600);
   assert.equal(rootContent.toString("latin1", 0, 25), "cofre root key 1\n\u0007sandbox");
   assert.ok(!readFileSync(keys).includes(rootContent.subarray(25, 57).toString("hex")));
@@ -154,12 +155,44 @@ test("first starts at the same time agree on one root key", async (context) => {
   assert.equal(readFileSync(root).length, 17 + 1 + 7 + 32 + 32);
 });
 
+test("of two processes that change the keys one is refused, and no epoch is lost", async (context) => {
+  const { open, directory } = installation(context);
+  const [one, other] = [await open(), await open()];
+  assert.equal(await one.addEpoch(), 2);
+  const refused = { name: "KeyringError", message: /changed by another process: start again/ };
+  await assert.rejects(other.addEpoch(), refused);
+  await assert.rejects(other.nextWrap(), refused);
+  for (let id = 3; id <= 6; id += 1) assert.equal(await one.addEpoch(), id);
+  // The file that the other one would make next has been removed meanwhile, so that it can be made again.
+  assert.deepEqual(readdirSync(directory).toSorted(), ["keys.5.json", "keys.6.json", "root.key"]);
+  await assert.rejects(other.addEpoch(), refused);
+  assert.deepEqual(readdirSync(directory).toSorted(), ["keys.5.json", "keys.6.json", "root.key"]);
+  assert.equal(other.currentEpoch, 1);
+
+  const again = await open();
+  const newest = one.epochKey(6);
+  assert.ok(newest !== undefined && again.epochKey(6)?.equals(newest) === true);
+  assert.equal(await again.addEpoch(), 7);
+});
+
+test("of processes that start first at the same time one makes the keys, and the others have those or are told to start again", async (context) => {
+  const { open } = installation(context);
+  const started = await Promise.allSettled(Array.from({ length: 8 }, async () => await open()));
+  const keyrings = started.filter((start) => start.status === "fulfilled").map(({ value }) => value);
+  assert.ok(keyrings.length > 0);
+  for (const start of started)
+    if (start.status === "rejected") assert.match(String(start.reason), /KeyringError: the keys in .* start again/);
+  const kept = (await open()).epochKey(1);
+  assert.ok(kept !== undefined);
+  for (const keyring of keyrings) assert.equal(keyring.epochKey(1)?.equals(kept), true);
+});
+
 test("a change of the kept keys that cannot be written leaves the file as it was", posixOnly, async (context) => {
   const { open, keys, directory } = installation(context);
   const keyring = await open();
   const before = readFileSync(keys);
   renameSync(directory, `${directory}.away`);
-  await assert.rejects(keyring.addEpoch(), { name: "KeyringError", message: /keys\.json could not be written \(ENOENT\)/ });
+  await assert.rejects(keyring.addEpoch(), { name: "KeyringError", message: /keys\.2\.json could not be written \(ENOENT\)/ });
   renameSync(`${directory}.away`, directory);
   assert.deepEqual(readFileSync(keys), before);
   assert.equal(await keyring.addEpoch(), 2);

@@ -12,7 +12,9 @@ import { createMemoryKeyProvider } from "./memory-key-provider.ts";
 /**
  * Owns two files of one directory. `root.key` holds the root key in the clear: the magic line, the length of the environment
  * id, the id, 32 bytes of key, and an HMAC of what precedes the key, under the key, as its check value. It never changes.
- * `keys.json` holds the wrapped keys and is replaced as a whole. Both belong in a backup, apart from that of the cards.
+ * `keys.<n>.json` holds the wrapped keys. A change is a new file with the next number, which cannot be made twice: two processes
+ * that change the same keys never lose each other's epoch, and with it all cards in it. The file before is kept, earlier ones
+ * are removed. Both belong in a backup, apart from that of the cards.
  */
 interface KeyFilesOptions {
   readonly directory: string;
@@ -27,7 +29,7 @@ interface KeyFiles {
   readonly store: WrappedKeyStore;
 }
 
-const { link, mkdir, open, rename, rm } = promises;
+const { link, mkdir, open, readdir, rm } = promises;
 
 const magic = Buffer.from("cofre root key 1\n", "latin1");
 const checkLength = 32;
@@ -41,11 +43,10 @@ const isPosix = process.platform !== "win32";
 /** Opens the keys of a directory. Rejects with KeyringError, which names the file and what to do about it, never its content. */
 export async function openKeyFiles({ directory, environment, create, random }: KeyFilesOptions): Promise<KeyFiles> {
   const rootPath = join(directory, "root.key");
-  const keysPath = join(directory, "keys.json");
   let content = await readPrivate(rootPath, largestRootFile);
   if (content === undefined) {
-    if ((await readPrivate(keysPath, largestKeysFile)) !== undefined) {
-      throw new KeyringError(`${rootPath} is missing, but ${keysPath} was wrapped by it: restore the root key from its backup`);
+    if ((await generationsIn(directory)).length > 0) {
+      throw new KeyringError(`${rootPath} is missing, but there are keys that were wrapped by it: restore the root key from its backup`);
     }
     if (!create) throw new KeyringError(`${rootPath} is missing, and a root key is only made by itself in a sandbox`);
     await mkdir(directory, { recursive: true, mode: 0o700 });
@@ -54,7 +55,7 @@ export async function openKeyFiles({ directory, environment, create, random }: K
   }
   if (content === undefined) throw new KeyringError(`${rootPath} has vanished after it was made`);
   const root = readRoot(content, rootPath, environment);
-  return { provider: createMemoryKeyProvider(random, root), store: keysFile(keysPath, directory, random) };
+  return { provider: createMemoryKeyProvider(random, root), store: keysFiles(directory, random) };
 }
 
 /** The key, owned by the caller; `content` is wiped. */
@@ -105,28 +106,60 @@ async function makeRoot(path: string, directory: string, environment: string, ra
   }
 }
 
-function keysFile(path: string, directory: string, random: Random): WrappedKeyStore {
+function keysFiles(directory: string, random: Random): WrappedKeyStore {
+  /** The number of the file that was loaded or saved last; 0 before there is one. */
+  let generation = 0;
+  const pathOf = (number: number): string => join(directory, `keys.${number}.json`);
   return {
     async load(): Promise<WrappedKeys | undefined> {
+      generation = Math.max(0, ...(await generationsIn(directory)));
+      if (generation === 0) return undefined;
+      const path = pathOf(generation);
       const content = await readPrivate(path, largestKeysFile);
-      if (content === undefined) return undefined;
-      const keys = parseKeys(content.toString("utf8"));
+      const keys = content === undefined ? undefined : parseKeys(content.toString("utf8"));
       if (keys === undefined) throw new KeyringError(`${path} is damaged or of another version: restore it from its backup`);
       return keys;
     },
 
     async save(keys: WrappedKeys): Promise<void> {
+      const next = generation + 1;
+      const path = pathOf(next);
       const temporary = temporaryPath(path, random);
       try {
         await writeDurably(temporary, Buffer.from(printKeys(keys)));
-        await rename(temporary, path);
+        await link(temporary, path);
         await syncDirectory(directory);
+        const generations = await generationsIn(directory);
+        if (generations.some((other) => other > next)) {
+          // Whoever went on made this number too, and removed it since.
+          await rm(path);
+          throw changedElsewhere(directory);
+        }
+        await Promise.all(generations.filter((other) => other < generation).map(async (other) => rm(pathOf(other), { force: true })));
+        generation = next;
       } catch (error) {
+        if (error instanceof KeyringError) throw error;
+        throw hasCode(error, "EEXIST") ? changedElsewhere(directory) : new KeyringError(`${path} could not be written (${codeOf(error)})`);
+      } finally {
         await rm(temporary, { force: true });
-        throw new KeyringError(`${path} could not be written (${codeOf(error)})`);
       }
     },
   };
+}
+
+function changedElsewhere(directory: string): KeyringError {
+  return new KeyringError(`the keys in ${directory} were changed by another process: start again to see its change`);
+}
+
+/** The numbers of the files of wrapped keys; none when there is no such directory. */
+async function generationsIn(directory: string): Promise<number[]> {
+  try {
+    const numbers = (await readdir(directory)).map((name) => /^keys\.([1-9]\d{0,14})\.json$/.exec(name)?.[1]);
+    return numbers.filter((number) => number !== undefined).map(Number);
+  } catch (error) {
+    if (hasCode(error, "ENOENT")) return [];
+    throw new KeyringError(`${directory} cannot be read (${codeOf(error)})`);
+  }
 }
 
 const keysFormat = "cofre wrapped keys 1";

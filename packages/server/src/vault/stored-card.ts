@@ -7,6 +7,7 @@ import type { CardRef } from "./vault.ts";
 export interface StoredCard {
   readonly merchantId: MerchantId;
   readonly tokenDigest: TokenDigest;
+  /** The `recordVersion` that the card is sealed for. Sealing again makes the next one; a use does not. */
   readonly version: number;
   readonly ref: CardRef;
   readonly fingerprint: Uint8Array;
