@@ -8,11 +8,14 @@ import { InstructionRefused } from "./network.ts";
 import type { Heard, Personal } from "./network.ts";
 import { buildAcquirer, defaultPersonality } from "./personality.ts";
 import type { AcquirerSite, Personality } from "./personality.ts";
-import { decode, encode, Malformed, readAuthorizeMessage, readFollowUpMessage, readInstruction, readOriginalMessage } from "./wire.ts";
+import { decode, encode, Malformed, readAuthorizeLetter, readFollowUpMessage, readInstruction, readOriginalMessage } from "./wire.ts";
 
-export interface AcquirerServerOptions extends Partial<Personality> {
+interface Ports {
   readonly clock: Clock;
   readonly scheduler: Scheduler;
+}
+
+export interface AcquirerServerOptions extends Ports, Partial<Personality> {
   /** 0: any free one. */
   readonly port: number;
 }
@@ -39,7 +42,7 @@ const mostConnections = 1_024;
  */
 export async function startAcquirerServer({ clock, scheduler, port, ...personality }: AcquirerServerOptions): Promise<AcquirerServer> {
   const site = buildAcquirer({ clock, scheduler }, { ...defaultPersonality, ...personality });
-  const server = createServer((request, response) => void serve(site, scheduler, request, response));
+  const server = createServer((request, response) => void serve(site, { clock, scheduler }, request, response));
   server.maxConnections = mostConnections;
   server.keepAliveTimeout = 60_000;
   await new Promise<void>((resolve, reject) => {
@@ -58,9 +61,9 @@ export async function startAcquirerServer({ clock, scheduler, port, ...personali
   };
 }
 
-async function serve(site: AcquirerSite, scheduler: Scheduler, request: IncomingMessage, response: ServerResponse): Promise<void> {
+async function serve(site: AcquirerSite, { clock, scheduler }: Ports, request: IncomingMessage, response: ServerResponse): Promise<void> {
   try {
-    const reply = await answer(site, request);
+    const reply = await answer(site, clock, request);
     if (reply === undefined) return;
     if (reply.afterMs > 0) await scheduler.sleep(reply.afterMs);
     send(response, 200, reply.body);
@@ -70,22 +73,22 @@ async function serve(site: AcquirerSite, scheduler: Scheduler, request: Incoming
   }
 }
 
-async function answer(site: AcquirerSite, request: IncomingMessage): Promise<Reply> {
+async function answer(site: AcquirerSite, clock: Clock, request: IncomingMessage): Promise<Reply> {
   const { method, url } = request;
   if (method === "GET" && url === "/books") return { body: site.acquirer.books(), afterMs: 0 };
   if (method === "GET" && url === "/capabilities") return { body: site.capabilities, afterMs: 0 };
   if (method !== "POST") throw new Malformed();
   const body = await read(request);
   try {
-    return route(site, url, body);
+    return route(site, clock, url, body);
   } finally {
     body.fill(0);
   }
 }
 
-function route(site: AcquirerSite, url: string | undefined, body: Buffer): Reply {
+function route(site: AcquirerSite, clock: Clock, url: string | undefined, body: Buffer): Reply {
   const { network } = site;
-  if (url === "/authorize") return authorize(site, body);
+  if (url === "/authorize") return authorize(site, clock, body);
   const message = decode(body.toString("utf8"));
   switch (url) {
     case "/capture": {
@@ -114,14 +117,17 @@ function route(site: AcquirerSite, url: string | undefined, body: Buffer): Reply
   }
 }
 
-function authorize(site: AcquirerSite, body: Buffer): Reply {
+function authorize(site: AcquirerSite, clock: Clock, body: Buffer): Reply {
   const jsonFrom = 1 + (body[0] ?? 0);
   const pan = Pan.from(Uint8Array.from(body.subarray(1, jsonFrom)));
   if (pan === undefined) throw new Malformed();
-  const verdict = site.readCard(pan.reveal());
-  pan.wipe();
-  const message = readAuthorizeMessage(decode(body.toString("utf8", jsonFrom)));
-  return spoken(message, site.network.authorize(message, verdict));
+  try {
+    const { message, expiry } = readAuthorizeLetter(decode(body.toString("utf8", jsonFrom)));
+    const verdict = site.judgeCard({ pan, ...expiry, holderName: "" }, clock.now());
+    return spoken(message, site.network.authorize(message, verdict));
+  } finally {
+    pan.wipe();
+  }
 }
 
 /** The account's latency is spent on the way back (see network.ts). */

@@ -134,7 +134,11 @@ test("a connector is not made when nobody answers", async () => {
 });
 
 describe("the acquirer's server", () => {
-  const message = JSON.stringify({ ...requestWith(30_000), amount: { minor: "10000", currency: "BRL" } });
+  const message = JSON.stringify({
+    ...requestWith(30_000),
+    amount: { minor: "10000", currency: "BRL" },
+    expiry: { expiryMonth: 12, expiryYear: 2031 },
+  });
   const card = (digits: string) => Buffer.concat([Buffer.of(digits.length), Buffer.from(digits)]);
   const bad: readonly (readonly [name: string, method: string, path: string, body: Buffer])[] = [
     ["an unknown path", "POST", "/refund", Buffer.from("{}")],
@@ -155,6 +159,12 @@ describe("the acquirer's server", () => {
       "POST",
       "/authorize",
       Buffer.concat([card("4111111111111111"), Buffer.from(message.replace(merchantId, "A"))]),
+    ],
+    [
+      "a month that is none",
+      "POST",
+      "/authorize",
+      Buffer.concat([card("4111111111111111"), Buffer.from(message.replace('"expiryMonth":12', '"expiryMonth":13'))]),
     ],
     ["a capture without an original", "POST", "/capture", Buffer.from(message)],
     ["an instruction that is none", "POST", "/instruct", Buffer.from(JSON.stringify({ merchantId, next: "explode", times: 1 }))],

@@ -5,7 +5,8 @@ import type { MerchantId } from "../../kernel/ids.ts";
 import type { Instant } from "../../kernel/instant.ts";
 import type { Scheduler } from "../../kernel/scheduler.ts";
 import type { SimulatorSettings } from "../../merchant/account.ts";
-import type { Connector, Unknown } from "../connector.ts";
+import type { Card } from "../../vault/card.ts";
+import type { AuthorizeRequest, Connector, Unknown } from "../connector.ts";
 import type { AcquirerBooks } from "./acquirer.ts";
 import type { Instruction } from "./network.ts";
 import {
@@ -87,7 +88,7 @@ export async function connectSimulator({ clock, scheduler, address }: RemoteSimu
   return {
     name: "remote_simulator",
     capabilities,
-    authorize: (request, { card }) => ask("/authorize", request, () => withPan(card.pan.reveal(), encode(request)), readAuthorizeOutcome),
+    authorize: (request, { card }) => ask("/authorize", request, () => letterOf(request, card), readAuthorizeOutcome),
     capture: (request) => ask("/capture", request, () => Buffer.from(encode(request)), readFollowUpOutcome),
     void: (request) => ask("/void", request, () => Buffer.from(encode(request)), readFollowUpOutcome),
     reverse: (request) => ask("/reverse", request, () => Buffer.from(encode(request)), readReverseOutcome),
@@ -100,12 +101,15 @@ export async function connectSimulator({ clock, scheduler, address }: RemoteSimu
   };
 }
 
-function withPan(digits: Uint8Array, json: string): Buffer {
-  const body = Buffer.alloc(1 + digits.length + Buffer.byteLength(json));
-  body[0] = digits.length;
-  body.set(digits, 1);
-  body.write(json, 1 + digits.length);
-  return body;
+/** An authorize request as bytes, of which some are the PAN. */
+function letterOf(request: AuthorizeRequest, { pan, expiryMonth, expiryYear }: Card): Buffer {
+  const digits = pan.reveal();
+  const json = encode({ ...request, expiry: { expiryMonth, expiryYear } });
+  const letter = Buffer.alloc(1 + digits.length + Buffer.byteLength(json));
+  letter[0] = digits.length;
+  letter.set(digits, 1);
+  letter.write(json, 1 + digits.length);
+  return letter;
 }
 
 interface Exchange {

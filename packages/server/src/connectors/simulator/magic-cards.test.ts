@@ -1,30 +1,35 @@
 import assert from "node:assert/strict";
 import { describe, test } from "node:test";
+import { cardOf, numberUnder, panOf } from "../../../test/vectors/cards.ts";
+import { instant } from "../../kernel/instant.ts";
 import { brandOf } from "../../vault/bin.ts";
-import { Pan } from "../../vault/pan.ts";
-import { cardReader, issuerDecline, magicCards } from "./magic-cards.ts";
+import { cardJudge, issuerDecline, magicCards } from "./magic-cards.ts";
 
-const read = cardReader([]);
-const bytes = (digits: string): Uint8Array => Uint8Array.from(Buffer.from(digits, "latin1"));
+const judge = cardJudge([]);
+const now = instant(Date.UTC(2026, 10, 28));
 
 describe("magic cards", () => {
   for (const [digits, brand, result] of magicCards) {
     test(`${brand} ${digits}: ${result}`, () => {
-      assert.deepEqual(read(bytes(digits)), result === "approve" ? undefined : issuerDecline(result));
+      assert.deepEqual(judge(cardOf(digits), now), result === "approve" ? undefined : issuerDecline(result));
     });
   }
 
-  test("every number passes the Luhn check and has the brand that the vault sees in it", () => {
+  test("every number is a card number of the brand that the vault sees in it", () => {
     for (const [digits, brand] of magicCards) {
-      const pan = Pan.from(bytes(digits));
-      assert.ok(pan !== undefined, digits);
-      assert.equal(brandOf(pan), brand, digits);
+      assert.equal(brandOf(panOf(digits)), brand, digits);
     }
   });
 
   test("any other number is refused before it reaches an issuer", () => {
-    for (const other of ["4242424242424242", "4111111111111112", "411111111111111", "41111111111111111", "0", "9999999999999999999"]) {
-      const verdict = read(bytes(other));
+    for (const other of [
+      "4242424242424242",
+      "4111111111111129",
+      numberUnder("411111111111", 15),
+      numberUnder("3782822", 15),
+      numberUnder("9", 19),
+    ]) {
+      const verdict = judge(cardOf(other), now);
       assert.equal(verdict?.reason, "invalid_card_number", other);
       assert.equal(verdict.responseCode, "14");
       assert.equal(verdict.refusedBeforeIssuer, true);
@@ -32,18 +37,30 @@ describe("magic cards", () => {
   });
 
   test("a refusal by the issuer does not say that it came before the issuer", () => {
-    assert.equal(read(bytes("4716909774636285"))?.refusedBeforeIssuer, false);
+    assert.equal(judge(cardOf("4716909774636285"), now)?.refusedBeforeIssuer, false);
   });
 
   test("a test BIN approves the numbers under it, but not a magic card that declines", () => {
-    const readWide = cardReader(["424242", "47169097"]);
-    assert.equal(readWide(bytes("4242424242424242")), undefined);
-    assert.equal(readWide(bytes("4242420000000000")), undefined);
-    assert.equal(readWide(bytes("4242430000000000"))?.reason, "invalid_card_number");
-    assert.equal(readWide(bytes("4716909774636285"))?.reason, "insufficient_funds");
+    const judgeWide = cardJudge(["424242", "47169097"]);
+    assert.equal(judgeWide(cardOf("4242424242424242"), now), undefined);
+    assert.equal(judgeWide(cardOf(numberUnder("4242421", 16)), now), undefined);
+    assert.equal(judgeWide(cardOf(numberUnder("424243", 16)), now)?.reason, "invalid_card_number");
+    assert.equal(judgeWide(cardOf("4716909774636285"), now)?.reason, "insufficient_funds");
   });
 
   test("a test BIN of another length or with other characters is refused", () => {
-    for (const bin of ["", "42424", "424242424", "4242x2"]) assert.throws(() => cardReader([bin]), { name: "BrokenInvariant" });
+    for (const bin of ["", "42424", "424242424", "4242x2"]) assert.throws(() => cardJudge([bin]), { name: "BrokenInvariant" });
+  });
+
+  test("a card is good for as long as its month lasts anywhere, and declined as expired after that", () => {
+    const card = { ...cardOf("4111111111111111"), expiryMonth: 2, expiryYear: 2028 };
+    assert.equal(judge(card, instant(Date.UTC(2028, 2, 1, 12) - 1)), undefined);
+    assert.deepEqual(judge(card, instant(Date.UTC(2028, 2, 1, 12))), issuerDecline("expired_card"));
+    assert.equal(issuerDecline("expired_card").responseCode, "54");
+  });
+
+  test("what declines anyway declines for its own reason when it has expired", () => {
+    const card = { ...cardOf("4716909774636285"), expiryYear: 2020 };
+    assert.equal(judge(card, now)?.reason, "insufficient_funds");
   });
 });

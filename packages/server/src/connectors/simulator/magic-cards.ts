@@ -1,6 +1,9 @@
 import { assert } from "../../kernel/assert.ts";
+import { endOfMonth } from "../../kernel/calendar.ts";
+import type { Instant } from "../../kernel/instant.ts";
 import type { DeclineReason } from "../../payment/payment.ts";
 import type { Brand } from "../../vault/brand.ts";
+import type { Card } from "../../vault/card.ts";
 import type { Decline } from "../connector.ts";
 
 /** Public test numbers and what the sandbox does with them (interface 9). Any other number is refused before the issuer. */
@@ -61,6 +64,7 @@ export function issuerDecline(reason: DeclineReason): Decline {
   return { kind: "declined", reason, ...declineCodes[reason], refusedBeforeIssuer: false };
 }
 
+const expired = issuerDecline("expired_card");
 const notATestCard: Decline = { ...issuerDecline("invalid_card_number"), refusedBeforeIssuer: true };
 
 /** The magic numbers as bytes, in the order of `order`, so that a card is found without ever becoming a string or a number. */
@@ -82,25 +86,34 @@ function order(a: Uint8Array, b: Uint8Array): number {
 }
 
 /**
- * Makes the function that tells a test card from its digits (ASCII bytes, which it does not keep). `approveTestBins` are
- * prefixes of 6 to 8 digits under which every number approves that is not in the table: for load tests that need more cards
- * than the table has. There are none by default, as a shop that sends some other number must see the refusal that the
- * sandbox it is written for gives.
+ * Makes the issuers' judgement of a card, of whose digits nothing is kept. A card that would be approved is declined once its
+ * expiry month has passed everywhere: a stored card ages with the account's clock.
+ *
+ * `approveTestBins` are prefixes of 6 to 8 digits under which every number approves that is not in the table: for load tests
+ * that need more cards than the table has. There are none by default, as a shop that sends some other number must see the
+ * refusal that the sandbox it is written for gives.
  */
-export function cardReader(approveTestBins: readonly string[]): (digits: Uint8Array) => CardVerdict {
+export function cardJudge(approveTestBins: readonly string[]): (card: Card, now: Instant) => CardVerdict {
   for (const bin of approveTestBins) assert(/^\d{6,8}$/.test(bin), "a test BIN has 6 to 8 digits");
   const bins = approveTestBins.map((bin) => Uint8Array.from(Buffer.from(bin, "latin1")));
 
-  return (digits) => {
-    for (let low = 0, high = byDigits.length - 1; low <= high;) {
-      const middle = (low + high) >> 1;
-      const card = byDigits[middle];
-      if (card === undefined) break;
-      const difference = order(digits, card.digits);
-      if (difference === 0) return card.verdict;
-      if (difference < 0) high = middle - 1;
-      else low = middle + 1;
-    }
-    return bins.some((bin) => bin.every((digit, index) => digits[index] === digit)) ? undefined : notATestCard;
+  return ({ pan, expiryMonth, expiryYear }, now) => {
+    const digits = pan.reveal();
+    const known = magicCardOf(digits);
+    if (known === undefined && !bins.some((bin) => bin.every((digit, index) => digits[index] === digit))) return notATestCard;
+    return known?.verdict ?? (endOfMonth(expiryYear, expiryMonth) < now ? expired : undefined);
   };
+}
+
+function magicCardOf(digits: Uint8Array): (typeof byDigits)[number] | undefined {
+  for (let low = 0, high = byDigits.length - 1; low <= high;) {
+    const middle = (low + high) >> 1;
+    const card = byDigits[middle];
+    if (card === undefined) break;
+    const difference = order(digits, card.digits);
+    if (difference === 0) return card;
+    if (difference < 0) high = middle - 1;
+    else low = middle + 1;
+  }
+  return undefined;
 }

@@ -1,8 +1,10 @@
 import type { Clock } from "../../kernel/clock.ts";
+import type { Instant } from "../../kernel/instant.ts";
 import type { Scheduler } from "../../kernel/scheduler.ts";
+import type { Card } from "../../vault/card.ts";
 import type { ConnectorCapabilities } from "../connector.ts";
 import { SimulatedAcquirer } from "./acquirer.ts";
-import { cardReader } from "./magic-cards.ts";
+import { cardJudge } from "./magic-cards.ts";
 import type { CardVerdict } from "./magic-cards.ts";
 import { SimulatedNetwork } from "./network.ts";
 
@@ -51,7 +53,7 @@ export function capabilitiesOf(personality: Personality): ConnectorCapabilities 
 export interface AcquirerSite {
   readonly acquirer: SimulatedAcquirer;
   readonly network: SimulatedNetwork;
-  readonly readCard: (digits: Uint8Array) => CardVerdict;
+  readonly judgeCard: (card: Card, now: Instant) => CardVerdict;
   readonly capabilities: ConnectorCapabilities;
 }
 
@@ -61,7 +63,7 @@ export function buildAcquirer(ports: { readonly clock: Clock; readonly scheduler
   return {
     acquirer,
     network: new SimulatedNetwork({ scheduler: ports.scheduler, acquirer, lateArrivalMs: personality.lateArrivalMs }),
-    readCard: cardReader(personality.approveTestBins),
+    judgeCard: cardJudge(personality.approveTestBins),
     capabilities: capabilitiesOf(personality),
   };
 }

@@ -31,7 +31,7 @@ const timedOut: Unknown = { kind: "unknown", cause: "timeout" };
  * Whatever is lost or late is `unknown` exactly at the request's deadline, in the scheduler's time.
  */
 export function createSimulator({ clock, scheduler, ...personality }: SimulatorOptions): Simulator {
-  const { acquirer, network, readCard, capabilities } = buildAcquirer({ clock, scheduler }, { ...defaultPersonality, ...personality });
+  const { acquirer, network, judgeCard, capabilities } = buildAcquirer({ clock, scheduler }, { ...defaultPersonality, ...personality });
 
   /** Sends unless it is too late to hear of it, and hears what comes back in time. */
   function exchange<Answer>(request: Timed, send: () => Heard<Answer>): Promise<Answer | Unknown> {
@@ -46,7 +46,7 @@ export function createSimulator({ clock, scheduler, ...personality }: SimulatorO
   return {
     name: "simulator",
     capabilities,
-    authorize: (request, { card }) => exchange(request, () => network.authorize(request, readCard(card.pan.reveal()))),
+    authorize: (request, { card }) => exchange(request, () => network.authorize(request, judgeCard(card, clock.now()))),
     capture: (request) => exchange(request, () => network.capture(request)),
     void: (request) => exchange(request, () => network.void(request)),
     reverse: (request) => exchange(request, () => network.reverse(request)),

@@ -2,6 +2,7 @@ import type { MerchantId } from "../../kernel/ids.ts";
 import { instant } from "../../kernel/instant.ts";
 import type { Money } from "../../kernel/money.ts";
 import type { SimulatorSettings } from "../../merchant/account.ts";
+import type { Card } from "../../vault/card.ts";
 import { declineReasons } from "../../payment/payment.ts";
 import type {
   Approval,
@@ -19,7 +20,8 @@ import type { Instruction, Personal } from "./network.ts";
 
 /**
  * How messages to the acquirer process and its answers look: JSON, with amounts as decimal text in minor units. An authorize
- * request is one byte with the number of PAN digits, the digits, and then the JSON, so that the PAN stays bytes on both sides.
+ * request is one byte with the number of PAN digits, the digits, and then the JSON, so that the PAN stays bytes on both sides;
+ * the JSON adds when the card expires. Security codes and cryptograms are not sent: the sandbox takes any (interface 9).
  * Readers take nothing on trust: what is not exactly as expected is `Malformed`.
  */
 export class Malformed extends Error {
@@ -41,17 +43,23 @@ export function decode(text: string): unknown {
   }
 }
 
-export function readAuthorizeMessage(value: unknown): AuthorizeMessage & Personal {
-  const message = fields(value);
-  const { merchantId, reference, simulator } = readAddress(message);
-  const { maskedPan } = fields(message["card"]);
+export interface AuthorizeLetter {
+  readonly message: AuthorizeMessage & Personal;
+  readonly expiry: Pick<Card, "expiryMonth" | "expiryYear">;
+}
+
+export function readAuthorizeLetter(value: unknown): AuthorizeLetter {
+  const letter = fields(value);
+  const { maskedPan } = fields(letter["card"]);
+  const { expiryMonth, expiryYear } = fields(letter["expiry"]);
   return {
-    merchantId,
-    reference,
-    simulator,
-    amount: readMoney(message["amount"]),
-    capture: flag(message["capture"]),
-    card: { maskedPan: text(maskedPan) },
+    message: {
+      ...readAddress(letter),
+      amount: readMoney(letter["amount"]),
+      capture: flag(letter["capture"]),
+      card: { maskedPan: text(maskedPan) },
+    },
+    expiry: { expiryMonth: monthNumber(expiryMonth), expiryYear: wholeNumber(expiryYear) },
   };
 }
 
@@ -258,6 +266,12 @@ function flag(value: unknown): boolean {
 function wholeNumber(value: unknown): number {
   if (typeof value !== "number" || !Number.isSafeInteger(value) || value < 0) throw new Malformed();
   return value;
+}
+
+function monthNumber(value: unknown): number {
+  const month = wholeNumber(value);
+  if (month < 1 || month > 12) throw new Malformed();
+  return month;
 }
 
 function minorUnits(value: unknown): bigint {
