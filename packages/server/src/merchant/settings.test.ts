@@ -19,7 +19,7 @@ describe("account settings", () => {
   test("a name that is no setting is refused, also one that every object has", () => {
     assert.equal(problemsOf({ partialcapture: true }).length, 1);
     assert.equal(problemsOf({ toString: "x" }).length, 1);
-    assert.equal(problemsOf({ simulator: { latency: 5 } }).length, 1);
+    assert.deepEqual(problemsOf({ simulator: { latency: 5 } }), ["One of the names in simulator is not a setting."]);
     assert.deepEqual(problemsOf({ partialCapture: true }), [], "control: the right spelling is taken");
   });
 
@@ -68,6 +68,11 @@ describe("account settings", () => {
       assert.ok(setting.allows(setting.default), name);
       assert.match(setting.doc, /^[A-Z].*\.$/, name);
     }
+  });
+
+  test("the simulator's settings are whole or they are none", () => {
+    assert.equal(accountSettings.simulator.allows({ seed: "cofre", latencyMs: 5 }), false);
+    assert.equal(accountSettings.simulator.allows({ ...defaultAccountSettings().simulator, latencyMs: 5 }), true);
   });
 
   test("a fresh account is cross-border, in Brazil, at 0.38 % and up to USD 10,000, without partial captures", () => {

@@ -81,7 +81,7 @@ function problemsOf(table: Readonly<Record<string, Setting<unknown>>>, values: u
   if (!isRecord(values)) return [`${prefix.slice(0, -1)} must be an object.`];
   const unknown = Object.keys(values)
     .filter((name) => !Object.hasOwn(table, name))
-    .map(() => `A name under "${prefix}" is not a setting.`);
+    .map(() => (prefix === "" ? "One of the names is not a setting." : `One of the names in ${prefix.slice(0, -1)} is not a setting.`));
   const refused = Object.entries(table)
     .filter(([name, setting]) => (Object.hasOwn(values, name) ? !setting.allows(values[name]) : expects === "all"))
     .map(([name, setting]) => `${prefix}${name} must be ${setting.allowed}.`);
