@@ -1,0 +1,144 @@
+import { mkdir } from "node:fs/promises";
+import { join } from "node:path";
+import type { Config } from "./config/settings.ts";
+import { connectors } from "./connectors/index.ts";
+import { settingsEndpoint } from "./http/admin/settings-endpoint.ts";
+import { simulatorEndpoint } from "./http/admin/simulator-endpoint.ts";
+import { createHttpServer } from "./http/server.ts";
+import { cancelEndpoint } from "./http/wire/endpoints/cancel.ts";
+import { captureEndpoint } from "./http/wire/endpoints/capture.ts";
+import type { EndpointDeps } from "./http/wire/endpoints/deps.ts";
+import { directEndpoint } from "./http/wire/endpoints/direct.ts";
+import { notAvailableEndpoints } from "./http/wire/endpoints/not-available.ts";
+import { publicKeyCheckEndpoint } from "./http/wire/endpoints/public-key-check.ts";
+import { queryEndpoint } from "./http/wire/endpoints/query.ts";
+import { tokenEndpoint } from "./http/wire/endpoints/token.ts";
+import type { Clock } from "./kernel/clock.ts";
+import type { Random } from "./kernel/random.ts";
+import type { Scheduler } from "./kernel/scheduler.ts";
+import { systemClock } from "./kernel/system-clock.ts";
+import { SystemRandom } from "./kernel/system-random.ts";
+import { systemScheduler } from "./kernel/system-scheduler.ts";
+import type { Log } from "./observe/log-event.ts";
+import { AccountDirectory } from "./operations/account-directory.ts";
+import { Runner } from "./operations/runner.ts";
+import { openSandboxAccount, type SandboxKeys } from "./operations/sandbox-account.ts";
+import { RecoveryJob } from "./recovery/recovery-job.ts";
+import { type EmbeddedStore, openEmbeddedStore } from "./stores/embedded/embedded-store.ts";
+import { Keyring } from "./vault/keyring.ts";
+import { createLocalVault } from "./vault/local-vault.ts";
+import { createMemoryKeyProvider, createMemoryWrappedKeyStore } from "./vault/memory-key-provider.ts";
+import { openKeyFiles } from "./vault/root-key-file.ts";
+import type { Vault } from "./vault/vault.ts";
+
+/** A running Cofre. */
+export interface Cofre {
+  readonly address: { readonly host: string; readonly port: number };
+  /** The sandbox account's keys when this start made the account: shown once, kept nowhere. */
+  readonly firstStart: SandboxKeys | undefined;
+  /** What the store has done since the start. */
+  stats(): ReturnType<EmbeddedStore["stats"]>;
+  /** Finishes what is under way within the grace, writes what was accepted, and lets everything go. */
+  close(): Promise<void>;
+}
+
+/** Time and chance: the system's own, or what a test plugs in. */
+export interface Ports {
+  readonly clock: Clock;
+  readonly random: Random;
+  readonly scheduler: Scheduler;
+}
+
+const systemPorts: Ports = { clock: systemClock, random: new SystemRandom(), scheduler: systemScheduler };
+
+/** The composition root: the only file that names implementations. Rejects when a part does not start; nothing is left open then. */
+export async function startCofre(config: Config, log: Log, ports: Ports = systemPorts): Promise<Cofre> {
+  const { clock, random, scheduler } = ports;
+  await using parts = new AsyncDisposableStack();
+  const inMemory = config.dataDirectory === ":memory:";
+  if (!inMemory) await mkdir(config.dataDirectory, { recursive: true, mode: 0o700 });
+
+  const store = await openEmbeddedStore({ file: inMemory ? ":memory:" : join(config.dataDirectory, "cofre.db") });
+  parts.defer(() => store.close());
+  const vault = await openVault(config, ports);
+  const firstStart = await openSandboxAccount(store, random, clock.now(), {
+    integrationKey: config.sandboxIntegrationKey?.reveal(),
+    publicIntegrationKey: config.sandboxPublicIntegrationKey?.reveal(),
+  });
+
+  const connector =
+    config.acquirerUrl === undefined
+      ? connectors.simulator({ clock, scheduler })
+      : await connectors.remote_simulator({ clock, scheduler, address: config.acquirerUrl.origin });
+  if ("close" in connector) parts.defer(() => connector.close());
+
+  const accounts = new AccountDirectory(store);
+  const runner = new Runner({
+    store,
+    vault,
+    connector,
+    clock,
+    random,
+    acquirerTimeoutMs: config.acquirerTimeoutMs,
+    alarm: ({ kind, what, merchantId, paymentId }) => log.write({ event: "alarm", kind, what, merchantId, paymentId }),
+  });
+  const recovery = new RecoveryJob({
+    store,
+    runner,
+    accounts,
+    clock,
+    scheduler,
+    report: ({ kind, ...facts }) => log.write({ event: kind === "settled" ? "recovery_settled" : "recovery_overdue", ...facts }),
+  });
+  await recovery.start();
+  parts.defer(() => recovery.stop());
+
+  const deps: EndpointDeps = {
+    runner,
+    clockOf: () => clock,
+    grantsOf: async (key) => (await accounts.byKey(key))?.grants,
+  };
+  const server = createHttpServer({
+    endpoints: [
+      tokenEndpoint(deps),
+      directEndpoint(deps),
+      captureEndpoint(deps),
+      cancelEndpoint(deps),
+      queryEndpoint(deps),
+      publicKeyCheckEndpoint(deps),
+      ...notAvailableEndpoints,
+      settingsEndpoint(runner, accounts),
+      simulatorEndpoint((merchantId, instruction) => connector.instruct(merchantId, instruction)),
+    ],
+    resolveKey: (key) => accounts.byKey(key),
+    clock,
+    log,
+    health: { isReady: () => true },
+    limits: { maxBodyBytes: config.maxBodyBytes, maxConnections: config.maxConnections, maxInFlight: config.maxInFlight },
+  });
+  const address = await server.listen(config.port, config.host);
+
+  const running = parts.move();
+  return {
+    address,
+    firstStart,
+    stats: () => store.stats(),
+    async close() {
+      // Whoever is still connected after the grace is cut off: what it asked for goes on, and is taken up at the next start.
+      const cut = scheduler.after(config.shutdownGraceMs, () => server.closeAllConnections());
+      await server.close();
+      cut();
+      await running.disposeAsync();
+    },
+  };
+}
+
+async function openVault(config: Config, { clock, random }: Ports): Promise<Vault> {
+  const { environment, dataDirectory: directory } = config;
+  const { provider, store } =
+    directory === ":memory:"
+      ? { provider: createMemoryKeyProvider(random), store: createMemoryWrappedKeyStore() }
+      : await openKeyFiles({ directory, environment, create: true, random });
+  const keyring = await Keyring.open({ provider, store, environment, random, clock });
+  return createLocalVault({ keyring, environment, random });
+}

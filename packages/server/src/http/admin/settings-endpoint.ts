@@ -1,0 +1,62 @@
+import { type AccountSettings, type SimulatorSettings } from "../../merchant/account.ts";
+import { validateSettings } from "../../merchant/settings.ts";
+import { changeSettings } from "../../operations/change-settings.ts";
+import type { AccountDirectory } from "../../operations/account-directory.ts";
+import { errorAnswer } from "../wire/answer.ts";
+import type { Endpoint } from "../wire/endpoint.ts";
+import { answering, type OperationRunner } from "../wire/endpoints/deps.ts";
+import { isTreeObject, type Tree, type TreeObject } from "../wire/tree.ts";
+
+/**
+ * `/__cofre/settings`, in the sandbox only: shows an account's switches, and changes those that `settings` names. Takes the
+ * account's secret key, in every encoding of the wire.
+ */
+export function settingsEndpoint(runner: OperationRunner, accounts: Pick<AccountDirectory, "forget">): Endpoint {
+  return {
+    path: "/__cofre/settings",
+    key: "secret",
+    family: "parameters",
+    cors: false,
+    async handle({ params, account }) {
+      const asked = params["settings"];
+      if (asked === undefined) return { status: 200, body: settingsBody(account.settings) };
+      if (!isTreeObject(asked)) return errorAnswer("COFRE-30", "Parameter settings must be an object");
+      const changes = typed(asked, account.settings);
+      const checked = validateSettings(changes, account.settings);
+      if ("problems" in checked) return errorAnswer("COFRE-31", checked.problems.join(" "));
+      return answering("query", async () => {
+        const changed = await runner.run(changeSettings, account, (current) => {
+          const again = validateSettings(changes, current);
+          return "settings" in again ? again.settings : current;
+        });
+        accounts.forget(account.id);
+        return settingsBody(changed.settings);
+      });
+    },
+  };
+}
+
+function settingsBody(settings: AccountSettings): string {
+  return JSON.stringify({ settings, status: "SUCCESS" });
+}
+
+/** The wire's scalars are all text: they become what the setting of that name is now. */
+function typed(asked: TreeObject, current: AccountSettings | SimulatorSettings): Record<string, unknown> {
+  const now: Readonly<Record<string, unknown>> = { ...current };
+  return Object.fromEntries(Object.entries(asked).map(([name, value]) => [name, typedValue(value, now[name])]));
+}
+
+function typedValue(value: Tree, now: unknown): unknown {
+  if (isTreeObject(value)) return typeof now === "object" && now !== null ? typed(value, now as SimulatorSettings) : undefined;
+  if (typeof value !== "string") return undefined;
+  if (typeof now === "number") return /^\d{1,15}$/.test(value) ? Number(value) : undefined;
+  if (typeof now === "boolean") return booleans.get(value);
+  return value;
+}
+
+const booleans: ReadonlyMap<string, boolean> = new Map([
+  ["true", true],
+  ["1", true],
+  ["false", false],
+  ["0", false],
+]);

@@ -1,0 +1,58 @@
+import type { MerchantId } from "../../kernel/ids.ts";
+import { declineReasons, type DeclineReason } from "../../payment/payment.ts";
+import { errorAnswer } from "../wire/answer.ts";
+import type { Endpoint } from "../wire/endpoint.ts";
+import { textOf } from "../wire/tree.ts";
+
+/** What may be asked of the simulated acquirer; connectors/simulator has the meaning of each. */
+const faults = ["lose_request", "lose_answer", "late_answer", "double_request"] as const;
+const messages = ["authorize", "capture", "void", "reverse", "inquire"] as const;
+
+export interface SimulatorInstruction {
+  readonly next: (typeof faults)[number] | { readonly decline: DeclineReason };
+  readonly times: number;
+  readonly of?: (typeof messages)[number];
+}
+
+/** Queues an instruction. Throws or rejects when it cannot be taken. */
+export type Instruct = (merchantId: MerchantId, instruction: SimulatorInstruction) => void | Promise<void>;
+
+/**
+ * `/__cofre/simulator`, in the sandbox only: what is to happen to the account's next messages to the simulated acquirer.
+ * `next`: `lose_request`, `lose_answer`, `late_answer`, `double_request` or `decline` with a `reason`; `times`, 1 unless given;
+ * `of`: only to messages of this kind.
+ */
+export function simulatorEndpoint(instruct: Instruct): Endpoint {
+  return {
+    path: "/__cofre/simulator",
+    key: "secret",
+    family: "parameters",
+    cors: false,
+    async handle({ params, account }) {
+      const fault = faults.find((name) => name === textOf(params, "next"));
+      const reason = declineReasons.find((name) => name === textOf(params, "reason"));
+      const decline = textOf(params, "next") === "decline" && reason !== undefined ? { decline: reason } : undefined;
+      const next = fault ?? decline;
+      if (next === undefined) {
+        return errorAnswer(
+          "COFRE-32",
+          `Parameter next must be one of ${faults.join(", ")}, or decline with a reason: ${declineReasons.join(", ")}`,
+        );
+      }
+      const asked = textOf(params, "of");
+      const of = messages.find((name) => name === asked);
+      if (asked !== undefined && of === undefined) return errorAnswer("COFRE-33", `Parameter of must be one of ${messages.join(", ")}`);
+      const times = textOf(params, "times") ?? "1";
+      if (!/^[1-9]\d{0,3}$/.test(times)) return errorAnswer("COFRE-34", "Parameter times must be a whole number from 1 to 9999");
+      try {
+        await instruct(account.id, { next, times: Number(times), ...(of === undefined ? {} : { of }) });
+      } catch {
+        return errorAnswer(
+          "COFRE-35",
+          "The simulator does not take this instruction: its queue is full, or that message cannot be declined",
+        );
+      }
+      return { status: 200, body: '{"status":"SUCCESS"}' };
+    },
+  };
+}

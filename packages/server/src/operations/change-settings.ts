@@ -1,0 +1,22 @@
+import { assert } from "../kernel/assert.ts";
+import type { Account, AccountSettings } from "../merchant/account.ts";
+import { read } from "./commit.ts";
+import { defineOperation } from "./operation.ts";
+import { accountChange } from "./sandbox-account.ts";
+
+/** Replaces an account's settings, checked by validateSettings before. The caller makes the directory forget the account. */
+export const changeSettings = defineOperation<(current: AccountSettings) => AccountSettings, Account>({
+  name: "change_settings",
+  errors: [],
+
+  async run(context, settingsAfter) {
+    const change = await context.change(async () => {
+      const accounts = await read(context.store.accounts());
+      const current = accounts.find(({ id }) => id === context.account.id);
+      assert(current !== undefined, "an account that a key opened is kept");
+      const next: Account = { ...current, version: current.version + 1, settings: settingsAfter(current.settings) };
+      return { ...accountChange(next, current.version, context.clock.now(), []), next };
+    });
+    return change.next;
+  },
+});

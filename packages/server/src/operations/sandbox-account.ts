@@ -1,0 +1,79 @@
+import { assert } from "../kernel/assert.ts";
+import { hexOf, newMerchantId } from "../kernel/ids.ts";
+import type { Instant } from "../kernel/instant.ts";
+import type { Random } from "../kernel/random.ts";
+import type { Account } from "../merchant/account.ts";
+import { defaultAccountSettings } from "../merchant/settings.ts";
+import type { Change, KeyGrant } from "../stores/change.ts";
+import type { Store } from "../stores/store.ts";
+import { digestOfKey } from "./account-directory.ts";
+
+export interface SandboxKeys {
+  readonly integrationKey: string;
+  readonly publicIntegrationKey: string;
+}
+
+/** Keys of the user's choice; undefined: made at the first start. */
+export type ChosenKeys = { readonly [Name in keyof SandboxKeys]: string | undefined };
+
+/** A key that is chosen opens another account already, or was public and should now be secret. */
+export class KeyTaken extends Error {
+  override readonly name = "KeyTaken";
+}
+
+/**
+ * Sees to it that there is a sandbox account and that the chosen keys open it; keys that it had before go on doing so. Resolves
+ * with the keys of a new account, which are not kept anywhere and can be shown this once, or undefined.
+ */
+export async function openSandboxAccount(store: Store, random: Random, now: Instant, chosen: ChosenKeys): Promise<SandboxKeys | undefined> {
+  const [account] = await store.accounts();
+  if (account === undefined) {
+    const keys = {
+      integrationKey: chosen.integrationKey ?? newKey("test_ik_", random),
+      publicIntegrationKey: chosen.publicIntegrationKey ?? newKey("test_pk_", random),
+    };
+    const first: Account = { id: newMerchantId(random), version: 1, name: "Sandbox", settings: defaultAccountSettings() };
+    await commit(
+      store,
+      accountChange(first, undefined, now, [grant(keys.integrationKey, "secret"), grant(keys.publicIntegrationKey, "public")]),
+    );
+    return keys;
+  }
+  const missing = [
+    ...(await missingKey(store, account, chosen.integrationKey, "secret")),
+    ...(await missingKey(store, account, chosen.publicIntegrationKey, "public")),
+  ];
+  if (missing.length > 0) await commit(store, accountChange({ ...account, version: account.version + 1 }, account.version, now, missing));
+  return undefined;
+}
+
+type Granted = NonNullable<Change["account"]>["keys"][number];
+
+function grant(key: string, grants: KeyGrant): Granted {
+  return { digest: digestOfKey(key), grants };
+}
+
+async function missingKey(store: Store, account: Account, key: string | undefined, grants: KeyGrant): Promise<readonly Granted[]> {
+  if (key === undefined) return [];
+  const holder = await store.accountByKey(digestOfKey(key));
+  if (holder === undefined) return [grant(key, grants)];
+  if (holder.account.id !== account.id || holder.grants !== grants) {
+    throw new KeyTaken(`The ${grants} integration key that was chosen is in use for something else in this data directory.`);
+  }
+  return [];
+}
+
+/** The change that writes an account's next version. */
+export function accountChange(next: Account, replaces: number | undefined, at: Instant, keys: readonly Granted[]): Change {
+  return { merchantId: next.id, at, account: { next, replaces, keys }, facts: [], entries: [], notifications: [] };
+}
+
+async function commit(store: Store, change: Change): Promise<void> {
+  const { outcome } = await store.commit(change);
+  assert(outcome === "committed", "nobody else writes while the server starts");
+}
+
+/** 128 random bits, with the prefix that recent keys of the interface have (1.6). */
+function newKey(prefix: string, random: Random): string {
+  return prefix + hexOf(random.bytes(16));
+}
