@@ -99,6 +99,15 @@ function shownForms(value: object): string[] {
   ];
 }
 
+test("every conversion says that there is a secret", () => {
+  const pan = panOf("4111111111111111");
+  // oxlint-disable-next-line typescript/restrict-template-expressions -- what must not print is printed
+  assert.equal(`${pan}`, "[secret]");
+  assert.equal(JSON.stringify({ pan }), '{"pan":"[secret]"}');
+  assert.equal(inspect({ pan }), "{ pan: [secret] }");
+  assert.equal(format("%s %o", pan, pan), "[secret] [secret]");
+});
+
 test("no conversion shows a digit", () => {
   const control = shownForms({ digits: "7531864209" }).filter((text) => text.includes("7531864209"));
   assert.ok(control.length > 10, "an ordinary object is shown by most of them");

@@ -1,5 +1,16 @@
 import assert from "node:assert/strict";
-import { chmodSync, mkdtempSync, readdirSync, readFileSync, renameSync, rmSync, statSync, symlinkSync, writeFileSync } from "node:fs";
+import {
+  chmodSync,
+  copyFileSync,
+  mkdtempSync,
+  readdirSync,
+  readFileSync,
+  renameSync,
+  rmSync,
+  statSync,
+  symlinkSync,
+  writeFileSync,
+} from "node:fs";
 import { tmpdir } from "node:os";
 import { join } from "node:path";
 import { test, type TestContext } from "node:test";
@@ -143,6 +154,22 @@ test("wrapped keys of another root, or damaged ones, are refused without a word 
   await other.open();
   writeFileSync(root, readFileSync(other.root));
   await assert.rejects(open(), { name: "KeyringError", message: /wrapped by the root key/ });
+});
+
+test("whoever is slower in making the root key takes the one that is there", async (context) => {
+  const { root, directory } = installation(context);
+  const other = installation(context);
+  await other.open();
+  // The other's file appears between the look for it and the making of ours, which draws its key then.
+  const late = {
+    bytes(length: number): Uint8Array {
+      if (length === 32) copyFileSync(other.root, root);
+      return random.bytes(length);
+    },
+  };
+  await openKeyFiles({ directory, environment: "sandbox", create: true, random: late });
+  assert.deepEqual(readFileSync(root), readFileSync(other.root));
+  assert.deepEqual(readdirSync(directory), ["root.key"]);
 });
 
 test("first starts at the same time agree on one root key", async (context) => {
