@@ -61,6 +61,19 @@ test("a store that is closed and opened again has everything", async (context) =
   assert.equal((await second.notificationsAfter(0, 10)).length, 1);
 });
 
+test("another process is refused a file that is open, and told so", async (context) => {
+  const file = newFile(context);
+  const store = await openEmbeddedStore({ file });
+  context.after(() => store.close());
+  const child = spawn(process.execPath, [childFile, file], { stdio: ["ignore", "ignore", "pipe"] });
+  let said = "";
+  for await (const line of createInterface({ input: child.stderr })) said += line;
+  if (child.exitCode === null) await once(child, "exit");
+
+  assert.equal(child.exitCode, 1);
+  assert.match(said, /another process, or another store of this one, has the database open/);
+});
+
 // What this cannot show is that the disk has the data too, since the system's cache outlives the process: that rests on
 // synchronous=FULL, which is read back at each start.
 test("a process that is killed again and again loses nothing that it acknowledged, and leaves no half change", async (context) => {

@@ -3,7 +3,7 @@ import { tmpdir } from "node:os";
 import { join } from "node:path";
 
 /** A file name in a fresh folder that only this user can enter, and how to remove both. */
-export function temporaryFile(): { readonly file: string; remove(): void } {
+export function temporaryFile(): { readonly file: string; readonly remove: () => void } {
   const folder = mkdtempSync(join(tmpdir(), "cofre-"));
   return { file: join(folder, "store.db"), remove: () => rmSync(folder, { recursive: true, force: true }) };
 }

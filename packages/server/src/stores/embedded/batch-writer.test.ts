@@ -1,0 +1,89 @@
+import assert from "node:assert/strict";
+import type { DatabaseSync } from "node:sqlite";
+import { test } from "node:test";
+import type { TestContext } from "node:test";
+import * as given from "../../../test/contract/store-fixtures.ts";
+import type { PaymentId } from "../../kernel/ids.ts";
+import type { Change } from "../change.ts";
+import { BatchWriter } from "./batch-writer.ts";
+import { messageOf } from "./change-message.ts";
+import { openForWriting } from "./open-database.ts";
+import { temporaryFile } from "./temporary-file.ts";
+
+function newDatabase(context: TestContext): DatabaseSync {
+  const { file, remove } = temporaryFile();
+  const database = openForWriting({ file, durable: false, maxFileBytes: undefined });
+  context.after(() => {
+    database.close();
+    remove();
+  });
+  return database;
+}
+
+function count(database: DatabaseSync, table: string): number {
+  return Number(database.prepare(`SELECT count(*) AS n FROM ${table}`).get()?.["n"]);
+}
+
+/** Changes that the rules in front of every store would have caught: the database is the last wall. */
+const broken: Readonly<Record<string, Change>> = {
+  "captured above authorized": given.paymentChange(given.newPayment(7, { authorized: 1n, captured: 2n })),
+  "captured below zero": given.paymentChange(given.newPayment(7, { authorized: 1n, captured: -1n })),
+  "a short payment id": given.paymentChange(given.newPayment(7, { id: given.paymentId(7).slice(2) as PaymentId })),
+  "a version of zero": given.paymentChange(given.newPayment(7), {
+    payment: { next: given.newPayment(7, { version: 0 }), replaces: undefined },
+  }),
+};
+
+for (const [name, change] of Object.entries(broken)) {
+  test(`the database refuses ${name}, and the neighbours in the batch are written`, (context) => {
+    const database = newDatabase(context);
+    const writer = new BatchWriter(database);
+    const batch = [
+      given.paymentChange(given.newPayment(1)),
+      change,
+      given.paymentChange(given.newPayment(1)),
+      given.paidChange(given.newPayment(1)),
+    ];
+
+    const { outcomes, commits } = writer.write(batch.map(messageOf));
+
+    assert.deepEqual(outcomes, ["committed", "broken", "payment_code", "committed"]);
+    assert.equal(commits, 2, "each change had a transaction of its own");
+    assert.equal(count(database, "payment"), 1);
+    assert.equal(count(database, "history"), 2);
+    assert.deepEqual(writer.write([messageOf(given.paymentChange(given.newPayment(2)))]), { outcomes: ["committed"], commits: 1 });
+  });
+}
+
+test("a batch without a failure is one commit, and one without an effect is none", (context) => {
+  const writer = new BatchWriter(newDatabase(context));
+  const change = messageOf(given.paymentChange(given.newPayment(1)));
+
+  assert.deepEqual(writer.write([change, change]), { outcomes: ["committed", "payment_code"], commits: 1 });
+  assert.deepEqual(writer.write([change, change]), { outcomes: ["payment_code", "payment_code"], commits: 0 });
+});
+
+test("history can neither be changed nor deleted", (context) => {
+  const database = newDatabase(context);
+  new BatchWriter(database).write([messageOf(given.paymentChange(given.newPayment(1)))]);
+
+  assert.throws(() => database.exec("UPDATE history SET at = 0"), /append-only/);
+  assert.throws(() => database.exec("DELETE FROM history"), /append-only/);
+  assert.equal(count(database, "history"), 1);
+});
+
+test("the journal view shows each posting as a row", (context) => {
+  const database = newDatabase(context);
+  const writer = new BatchWriter(database);
+  writer.write([messageOf(given.paymentChange(given.newPayment(1))), messageOf(given.paidChange(given.newPayment(1)))]);
+
+  const rows = database.prepare("SELECT version, entry, account, currency, minor FROM journal").all();
+
+  const expected = given.saleEntries.flatMap(({ postings }, index) =>
+    postings.map(({ account, currency, minor }) => ({ version: 2, entry: index + 1, account, currency, minor: Number(minor) })),
+  );
+  assert.deepEqual(
+    rows.map((row) => ({ ...row })),
+    expected,
+  );
+});

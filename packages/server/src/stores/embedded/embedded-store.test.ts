@@ -1,0 +1,204 @@
+import assert from "node:assert/strict";
+import { mkdtempSync, readdirSync, rmSync, statSync, truncateSync, writeFileSync } from "node:fs";
+import { tmpdir } from "node:os";
+import { join } from "node:path";
+import { DatabaseSync } from "node:sqlite";
+import { test } from "node:test";
+import type { TestContext } from "node:test";
+import type { Worker } from "node:worker_threads";
+import * as given from "../../../test/contract/store-fixtures.ts";
+import { openEmbeddedStore } from "./embedded-store.ts";
+import type { EmbeddedStore } from "./embedded-store.ts";
+import { StoreOpenError } from "./open-error.ts";
+
+const { merchantA } = given;
+const committed = { outcome: "committed" };
+
+function newFolder(context: TestContext): string {
+  const folder = mkdtempSync(join(tmpdir(), "cofre-test-"));
+  context.after(() => rmSync(folder, { recursive: true }));
+  return folder;
+}
+
+function newFile(context: TestContext): string {
+  return join(newFolder(context), "store.db");
+}
+
+/** Runs SQL on a file that no store has open. */
+function runSql(file: string, sql: string): void {
+  const database = new DatabaseSync(file);
+  database.exec(sql);
+  database.close();
+}
+
+async function assertRefused(file: string, code: StoreOpenError["code"]): Promise<void> {
+  await assert.rejects(openEmbeddedStore({ file }), (error) => {
+    assert.ok(error instanceof StoreOpenError);
+    assert.equal(error.code, code);
+    assert.ok(error.message.startsWith(`${file}: `));
+    return true;
+  });
+}
+
+test("a file that a store has open is refused to a second one, until the first is closed", async (context) => {
+  const file = newFile(context);
+  const first = await openEmbeddedStore({ file });
+  await assertRefused(file, "locked");
+  assert.deepEqual(await first.commit(given.paymentChange(given.newPayment(1))), committed, "the first goes on");
+  await first.close();
+
+  const second = await openEmbeddedStore({ file });
+  await second.close();
+});
+
+test("a database of a newer version is refused and left as it is", async (context) => {
+  const file = newFile(context);
+  await (await openEmbeddedStore({ file })).close();
+  runSql(file, "PRAGMA user_version = 999");
+
+  await assertRefused(file, "newer");
+  await assertRefused(file, "newer");
+
+  runSql(file, "PRAGMA user_version = 1");
+  await (await openEmbeddedStore({ file })).close();
+});
+
+test("someone else's database, and a file that is none, are refused and left as they are", async (context) => {
+  const folder = newFolder(context);
+  const foreign = join(folder, "foreign.db");
+  runSql(foreign, "CREATE TABLE theirs (x)");
+  const size = statSync(foreign).size;
+  const text = join(folder, "text.db");
+  writeFileSync(text, "this is not a database at all, ".repeat(200));
+
+  await assertRefused(foreign, "foreign");
+  await assertRefused(text, "foreign");
+
+  assert.equal(statSync(foreign).size, size);
+  runSql(foreign, "INSERT INTO theirs VALUES (1)");
+});
+
+test("a database that lost its end is refused as damaged", async (context) => {
+  const file = newFile(context);
+  const store = await openEmbeddedStore({ file });
+  for (let number = 0; number < 50; number += 1) await store.commit(given.paymentChange(given.newPayment(number)));
+  await store.close();
+  truncateSync(file, statSync(file).size - 3 * 4096);
+
+  await assertRefused(file, "damaged");
+});
+
+test("a folder that is not there is refused", async (context) => {
+  await assertRefused(join(newFolder(context), "nowhere", "store.db"), "cannot_open");
+});
+
+test("a closed store leaves everything in the one file, its write-ahead log gone", async (context) => {
+  const folder = newFolder(context);
+  const store = await openEmbeddedStore({ file: join(folder, "store.db") });
+  await store.commit(given.paymentChange(given.newPayment(1)));
+  await store.close();
+
+  assert.deepEqual(readdirSync(folder).toSorted(), ["store.db", "store.db-lock"]);
+});
+
+test("a store in memory leaves no file behind", async (context) => {
+  const folder = newFolder(context);
+  const before = process.env["TMPDIR"];
+  process.env["TMPDIR"] = folder;
+  context.after(() => {
+    if (before === undefined) delete process.env["TMPDIR"];
+    else process.env["TMPDIR"] = before;
+  });
+  const store = await openEmbeddedStore({ file: ":memory:" });
+  await store.commit(given.paymentChange(given.newPayment(1)));
+  assert.equal(readdirSync(folder).length, process.platform === "win32" ? 0 : 1, "control: it is there meanwhile");
+  await store.close();
+
+  assert.deepEqual(readdirSync(folder), []);
+});
+
+test("a database that may not grow refuses changes as unavailable, loses nothing, and recovers", async (context) => {
+  const file = newFile(context);
+  const small = await openEmbeddedStore({ file, maxFileBytes: 400_000 });
+  const results = await Promise.allSettled(
+    Array.from({ length: 400 }, (_, number) => small.commit(given.paymentChange(given.newPayment(number)))),
+  );
+  const kept = results.flatMap((result, number) => (result.status === "fulfilled" ? [number] : []));
+  assert.ok(kept.length > 100 && kept.length < 400, `control: ${kept.length} of 400 fit`);
+  for (const result of results) if (result.status === "rejected") assert.equal((result.reason as { code: string }).code, "unavailable");
+  const [first = 0] = kept;
+  assert.deepEqual(
+    await small.commit(given.paymentChange(given.newPayment(first))),
+    { outcome: "duplicate", key: "payment_code", existing: given.newPayment(first) },
+    "what needs no room is still answered",
+  );
+  await small.close();
+
+  const roomy = await openEmbeddedStore({ file });
+  context.after(() => roomy.close());
+  for (const [number, result] of results.entries()) {
+    const stored = await roomy.paymentById(merchantA, given.paymentId(number));
+    assert.deepEqual(stored, result.status === "fulfilled" ? given.newPayment(number) : undefined);
+  }
+  assert.deepEqual(await roomy.commit(given.paymentChange(given.newPayment(500))), committed);
+});
+
+/** A store, and the thread that it writes with. */
+async function openWithWorker(file: string): Promise<{ store: EmbeddedStore; worker: Worker }> {
+  const started = new Promise<Worker>((resolve) => process.once("worker", resolve));
+  const store = await openEmbeddedStore({ file });
+  return { store, worker: await started };
+}
+
+test("when the writer thread dies, what waited is unknown, later changes are unavailable, reads go on, and close returns", async (context) => {
+  const file = newFile(context);
+  const { store, worker } = await openWithWorker(file);
+  await store.commit(given.paymentChange(given.newPayment(1)));
+  const waiting = Array.from({ length: 200 }, (_, number) => store.commit(given.paymentChange(given.newPayment(number + 2))));
+  const settled = Promise.allSettled(waiting);
+  await worker.terminate();
+
+  const results = await settled;
+  const rejections = results.filter((result) => result.status === "rejected");
+  assert.ok(rejections.length > 0, "control: it died before it had answered all");
+  for (const { reason } of rejections) assert.equal((reason as { code: string }).code, "commit_unknown");
+  await assert.rejects(store.commit(given.paymentChange(given.newPayment(900))), { name: "StoreError", code: "unavailable" });
+  assert.deepEqual(await store.paymentById(merchantA, given.paymentId(1)), given.newPayment(1));
+  await store.close();
+
+  const again = await openEmbeddedStore({ file });
+  context.after(() => again.close());
+  for (const [index, result] of results.entries()) {
+    const stored = await again.paymentById(merchantA, given.paymentId(index + 2));
+    if (result.status === "fulfilled") assert.deepEqual(stored, given.newPayment(index + 2));
+  }
+});
+
+test("more changes than may wait are refused as overloaded, and nothing of them is written", async (context) => {
+  const store = await openEmbeddedStore({ file: ":memory:", maxQueued: 3 });
+  context.after(() => store.close());
+  const results = await Promise.allSettled([1, 2, 3, 4, 5].map((number) => store.commit(given.paymentChange(given.newPayment(number)))));
+
+  assert.deepEqual(
+    results.map(({ status }) => status),
+    ["fulfilled", "fulfilled", "fulfilled", "rejected", "rejected"],
+  );
+  for (const result of results) if (result.status === "rejected") assert.equal((result.reason as { code: string }).code, "overloaded");
+  assert.equal(await store.paymentById(merchantA, given.paymentId(4)), undefined);
+  assert.deepEqual(await store.commit(given.paymentChange(given.newPayment(4))), committed, "there is room again");
+});
+
+test("the counters tell changes, the commits that they shared, and the queue", async (context) => {
+  const store = await openEmbeddedStore({ file: ":memory:" });
+  context.after(() => store.close());
+  const waiting = Array.from({ length: 100 }, (_, number) => store.commit(given.paymentChange(given.newPayment(number))));
+  const again = store.commit(given.paymentChange(given.newPayment(0)));
+  await Promise.resolve();
+  assert.equal(store.stats().queued, 101);
+
+  await Promise.all([...waiting, again]);
+
+  const { changes, commits, largestBatch, queued } = store.stats();
+  assert.deepEqual({ changes, queued }, { changes: 101, queued: 0 });
+  assert.ok(1 <= commits && commits <= 100 && largestBatch >= 101 / commits, JSON.stringify(store.stats()));
+});
