@@ -1,4 +1,3 @@
-import { mkdir } from "node:fs/promises";
 import { join } from "node:path";
 import type { Config } from "./config/settings.ts";
 import { connectors } from "./connectors/index.ts";
@@ -56,11 +55,11 @@ export async function startCofre(config: Config, log: Log, ports: Ports = system
   const { clock, random, scheduler } = ports;
   await using parts = new AsyncDisposableStack();
   const inMemory = config.dataDirectory === ":memory:";
-  if (!inMemory) await mkdir(config.dataDirectory, { recursive: true, mode: 0o700 });
 
+  // The keys come first: where they are is made for them, readable by its owner alone.
+  const vault = await openVault(config, ports);
   const store = await openEmbeddedStore({ file: inMemory ? ":memory:" : join(config.dataDirectory, "cofre.db") });
   parts.defer(() => store.close());
-  const vault = await openVault(config, ports);
   const firstStart = await openSandboxAccount(store, random, clock.now(), {
     integrationKey: config.sandboxIntegrationKey?.reveal(),
     publicIntegrationKey: config.sandboxPublicIntegrationKey?.reveal(),

@@ -86,7 +86,7 @@ export async function startWorld({ environment = {}, seed = "world", ports = {} 
     cofre,
     clock,
     events,
-    get: async (path, parameters = {}) => answerOf(await fetch(`${url}${path}?${new URLSearchParams(parameters)}`)),
+    get: async (path, parameters = {}) => answerOf(await fetch(`${url}${path}?${new URLSearchParams(parameters).toString()}`)),
     postJson: async (path, body) => answerOf(await fetch(url + path, { method: "POST", body: JSON.stringify(body) })),
     [Symbol.asyncDispose]: () => cofre.close(),
   };
