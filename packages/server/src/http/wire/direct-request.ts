@@ -90,7 +90,7 @@ interface DirectReading extends CardContext {
 }
 
 /** interface 7.3: operation and mode, then ascending numbers; the first that is broken is told. Duplicates and tokens come later. */
-const rules = inOrder<DirectReading>([
+export const directRules = inOrder<DirectReading>([
   { code: 1, broken: ({ operation, mode }) => refuseOperation(operation, mode) },
   { code: 2, broken: ({ hasPayment }) => !hasPayment && required("payment") },
   { code: 3, broken: ({ currency }) => currency === undefined && required("payment.currency_code") },
@@ -114,13 +114,14 @@ const rules = inOrder<DirectReading>([
   },
   { code: 7, broken: refuseHighAmount },
   { code: 8, broken: refuseSum },
-  // A name with a control character or half a character is not the same everywhere it is written.
+  // A name with a control character is not the same everywhere it is written, and one in which U+FFFD took the place of what could
+  // not be read is the name of more than one payment.
   {
     code: 9,
     broken: ({ code }) =>
       code === undefined
         ? required("payment.merchant_payment_code")
-        : controlOrHalfPair.test(code) && invalid("payment.merchant_payment_code"),
+        : (controlOrHalfPair.test(code) || code.includes("\ufffd")) && invalid("payment.merchant_payment_code"),
   },
   { code: 10, broken: ({ code, account }) => exceeds(code, longest.code[account.settings.profile]) && codeTooLong(account) },
   {
@@ -232,7 +233,7 @@ export function readDirect(
   const card = cardIn(payment ?? noFields);
   try {
     const reading = readingOf(params, payment, card, account, now, options);
-    keepRules(rules, reading);
+    keepRules(directRules, reading);
     return inputOf(reading);
   } catch (error) {
     if (card !== undefined) wipeCard(card);

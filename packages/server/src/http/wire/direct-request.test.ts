@@ -1,0 +1,756 @@
+import assert from "node:assert/strict";
+import { describe, test } from "node:test";
+import * as fc from "fast-check";
+import { startOfDay } from "../../kernel/calendar.ts";
+import type { MerchantId } from "../../kernel/ids.ts";
+import type { Account, AccountSettings } from "../../merchant/account.ts";
+import { defaultAccountSettings } from "../../merchant/settings.ts";
+import type { DirectInput } from "../../operations/direct-input.ts";
+import { maskOf } from "../../vault/mask.ts";
+import { decodeRequest } from "./decode.ts";
+import { directRules, readDirect, wipeSource, type DirectOptions } from "./direct-request.ts";
+import { Lifted, type Tree, type TreeObject } from "./tree.ts";
+import { WireError } from "./wire-error.ts";
+
+const visa = "4111111111111111";
+const now = startOfDay({ year: 2026, month: 11, day: 28 });
+
+type Fields = Record<string, unknown>;
+interface Request {
+  readonly top: Fields;
+  readonly payment: Fields;
+  readonly card: Fields;
+}
+type Change = (request: Request) => void;
+
+/** A request that keeps every rule. */
+function goodRequest(): Request {
+  return {
+    top: { integration_key: "key", operation: "request", mode: "full" },
+    payment: {
+      merchant_payment_code: "ord-2026-000417",
+      order_number: "417",
+      amount_total: "100.00",
+      currency_code: "USD",
+      name: "Ana Lima",
+      email: "ana.lima@example.com",
+      document: "853.513.468-93",
+      birth_date: "12/04/1979",
+      zipcode: "61919-230",
+      address: "Rua E",
+      street_number: "1040",
+      city: "Maracanaú",
+      state: "CE",
+      country: "br",
+      phone_number: "+55 (85) 2284-7035",
+      payment_type_code: "creditcard",
+      instalments: 1,
+    },
+    card: { card_number: visa, card_name: "Ana Lima", card_due_date: "4/2030", card_cvv: "321" },
+  };
+}
+
+function requestWith(...changes: readonly Change[]): Request {
+  const request = goodRequest();
+  for (const change of changes) change(request);
+  return request;
+}
+
+function accountWith(settings: Partial<AccountSettings> = {}): Account {
+  return { id: "0a1b2c3d" as MerchantId, version: 1, name: "Loja Exemplo", settings: { ...defaultAccountSettings(), ...settings } };
+}
+
+function paramsOf({ top, payment, card }: Request): TreeObject {
+  const node = Object.keys(card).length === 0 ? {} : { creditcard: card };
+  return decodeRequest("/ws/direct", Buffer.from(JSON.stringify({ ...top, payment: { ...payment, ...node } }))).params;
+}
+
+function read(request: Request, account = accountWith(), options?: DirectOptions): DirectInput {
+  return readDirect(paramsOf(request), account, now, options);
+}
+
+function refusalOf(work: () => unknown): WireError {
+  try {
+    work();
+  } catch (error) {
+    assert.ok(error instanceof WireError, String(error));
+    return error;
+  }
+  return assert.fail("the request was accepted");
+}
+
+/** Sets or, with undefined, removes fields of one of the three levels. */
+const top =
+  (fields: Fields): Change =>
+  (request) =>
+    void Object.assign(request.top, fields);
+const payment =
+  (fields: Fields): Change =>
+  (request) =>
+    void Object.assign(request.payment, fields);
+const card =
+  (fields: Fields): Change =>
+  (request) =>
+    void Object.assign(request.card, fields);
+
+interface Breach {
+  readonly code: number;
+  readonly message: string;
+  readonly change: Change;
+  /** Breaches of one group change the same fields, so that a request has at most one of them. Without a group: not combined. */
+  readonly group?: string;
+  readonly settings?: Partial<AccountSettings>;
+}
+
+const required = (field: string): string => `Field ${field} is required`;
+const invalid = (field: string): string => `Field ${field} is invalid`;
+const fillers = (length: number): string => "a".repeat(length);
+
+/** Every way in which a request alone can break a rule. Messages that interface 7.2 quotes stand here as it quotes them. */
+const breaches: readonly Breach[] = [
+  { code: 1, message: "Mode must be either full or iframe", change: top({ mode: "simple" }), group: "mode" },
+  { code: 1, message: "Operation must be request", change: top({ operation: "cancel" }), group: "operation" },
+  { code: 3, message: required("payment.currency_code"), change: payment({ currency_code: "" }), group: "currency" },
+  { code: 4, message: "Currency is not active in the system: XYZ", change: payment({ currency_code: "XYZ" }), group: "currency" },
+  { code: 4, message: "Currency is not active in the system: MXN", change: payment({ currency_code: "MXN" }), group: "currency" },
+  { code: 5, message: required("payment.amount_total"), change: payment({ amount_total: null }), group: "amount" },
+  { code: 5, message: invalid("payment.amount_total"), change: payment({ amount_total: "1,00" }), group: "amount" },
+  { code: 5, message: invalid("payment.amount_total"), change: payment({ amount_total: "1.001" }), group: "amount" },
+  { code: 5, message: invalid("payment.amount_total"), change: payment({ amount_total: -5 }), group: "amount" },
+  { code: 6, message: "Amount reported is less than the minimum amount", change: payment({ amount_total: 0 }), group: "amount" },
+  { code: 7, message: "Amount must be less than BRL 58300.00", change: payment({ amount_total: "10000.01" }), group: "amount" },
+  {
+    code: 8,
+    message: "If passed, amount_itens + amount_shipping must be equal to amount_total",
+    change: payment({ amount_itens: "90", amount_shipping: "9.99" }),
+    group: "sum",
+  },
+  { code: 9, message: required("payment.merchant_payment_code"), change: payment({ merchant_payment_code: " " }), group: "code" },
+  { code: 9, message: invalid("payment.merchant_payment_code"), change: payment({ merchant_payment_code: "a\u0007b" }), group: "code" },
+  { code: 9, message: invalid("payment.merchant_payment_code"), change: payment({ merchant_payment_code: "a\ud800b" }), group: "code" },
+  {
+    code: 10,
+    message: "Parameter merchant_payment_code can have 40 characters maximum",
+    change: payment({ merchant_payment_code: fillers(41) }),
+    group: "code",
+  },
+  {
+    code: 11,
+    message: "Parameter payment.order_number can have 40 characters maximum",
+    change: payment({ order_number: fillers(41) }),
+    group: "order",
+  },
+  {
+    code: 12,
+    message: "Parameter user_value_3 can have 20 characters maximum",
+    change: payment({ user_value_3: fillers(21) }),
+    group: "user values",
+  },
+  { code: 13, message: required("payment.name"), change: payment({ name: undefined }), group: "name" },
+  { code: 14, message: "Field payment.name can have 100 characters maximum", change: payment({ name: fillers(101) }), group: "name" },
+  { code: 15, message: "Field payment.email is required", change: payment({ email: "" }), group: "email" },
+  {
+    code: 16,
+    message: "Field payment.email can have 100 characters maximum",
+    change: payment({ email: `${fillers(90)}@example.com` }),
+    group: "email",
+  },
+  { code: 17, message: invalid("payment.email"), change: payment({ email: "ana.lima.example.com" }), group: "email" },
+  { code: 17, message: invalid("payment.email"), change: payment({ email: "a@b" }), group: "email" },
+  {
+    code: 20,
+    message: "Field payment.birth_date must be in the format dd/mm/yyyy",
+    change: payment({ birth_date: "1979-04-12" }),
+    group: "birth date",
+  },
+  { code: 21, message: "Customer must be at least 16 years old", change: payment({ birth_date: "29/11/2010" }), group: "birth date" },
+  { code: 22, message: required("payment.document"), change: payment({ document: undefined }), group: "document" },
+  { code: 23, message: invalid("payment.document"), change: payment({ document: "853.513.468-94" }), group: "document" },
+  { code: 24, message: "Field payment.zipcode is required", change: payment({ zipcode: "" }), group: "zipcode" },
+  { code: 24, message: invalid("payment.zipcode"), change: payment({ zipcode: "1234" }), group: "zipcode" },
+  { code: 25, message: required("payment.address"), change: payment({ address: undefined }), group: "address" },
+  {
+    code: 25,
+    message: "Field payment.address can have 100 characters maximum",
+    change: payment({ address: fillers(101) }),
+    group: "address",
+  },
+  { code: 26, message: required("payment.street_number"), change: payment({ street_number: undefined }), group: "street number" },
+  { code: 27, message: required("payment.city"), change: payment({ city: undefined }), group: "city" },
+  { code: 28, message: required("payment.state"), change: payment({ state: undefined }), group: "state" },
+  { code: 29, message: invalid("payment.state"), change: payment({ state: "Ceará" }), group: "state" },
+  { code: 31, message: required("payment.phone_number"), change: payment({ phone_number: undefined }), group: "phone" },
+  { code: 32, message: invalid("payment.phone_number"), change: payment({ phone_number: "1234567" }), group: "phone" },
+  { code: 32, message: invalid("payment.phone_number"), change: payment({ phone_number: "378282246310005" }), group: "phone" },
+  { code: 33, message: invalid("payment.instalments"), change: payment({ instalments: "1.5" }), group: "instalments" },
+  { code: 33, message: invalid("payment.instalments"), change: payment({ instalments: [3] }), group: "instalments" },
+  { code: 34, message: "Invalid value for instalments: 13 (1-12)", change: payment({ instalments: 13 }), group: "instalments" },
+  { code: 34, message: "Invalid value for instalments: 2 (1-12)", change: payment({ instalments: 2, amount_total: "1.70" }) },
+  { code: 35, message: "Invalid payment_type_code: gold", change: payment({ payment_type_code: "gold" }), group: "type" },
+  {
+    code: 35,
+    message: required("payment.payment_type_code"),
+    change: (request) => {
+      delete request.payment["payment_type_code"];
+      for (const name of Object.keys(request.card)) delete request.card[name];
+    },
+  },
+  { code: 36, message: "Payment type is not active", change: payment({ payment_type_code: "boleto" }), group: "type" },
+  { code: 36, message: "Payment type is not active", change: payment({ payment_type_code: "carnet" }), group: "type" },
+  {
+    code: 38,
+    message: "Payment type not allowed in Direct API (full mode): _all",
+    change: payment({ payment_type_code: "_all" }),
+    group: "type",
+  },
+  {
+    code: 41,
+    message: "Field payment.person_type must contain a valid person_type",
+    change: payment({ person_type: "robot" }),
+    group: "person",
+  },
+  { code: 42, message: required("payment.responsible"), change: payment({ person_type: "business" }), group: "person" },
+  {
+    code: 43,
+    message: required("payment.responsible.name"),
+    change: payment({ person_type: "Business", responsible: { document: "1" } }),
+    group: "person",
+  },
+  {
+    code: 48,
+    message: "Field creditcard is required for this payment type",
+    change: (request) => {
+      for (const name of Object.keys(request.card)) delete request.card[name];
+    },
+  },
+  {
+    code: 49,
+    message: "Field payment.creditcard.card_number is required",
+    change: card({ card_number: null }),
+    group: "number",
+  },
+  { code: 51, message: "Field payment.creditcard.card_name is required", change: card({ card_name: "" }), group: "holder" },
+  {
+    code: 52,
+    message: "Field payment.creditcard.card_name can have 50 characters maximum",
+    change: card({ card_name: fillers(51) }),
+    group: "holder",
+  },
+  { code: 54, message: required("payment.creditcard.card_cvv"), change: card({ card_cvv: "" }), group: "cvv" },
+  {
+    code: 55,
+    message: "Field payment.creditcard.card_cvv must have 3 or 4 digits",
+    change: card({ card_cvv: "12345" }),
+    group: "cvv",
+  },
+  { code: 55, message: "Field payment.creditcard.card_cvv must have 3 or 4 digits", change: card({ card_cvv: ["123"] }), group: "cvv" },
+  { code: 56, message: required("payment.creditcard.card_due_date"), change: card({ card_due_date: "" }), group: "due date" },
+  {
+    code: 57,
+    message: "Field payment.creditcard.card_due_date must be in the format mm/yyyy",
+    change: card({ card_due_date: "04/30" }),
+    group: "due date",
+  },
+  { code: 58, message: invalid("payment.creditcard.card_due_date"), change: card({ card_due_date: "13/2030" }), group: "due date" },
+  { code: 59, message: invalid("payment.creditcard.card_due_date"), change: card({ card_due_date: "12/2080" }), group: "due date" },
+  {
+    code: 61,
+    message: "Token could not be created for a network token",
+    change: (request) => {
+      for (const name of Object.keys(request.card)) delete request.card[name];
+      Object.assign(request.card, { network_token_pan: visa, network_token_expire_date: "12/2030", network_token_cryptogram: "AAAA" });
+      request.payment["create_token"] = true;
+    },
+  },
+  {
+    code: 62,
+    message: "Recurring is not enabled for this merchant",
+    change: payment({ create_token: true }),
+    settings: { createToken: false },
+  },
+  {
+    code: 66,
+    message: "Field payment.token must have between 32 and 128 characters",
+    change: payment({ create_token: "true", token: fillers(31) }),
+    group: "new token",
+  },
+  {
+    code: 66,
+    message: "Field payment.creditcard.token can have 200 characters maximum",
+    change: card({ token: fillers(201) }),
+  },
+  {
+    code: 67,
+    message: "Field payment.creditcard.card_due_date is in the past",
+    change: card({ card_due_date: "10/2026" }),
+    group: "due date",
+  },
+  { code: 75, message: invalid("payment.creditcard.card_number"), change: card({ card_number: "4111111111111112" }), group: "number" },
+  { code: 75, message: invalid("payment.creditcard.card_number"), change: card({ card_number: "41111111" }), group: "number" },
+  // Passes the check digit, but no brand that is accepted begins with 1.
+  { code: 75, message: invalid("payment.creditcard.card_number"), change: card({ card_number: "1111111111111117" }), group: "number" },
+  { code: 76, message: required("payment.country"), change: payment({ country: ["br"] }) },
+  { code: 77, message: "Field payment.country is not an allowed country", change: payment({ country: "xx" }) },
+  {
+    code: 95,
+    message: "Field payment.creditcard.card_name must not be a card number",
+    change: card({ card_name: "4111 1111 1111 1111" }),
+    group: "holder",
+  },
+  {
+    code: 100,
+    message: "Instalments are not allowed for debit cards",
+    change: payment({ payment_type_code: "debitcard", instalments: 2 }),
+  },
+  ...["2030/12", "13/2030", "10/2026", undefined].map((date) => ({
+    code: 136,
+    message: "Field network_token_expire_date is invalid",
+    change: (request: Request): void => {
+      for (const name of Object.keys(request.card)) delete request.card[name];
+      Object.assign(request.card, { network_token_pan: visa, network_token_expire_date: date, network_token_cryptogram: "AAAA" });
+    },
+  })),
+];
+
+describe("a direct request", () => {
+  test("the control: the request that the breaches start from is accepted", () => {
+    const input = read(goodRequest());
+    assert.equal(input.order.code, "ord-2026-000417");
+    wipeSource(input.source);
+  });
+
+  for (const { code, message, change, settings } of breaches) {
+    test(`BP-DR-${code}: ${message}`, () => {
+      const { statusCode, message: told, httpStatus } = refusalOf(() => read(requestWith(change), accountWith(settings)));
+      assert.deepEqual({ statusCode, message: told, httpStatus }, { statusCode: `BP-DR-${code}`, message, httpStatus: 200 });
+    });
+  }
+
+  test("BP-DR-2 when there is no payment, or none that is a node", () => {
+    for (const body of [{}, { payment: null }, { payment: "1" }, { payment: [1] }]) {
+      const { params } = decodeRequest("/ws/direct", Buffer.from(JSON.stringify(body)));
+      const error = refusalOf(() => readDirect(params, accountWith(), now));
+      assert.equal(error.statusCode, "BP-DR-2");
+      assert.equal(error.message, "Field payment is required");
+    }
+  });
+
+  test("every rule is broken by a request of these tests", () => {
+    const provoked = new Set([2, ...breaches.map(({ code }) => code)]);
+    assert.deepEqual(
+      directRules.map(({ code }) => code).filter((code) => !provoked.has(code)),
+      [],
+    );
+  });
+
+  test("of several broken rules the one with the smallest number is told", () => {
+    const groups = Map.groupBy(
+      breaches.filter(({ group }) => group !== undefined),
+      ({ group }) => group,
+    );
+    const oneOfEach = [...groups.values()].map((group) => fc.option(fc.constantFrom(...group), { nil: undefined, freq: 3 }));
+    fc.assert(
+      fc.property(fc.tuple(...oneOfEach), (chosen) => {
+        const broken = chosen.filter((breach) => breach !== undefined);
+        fc.pre(broken.length > 0);
+        const error = refusalOf(() => read(requestWith(...broken.map(({ change }) => change))));
+        assert.equal(error.statusCode, `BP-DR-${Math.min(...broken.map(({ code }) => code))}`);
+      }),
+      { numRuns: 500 },
+    );
+  });
+
+  test("the address of a customer is asked for only where the country asks for it", () => {
+    const bare = payment({
+      zipcode: undefined,
+      address: undefined,
+      street_number: undefined,
+      city: undefined,
+      state: undefined,
+      document: undefined,
+    });
+    const input = read(requestWith(bare, payment({ country: "pe", currency_code: "PEN" })));
+    assert.equal(input.order.customer.city, undefined);
+    assert.equal(refusalOf(() => read(requestWith(bare, payment({ country: "mx" })))).message, "Field payment.zipcode is required");
+    assert.equal(refusalOf(() => read(requestWith(bare, payment({ country: "uy" })))).statusCode, "BP-DR-22");
+  });
+
+  test("Chile asks for the document when the payment is processed there", () => {
+    const chile = requestWith(payment({ country: "cl", document: undefined }));
+    assert.equal(read(chile, accountWith(), { local: false }).order.customer.document, undefined);
+    assert.equal(refusalOf(() => read(chile, accountWith(), { local: true })).statusCode, "BP-DR-22");
+    assert.equal(refusalOf(() => read(chile, accountWith({ profile: "B" }))).statusCode, "BP-DR-22");
+  });
+
+  test("a code of 128 characters is taken on the hosts local to Brazil", () => {
+    const long = payment({ merchant_payment_code: fillers(128) });
+    assert.equal(read(requestWith(long), accountWith({ profile: "B" })).order.code.length, 128);
+    const error = refusalOf(() => read(requestWith(payment({ merchant_payment_code: fillers(129) })), accountWith({ profile: "B" })));
+    assert.equal(error.message, "Parameter merchant_payment_code can have 128 characters maximum");
+  });
+
+  test("characters are counted as people count them", () => {
+    assert.equal(read(requestWith(payment({ user_value_1: "🛍".repeat(20) }))).order.userValues[0], "🛍".repeat(20));
+    assert.equal(refusalOf(() => read(requestWith(payment({ user_value_1: "🛍".repeat(21) })))).statusCode, "BP-DR-12");
+  });
+
+  test("amex and elo pay in at most six instalments in Brazil, as far as the number tells", () => {
+    const amex = card({ card_number: "378282246310005", card_cvv: "1234" });
+    assert.equal(read(requestWith(amex, payment({ instalments: 6 }))).order.instalments, 6);
+    assert.equal(refusalOf(() => read(requestWith(amex, payment({ instalments: 7 })))).message, "Invalid value for instalments: 7 (1-6)");
+  });
+
+  test("counts that a country leaves out are listed", () => {
+    const mexico = payment({ country: "mx", instalments: 2 });
+    assert.equal(refusalOf(() => read(requestWith(mexico))).message, "Invalid value for instalments: 2 (1, 3, 6, 9, 12)");
+  });
+});
+
+describe("an accepted direct request", () => {
+  test("becomes the operation's input, whole", () => {
+    const everything = [
+      payment({
+        note: "at the door",
+        user_value_1: "web",
+        user_value_4: "x",
+        customer_ip: "30.43.84.28",
+        device_id: "34c376b2767",
+        notification_url: "https://shop.example/notify?a=1&b=2",
+        street_complement: "apto 1",
+        person_type: "business",
+        responsible: { name: "José da Silva" },
+        amount_itens: "90",
+        amount_shipping: "10.0",
+        manual_review: "1",
+        instalments: "3",
+        country: "BR",
+        currency_code: "brl",
+      }),
+      card({ soft_descriptor: "Loja", auto_capture: false }),
+    ];
+    const { order, source, createToken } = read(requestWith(...everything));
+    assert.deepEqual(order, {
+      code: "ord-2026-000417",
+      orderNumber: "417",
+      amount: { minor: 10_000n, currency: "BRL" },
+      instalments: 3,
+      autoCapture: false,
+      manualReview: true,
+      country: "br",
+      paymentType: "credit",
+      customer: {
+        name: "Ana Lima",
+        email: "ana.lima@example.com",
+        document: "85351346893",
+        birthDate: "1979-04-12",
+        personType: "business",
+        phone: "558522847035",
+        zipcode: "61919-230",
+        address: "Rua E",
+        streetNumber: "1040",
+        streetComplement: "apto 1",
+        city: "Maracanaú",
+        state: "CE",
+        ip: "30.43.84.28",
+        responsible: "José da Silva",
+      },
+      softDescriptor: "Loja",
+      note: "at the door",
+      userValues: ["web", undefined, undefined, "x"],
+      notificationUrl: "https://shop.example/notify?a=1&b=2",
+      deviceId: "34c376b2767",
+    });
+    assert.equal(createToken, undefined);
+    assert.ok(source.kind === "pan");
+    assert.equal(maskOf(source.card.pan), "411111xxxxxx1111");
+    assert.deepEqual([source.card.expiryMonth, source.card.expiryYear, source.card.holderName], [4, 2030, "Ana Lima"]);
+    assert.equal(source.cvv?.length, 3);
+    wipeSource(source);
+    assert.throws(() => source.card.pan.reveal());
+    assert.throws(() => source.cvv?.reveal());
+  });
+
+  test("numbers and texts are interchangeable", () => {
+    const numbers = payment({ merchant_payment_code: 4_238_067_283, amount_total: 100.5, street_number: 1040, phone_number: 8522847035 });
+    const { order } = read(requestWith(numbers, card({ card_number: 4111111111111111, card_cvv: 321 })));
+    assert.deepEqual([order.code, order.amount.minor, order.customer.streetNumber], ["4238067283", 10_050n, "1040"]);
+  });
+
+  for (const [given, captures] of [
+    [undefined, true],
+    [true, true],
+    ["true", true],
+    [1, true],
+    ["1", true],
+    [null, true],
+    ["", true],
+    [false, false],
+    ["false", false],
+    ["FALSE", false],
+    [0, false],
+    ["0", false],
+    // Neither yes nor no: only what can be undone.
+    ["no", false],
+    [["true"], false],
+  ] as const) {
+    test(`auto_capture ${JSON.stringify(given)} ${captures ? "takes" : "holds"} the amount, in the node and beside it`, () => {
+      assert.equal(read(requestWith(card({ auto_capture: given }))).order.autoCapture, captures);
+      assert.equal(read(requestWith(payment({ auto_capture: given }))).order.autoCapture, captures);
+    });
+  }
+
+  test("auto_capture in the node counts before the one beside it", () => {
+    assert.equal(read(requestWith(card({ auto_capture: false }), payment({ auto_capture: true }))).order.autoCapture, false);
+    assert.equal(read(requestWith(card({ auto_capture: true }), payment({ auto_capture: false }))).order.autoCapture, true);
+  });
+
+  test("what cannot be told from a request for review is one", () => {
+    for (const [given, review] of [
+      [undefined, false],
+      [null, false],
+      [0, false],
+      ["1", true],
+      ["yes", true],
+      [{}, true],
+    ] as const) {
+      assert.equal(read(requestWith(payment({ manual_review: given }))).order.manualReview, review);
+    }
+  });
+
+  test("instalments that are missing or blank are one, and a float that is whole is that", () => {
+    for (const [given, count] of [
+      [undefined, 1],
+      ["", 1],
+      [null, 1],
+      ["1", 1],
+      ["3", 3],
+      ["03", 3],
+      ["3.0", 3],
+    ] as const) {
+      assert.equal(read(requestWith(payment({ instalments: given }))).order.instalments, count);
+    }
+  });
+
+  test("operation, mode and payment_type_code may be missing", () => {
+    const { order } = read(requestWith(top({ operation: undefined, mode: undefined }), payment({ payment_type_code: undefined })));
+    assert.equal(order.paymentType, "credit");
+    assert.equal(read(requestWith(top({ mode: "iframe" }))).order.paymentType, "credit");
+  });
+
+  test("debitcard is debit, and a brand that is not the card's is no matter", () => {
+    assert.equal(read(requestWith(payment({ payment_type_code: "debitcard" }))).order.paymentType, "debit");
+    assert.equal(read(requestWith(payment({ payment_type_code: "Mastercard" }))).order.paymentType, "credit");
+  });
+
+  test("a country that is missing is the account's", () => {
+    const missing = requestWith(payment({ country: undefined, document: "12345678", currency_code: "USD" }));
+    assert.equal(read(missing, accountWith({ country: "pe" })).order.country, "pe");
+  });
+
+  test("the card node may be called card", () => {
+    const request = goodRequest();
+    const params = decodeRequest("/ws/direct", Buffer.from(JSON.stringify({ payment: { ...request.payment, card: request.card } }))).params;
+    assert.equal(readDirect(params, accountWith(), now).source.kind, "pan");
+  });
+
+  test("a security code is not needed for stored credentials, for accounts that ask for none, and beside tokens", () => {
+    const without = card({ card_cvv: undefined });
+    const stored = payment({ cof_info: { cof_type: "STORED", initiator: "MIT", transType: "SCHEDULED_RECURRING" } });
+    assert.equal(read(requestWith(without, stored)).source.cvv, undefined);
+    assert.equal(read(requestWith(without), accountWith({ requireCvv: false })).source.cvv, undefined);
+    assert.equal(read(requestWith(card({ token: fillers(128), card_cvv: undefined }))).source.cvv, undefined);
+    const initial = payment({ cof_info: { cof_type: "initial" } });
+    assert.equal(refusalOf(() => read(requestWith(without, initial))).statusCode, "BP-DR-54");
+  });
+
+  test("data of an external 3-D Secure is tolerated", () => {
+    const secure = card({ threeds_eci: "05", threeds_cryptogram: "AAABBEg0VhI0VniQEjRWAAAAAAA=", threeds_version: "2", threeds_xid: "x" });
+    assert.equal(read(requestWith(secure)).source.kind, "pan");
+  });
+
+  test("a network token brings its cryptogram and needs neither name nor security code", () => {
+    const request = goodRequest();
+    for (const name of Object.keys(request.card)) delete request.card[name];
+    Object.assign(request.card, { network_token_pan: visa, network_token_expire_date: "12/2030", network_token_cryptogram: "AAAA+/==" });
+    const { source } = read(request);
+    assert.ok(source.kind === "network_token");
+    assert.equal(source.cryptogram?.length, 8);
+    assert.equal(source.card.holderName, "");
+    wipeSource(source);
+    assert.throws(() => source.cryptogram?.reveal());
+  });
+
+  describe("tokens", () => {
+    const token = "t".repeat(40);
+    const onlyToken: Change = (request) => {
+      for (const name of Object.keys(request.card)) delete request.card[name];
+    };
+
+    test("a token in the node is charged, with the security code beside it", () => {
+      const { source } = read(requestWith(onlyToken, card({ token, card_cvv: "123" })));
+      assert.ok(source.kind === "token");
+      assert.equal(source.token, token);
+      assert.equal(source.cvv?.length, 3);
+    });
+
+    test("a token beside the node is charged when no card comes with it", () => {
+      const { source, createToken } = read(requestWith(onlyToken, payment({ token })));
+      assert.ok(source.kind === "token");
+      assert.equal(createToken, undefined);
+      assert.equal(read(requestWith(payment({ token }))).source.kind, "pan");
+    });
+
+    test("create_token stores the card under a token of the merchant's choice, or a fresh one", () => {
+      assert.deepEqual(read(requestWith(payment({ create_token: true, token }))).createToken, { token });
+      assert.deepEqual(read(requestWith(payment({ create_token: 1 }))).createToken, { token: undefined });
+      for (const no of [false, "false", 0, null, "maybe"]) {
+        assert.equal(read(requestWith(payment({ create_token: no, token }))).createToken, undefined);
+      }
+    });
+
+    test("create_token beside a token to charge stores nothing", () => {
+      const { source, createToken } = read(requestWith(onlyToken, card({ token }), payment({ create_token: true })));
+      assert.equal(source.kind, "token");
+      assert.equal(createToken, undefined);
+    });
+  });
+
+  test("an address for notifications that cannot be used is not kept", () => {
+    for (const url of [
+      "shop.example/notify",
+      "ftp://shop.example",
+      "javascript:alert(1)",
+      `https://a.example/${fillers(2_000)}`,
+      "https://",
+    ]) {
+      assert.equal(read(requestWith(payment({ notification_url: url }))).order.notificationUrl, undefined);
+    }
+  });
+
+  test("control characters in what people type become blanks", () => {
+    assert.equal(read(requestWith(payment({ name: "Ana\r\nLima\u0007" }))).order.customer.name, "Ana  Lima");
+    assert.equal(read(requestWith(payment({ note: "a\ud800b" }))).order.note, "a\ufffdb");
+  });
+});
+
+describe("card data of a direct request", () => {
+  /** Keeps what was copied out of it. */
+  class Watched extends Lifted {
+    readonly copies: Uint8Array[] = [];
+
+    override copy(): Uint8Array {
+      const copied = super.copy();
+      this.copies.push(copied);
+      return copied;
+    }
+  }
+
+  const watched = (text: string): Watched => new Watched(Buffer.from(text), true);
+
+  function watchedParams(changes: Readonly<Record<string, Tree>>, secrets: Readonly<Record<string, Watched>>): TreeObject {
+    const { payment: fields } = goodRequest();
+    const texts: TreeObject = Object.fromEntries(Object.entries(fields).map(([name, value]) => [name, String(value)]));
+    const node: TreeObject = { card_name: "Ana Lima", card_due_date: "4/2030", network_token_expire_date: "4/2030", ...secrets };
+    return { payment: { ...texts, creditcard: node, ...changes } };
+  }
+
+  const isWiped = (bytes: Uint8Array): boolean => bytes.every((byte) => byte === 0);
+
+  test("is gone when the request is refused, by whatever rule", () => {
+    const broken: readonly Readonly<Record<string, Tree>>[] = [
+      { email: "nobody" },
+      { country: "xx" },
+      { state: "XX" },
+      { payment_type_code: "boleto" },
+    ];
+    for (const changes of broken) {
+      const secrets = { card_number: watched(visa), card_cvv: watched("123") };
+      refusalOf(() => readDirect(watchedParams(changes, secrets), accountWith(), now));
+      for (const secret of Object.values(secrets)) {
+        assert.equal(secret.copies.length, 1);
+        assert.ok(secret.copies.every(isWiped));
+      }
+    }
+  });
+
+  test("is gone after a refused network token and after a refused token too", () => {
+    const network = { network_token_pan: watched(visa), network_token_cryptogram: watched("AAAA"), card_cvv: watched("123") };
+    refusalOf(() => readDirect(watchedParams({ email: "nobody" }, network), accountWith(), now));
+    assert.ok(Object.values(network).every(({ copies }) => copies.length === 1 && copies.every(isWiped)));
+
+    const beside = { card_cvv: watched("123") };
+    const params = watchedParams({ email: "nobody", creditcard: { token: fillers(40), ...beside } }, {});
+    refusalOf(() => readDirect(params, accountWith(), now));
+    assert.ok(beside.card_cvv.copies.length === 1 && beside.card_cvv.copies.every(isWiped));
+  });
+
+  test("the control: it is there when the request is accepted, until it is wiped", () => {
+    const secrets = { card_number: watched(visa), card_cvv: watched("123") };
+    const { source } = readDirect(watchedParams({}, secrets), accountWith(), now);
+    const copies = Object.values(secrets).flatMap((secret) => secret.copies);
+    assert.equal(copies.length, 2);
+    assert.ok(!copies.some(isWiped));
+    wipeSource(source);
+    assert.ok(copies.every(isWiped));
+  });
+
+  const typed = ["4111111111111111", "4111 1111 1111 1111", "5555-5555-5555-4444", "378282246310005", "my card 6362970000457013 please"];
+
+  test("in any other field it is neither kept nor repeated", () => {
+    const names = [...Object.keys(goodRequest().payment), ...moreNames].filter((name) => name !== "merchant_payment_code");
+    for (const name of names) {
+      for (const text of typed) {
+        const digits = text.replace(/\D/g, "");
+        let shown: string;
+        try {
+          const { order } = read(requestWith(payment({ [name]: text })));
+          shown = JSON.stringify(order, (_, value: unknown) => (typeof value === "bigint" ? String(value) : value));
+        } catch (error) {
+          assert.ok(error instanceof WireError);
+          shown = error.message;
+        }
+        assert.ok(!shown.replace(/[\s.-]/g, "").includes(digits), `${name} kept ${text.length} characters`);
+      }
+    }
+  });
+  const moreNames = [
+    "note",
+    "street_complement",
+    "customer_ip",
+    "device_id",
+    "notification_url",
+    "person_type",
+    "document_type",
+    "token",
+    ...[1, 2, 3, 4, 5].map((number) => `user_value_${number}`),
+  ];
+
+  test("a notification address that holds it is not kept", () => {
+    const { order } = read(requestWith(payment({ notification_url: `https://shop.example/?card=${visa}` })));
+    assert.equal(order.notificationUrl, undefined);
+  });
+
+  test("no refusal quotes a digit of a card number, wherever it was", () => {
+    const anywhere = fc.constantFrom(
+      "currency_code",
+      "payment_type_code",
+      "state",
+      "country",
+      "mode",
+      "person_type",
+      "amount_total",
+      "email",
+    );
+    fc.assert(
+      fc.property(fc.array(anywhere, { minLength: 1 }), fc.constantFrom(...typed), (names, text) => {
+        const fields = Object.fromEntries(names.map((name) => [name, text]));
+        const error = refusalOf(() => read(requestWith(payment(fields), top({ mode: fields["mode"] ?? "full" }))));
+        const told = error.message.replace(/[\s.-]/g, "");
+        const digits = text.replace(/\D/g, "");
+        for (let start = 0; start + 7 <= digits.length; start += 1)
+          assert.ok(!told.includes(digits.slice(start, start + 7)), error.statusCode);
+      }),
+      { numRuns: 200 },
+    );
+  });
+});
