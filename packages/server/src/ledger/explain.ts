@@ -15,7 +15,7 @@ export interface JournaledRow {
 }
 
 /** One posting with what stands on its account afterwards. Amounts are decimal text, debits positive. */
-export interface ExplainedLine {
+interface ExplainedLine {
   /** The payment's version that posted it. */
   readonly version: number;
   readonly at: Instant;

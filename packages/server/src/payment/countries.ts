@@ -5,7 +5,7 @@ import type { Brand } from "../vault/brand.ts";
 
 /** Customer fields that a country may ask for, in the order in which their absence is reported: BP-DR-22, then 24 to 28. */
 const addressFields = ["zipcode", "address", "streetNumber", "city", "state"] as const;
-export const countryFields = ["document", ...addressFields] as const;
+const countryFields = ["document", ...addressFields] as const;
 export type CountryField = (typeof countryFields)[number];
 
 /** What holds for card payments in one country (interface 3.5). Credit and debit cards are taken everywhere. */

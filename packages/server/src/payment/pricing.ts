@@ -1,7 +1,7 @@
 import { assert } from "../kernel/assert.ts";
 import { scaleOf } from "../kernel/currency.ts";
 import type { Instant } from "../kernel/instant.ts";
-import { multiplyRate, proportion, type Money } from "../kernel/money.ts";
+import { addMoney, multiplyRate, proportion, type Money } from "../kernel/money.ts";
 import { countryOf, type Country } from "./countries.ts";
 import type { Pricing } from "./payment.ts";
 import { exchangeRate, taxRate } from "./pricing-tables.ts";
@@ -56,8 +56,7 @@ function convert(amount: Money, rate: string, currency: string): Money {
 }
 
 function withTotal(gross: Money, tax: Money, taxPaidBy: "customer" | "merchant"): LocalAmounts {
-  const total = taxPaidBy === "customer" ? gross.minor + tax.minor : gross.minor;
-  return { gross, tax, total: { minor: total, currency: gross.currency } };
+  return { gross, tax, total: taxPaidBy === "customer" ? addMoney(gross, tax) : gross };
 }
 
 function knownCountry(code: string): Country {
