@@ -22,7 +22,7 @@ interface TokenReading extends CardContext {
 }
 
 /** The numbers of /ws/direct, in its order (interface 7.2). */
-const rules = inOrder<TokenReading>([
+export const tokenRules = inOrder<TokenReading>([
   { code: 35, broken: ({ params }) => refuseUnknownType(fieldOf(params, "payment_type_code")) },
   cardRules.nodeRequired,
   cardRules.numberRequired,
@@ -59,7 +59,7 @@ export function readToken(params: TreeObject, account: Account, now: Instant): T
   try {
     const token = fieldOf(params, "token");
     const countryText = params["country"] === undefined ? account.settings.country : fieldOf(params, "country");
-    keepRules(rules, { params, card, cvvRequired: account.settings.requireCvv, longestHolderName, now, countryText, token });
+    keepRules(tokenRules, { params, card, cvvRequired: account.settings.requireCvv, longestHolderName, now, countryText, token });
     const read = card === undefined ? undefined : cardOf(card);
     assert(read !== undefined, "a request that keeps the rules brings a card");
     return { card: read, token };

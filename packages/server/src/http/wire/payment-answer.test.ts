@@ -1,0 +1,272 @@
+import assert from "node:assert/strict";
+import { describe, test } from "node:test";
+import { instant } from "../../kernel/instant.ts";
+import type { MerchantId, PaymentId } from "../../kernel/ids.ts";
+import type { Account, AccountSettings } from "../../merchant/account.ts";
+import { defaultAccountSettings } from "../../merchant/settings.ts";
+import { paymentStates, type PaymentState } from "../../payment/payment-machine.ts";
+import { declineReasons, type Payment, type PaymentOrder, type Verdict } from "../../payment/payment.ts";
+import { priceOrder } from "../../payment/pricing.ts";
+import { paymentAnswer, renderPayment, wireStatusOf } from "./payment-answer.ts";
+
+const opened = instant(Date.UTC(2025, 10, 25, 18, 13, 28));
+const confirmed = instant(Date.UTC(2025, 10, 25, 19, 2, 11));
+
+function accountWith(settings: Partial<AccountSettings> = {}): Account {
+  const all = { ...defaultAccountSettings(), descriptor: "Loja Exemplo", taxPolicy: "brazil-cross-border-2025", ...settings };
+  return { id: "0a1b2c3d" as MerchantId, version: 1, name: "Loja Exemplo", settings: all };
+}
+
+const approved: Verdict = {
+  approved: true,
+  authorizationCode: "48213",
+  responseCode: "00",
+  reason: "approved",
+  adviceCode: undefined,
+  acquirerReference: undefined,
+  refusedBeforeIssuer: false,
+};
+
+const order: PaymentOrder = {
+  code: "ord-2025-000417",
+  orderNumber: "417",
+  amount: { minor: 10_000n, currency: "USD" },
+  // Of interface 3.4's example: 100 x 5.36, and 3.5 % of that.
+  pricing: {
+    rate: "5.3600",
+    gross: { minor: 53_600n, currency: "BRL" },
+    tax: { minor: 1_876n, currency: "BRL" },
+    total: { minor: 55_476n, currency: "BRL" },
+  },
+  instalments: 1,
+  autoCapture: false,
+  manualReview: false,
+  country: "br",
+  paymentType: "credit",
+  card: { brand: "visa", maskedPan: "411111xxxxxx1111", tokenDigest: undefined },
+  customer: {
+    name: "Ana Lima",
+    email: "ana.lima@example.com",
+    document: "85351346893",
+    birthDate: undefined,
+    personType: "personal",
+    phone: "8522847035",
+    zipcode: "61919-230",
+    address: "Rua E",
+    streetNumber: "1040",
+    streetComplement: undefined,
+    city: "Maracanaú",
+    state: "CE",
+    ip: undefined,
+    responsible: undefined,
+  },
+  softDescriptor: undefined,
+  note: undefined,
+  userValues: ["web"],
+  notificationUrl: undefined,
+  deviceId: undefined,
+};
+
+function paymentWith(changes: Partial<Payment> = {}, orderChanges: Partial<PaymentOrder> = {}): Payment {
+  return {
+    merchantId: "0a1b2c3d" as MerchantId,
+    id: "6925f1c8b7d04e3aa91c5f20d8e6437b10c2f9a4be7d5831" as PaymentId,
+    version: 2,
+    state: "authorized",
+    createdAt: opened,
+    statusAt: undefined,
+    capturedAt: undefined,
+    order: { ...order, ...orderChanges },
+    authorized: 10_000n,
+    captured: 0n,
+    attempt: undefined,
+    attempts: 1,
+    verdict: approved,
+    needsReview: false,
+    ...changes,
+  };
+}
+
+/** The example of interface 3.4, byte for byte but for the pin, which is made up there and derived from the hash here. */
+const example =
+  '{"payment":{"hash":"6925f1c8b7d04e3aa91c5f20d8e6437b10c2f9a4be7d5831","pin":"PIN","country":"br","merchant_payment_code":"ord-2025-000417",' +
+  '"order_number":"417","status":"PE","status_date":null,"open_date":"2025-11-25 18:13:28","confirm_date":null,"transfer_date":null,' +
+  '"amount_br":"554.76","amount_ext":"100.00","amount_iof":"18.76","currency_rate":"5.3600","currency_ext":"USD","due_date":"2025-11-28",' +
+  '"instalments":"1","payment_type_code":"visa","details":{"billing_descriptor":"LOJA EXEMPLO"},' +
+  '"transaction_status":{"acquirer":"EBANX","code":"OK","description":"Accepted","authcode":"48213"},"pre_approved":true,"capture_available":true,' +
+  '"user_value_1":"web","customer":{"document":"85351346893","email":"ana.lima@example.com","name":"ANA LIMA","birth_date":null}},"status":"SUCCESS"}';
+
+const pin = /"pin":"(\d{9})"/;
+
+interface Shown {
+  readonly [name: string]: unknown;
+}
+
+function shown(payment: Payment, account = accountWith(), token?: string): Shown {
+  return JSON.parse(renderPayment(payment, account, token)) as Shown;
+}
+
+describe("the answer of a payment", () => {
+  test("is interface 3.4's example to the byte", () => {
+    const body = paymentAnswer(paymentWith(), accountWith());
+    assert.equal(body.replace(pin, '"pin":"PIN"'), example);
+  });
+
+  test("has a pin of nine digits that is the payment's for ever", () => {
+    const first = pin.exec(renderPayment(paymentWith(), accountWith()))?.[1];
+    assert.equal(first, pin.exec(renderPayment(paymentWith({ state: "captured", captured: 10_000n }), accountWith()))?.[1]);
+    const other = paymentWith({ id: "6925f1c8000000000000000000000000000000000000000a" as PaymentId });
+    assert.equal(pin.exec(renderPayment(other, accountWith()))?.[1], "000000000");
+    assert.notEqual(first, "000000000");
+  });
+
+  test("of a capture is CO with both dates", () => {
+    const answer = shown(paymentWith({ state: "captured", captured: 10_000n, statusAt: confirmed, capturedAt: confirmed }));
+    assert.equal(answer["status"], "CO");
+    assert.equal(answer["status_date"], "2025-11-25 19:02:11");
+    assert.equal(answer["confirm_date"], "2025-11-25 19:02:11");
+    assert.equal(answer["capture_available"], false);
+    assert.equal(answer["pre_approved"], true);
+    assert.equal(answer["amount_br"], "554.76");
+  });
+
+  test("of a decline is CA, refused, without authorization code and confirmation", () => {
+    const verdict: Verdict = {
+      ...approved,
+      approved: false,
+      authorizationCode: undefined,
+      responseCode: "51",
+      reason: "insufficient_funds",
+    };
+    const answer = shown(paymentWith({ state: "declined", statusAt: opened, authorized: 0n, verdict }));
+    assert.deepEqual(answer["transaction_status"], { acquirer: "EBANX", code: "NOK", description: "Insufficient funds" });
+    assert.equal(answer["status"], "CA");
+    assert.equal(answer["status_date"], answer["open_date"]);
+    assert.equal(answer["confirm_date"], null);
+    assert.equal(answer["pre_approved"], false);
+  });
+
+  test("of a void keeps the issuer's word, as clients' tests have it", () => {
+    const body = paymentAnswer(paymentWith({ state: "voided", statusAt: confirmed }), accountWith(), { operation: "cancel" });
+    assert.ok(body.endsWith('},"operation":"cancel","status":"SUCCESS"}'));
+    const { payment } = JSON.parse(body) as { readonly payment: Shown };
+    assert.equal((payment["transaction_status"] as Shown)["description"], "Accepted");
+    assert.deepEqual([payment["status"], payment["pre_approved"], payment["capture_available"]], ["CA", false, false]);
+  });
+
+  test("of an unknown outcome is neither an approval nor a decline to any client", () => {
+    for (const state of ["received", "authorizing", "reversing"] as const) {
+      const answer = shown(paymentWith({ state, verdict: undefined, authorized: 0n }));
+      const { code } = answer["transaction_status"] as Shown;
+      assert.equal(answer["status"], "PE");
+      assert.ok(code !== "OK" && code !== "NOK" && code !== "RETRY");
+      assert.equal(answer["pre_approved"], false);
+      assert.equal(answer["capture_available"], false);
+      assert.equal(answer["status_date"], null);
+    }
+  });
+
+  test("of a reversed authorization asks for another try: nothing is held", () => {
+    const answer = shown(paymentWith({ state: "voided", statusAt: confirmed, verdict: undefined, authorized: 0n }));
+    assert.deepEqual(answer["transaction_status"], { acquirer: "EBANX", code: "RETRY", description: "No response from acquirer" });
+    assert.equal(answer["status"], "CA");
+  });
+
+  test("says for each state what merchants may do", () => {
+    const rows = paymentStates.map((state) => {
+      const { status, pre_approved: pre, capture_available: available } = shown(paymentWith({ state }));
+      return [state, status, pre, available];
+    });
+    assert.deepEqual(rows, [
+      ["received", "PE", false, false],
+      ["authorizing", "PE", false, false],
+      ["authorized", "PE", true, true],
+      ["in_review", "PE", true, false],
+      ["capturing", "PE", true, false],
+      ["captured", "CO", true, false],
+      ["voiding", "PE", true, false],
+      ["reversing", "PE", false, false],
+      ["declined", "CA", false, false],
+      ["voided", "CA", false, false],
+      ["expired", "CA", false, false],
+    ] satisfies (readonly [PaymentState, string, boolean, boolean])[]);
+    assert.equal(wireStatusOf("captured"), "CO");
+  });
+
+  test("has a text of interface 4.3 for each reason", () => {
+    const texts = declineReasons.map((reason) => {
+      const verdict: Verdict = { ...approved, approved: false, authorizationCode: undefined, reason };
+      const { code, description } = shown(paymentWith({ state: "declined", verdict }))["transaction_status"] as Shown;
+      return `${String(code)} ${String(description)}`;
+    });
+    assert.deepEqual(texts, [
+      "NOK Not accepted",
+      "NOK Insufficient funds",
+      "NOK Incorrect customer data",
+      "NOK Expired card",
+      "NOK Security code mismatch",
+      "NOK Invalid card or card type",
+      "NOK Invalid card number",
+      "NOK 3-D Secure required",
+      "NOK High risk transaction",
+      "RETRY Timeout",
+      "RETRY No response from acquirer",
+      "RETRY Acquirer response error",
+    ]);
+  });
+
+  test("of a partial capture shows what was captured", () => {
+    const account = accountWith({ taxPolicy: "brazil-cross-border" });
+    const amount = { minor: 100n, currency: "USD" };
+    const pricing = priceOrder(amount, "br", opened, account.settings);
+    const answer = shown(paymentWith({ state: "captured", captured: 99n, authorized: 100n }, { amount, pricing }), account);
+    // 0.99 x 5.83 = 5.7717, and 99 % of a tax of 0.02.
+    assert.deepEqual([answer["amount_ext"], answer["amount_br"], answer["amount_iof"]], ["0.99", "5.79", "0.02"]);
+  });
+
+  test("before its capture shows what was asked for", () => {
+    assert.equal(shown(paymentWith({ state: "capturing" }))["amount_ext"], "100.00");
+  });
+
+  test("shows a token only when one was made, with the masked card", () => {
+    const token = "0b".repeat(64);
+    const answer = shown(paymentWith(), accountWith(), token);
+    assert.equal(answer["token"], token);
+    assert.equal(answer["masked_card_number"], "411111xxxxxx1111");
+    assert.ok(!("token" in shown(paymentWith())) && !("masked_card_number" in shown(paymentWith())));
+  });
+
+  test("names a debit card as such, whatever its brand", () => {
+    assert.equal(shown(paymentWith({}, { paymentType: "debit" }))["payment_type_code"], "debitcard");
+  });
+
+  test("has no customer on the hosts local to Brazil", () => {
+    assert.ok(!("customer" in shown(paymentWith(), accountWith({ profile: "B" }))));
+  });
+
+  test("prints the payment's own descriptor, and null where there is no order number", () => {
+    const answer = shown(paymentWith({}, { softDescriptor: "Minha loja", orderNumber: undefined }));
+    assert.deepEqual(answer["details"], { billing_descriptor: "MINHA LOJA" });
+    assert.equal(answer["order_number"], null);
+  });
+
+  test("is JSON whatever people typed", () => {
+    const odd = 'a "quoted" \\ text\n\t with \u0000 controls, \ud800 halves, 🛍, <b>&amp;</b> and \u2028';
+    const answer = shown(
+      paymentWith(
+        {},
+        {
+          code: odd,
+          orderNumber: odd,
+          note: odd,
+          userValues: [odd, undefined, odd],
+          softDescriptor: odd,
+          customer: { ...order.customer, name: odd },
+        },
+      ),
+    );
+    assert.equal(answer["merchant_payment_code"], odd);
+    assert.equal(answer["note"], odd);
+    assert.deepEqual([answer["user_value_1"], answer["user_value_2"], answer["user_value_3"]], [odd, undefined, odd]);
+  });
+});

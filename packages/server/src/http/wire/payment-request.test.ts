@@ -1,0 +1,63 @@
+import assert from "node:assert/strict";
+import { describe, test } from "node:test";
+import { decodeRequest } from "./decode.ts";
+import { readCapture, readSelector } from "./payment-request.ts";
+import { WireError } from "./wire-error.ts";
+
+const hash = "6925f1c8b7d04e3aa91c5f20d8e6437b10c2f9a4be7d5831";
+
+function params(query: string, body = ""): ReturnType<typeof decodeRequest>["params"] {
+  return decodeRequest(`/ws/capture?integration_key=key&${query}`, Buffer.from(body)).params;
+}
+
+describe("which payment a request is about", () => {
+  test("the hash, the merchant's code, and the hash when both are given", () => {
+    assert.deepEqual(readSelector(params(`hash=${hash}`), "query"), { hash });
+    assert.deepEqual(readSelector(params("merchant_payment_code=ord-1"), "query"), { code: "ord-1" });
+    assert.deepEqual(readSelector(params(`merchant_payment_code=ord-1&hash=${hash}`), "query"), { hash });
+    assert.deepEqual(readSelector(params("hash=&merchant_payment_code=ord-1"), "query"), { code: "ord-1" });
+    assert.deepEqual(readSelector(params("", `{"merchant_payment_code":4238067283}`), "query"), { code: "4238067283" });
+  });
+
+  for (const [operation, code] of [
+    ["capture", "BP-CAP-1"],
+    ["cancel", "BP-CAN-1"],
+    ["query", "BP-QRY-1"],
+  ] as const) {
+    test(`${operation} of none is ${code}`, () => {
+      for (const none of ["", "hash=&merchant_payment_code=%20", "merchant_payment_code[]=1"]) {
+        assert.throws(() => readSelector(params(none), operation), {
+          name: "WireError",
+          statusCode: code,
+          message: "Parameters hash or merchant_payment_code not informed",
+        });
+      }
+    });
+  }
+});
+
+describe("the amount of a capture", () => {
+  test("missing, blank and zero mean everything", () => {
+    for (const text of ["", "&amount=", "&amount=0", "&amount=0.0", "&amount=0.00", "&amount=%20"]) {
+      assert.deepEqual(readCapture(params(`hash=${hash}${text}`)), { selector: { hash }, amount: undefined });
+    }
+    assert.equal(readCapture(params(`hash=${hash}`, '{"amount":0.0}')).amount, undefined);
+    assert.equal(readCapture(params(`hash=${hash}`, '{"amount":null}')).amount, undefined);
+  });
+
+  test("is the text of the request", () => {
+    assert.equal(readCapture(params(`hash=${hash}&amount=50.25`)).amount, "50.25");
+    assert.equal(readCapture(params(`hash=${hash}`, '{"amount":50.250}')).amount, "50.250");
+    // Whether it is an amount is the operation's to say.
+    assert.equal(readCapture(params(`hash=${hash}&amount=-1`)).amount, "-1");
+  });
+
+  test("that is no scalar is not taken for everything", () => {
+    for (const body of ['{"amount":[1]}', '{"amount":{}}', '{"amount":[]}']) {
+      assert.throws(
+        () => readCapture(params(`hash=${hash}`, body)),
+        (error) => error instanceof WireError && error.statusCode === "BP-CAP-6",
+      );
+    }
+  });
+});
