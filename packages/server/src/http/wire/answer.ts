@@ -3,6 +3,8 @@ export interface WireAnswer {
   /** 200 for every business error (interface 1.3). */
   readonly status: number;
   readonly body: string;
+  /** The envelope's status_code when it is an error: for the access log. */
+  readonly code?: string;
 }
 
 /** The error envelope: exactly these members. `status` is the short word for other than 200, where clients read it. */
@@ -10,6 +12,7 @@ export function errorAnswer(code: string, message: string, httpStatus = 200): Wi
   return {
     status: httpStatus,
     body: httpStatus === 200 ? errorBody(code, message) : errorBodyWithMessage(code, message),
+    code,
   };
 }
 

@@ -1,26 +1,47 @@
-import type { KeyGrant } from "../../stores/change.ts";
 import type { Account } from "../../merchant/account.ts";
-import type { TreeObject } from "./tree.ts";
+import type { KeyGrant } from "../../stores/change.ts";
 import type { WireAnswer } from "./answer.ts";
+import type { TreeObject } from "./tree.ts";
 
 /** One row of routes.ts: an operation of the wire. */
-export interface Endpoint {
+export type Endpoint = KeyedEndpoint | OpenEndpoint;
+
+interface EndpointRow {
   /** As documented, without the trailing slash; matched without regard to letter case. */
   readonly path: string;
-  /** Which key opens it. `public` endpoints take either key; `none` endpoints look at keys themselves. */
-  readonly key: KeyGrant | "none";
   /** Which codes an absent or unknown key answers with (interface 7.1): operations with a JSON body, or with parameters. */
   readonly family: "json" | "parameters";
   /** true: called by browsers of other origins (interface 1.5). */
   readonly cors: boolean;
+}
+
+export interface KeyedEndpoint extends EndpointRow {
+  /** Which key opens it. `public` endpoints take either key. */
+  readonly key: KeyGrant;
   handle(request: WireRequest): Promise<WireAnswer>;
 }
 
-/** A decoded request whose key has been checked. Its card digits are wiped when `handle` has settled. */
-export interface WireRequest {
+/** Looks at keys itself, if at all. */
+export interface OpenEndpoint extends EndpointRow {
+  readonly key: "none";
+  handle(request: OpenRequest): Promise<WireAnswer>;
+}
+
+/** A decoded request. Its card digits are wiped when `handle` has settled. */
+export interface OpenRequest {
   readonly params: TreeObject;
+  readonly headers: WireHeaders;
+}
+
+/** A decoded request whose key has been checked. */
+export interface WireRequest extends OpenRequest {
   readonly account: Account;
+  /** Which of the keys came: with both, the secret one counts. */
   readonly grants: KeyGrant;
-  /** Lower-case names of the few headers that have a meaning. */
-  readonly headers: { readonly simulateInternalError: string | undefined; readonly processingType: string | undefined };
+}
+
+/** The few headers that have a meaning (interface 1.4). */
+export interface WireHeaders {
+  readonly simulateInternalError: string | undefined;
+  readonly processingType: string | undefined;
 }

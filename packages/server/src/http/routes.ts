@@ -1,0 +1,45 @@
+import { assert } from "../kernel/assert.ts";
+import type { Endpoint } from "./wire/endpoint.ts";
+
+/**
+ * Finds the endpoint of a path. Clients write paths in several letter cases, with and without a slash at the end (interface E10,
+ * E11), and through a proxy with a whole address in front.
+ */
+export class Routes {
+  readonly #byPath = new Map<string, Endpoint>();
+
+  constructor(endpoints: readonly Endpoint[]) {
+    for (const endpoint of endpoints) {
+      const path = normalized(endpoint.path);
+      assert(!this.#byPath.has(path), "no two endpoints have the same path");
+      // The spelling of the documentation is looked up as it is; all others are brought to small letters first.
+      this.#byPath.set(path, endpoint);
+      this.#byPath.set(endpoint.path, endpoint);
+    }
+  }
+
+  /** `path` without a query. */
+  match(path: string): Endpoint | undefined {
+    return this.#byPath.get(path) ?? this.#byPath.get(normalized(path));
+  }
+}
+
+/** true: inside the interface, where an unknown path gets the error envelope with 200, as every error does. */
+export function isInterfacePath(path: string): boolean {
+  return /^\/ws(?:\/|$)/i.test(path);
+}
+
+/** The path of a request's target, which is a path or a whole address, with or without a query. */
+export function pathOf(target: string): string {
+  const mark = target.indexOf("?");
+  const whole = mark < 0 ? target : target.slice(0, mark);
+  if (whole.startsWith("/")) return whole;
+  const authority = whole.indexOf("://");
+  const slash = authority < 0 ? -1 : whole.indexOf("/", authority + 3);
+  return slash < 0 ? "/" : whole.slice(slash);
+}
+
+function normalized(path: string): string {
+  const bare = path.length > 1 && path.endsWith("/") ? path.slice(0, -1) : path;
+  return bare.toLowerCase();
+}

@@ -1,0 +1,303 @@
+import assert from "node:assert/strict";
+import { once } from "node:events";
+import { request as httpRequest, type OutgoingHttpHeaders } from "node:http";
+import { connect } from "node:net";
+import { describe, test } from "node:test";
+import { publicKey, secretKey, sendRaw, startTrivialServer, strictKey } from "../../test/fuzz/trivial-server.ts";
+import { textOf } from "./wire/tree.ts";
+
+interface Answer {
+  readonly status: number;
+  readonly headers: Readonly<Record<string, string | string[] | undefined>>;
+  readonly body: string;
+}
+
+/** One request on a connection of its own. */
+async function send(port: number, method: string, path: string, body = "", headers: OutgoingHttpHeaders = {}): Promise<Answer> {
+  return new Promise((resolve, reject) => {
+    const request = httpRequest({ host: "127.0.0.1", port, method, path, headers, agent: false }, (response) => {
+      let text = "";
+      response.setEncoding("utf8");
+      response.on("data", (chunk: string) => (text += chunk));
+      response.on("end", () => {
+        resolve({ status: response.statusCode ?? 0, headers: response.headers, body: text });
+      });
+    });
+    request.on("error", reject);
+    request.end(body);
+  });
+}
+
+function envelope({ body }: Answer): readonly [string, string] {
+  const { status, status_code, status_message, ...rest } = JSON.parse(body) as Record<string, string>;
+  assert.equal(status, "ERROR");
+  if (rest["message"] !== undefined) assert.equal(rest["message"], status_message);
+  return [status_code ?? "", status_message ?? ""];
+}
+
+describe("a request", () => {
+  test("reaches its endpoint by GET and POST, with any letter case, a trailing slash, any Host and any content type", async (t) => {
+    const { port, calls } = await startTrivialServer(t);
+    const query = `integration_key=${secretKey}&hash=a`;
+    const shapes = [
+      await send(port, "GET", `/ws/capture?${query}`),
+      await send(port, "POST", `/WS/Capture/?${query}`),
+      await send(port, "POST", `/ws/capture?${query}`, "[]", { "Content-Type": "application/json" }),
+      await send(port, "POST", "/ws/capture/", query, { "Content-Type": "image/png", Host: "api.example.com" }),
+      await send(port, "POST", "/ws/capture", `{"integration_key":"${secretKey}","hash":"a"}`, { "Content-Type": "\ttext/html" }),
+      await send(port, "POST", "/ws/capture", query, { "Transfer-Encoding": "chunked" }),
+      await send(port, "GET", "/ws/capture", query, { "Content-Length": query.length }),
+      await send(port, "GET", `http://elsewhere.example/ws/capture?${query}`),
+    ];
+    for (const { status, body } of shapes) assert.deepEqual([status, body], [200, '{"fields":2,"status":"SUCCESS"}']);
+    assert.equal(calls.length, shapes.length);
+    assert.ok(calls.every(({ request }) => textOf(request.params, "hash") === "a"));
+  });
+
+  test("is answered as JSON that nobody keeps, with one access event that holds nothing of it", async (t) => {
+    const { port, events } = await startTrivialServer(t);
+    const { headers } = await send(port, "POST", "/ws/Direct/?x=4111111111111111", `{"integration_key":"${secretKey}","name":"José"}`);
+    assert.equal(headers["content-type"], "application/json; charset=utf-8");
+    assert.equal(headers["cache-control"], "no-store");
+    assert.equal(headers["access-control-allow-origin"], undefined);
+    assert.deepEqual(events, [
+      { event: "request", method: "POST", path: "/ws/direct", status: 200, code: undefined, merchantId: "0a0b0c0d", durationMs: 0 },
+    ]);
+  });
+
+  test("in many chunks is put together", async (t) => {
+    const { port, calls } = await startTrivialServer(t);
+    const body = `{"integration_key":"${secretKey}","note":"${"x".repeat(150_000)}"}`;
+    assert.equal((await send(port, "POST", "/ws/direct", body)).status, 200);
+    assert.equal(textOf(calls[0]?.request.params ?? {}, "note")?.length, 150_000);
+  });
+
+  test("that expects 100 Continue gets it", async (t) => {
+    const { port } = await startTrivialServer(t);
+    const body = `integration_key=${secretKey}`;
+    const answer = await sendRaw(
+      port,
+      `POST /ws/capture HTTP/1.1\r\nHost: x\r\nExpect: 100-continue\r\nContent-Length: ${body.length}\r\n\r\n${body}`,
+    );
+    assert.match(answer, /^HTTP\/1\.1 100 Continue\r\n\r\nHTTP\/1\.1 200 OK\r\n/);
+  });
+
+  test("brings the headers that have a meaning", async (t) => {
+    const { port, calls } = await startTrivialServer(t);
+    await send(port, "GET", `/ws/open`, "", { "X-EBANX-Simulate-Internal-Error": "503", "x-ebanx-api-processing-type": "local" });
+    await send(port, "GET", `/ws/open`);
+    assert.deepEqual(
+      calls.map(({ request: { headers } }) => [headers.simulateInternalError, headers.processingType]),
+      [
+        ["503", "local"],
+        [undefined, undefined],
+      ],
+    );
+  });
+});
+
+describe("keys", () => {
+  test("that are missing or wrong are refused in the words of the operation's family", async (t) => {
+    const { port, calls } = await startTrivialServer(t);
+    const refusals = [
+      ["/ws/direct", '{"integration_key":""}', "BP-SA-1", "Field integration_key is required"],
+      ["/ws/direct", "{}", "BP-SA-1", "Field integration_key is required"],
+      ["/ws/direct", '{"integration_key":"x"}', "DA-1", "Invalid integration key"],
+      ["/ws/direct", `{"integration_key":["${secretKey}"]}`, "DA-1", "Invalid integration key"],
+      ["/ws/direct", `{"integration_key":"${"x".repeat(200)}"}`, "DA-1", "Invalid integration key"],
+      ["/ws/capture", "", "BP-SA-1", "Parameter integration_key not informed"],
+      ["/ws/capture", "integration_key=x", "BP-SA-2", "Invalid integration key"],
+      ["/ws/token", '{"public_integration_key":"x"}', "DA-1", "Invalid integration key"],
+    ] as const;
+    for (const [path, body, code, message] of refusals) {
+      const answer = await send(port, "POST", path, body);
+      assert.equal(answer.status, 200);
+      assert.deepEqual(envelope(answer), [code, message], path + body);
+    }
+    assert.deepEqual(calls, []);
+  });
+
+  test("public ones open browser operations and nothing else", async (t) => {
+    const { port, calls } = await startTrivialServer(t);
+    for (const field of ["public_integration_key", "integration_key"]) {
+      assert.equal((await send(port, "POST", "/ws/token", `{"${field}":"${publicKey}"}`)).body, '{"fields":1,"status":"SUCCESS"}');
+    }
+    assert.equal(calls.length, 2);
+    assert.deepEqual(envelope(await send(port, "POST", "/ws/direct", `{"integration_key":"${publicKey}"}`)), [
+      "DA-1",
+      "Invalid integration key",
+    ]);
+    assert.deepEqual(envelope(await send(port, "POST", "/ws/direct", `{"public_integration_key":"${publicKey}"}`))[0], "BP-SA-1");
+    assert.deepEqual(envelope(await send(port, "GET", `/ws/capture?integration_key=${publicKey}&hash=a`))[0], "BP-SA-2");
+    assert.equal(calls.length, 2);
+  });
+
+  test("that cannot be looked up are no wrong keys", async (t) => {
+    const { port } = await startTrivialServer(t);
+    const answer = await send(port, "GET", "/ws/capture?integration_key=key%20of%20a%20broken%20store");
+    assert.notEqual(envelope(answer)[0], "BP-SA-2");
+  });
+});
+
+describe("what is refused", () => {
+  test("unknown operations get an envelope, addresses outside of the interface a 404", async (t) => {
+    const { port, events } = await startTrivialServer(t);
+    for (const path of ["/ws/setCvvv", "/ws", "/WS/nothing?integration_key=k"]) {
+      const answer = await send(port, "GET", path);
+      assert.deepEqual([answer.status, ...envelope(answer)], [200, "COFRE-9", "There is no such operation"]);
+    }
+    const answer = await send(port, "GET", "/index.html");
+    assert.deepEqual([answer.status, ...envelope(answer)], [404, "COFRE-11", "There is nothing at this address"]);
+    assert.ok(events.every((event) => event.event === "request" && event.path === "unknown"));
+  });
+
+  test("no method but GET and POST runs an operation", async (t) => {
+    const { port, calls } = await startTrivialServer(t);
+    const path = `/ws/capture?integration_key=${secretKey}&hash=a`;
+    for (const method of ["PUT", "DELETE", "PATCH", "PROPFIND"]) {
+      assert.deepEqual(envelope(await send(port, method, path))[0], "COFRE-10", method);
+    }
+    assert.deepEqual((await send(port, "HEAD", path)).status, 405);
+    assert.deepEqual((await send(port, "OPTIONS", path)).headers["allow"], "GET, POST");
+    assert.deepEqual(calls, []);
+  });
+
+  test("browsers of any origin may call the browser operations, whatever the answer", async (t) => {
+    const { port } = await startTrivialServer(t);
+    for (const [method, body] of [
+      ["POST", `{"public_integration_key":"${publicKey}"}`],
+      ["POST", "{"],
+      ["GET", ""],
+      ["OPTIONS", ""],
+    ] as const) {
+      assert.equal((await send(port, method, "/ws/token", body)).headers["access-control-allow-origin"], "*", method + body);
+    }
+    const preflight = await send(port, "OPTIONS", "/ws/token");
+    assert.deepEqual([preflight.status, preflight.body, preflight.headers["access-control-allow-methods"]], [204, "", "GET, POST"]);
+    assert.equal((await send(port, "OPTIONS", "/ws/direct")).headers["access-control-allow-origin"], undefined);
+  });
+
+  test("a body above the limit, announced or not, is refused while it is read, and the next request is served", async (t) => {
+    const { port, calls } = await startTrivialServer(t, { maxBodyBytes: 1_000 });
+    const fits = `integration_key=${secretKey}&n=`.padEnd(1_000, "x");
+    assert.equal((await send(port, "POST", "/ws/capture", fits)).status, 200);
+    assert.deepEqual(envelope(await send(port, "POST", "/ws/capture", `${fits}x`))[0], "COFRE-2");
+    assert.deepEqual(envelope(await send(port, "POST", "/ws/capture", `${fits}x`, { "Transfer-Encoding": "chunked" }))[0], "COFRE-2");
+    assert.equal(calls.length, 1);
+    const twice = `POST /ws/capture HTTP/1.1\r\nHost: x\r\nContent-Length: 1001\r\n\r\n${fits}xGET /ws/open HTTP/1.1\r\nHost: x\r\nConnection: close\r\n\r\n`;
+    assert.equal((await sendRaw(port, twice)).match(/HTTP\/1\.1 200 OK/g)?.length, 2);
+  });
+
+  test("a body without end is cut off", async (t) => {
+    const { port } = await startTrivialServer(t, { maxBodyBytes: 1_000 });
+    const socket = connect(port, "127.0.0.1");
+    let text = "";
+    socket.on("data", (chunk) => (text += chunk.toString()));
+    socket.on("error", () => undefined);
+    socket.write("POST /ws/capture HTTP/1.1\r\nHost: x\r\nTransfer-Encoding: chunked\r\n\r\n");
+    const pour = (): void => {
+      if (socket.writable) socket.write(`3e8\r\n${"x".repeat(1_000)}\r\n`, pour);
+    };
+    pour();
+    await new Promise((resolve) => void socket.on("close", resolve));
+    if (text !== "") assert.match(text, /COFRE-2/);
+  });
+
+  test("a failure inside tells nothing of itself", async (t) => {
+    const { port, events } = await startTrivialServer(t);
+    const answer = await send(port, "POST", "/ws/broken", `{"integration_key":"${secretKey}"}`);
+    assert.deepEqual([answer.status, envelope(answer)[0]], [200, "COFRE-14"]);
+    assert.equal(answer.body.includes("4111"), false);
+    assert.deepEqual(events[0], { event: "request_failed", path: "/ws/broken", errorName: "RangeError", merchantId: "0a0b0c0d" });
+    assert.equal(JSON.stringify(events).includes("4111"), false);
+  });
+
+  test("a cut form is repaired, except for accounts that are strict", async (t) => {
+    const { port } = await startTrivialServer(t);
+    const body = (key: string): string => `request_body={"integration_key":"${key}","name":"a & b"}`;
+    assert.equal((await send(port, "POST", "/ws/direct", body(secretKey))).body, '{"fields":2,"status":"SUCCESS"}');
+    assert.deepEqual(envelope(await send(port, "POST", "/ws/direct", body(strictKey)))[0], "COFRE-8");
+  });
+});
+
+describe("overload and the end", () => {
+  test("beyond its capacity the server answers 503 at once, and tells of it once a second", async (t) => {
+    const { port, events, server, openGate, moveClock } = await startTrivialServer(t, { maxInFlight: 1 });
+    const slow = send(port, "POST", "/ws/slow", `{"integration_key":"${secretKey}"}`);
+    while (server.inFlight === 0) await new Promise((resolve) => void setImmediate(resolve));
+    for (let time = 0; time < 3; time += 1) {
+      const refused = await send(port, "POST", "/ws/token", `{"public_integration_key":"${publicKey}"}`);
+      assert.deepEqual([refused.status, envelope(refused)[0], refused.headers["retry-after"]], [503, "COFRE-12", "1"]);
+      assert.equal("message" in (JSON.parse(refused.body) as object), true);
+      moveClock(600);
+    }
+    assert.deepEqual(
+      events.filter(({ event }) => event === "overloaded"),
+      [
+        { event: "overloaded", limit: "in_flight", refused: 1 },
+        { event: "overloaded", limit: "in_flight", refused: 2 },
+      ],
+    );
+    assert.equal((await send(port, "GET", "/healthz")).status, 200, "a probe is always answered");
+    openGate();
+    assert.equal((await slow).status, 200);
+    assert.equal((await send(port, "POST", "/ws/slow", `{"integration_key":"${secretKey}"}`)).status, 200);
+  });
+
+  test("a stop lets the work under way finish and refuses the rest", async (t) => {
+    const { port, server, openGate } = await startTrivialServer(t);
+    const idle = connect(port, "127.0.0.1");
+    await once(idle, "connect");
+    const slow = send(port, "POST", "/ws/slow", `{"integration_key":"${secretKey}"}`);
+    while (server.inFlight === 0) await new Promise((resolve) => void setImmediate(resolve));
+    let isClosed = false;
+    const closing = server.close().then(() => (isClosed = true));
+    await assert.rejects(send(port, "GET", "/ws/open"), { code: "ECONNREFUSED" });
+    assert.equal(isClosed, false);
+    openGate();
+    const answer = await slow;
+    assert.deepEqual([answer.status, answer.headers["connection"]], [200, "close"]);
+    idle.destroy();
+    await closing;
+    await server.close();
+  });
+
+  test("a request that comes on an open connection during the stop gets 503", async (t) => {
+    const { port, server, openGate, calls } = await startTrivialServer(t);
+    const socket = connect(port, "127.0.0.1");
+    let text = "";
+    socket.on("data", (chunk) => (text += chunk.toString()));
+    const body = `{"integration_key":"${secretKey}"}`;
+    socket.write(`POST /ws/slow HTTP/1.1\r\nHost: x\r\nContent-Length: ${body.length}\r\n\r\n${body}`);
+    while (server.inFlight === 0) await new Promise((resolve) => void setImmediate(resolve));
+    const closing = server.close();
+    socket.write(`POST /ws/direct HTTP/1.1\r\nHost: x\r\nContent-Length: ${body.length}\r\n\r\n${body}`);
+    openGate();
+    await closing;
+    if (!socket.closed) await once(socket, "close");
+    assert.deepEqual(
+      calls.map(({ path }) => path),
+      ["/ws/slow"],
+    );
+    assert.match(text, /^HTTP\/1\.1 200 OK/);
+  });
+
+  test("probes tell whether requests may be sent", async (t) => {
+    const { port, setReady, events } = await startTrivialServer(t);
+    assert.deepEqual([(await send(port, "GET", "/healthz")).body, (await send(port, "GET", "/readyz")).status], ['{"status":"ok"}', 200]);
+    setReady(false);
+    assert.deepEqual([(await send(port, "GET", "/healthz")).status, (await send(port, "GET", "/readyz")).status], [200, 503]);
+    assert.deepEqual(events, []);
+  });
+
+  test("a client that leaves before its request is whole frees its place", async (t) => {
+    const { port, server, events, calls } = await startTrivialServer(t, { maxInFlight: 1 });
+    const socket = connect(port, "127.0.0.1");
+    socket.write("POST /ws/direct HTTP/1.1\r\nHost: x\r\nContent-Length: 100\r\n\r\n{");
+    while (server.inFlight === 0) await new Promise((resolve) => void setImmediate(resolve));
+    socket.destroy();
+    while (server.inFlight > 0) await new Promise((resolve) => void setImmediate(resolve));
+    assert.deepEqual(calls, []);
+    assert.equal(events.length === 1 && events[0]?.event === "request" && events[0].status, 499);
+  });
+});

@@ -1,0 +1,436 @@
+import { createServer, type IncomingMessage, type Server, type ServerResponse } from "node:http";
+import type { Socket } from "node:net";
+import { assert } from "../kernel/assert.ts";
+import type { Clock } from "../kernel/clock.ts";
+import { ServiceError } from "../kernel/service-error.ts";
+import type { Log } from "../observe/log-event.ts";
+import type { KeyHolder } from "../operations/account-directory.ts";
+import { isInterfacePath, pathOf, Routes } from "./routes.ts";
+import { errorAnswer, type WireAnswer } from "./wire/answer.ts";
+import { decodeRequest, type DecodedRequest } from "./wire/decode.ts";
+import type { Endpoint, KeyedEndpoint, WireHeaders } from "./wire/endpoint.ts";
+import { wireErrorOf } from "./wire/errors.ts";
+import { resolveHolder } from "./wire/key-check.ts";
+import { requestError, requestErrors, type RequestErrorKind } from "./wire/request-errors.ts";
+import { WireError } from "./wire/wire-error.ts";
+
+export interface HttpServerOptions {
+  readonly endpoints: readonly Endpoint[];
+  /** The account that an integration key opens, and what the key grants. Rejects only when that cannot be found out. */
+  readonly resolveKey: (key: string) => Promise<KeyHolder | undefined>;
+  readonly clock: Clock;
+  readonly log: Log;
+  readonly health: {
+    /** false: /readyz answers 503, so that a load balancer sends nothing. */
+    isReady(): boolean;
+  };
+  readonly limits: HttpLimits;
+}
+
+export interface HttpLimits {
+  readonly maxBodyBytes: number;
+  /** Further connections are closed as they come. */
+  readonly maxConnections: number;
+  /** Requests whose work is under way; further ones are answered 503 before their body is read. */
+  readonly maxInFlight: number;
+}
+
+export const defaultHttpLimits: HttpLimits = { maxBodyBytes: 256 * 1024, maxConnections: 4_096, maxInFlight: 1_024 };
+
+/** From the first byte of a request's head to the last, and to the last of its body: who is slower is cut off. */
+const headersTimeoutMs = 10_000;
+const requestTimeoutMs = 15_000;
+/** How often Node looks for requests that are too slow. */
+const slownessCheckMs = 2_000;
+const keepAliveTimeoutMs = 30_000;
+const maxHeadBytes = 16 * 1024;
+/** A body above the limit is read and forgotten up to this multiple of it, for the client to see the answer instead of a reset. */
+const drainFactor = 16;
+/** What all bodies that are still being received may hold together. */
+const maxBodiesBytes = 64 * 1024 * 1024;
+const overloadReportMs = 1_000;
+
+/**
+ * The only file that knows HTTP. Reads requests, finds their endpoint, decodes, checks the key, calls the endpoint, writes the
+ * answer. One access event per request, which holds nothing that the client wrote.
+ */
+export class HttpServer {
+  readonly #options: HttpServerOptions;
+  readonly #routes: Routes;
+  readonly #server: Server;
+  #inFlight = 0;
+  #bodiesBytes = 0;
+  #isStopping = false;
+  #whenIdle: (() => void) | undefined;
+  #refused = 0;
+  #reportedAt = Number.NEGATIVE_INFINITY;
+
+  constructor(options: HttpServerOptions) {
+    this.#options = options;
+    this.#routes = new Routes(options.endpoints);
+    this.#server = createServer(
+      {
+        insecureHTTPParser: false,
+        requireHostHeader: true,
+        maxHeaderSize: maxHeadBytes,
+        headersTimeout: headersTimeoutMs,
+        requestTimeout: requestTimeoutMs,
+        connectionsCheckingInterval: slownessCheckMs,
+        keepAliveTimeout: keepAliveTimeoutMs,
+      },
+      (request, response) => void this.#onRequest(request, response),
+    );
+    this.#server.maxConnections = options.limits.maxConnections;
+    this.#server.on("clientError", onClientError);
+  }
+
+  /** Resolves when requests are taken; port 0 takes a free one. Rejects when the address cannot be had. */
+  async listen(port: number, host: string): Promise<{ readonly host: string; readonly port: number }> {
+    await new Promise<void>((resolve, reject) => {
+      this.#server.once("error", reject);
+      this.#server.listen(port, host, () => {
+        this.#server.off("error", reject);
+        resolve();
+      });
+    });
+    const address = this.#server.address();
+    assert(typeof address === "object" && address !== null, "a server that listens on TCP has an address");
+    return { host: address.address, port: address.port };
+  }
+
+  /** Requests whose work is under way. */
+  get inFlight(): number {
+    return this.#inFlight;
+  }
+
+  /**
+   * Takes no further connections and requests, finishes those under way, closes the rest. Resolves when all work has settled and
+   * all connections are closed. May be called again.
+   */
+  async close(): Promise<void> {
+    this.#isStopping = true;
+    const closed = new Promise<void>((resolve) => {
+      this.#server.close(() => {
+        resolve();
+      });
+    });
+    this.#server.closeIdleConnections();
+    await Promise.all([closed, this.#idle()]);
+  }
+
+  /** Cuts all connections. Work under way goes on, but nobody hears of its end. */
+  closeAllConnections(): void {
+    this.#server.closeAllConnections();
+  }
+
+  #idle(): Promise<void> {
+    if (this.#inFlight === 0) return Promise.resolve();
+    return new Promise((resolve) => {
+      const earlier = this.#whenIdle;
+      this.#whenIdle = () => {
+        earlier?.();
+        resolve();
+      };
+    });
+  }
+
+  async #onRequest(request: IncomingMessage, response: ServerResponse): Promise<void> {
+    const target = request.url ?? "/";
+    const path = pathOf(target);
+    const endpoint = this.#routes.match(path);
+    if (endpoint === undefined) return this.#answerWithoutEndpoint(request, response, path);
+    const { method } = request;
+    // Nothing but GET and POST runs an operation: a link checker's HEAD of a capture's address changes nothing.
+    if (method !== "GET" && method !== "POST") return this.#answerOtherMethod(request, response, endpoint);
+
+    const startedAt = this.#options.clock.now();
+    if (this.#isStopping) return this.#refuse("stopping", request, response, endpoint);
+    if (this.#inFlight >= this.#options.limits.maxInFlight) {
+      this.#countRefusal("in_flight", startedAt);
+      return this.#refuse("overloaded", request, response, endpoint);
+    }
+
+    this.#inFlight += 1;
+    const headers = new Headers(request.rawHeaders);
+    let merchantId: string | undefined;
+    let answer: WireAnswer;
+    try {
+      const body = headers.hasBody ? await this.#readBody(request, response) : undefined;
+      const decoded = decodeRequest(target, body);
+      try {
+        if (endpoint.key === "none") {
+          answer = await endpoint.handle({ params: decoded.params, headers });
+        } else {
+          const { account, grants } = await this.#holderOf(endpoint, decoded);
+          merchantId = account.id;
+          if (account.settings.strictForms && decoded.warnings.includes("form_repaired")) throw requestError("cut_form");
+          answer = await endpoint.handle({ params: decoded.params, account, grants, headers });
+        }
+      } finally {
+        decoded.wipe();
+      }
+    } catch (error) {
+      answer = this.#failure(error, endpoint.path, merchantId);
+    }
+    this.#inFlight -= 1;
+    if (this.#inFlight === 0) this.#whenIdle?.();
+    this.#write(response, answer, endpoint.cors);
+    this.#report(method, endpoint.path, answer, merchantId, startedAt);
+  }
+
+  async #holderOf(endpoint: KeyedEndpoint, { params }: DecodedRequest): Promise<KeyHolder> {
+    return resolveHolder(endpoint, params, async (key) => {
+      try {
+        return await this.#options.resolveKey(key);
+      } catch (error) {
+        throw error instanceof ServiceError ? wireErrorOf(error, "query") : error;
+      }
+    });
+  }
+
+  #failure(error: unknown, path: string, merchantId: string | undefined): WireAnswer {
+    if (error instanceof WireError) return errorAnswer(error.statusCode, error.message, error.httpStatus);
+    if (error instanceof ClientGone) return goneAnswer;
+    // The text of an error may quote a request: only the name of its class is told.
+    const errorName = error instanceof Error ? error.name : "not an error";
+    this.#options.log.write({ event: "request_failed", path, errorName, merchantId });
+    return answers.internal;
+  }
+
+  #refuse(kind: "overloaded" | "stopping", request: IncomingMessage, response: ServerResponse, endpoint: Endpoint): void {
+    const startedAt = this.#options.clock.now();
+    this.#write(response, answers[kind], endpoint.cors);
+    this.#report(knownMethod(request), endpoint.path, answers[kind], undefined, startedAt);
+  }
+
+  #countRefusal(limit: string, now: number): void {
+    this.#refused += 1;
+    if (now - this.#reportedAt < overloadReportMs) return;
+    this.#options.log.write({ event: "overloaded", limit, refused: this.#refused });
+    this.#refused = 0;
+    this.#reportedAt = now;
+  }
+
+  #answerOtherMethod(request: IncomingMessage, response: ServerResponse, endpoint: Endpoint): void {
+    const startedAt = this.#options.clock.now();
+    let answer: WireAnswer = answers.method_not_allowed;
+    if (request.method === "OPTIONS") {
+      answer = noContent;
+      response.writeHead(answer.status, endpoint.cors ? preflightHeaders : allowHeaders).end();
+    } else if (request.method === "HEAD") {
+      // An answer to HEAD has no body, so the status has to say it.
+      answer = headRefused;
+      response.writeHead(answer.status, allowHeaders).end();
+    } else {
+      this.#write(response, answer, endpoint.cors);
+    }
+    this.#report(knownMethod(request), endpoint.path, answer, undefined, startedAt);
+  }
+
+  #answerWithoutEndpoint(request: IncomingMessage, response: ServerResponse, path: string): void {
+    const startedAt = this.#options.clock.now();
+    if (path === "/healthz" || path === "/readyz") {
+      // Probes come every second from every load balancer: they are not logged.
+      this.#write(response, this.#health(path), false);
+      return;
+    }
+    const answer = isInterfacePath(path) ? answers.unknown_operation : answers.not_found;
+    this.#write(response, answer, false);
+    this.#report(knownMethod(request), "unknown", answer, undefined, startedAt);
+  }
+
+  /** /healthz: the process answers at all. /readyz: it may be sent requests. */
+  #health(probe: "/healthz" | "/readyz"): WireAnswer {
+    if (probe === "/healthz") return { status: 200, body: '{"status":"ok"}' };
+    if (this.#isStopping) return { status: 503, body: '{"status":"stopping","message":"The server is stopping"}' };
+    if (!this.#options.health.isReady()) return { status: 503, body: '{"status":"starting","message":"The server is not ready"}' };
+    return { status: 200, body: '{"status":"ready"}' };
+  }
+
+  #report(method: string, path: string, answer: WireAnswer, merchantId: string | undefined, startedAt: number): void {
+    const { status, code } = answer;
+    const durationMs = this.#options.clock.now() - startedAt;
+    this.#options.log.write({ event: "request", method, path, status, code, merchantId, durationMs });
+  }
+
+  /** The whole body, in memory of its own that the caller may overwrite; undefined when it is empty. */
+  #readBody(request: IncomingMessage, response: ServerResponse): Promise<Buffer | undefined> {
+    const { maxBodyBytes } = this.#options.limits;
+    return new Promise((resolve, reject) => {
+      let chunks: Buffer[] = [];
+      let length = 0;
+      let refusal: "too_large" | "overloaded" | undefined;
+      const letGo = (): void => {
+        for (const chunk of chunks) this.#bodiesBytes -= chunk.length;
+        chunks = [];
+      };
+      const forget = (): void => {
+        for (const chunk of chunks) chunk.fill(0);
+        letGo();
+      };
+      request.on("data", (chunk: Buffer) => {
+        length += chunk.length;
+        if (length > maxBodyBytes) refusal = "too_large";
+        else if (this.#bodiesBytes + chunk.length > maxBodiesBytes && refusal === undefined) {
+          refusal = "overloaded";
+          this.#countRefusal("bodies", this.#options.clock.now());
+        }
+        chunks.push(chunk);
+        this.#bodiesBytes += chunk.length;
+        if (refusal === undefined) return;
+        forget();
+        if (length > maxBodyBytes * drainFactor) {
+          request.pause();
+          response.shouldKeepAlive = false;
+          reject(requestError(refusal));
+        }
+      });
+      request.on("end", () => {
+        if (refusal !== undefined) {
+          reject(requestError(refusal));
+          return;
+        }
+        const [first] = chunks;
+        const body = chunks.length > 1 ? together(chunks, length) : first;
+        if (chunks.length > 1) forget();
+        else letGo();
+        resolve(body);
+      });
+      request.on("close", () => {
+        if (request.complete) return;
+        forget();
+        reject(new ClientGone("the client left before the request was whole"));
+      });
+    });
+  }
+
+  #write(response: ServerResponse, answer: WireAnswer, cors: boolean): void {
+    const { status, body } = answer;
+    if (answer === goneAnswer) return;
+    if (this.#isStopping) response.shouldKeepAlive = false;
+    const length = Buffer.byteLength(body);
+    const headers = [...(cors ? corsHeaders : commonHeaders), "Content-Length", String(length)];
+    if (status === 503) headers.push("Retry-After", retryAfterSeconds);
+    // Head and body leave in one write, and a body of ASCII needs no conversion.
+    response.writeHead(status, headers).end(body, length === body.length ? "latin1" : "utf8");
+  }
+}
+
+export function createHttpServer(options: HttpServerOptions): HttpServer {
+  return new HttpServer(options);
+}
+
+/** What the server needs of a request's head, read from it once: Node's own table of headers is made only when it is asked for. */
+class Headers implements WireHeaders {
+  readonly hasBody: boolean;
+  readonly simulateInternalError: string | undefined;
+  readonly processingType: string | undefined;
+
+  /** Names and values in turns. */
+  constructor(rawHeaders: readonly string[]) {
+    let hasBody = false;
+    for (let index = 0; index + 1 < rawHeaders.length; index += 2) {
+      const name = rawHeaders[index] ?? "";
+      // The length tells most names apart without making another string.
+      if (name.length !== 14 && name.length !== 17 && name.length !== 31 && name.length !== 27) continue;
+      const value = rawHeaders[index + 1] ?? "";
+      switch (name.toLowerCase()) {
+        case "content-length":
+          hasBody ||= value !== "0";
+          break;
+        case "transfer-encoding":
+          hasBody = true;
+          break;
+        case "x-ebanx-simulate-internal-error":
+          this.simulateInternalError ??= value;
+          break;
+        case "x-ebanx-api-processing-type":
+          this.processingType ??= value;
+          break;
+        default:
+      }
+    }
+    this.hasBody = hasBody;
+  }
+}
+
+class ClientGone extends Error {
+  override readonly name = "ClientGone";
+}
+
+const retryAfterSeconds = "1";
+const commonHeaders = [
+  "Content-Type",
+  "application/json; charset=utf-8",
+  // Keys travel in addresses (interface 1.4): no cache keeps an answer, and no page tells the address.
+  "Cache-Control",
+  "no-store",
+  "Referrer-Policy",
+  "no-referrer",
+  "X-Content-Type-Options",
+  "nosniff",
+];
+const corsHeaders = [...commonHeaders, "Access-Control-Allow-Origin", "*"];
+const allowHeaders = ["Allow", "GET, POST"];
+const preflightHeaders = [
+  "Access-Control-Allow-Origin",
+  "*",
+  "Access-Control-Allow-Methods",
+  "GET, POST",
+  "Access-Control-Allow-Headers",
+  "Content-Type, X-Ebanx-Client-User-Agent",
+  "Access-Control-Max-Age",
+  "86400",
+];
+
+const noContent: WireAnswer = { status: 204, body: "" };
+const headRefused: WireAnswer = { status: 405, body: "" };
+/** Never written: there is nobody to read it. The status is what access logs use for this. */
+const goneAnswer: WireAnswer = { status: 499, body: "" };
+const answers = {
+  unknown_operation: answerTo("unknown_operation"),
+  not_found: answerTo("not_found"),
+  method_not_allowed: answerTo("method_not_allowed"),
+  overloaded: answerTo("overloaded"),
+  stopping: answerTo("stopping"),
+  internal: answerTo("internal"),
+} as const;
+
+function answerTo(kind: Exclude<RequestErrorKind, "repeated_field">): WireAnswer {
+  const { code, message, httpStatus } = requestErrors[kind];
+  return errorAnswer(code, message, httpStatus);
+}
+
+/** The method is the client's word: only words of ours are logged. */
+function knownMethod({ method }: IncomingMessage): string {
+  return method === "GET" || method === "POST" || method === "HEAD" || method === "OPTIONS" ? method : "other";
+}
+
+/** One body of several chunks, which are left to the caller. */
+function together(chunks: readonly Buffer[], length: number): Buffer {
+  const body = Buffer.alloc(length);
+  let at = 0;
+  for (const chunk of chunks) at += chunk.copy(body, at);
+  return body;
+}
+
+/** A request that is no HTTP, too slow, or whose head is too large. Nothing of it is understood, so nothing of it is answered but this. */
+function onClientError(error: NodeJS.ErrnoException, socket: Socket): void {
+  // An answer to an earlier request on this connection must not be mixed up with this one.
+  const isAnswering = Reflect.get(socket, "_httpMessage") !== null && Reflect.get(socket, "_httpMessage") !== undefined;
+  if (!socket.writable || isAnswering || error.code === "ECONNRESET") {
+    socket.destroy();
+    return;
+  }
+  const [status, reason] = framingAnswers[error.code ?? ""] ?? [400, "Bad Request"];
+  const { body } = errorAnswer(requestErrors.unsupported_body.code, reason, status);
+  socket.end(
+    `HTTP/1.1 ${status} ${reason}\r\nContent-Type: application/json; charset=utf-8\r\nContent-Length: ${body.length}\r\nConnection: close\r\n\r\n${body}`,
+  );
+}
+
+const framingAnswers: Readonly<Record<string, readonly [status: number, reason: string]>> = {
+  ERR_HTTP_REQUEST_TIMEOUT: [408, "Request Timeout"],
+  HPE_HEADER_OVERFLOW: [431, "Request Header Fields Too Large"],
+  HPE_CHUNK_EXTENSIONS_OVERFLOW: [413, "Payload Too Large"],
+};

@@ -1,0 +1,41 @@
+import type { KeyHolder } from "../../operations/account-directory.ts";
+import type { KeyedEndpoint } from "./endpoint.ts";
+import type { Tree, TreeObject } from "./tree.ts";
+import { WireError } from "./wire-error.ts";
+
+/** Interface 1.6. */
+const maximumKeyLength = 100;
+
+/** Interface 7.1: which words a missing and a wrong key get depends on what kind of operation was asked for. */
+const words = {
+  json: {
+    missing: { code: "BP-SA-1", message: "Field integration_key is required" },
+    wrong: { code: "DA-1", message: "Invalid integration key" },
+  },
+  parameters: {
+    missing: { code: "BP-SA-1", message: "Parameter integration_key not informed" },
+    wrong: { code: "BP-SA-2", message: "Invalid integration key" },
+  },
+} as const;
+
+/**
+ * Finds the account of a request by its key, or throws. A public key where a secret one is needed is refused like a wrong one, and
+ * so is whatever is no key at all. With both keys (some clients always send both) the secret one counts.
+ */
+export async function resolveHolder(
+  endpoint: KeyedEndpoint,
+  params: TreeObject,
+  resolveKey: (key: string) => Promise<KeyHolder | undefined>,
+): Promise<KeyHolder> {
+  const { missing, wrong } = words[endpoint.family];
+  const given = keyGiven(endpoint, params);
+  if (given === undefined) throw new WireError(missing.code, missing.message);
+  const holder = typeof given === "string" && given.length <= maximumKeyLength ? await resolveKey(given) : undefined;
+  if (holder === undefined || (endpoint.key === "secret" && holder.grants !== "secret")) throw new WireError(wrong.code, wrong.message);
+  return holder;
+}
+
+function keyGiven(endpoint: KeyedEndpoint, params: TreeObject): Tree | undefined {
+  const secret = params["integration_key"];
+  return secret === undefined && endpoint.key === "public" ? params["public_integration_key"] : secret;
+}
