@@ -1,0 +1,106 @@
+import assert from "node:assert/strict";
+import { readdirSync, readFileSync, writeFileSync } from "node:fs";
+import { connect } from "node:net";
+import { join } from "node:path";
+import { describe, test } from "node:test";
+import { startWorld } from "../world.ts";
+
+/**
+ * Conversations with the whole server, byte for byte. A transcript is a text file:
+ *
+ *     == the fact that it pins
+ *     >>>
+ *     the request: head, blank line, body
+ *     <<<
+ *     the answer: head without Date, blank line, body
+ *
+ * Lines of a head end in CR LF on the wire; a body is sent as it stands, without the line end before the next mark. `{hash}` and `{token}` in
+ * a request stand for the ones that the latest answer with one held. A minute passes after each exchange and chance comes from a seed,
+ * so that everything else is the same in every run. COFRE_UPDATE_TRANSCRIPTS=1 writes the answers anew: read the difference before you keep it.
+ */
+const directory = join(import.meta.dirname, "transcripts");
+const minuteMs = 60_000;
+const isUpdating = process.env["COFRE_UPDATE_TRANSCRIPTS"] === "1";
+
+interface Exchange {
+  readonly fact: string;
+  readonly request: string;
+  readonly answer: string;
+}
+
+function parse(text: string): { readonly preface: string; readonly exchanges: readonly Exchange[] } {
+  const [preface = "", ...blocks] = text.split(/^== /m);
+  const exchanges = blocks.map((block) => {
+    const match = /^(?<fact>[^\n]+)\n>>>\n(?<request>[^]*?)\n<<<\n(?<answer>[^]*?)\n*$/.exec(block);
+    assert.ok(match?.groups !== undefined, "an exchange has a fact, a request and an answer");
+    const { fact = "", request = "", answer = "" } = match.groups;
+    return { fact, request, answer };
+  });
+  return { preface, exchanges };
+}
+
+function print(preface: string, exchanges: readonly Exchange[]): string {
+  return preface + exchanges.map(({ fact, request, answer }) => `== ${fact}\n>>>\n${request}\n<<<\n${answer}\n`).join("\n");
+}
+
+/** What goes onto the wire. */
+function bytesOf(request: string): Buffer {
+  const end = request.indexOf("\n\n");
+  const [head, body] = end < 0 ? [request.trimEnd(), ""] : [request.slice(0, end), request.slice(end + 2)];
+  const bytes = Buffer.from(body);
+  const length = /^content-length: (\d+)$/im.exec(head)?.[1];
+  if (length !== undefined) assert.equal(Number(length), bytes.length, `Content-Length of ${head.split("\n")[0] ?? ""}`);
+  return Buffer.concat([Buffer.from(`${head.replaceAll("\n", "\r\n")}\r\n\r\n`), bytes]);
+}
+
+function converse(port: number, request: Buffer): Promise<string> {
+  return new Promise((resolve, reject) => {
+    const chunks: Buffer[] = [];
+    const socket = connect(port, "127.0.0.1", () => socket.write(request));
+    socket.on("data", (chunk: Buffer) => chunks.push(chunk));
+    socket.on("end", () => {
+      resolve(Buffer.concat(chunks).toString());
+    });
+    socket.on("error", reject);
+  });
+}
+
+/** The answer as transcripts hold it. */
+function shown(raw: string): string {
+  const end = raw.indexOf("\r\n\r\n");
+  const head = raw.slice(0, end).split("\r\n");
+  return [...head.filter((line) => !line.startsWith("Date: ")), "", raw.slice(end + 4)].join("\n");
+}
+
+describe("transcripts", () => {
+  const names = readdirSync(directory).filter((name) => name.endsWith(".txt"));
+
+  test("there is one for each encoding of interface 1.1", () => {
+    for (const number of [1, 2, 3, 4, 5, 6, 7, 8, 9, 10, 11, 12]) {
+      const prefix = `e${String(number).padStart(2, "0")}-`;
+      assert.ok(
+        names.some((name) => name.startsWith(prefix)),
+        prefix,
+      );
+    }
+  });
+
+  for (const name of names) {
+    const file = join(directory, name);
+    const { preface, exchanges } = parse(readFileSync(file, "utf8"));
+    test(`${name}: ${exchanges.map(({ fact }) => fact).join("; ")}`, async () => {
+      await using world = await startWorld({ seed: name });
+      const found: Record<string, string> = {};
+      const heard: Exchange[] = [];
+      for (const exchange of exchanges) {
+        const request = exchange.request.replace(/\{(hash|token)\}/g, (whole, kind: string) => found[kind] ?? whole);
+        const answer = shown(await converse(world.port, bytesOf(request)));
+        for (const [, kind = "", value = ""] of answer.matchAll(/"(hash|token)":"([\w-]+)"/g)) found[kind] = value;
+        heard.push({ ...exchange, answer });
+        world.clock.advance(minuteMs);
+        if (!isUpdating) assert.equal(answer, exchange.answer, exchange.fact);
+      }
+      if (isUpdating) writeFileSync(file, print(preface, heard));
+    });
+  }
+});
