@@ -1,5 +1,5 @@
 import assert from "node:assert/strict";
-import type { DatabaseSync } from "node:sqlite";
+import { DatabaseSync } from "node:sqlite";
 import { test } from "node:test";
 import type { TestContext } from "node:test";
 import * as given from "../../../test/contract/store-fixtures.ts";
@@ -86,4 +86,64 @@ test("the journal view shows each posting as a row", (context) => {
     rows.map((row) => ({ ...row })),
     expected,
   );
+});
+
+/** A connection whose COMMIT fails when the test says so, with the transaction still open, as SQLite leaves it. */
+class FailingDatabase extends DatabaseSync {
+  /** SQLite's result code of the next COMMITs, one for each. */
+  readonly failures: number[] = [];
+
+  override exec(sql: string): void {
+    const errcode = sql.endsWith("COMMIT") ? this.failures.shift() : undefined;
+    if (errcode === undefined) return super.exec(sql);
+    if (sql !== "COMMIT") super.exec(sql.slice(0, -"COMMIT".length));
+    throw Object.assign(new Error("as SQLite says it"), { errcode });
+  }
+}
+
+const fullDisk = 13;
+const failedSync = 1034;
+
+function newFailingDatabase(context: TestContext): FailingDatabase {
+  const { file, remove } = temporaryFile();
+  openForWriting({ file, durable: false, maxFileBytes: undefined }).close();
+  const database = new FailingDatabase(file);
+  context.after(() => {
+    database.close();
+    remove();
+  });
+  return database;
+}
+
+const [first, second, third] = [1, 2, 3].map((number) => messageOf(given.paymentChange(given.newPayment(number))));
+assert.ok(first !== undefined && second !== undefined && third !== undefined);
+
+test("a batch that finds the disk full at its commit was not applied, once its remains could be overwritten", (context) => {
+  const database = newFailingDatabase(context);
+  const writer = new BatchWriter(database);
+  database.failures.push(fullDisk);
+
+  assert.deepEqual(writer.write([first, first]), { outcomes: ["unavailable", "unavailable"], commits: 0 });
+  assert.deepEqual(writer.write([first]), { outcomes: ["committed"], commits: 1 });
+});
+
+test("while its remains cannot be overwritten its outcome is unknown, and nothing more is accepted", (context) => {
+  const database = newFailingDatabase(context);
+  const writer = new BatchWriter(database);
+  database.failures.push(fullDisk, fullDisk, fullDisk);
+
+  assert.deepEqual(writer.write([first]).outcomes, ["commit_unknown"]);
+  assert.deepEqual(writer.write([second]).outcomes, ["unavailable"], "still full");
+  assert.deepEqual(writer.write([third]).outcomes, ["committed"], "there is room again");
+  assert.equal(count(database, "payment"), 1);
+});
+
+test("after a failed sync the outcome is unknown and the writer stops for good", (context) => {
+  const database = newFailingDatabase(context);
+  const writer = new BatchWriter(database);
+  database.failures.push(failedSync);
+
+  assert.deepEqual(writer.write([first, second, first]).outcomes, ["commit_unknown", "commit_unknown", "unavailable"]);
+  assert.deepEqual(writer.write([third]).outcomes, ["unavailable"]);
+  assert.equal(count(database, "payment"), 0);
 });

@@ -75,7 +75,8 @@ export class BatchWriter {
       this.#state = full ? "in_doubt" : "stopped";
       this.#rollBack();
       const failed = full && this.#settle() ? "unavailable" : "commit_unknown";
-      return { outcomes: outcomes.map((outcome) => (outcome === "committed" ? failed : outcome)), commits: 0 };
+      // Conflicts may have been with changes that are gone now: those were not applied either, and may come again.
+      return { outcomes: outcomes.map((outcome) => (outcome === "committed" ? failed : "unavailable")), commits: 0 };
     }
     return { outcomes, commits: outcomes.includes("committed") ? 1 : 0 };
   }

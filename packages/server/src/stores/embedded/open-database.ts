@@ -17,7 +17,7 @@ const pageBytes = 4096;
 /** Checkpoints when the log has 8,000 pages, 32 MB: fewer, larger ones are cheaper (1,000 pages: 20 % slower, twice the p99). */
 const checkpointPages = 8_000;
 const writerCacheKib = 32 * 1024;
-const readerCacheKib = 8 * 1024;
+const readerCacheKib = 16 * 1024;
 
 /** Thrown with a code alone, because it crosses a thread: see StoreOpenError for the words. */
 export class Refused extends Error {
