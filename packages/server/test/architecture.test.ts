@@ -48,7 +48,7 @@ const arrows: readonly { readonly from: string; readonly to: readonly string[]; 
   { from: "recovery/", to: [...domain, ...contracts, ...logging, "decisions/", "operations/"] },
   { from: "http/", to: [...domain, ...contracts, ...logging, "operations/"] },
   { from: "cli/", to: [...domain, ...contracts, ...logging, "operations/", "config/"] },
-  { from: "main.ts", to: ["app.ts", "cli/", "config/", "observe/", "kernel/"] },
+  { from: "main.ts", to: ["../package.json", "app.ts", "cli/", "config/", "observe/", "kernel/"] },
   { from: "app.ts", to: [""] },
 ];
 
@@ -96,8 +96,10 @@ const ownedModules: Readonly<Record<string, readonly string[]>> = {
   "node:path": [""],
   "node:url": [""],
   "node:buffer": [""],
+  "node:events": [""],
   "node:crypto": [""],
   "node:fs": ["config/environment.ts", "vault/root-key-file.ts", "stores/embedded/"],
+  "node:os": ["stores/embedded/"],
   "node:sqlite": ["stores/embedded/"],
   "node:worker_threads": ["stores/embedded/"],
   "node:http": ["http/server.ts", "connectors/"],
@@ -328,7 +330,9 @@ const cardLike = /(?<![\w.])\d(?:[ -]?\d){13,18}(?![\w]|\.\d)/g;
 
 /** Card numbers in `text` that no test range explains: of a scheme's length and first digits, with a right check digit. */
 function cardNumbersIn(text: string): string[] {
-  return [...text.matchAll(cardLike)]
+  // The last digits of `%22` are none of the number that follows.
+  const decoded = text.replaceAll(/%([0-9A-Fa-f]{2})/g, (_, hex) => (hex === "20" ? " " : "|"));
+  return [...decoded.matchAll(cardLike)]
     .map(([match]) => match.replaceAll(/[ -]/g, ""))
     .filter((digits) => hasSchemeShape(digits) && isPan(digits) && !testBins.has(digits.slice(0, 6)))
     .map((digits) => `${digits.slice(0, 6)}…${digits.slice(-4)}`);
@@ -373,6 +377,8 @@ describe("repository", () => {
     assert.equal(cardNumbersIn(`card ${planted},`).length, 1);
     assert.equal(cardNumbersIn(`card "${planted.replace(/(\d{4})(?=\d)/g, "$1 ")}"`).length, 1);
     assert.equal(cardNumbersIn(`card ${planted.replace(/(\d{4})(?=\d)/g, "$1-")}`).length, 1);
+    assert.equal(cardNumbersIn(`%22${planted}%22`).length, 1);
+    assert.equal(cardNumbersIn(`%22${planted.replace(/(\d{4})(?=\d)/g, "$1%20")}%22`).length, 1);
     assert.equal(cardNumbersIn("card 4111111111111111 and 4111 1111 1111 1111").length, 0);
   });
 

@@ -26,7 +26,16 @@ const importForms = [
   /\bnew\s+URL\(\s*()(["'])([^"']+)\2\s*,\s*import\.meta\.url/g,
 ];
 
+const scans = new Map<string, Scan>();
+
+/** Remembers what it has read: several rules look at the same files. */
 export function scan(source: string): Scan {
+  const known = scans.get(source) ?? read(source);
+  scans.set(source, known);
+  return known;
+}
+
+function read(source: string): Scan {
   const regions = regionsOf(source);
   const code = blank(source, regions, ["comment", "text"]);
   const withoutComments = blank(source, regions, ["comment"]);

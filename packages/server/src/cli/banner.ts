@@ -1,0 +1,46 @@
+/** What the first start shows. Keys are undefined when the operator chose them: those are not printed back. */
+export interface FirstStart {
+  readonly host: string;
+  readonly port: number;
+  readonly integrationKey: string | undefined;
+  readonly publicIntegrationKey: string | undefined;
+}
+
+/** Where a client on this machine reaches what listens on `host`. */
+export function baseUrl(host: string, port: number): string {
+  if (host === "0.0.0.0" || host === "::") return `http://127.0.0.1:${port}`;
+  return `http://${host.includes(":") ? `[${host}]` : host}:${port}`;
+}
+
+/** The address, the keys, and three commands that can be copied into a shell one after the other as they are. */
+export function firstStartBanner(start: FirstStart): string {
+  const url = baseUrl(start.host, start.port);
+  const key = start.integrationKey ?? "'\"$COFRE_SANDBOX_INTEGRATION_KEY\"'";
+  return `
+Cofre is listening at ${url}
+
+A sandbox account was made. These keys are shown this once:
+  integration key         ${start.integrationKey ?? "(the one you chose)"}
+  public integration key  ${start.publicIntegrationKey ?? "(the one you chose)"}
+
+Try it, one after the other in a shell:
+
+${firstMinute(url, key).join("\n\n")}
+
+`;
+}
+
+/**
+ * Tokenize, authorize with the token, capture. `key` stands inside single quotes of the shell. The payment code is made of the
+ * time, since a code is used once; the second and third line need what the one before them put into a variable.
+ */
+export function firstMinute(url: string, key: string): string[] {
+  const card = `"card_number":"4111111111111111","card_name":"Ana Lima","card_due_date":"12/2035","card_cvv":"123"`;
+  const customer = `"name":"Ana Lima","email":"ana.lima@example.com","country":"pe","phone_number":"51987654321"`;
+  const amount = `"amount_total":"100.00","currency_code":"PEN","merchant_payment_code":"first-'$(date +%s)'"`;
+  return [
+    `TOKEN=$(curl -s ${url}/ws/token --data-urlencode 'request_body={"integration_key":"${key}","country":"pe","payment_type_code":"creditcard","creditcard":{${card}}}' | sed 's/.*"token":"\\([^"]*\\)".*/\\1/'); echo "$TOKEN"`,
+    `HASH=$(curl -s ${url}/ws/direct --data-urlencode 'request_body={"integration_key":"${key}","operation":"request","payment":{${amount},${customer},"payment_type_code":"creditcard","creditcard":{"token":"'$TOKEN'","auto_capture":false}}}' | sed 's/.*"hash":"\\([^"]*\\)".*/\\1/'); echo "$HASH"`,
+    `curl -s ${url}/ws/capture --data-urlencode 'integration_key=${key}' -d "hash=$HASH"`,
+  ];
+}

@@ -1,0 +1,76 @@
+import assert from "node:assert/strict";
+import { describe, test } from "node:test";
+import { settingRows } from "../config/settings.ts";
+import { baseUrl, firstMinute, firstStartBanner } from "./banner.ts";
+import { readCommandLine } from "./command-line.ts";
+import { helpText } from "./help.ts";
+
+describe("the command line", () => {
+  const refused: readonly (readonly [string, RegExp])[] = [
+    ["strat", /^strat is no command\. Did you mean start\?$/],
+    ["frobnicate", /^frobnicate is no command\.$/],
+    ["start now", /^start takes nothing behind it, but there is: now$/],
+    ["--prot 80", /^--prot is no option\. Did you mean --port\?$/],
+    ["-x", /^-x is no option\.$/],
+    ["--toString=1", /^--toString is no option\.$/],
+    ["--port", /^--port needs a value\.$/],
+    ["--port=", /^--port needs a value\.$/],
+    ["--port --host here", /^--port needs a value\.$/],
+    ["--port 1 --port 2", /^--port is given twice\.$/],
+  ];
+  for (const [words, problem] of refused) {
+    test(`refuses: ${words}`, () => {
+      const read = readCommandLine(words.split(" "));
+      assert.match("problem" in read ? read.problem : "", problem);
+    });
+  }
+
+  const taken: readonly (readonly [string[], string, Record<string, string>])[] = [
+    [[], "start", {}],
+    [["start"], "start", {}],
+    [["--port", "0"], "start", { "--port": "0" }],
+    [
+      ["start", "--port=0", "--host", "::1", "--data-dir", ":memory:"],
+      "start",
+      { "--port": "0", "--host": "::1", "--data-dir": ":memory:" },
+    ],
+    [["--port", "0", "config"], "config", { "--port": "0" }],
+    [["help"], "help", {}],
+    [["-h"], "help", {}],
+    [["start", "--help"], "help", {}],
+    [["--version"], "version", {}],
+  ];
+  for (const [args, command, flags] of taken) {
+    test(`takes: cofre ${args.join(" ")}`, () => {
+      const read = readCommandLine(args);
+      assert.ok("command" in read);
+      assert.equal(read.command, command);
+      assert.deepEqual(Object.fromEntries(read.flags), flags);
+    });
+  }
+});
+
+test("the help names every setting and its default", () => {
+  const text = helpText("1.2.3");
+  assert.match(text, /^Cofre 1\.2\.3/);
+  for (const [, { variable, fallback }] of settingRows) assert.ok(text.includes(variable) && text.includes(fallback ?? "(none)"));
+});
+
+test("a client reaches a wildcard address over loopback and an IPv6 address in brackets", () => {
+  assert.equal(baseUrl("0.0.0.0", 8_787), "http://127.0.0.1:8787");
+  assert.equal(baseUrl("::1", 8_787), "http://[::1]:8787");
+  assert.equal(baseUrl("pay.example.com", 80), "http://pay.example.com:80");
+});
+
+test("the first lines show made keys and never those that the operator chose", () => {
+  const made = firstStartBanner({ host: "127.0.0.1", port: 1, integrationKey: "made-secret", publicIntegrationKey: "made-public" });
+  assert.ok(made.includes("made-secret") && made.includes("made-public") && made.includes("http://127.0.0.1:1"));
+  const chosen = firstStartBanner({ host: "127.0.0.1", port: 1, integrationKey: undefined, publicIntegrationKey: undefined });
+  assert.ok(chosen.includes("(the one you chose)") && chosen.includes("$COFRE_SANDBOX_INTEGRATION_KEY"));
+});
+
+test("each of the three commands is one line", () => {
+  const commands = firstMinute("http://127.0.0.1:1", "key");
+  assert.equal(commands.length, 3);
+  for (const command of commands) assert.equal(command.includes("\n"), false);
+});

@@ -1,0 +1,144 @@
+import manifest from "../package.json" with { type: "json" };
+import { startCofre } from "./app.ts";
+import { firstStartBanner } from "./cli/banner.ts";
+import { readCommandLine } from "./cli/command-line.ts";
+import { helpText } from "./cli/help.ts";
+import { configOfThisProcess } from "./config/environment.ts";
+import { settingsAsText } from "./config/reference.ts";
+import type { Config } from "./config/settings.ts";
+import { systemClock } from "./kernel/system-clock.ts";
+import { systemScheduler } from "./kernel/system-scheduler.ts";
+import type { Log } from "./observe/log-event.ts";
+import { createLog, standardOutput } from "./observe/log.ts";
+
+/** Exit codes: 0 as asked, 1 failed, 2 asked for something that cannot be. */
+const failed = 1;
+const misused = 2;
+
+/** The server drains within its grace by itself; after this much more the process ends whatever still waits. */
+const drainMarginMs = 5_000;
+
+/** The whole process: reads the command line, then serves until a signal. Logs go to standard output, words for people to standard error. */
+export async function main(): Promise<void> {
+  const commandLine = readCommandLine(process.argv.slice(2));
+  if ("problem" in commandLine) return refuse([commandLine.problem, "`cofre help` shows what there is."]);
+  switch (commandLine.command) {
+    case "help":
+      process.stdout.write(helpText(manifest.version));
+      return;
+    case "version":
+      process.stdout.write(`${manifest.version}\n`);
+      return;
+    case "config":
+    case "start": {
+      const reading = configOfThisProcess(commandLine.flags);
+      if ("problems" in reading) return refuse(["Cofre cannot start with these settings:", ...reading.problems]);
+      if (commandLine.command === "start") return serve(reading.config);
+      process.stdout.write(`${settingsAsText(reading.config)}\n`);
+    }
+  }
+}
+
+function refuse(lines: readonly string[]): void {
+  process.stderr.write(`${lines.join("\n  ")}\n`);
+  process.exitCode = misused;
+}
+
+async function serve(config: Config): Promise<void> {
+  const output = standardOutput();
+  const format = config.logFormat === "auto" ? (process.stdout.isTTY ? "text" : "json") : config.logFormat;
+  const log = createLog({ level: config.logLevel, format, clock: systemClock, destination: output });
+  const end = (code: number): never => {
+    output.flushSync();
+    process.exit(code);
+  };
+  endOnUnhandled(log, end);
+  const stopAsked = firstSignal(log, end);
+
+  const { environment, dataDirectory, shutdownGraceMs: graceMs } = config;
+  log.write({ event: "starting", version: manifest.version, node: process.version, environment, dataDirectory });
+  const app = await startCofre(config, log).catch((error: unknown) => {
+    log.write({ event: "start_failed", ...errorFacts(error) });
+    // No request has been read yet, so the text can quote none.
+    process.stderr.write(`Cofre could not start: ${startProblem(error, config)}\n`);
+    return end(failed);
+  });
+  log.write({ event: "listening", ...app.address });
+  if (app.firstStart !== undefined) process.stderr.write(bannerFor(config, app.address, app.firstStart));
+
+  const signal = await stopAsked;
+  log.write({ event: "stopping", signal, graceMs });
+  const late = systemScheduler.sleep(graceMs + drainMarginMs).then(() => "late" as const);
+  if ((await Promise.race([app.close(), late])) === "late") {
+    log.write({ event: "stop_forced", reason: "grace_over" });
+    end(failed);
+  }
+  log.write({ event: "stopped" });
+  end(0);
+}
+
+/** Resolves with the first signal that asks to stop. The second one ends the process at once. */
+function firstSignal(log: Log, end: (code: number) => never): Promise<string> {
+  const { promise, resolve } = Promise.withResolvers<string>();
+  let asked = false;
+  for (const signal of ["SIGTERM", "SIGINT"] as const) {
+    process.on(signal, () => {
+      if (asked) {
+        log.write({ event: "stop_forced", reason: "second_signal" });
+        end(failed);
+      }
+      asked = true;
+      resolve(signal);
+    });
+  }
+  return promise;
+}
+
+/** What nothing handled ends the process: its state can no longer be trusted, and recovery takes up what was under way. */
+function endOnUnhandled(log: Log, end: (code: number) => never): void {
+  for (const origin of ["uncaughtException", "unhandledRejection"] as const) {
+    process.on(origin, (error: unknown) => {
+      log.write({ event: "process_failed", origin, ...errorFacts(error) });
+      end(failed);
+    });
+  }
+}
+
+/** Name and code of an error; its text could quote a request. */
+function errorFacts(error: unknown): { readonly errorName: string; readonly errorCode: string | undefined } {
+  if (!(error instanceof Error)) return { errorName: typeof error, errorCode: undefined };
+  return { errorName: error.name, errorCode: codeOf(error) };
+}
+
+function codeOf(error: Error): string | undefined {
+  return "code" in error && typeof error.code === "string" ? error.code : undefined;
+}
+
+function startProblem(error: unknown, config: Config): string {
+  if (!(error instanceof Error)) return "an unknown failure.";
+  switch (codeOf(error)) {
+    case "EADDRINUSE":
+      return `port ${config.port} of ${config.host} is taken. Another Cofre? Choose another with --port N, or --port 0 for a free one.`;
+    case "EACCES":
+      return `this user may not listen on port ${config.port} or may not use the directory ${config.dataDirectory}.`;
+    case "EADDRNOTAVAIL":
+    case "ENOTFOUND":
+      return `this machine has no address ${config.host}.`;
+    default:
+      return error.message;
+  }
+}
+
+function bannerFor(config: Config, address: { readonly host: string; readonly port: number }, made: FirstStartKeys): string {
+  return firstStartBanner({
+    ...address,
+    // What the operator chose is not printed back into a CI's output.
+    integrationKey: config.sandboxIntegrationKey === undefined ? made.integrationKey : undefined,
+    publicIntegrationKey: config.sandboxPublicIntegrationKey === undefined ? made.publicIntegrationKey : undefined,
+  });
+}
+
+interface FirstStartKeys {
+  readonly integrationKey: string;
+  readonly publicIntegrationKey: string;
+}
