@@ -74,7 +74,7 @@ export class Bench {
     const client = arm === "floor" ? this.#floorClient : this.#productClient;
     const loads = arm === "floor" ? this.#floorLoads : this.loads;
     await client.ensureOpen(128);
-    return openLoop(client, loads.directByToken(), perSecond, 1_000, this.#options.quick ? 4_000 : 10_000);
+    return openLoop(client, loads.directByToken(), perSecond, 1_000, this.#options.quick ? 3_000 : 10_000);
   }
 
   close(): void {

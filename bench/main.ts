@@ -102,11 +102,12 @@ async function startTimes(scratch: string, times: number): Promise<number[]> {
 
 async function underLoad(report: Report, scratch: string): Promise<void> {
   const dataDir = join(scratch, "data");
+  const profiling = options.profile === undefined ? [] : ["--cpu-prof", `--cpu-prof-dir=${options.profile}`];
   const floor = await startFloor();
-  const product = options.control ? await startFloor() : await startProduct(dataDir);
+  const product = options.control ? await startFloor() : await startProduct(dataDir, profiling);
   const bench = new Bench(options, floor, product);
   try {
-    await new Promise((resolve) => setTimeout(resolve, 2_000));
+    await new Promise((resolve) => setTimeout(resolve, options.quick ? 1_000 : 3_000));
     report.rssAtRestBytes = product.rssBytes();
     console.log(`at rest      ${megabytes(report.rssAtRestBytes)} MB resident (the floor ${megabytes(floor.rssBytes())})`);
     await bench.warmUp();

@@ -8,6 +8,8 @@ export interface Options {
   /** Both arms are the floor: ratios must come out at 1, their spread is what the harness and the machine add. */
   readonly control: boolean;
   readonly json: string | undefined;
+  /** Where CPU profiles of the product's threads go; undefined: none are taken. */
+  readonly profile: string | undefined;
   /** Names of cases; empty for all. */
   readonly cases: readonly string[];
   /** Outstanding requests to run at; empty for the usual ones. */
@@ -24,6 +26,7 @@ export const usage = `npm run bench -- [options]
   --growth            store level: CPU per charge at 200,000 and at two million payments
   --gate              exit 1 when a ratio is under its alarm in two of three repeats
   --control           the floor against itself: what the harness and the machine add
+  --profile DIR       write CPU profiles of the product's threads there (costs some speed)
   --json FILE         write all numbers there
 `;
 
@@ -37,10 +40,11 @@ export function readOptions(argv: readonly string[]): Options {
       gate: { type: "boolean", default: false },
       control: { type: "boolean", default: false },
       json: { type: "string" },
+      profile: { type: "string" },
       case: { type: "string", multiple: true, default: [] },
       outstanding: { type: "string", multiple: true, default: [] },
       help: { type: "boolean", default: false },
     },
   });
-  return { ...values, json: values.json, cases: values.case, outstanding: values.outstanding.map(Number) };
+  return { ...values, json: values.json, profile: values.profile, cases: values.case, outstanding: values.outstanding.map(Number) };
 }
