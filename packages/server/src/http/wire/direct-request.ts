@@ -54,7 +54,7 @@ const longest = {
   chargeToken: 200,
 } as const;
 
-const userValueCount = 5;
+const userValueNames = ["user_value_1", "user_value_2", "user_value_3", "user_value_4", "user_value_5"] as const;
 const youngestCustomer = 16;
 
 /** The request as it came, each value parsed as far as it goes: the rules say what is wrong with it, in their order. */
@@ -77,6 +77,7 @@ interface DirectReading extends CardContext {
   readonly instalments: number | undefined;
   readonly typeText: string | undefined;
   readonly type: PaymentTypeKind | undefined;
+  readonly userValues: readonly (string | undefined)[];
   readonly birthDateText: string | undefined;
   readonly birthDate: CalendarDate | undefined;
   readonly documentText: string | undefined;
@@ -129,7 +130,7 @@ export const directRules = inOrder<DirectReading>([
     broken: ({ payment }) =>
       exceeds(fieldOf(payment, "order_number"), longest.orderNumber) && parameterTooLong("payment.order_number", longest.orderNumber),
   },
-  { code: 12, broken: ({ payment }) => refuseUserValues(payment) },
+  { code: 12, broken: ({ userValues }) => refuseUserValues(userValues) },
   { code: 13, broken: ({ payment }) => fieldOf(payment, "name") === undefined && required("payment.name") },
   { code: 14, broken: ({ payment }) => exceeds(fieldOf(payment, "name"), longest.name) && tooLong("payment.name", longest.name) },
   { code: 15, broken: ({ payment }) => fieldOf(payment, "email") === undefined && required("payment.email") },
@@ -298,6 +299,7 @@ function readingOf(
     typeText,
     // A card node says enough about how to pay (interface 3.2).
     type: typeText === undefined ? (card === undefined ? undefined : paymentTypeOf("creditcard")) : paymentTypeOf(typeText),
+    userValues: userValuesIn(payment),
     birthDateText,
     birthDate: birthDateText === undefined ? undefined : parseWireDate(birthDateText),
     documentText,
@@ -391,13 +393,9 @@ function exceeds(text: string | undefined, characters: number): boolean {
   return text !== undefined && lengthOf(text) > characters;
 }
 
-function userValuesIn(payment: TreeObject): readonly (string | undefined)[] {
-  return Array.from({ length: userValueCount }, (_, index) => fieldOf(payment, `user_value_${index + 1}`));
-}
-
-function refuseUserValues(payment: TreeObject): string | false {
-  const index = userValuesIn(payment).findIndex((value) => exceeds(value, longest.userValue));
-  return index >= 0 && parameterTooLong(`user_value_${index + 1}`, longest.userValue);
+function refuseUserValues(values: readonly (string | undefined)[]): string | false {
+  const name = userValueNames[values.findIndex((value) => exceeds(value, longest.userValue))];
+  return name !== undefined && parameterTooLong(name, longest.userValue);
 }
 
 /** interface 3.2: at least five characters; the rest is what every mail system agrees on. */
@@ -493,7 +491,7 @@ function orderOf(reading: DirectReading): DirectOrder {
     customer: customerOf(reading),
     softDescriptor: freeText(nodeOf(payment, "creditcard", "card") ?? noFields, "soft_descriptor", longest.softDescriptor),
     note: freeText(payment, "note", longest.note),
-    userValues: userValuesOf(payment),
+    userValues: reading.userValues.map((value) => (value === undefined ? undefined : maskCardNumbers(value))),
     notificationUrl: notificationUrlOf(payment),
     deviceId: freeText(payment, "device_id", longest.deviceId) ?? freeText(reading.params, "device_id", longest.deviceId),
   };
@@ -530,8 +528,9 @@ function freeText(object: TreeObject, name: string, characters: number): string 
   return text === undefined ? undefined : cut(maskCardNumbers(text), characters);
 }
 
-function userValuesOf(payment: TreeObject): readonly (string | undefined)[] {
-  const values = userValuesIn(payment).map((value) => (value === undefined ? undefined : maskCardNumbers(value)));
+/** As many as there are: what is missing at the end is no value. */
+function userValuesIn(payment: TreeObject): readonly (string | undefined)[] {
+  const values = userValueNames.map((name) => fieldOf(payment, name));
   return values.slice(0, values.findLastIndex((value) => value !== undefined) + 1);
 }
 
