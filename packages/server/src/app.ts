@@ -1,6 +1,7 @@
 import { join } from "node:path";
 import type { Config } from "./config/settings.ts";
 import { connectors } from "./connectors/index.ts";
+import { explainEndpoint } from "./http/admin/explain-endpoint.ts";
 import { settingsEndpoint } from "./http/admin/settings-endpoint.ts";
 import { simulatorEndpoint } from "./http/admin/simulator-endpoint.ts";
 import { createHttpServer } from "./http/server.ts";
@@ -106,6 +107,7 @@ export async function startCofre(config: Config, log: Log, ports: Ports = system
       queryEndpoint(deps),
       publicKeyCheckEndpoint(deps),
       ...notAvailableEndpoints,
+      explainEndpoint(runner),
       settingsEndpoint(runner, accounts),
       simulatorEndpoint((merchantId, instruction) => connector.instruct(merchantId, instruction)),
     ],

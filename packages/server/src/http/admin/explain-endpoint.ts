@@ -1,0 +1,36 @@
+import { formatTimestamp } from "../../kernel/calendar.ts";
+import { scaleOf } from "../../kernel/currency.ts";
+import { formatAmount } from "../../kernel/money.ts";
+import { explainPayment, type ExplainedPayment } from "../../operations/explain-payment.ts";
+import type { Endpoint } from "../wire/endpoint.ts";
+import { answering, type OperationRunner } from "../wire/endpoints/deps.ts";
+import { readSelector } from "../wire/payment-request.ts";
+
+/** `/__cofre/explain`: every fact of a payment, every posting, and where its money is, by `hash` or `merchant_payment_code`. */
+export function explainEndpoint(runner: OperationRunner): Endpoint {
+  return {
+    path: "/__cofre/explain",
+    key: "secret",
+    family: "parameters",
+    cors: false,
+    handle: ({ params, account }) =>
+      answering("query", async () => explanationBody(await runner.run(explainPayment, account, readSelector(params, "query")))),
+  };
+}
+
+function explanationBody({ payment, history, explanation }: ExplainedPayment): string {
+  return JSON.stringify({
+    hash: payment.id,
+    state: payment.state,
+    facts: history.flatMap(({ version, at, facts }) =>
+      facts.map(({ fact, attempt, by, detail }) => ({ version, at: formatTimestamp(at), fact, attempt, by, ...detail })),
+    ),
+    postings: explanation.lines.map((line) => ({ ...line, at: formatTimestamp(line.at) })),
+    money: explanation.positions.map(({ currency, ...position }) => ({
+      currency,
+      ...Object.fromEntries(Object.entries(position).map(([name, minor]) => [name, formatAmount(minor, scaleOf(currency))])),
+    })),
+    problems: explanation.problems,
+    status: "SUCCESS",
+  });
+}

@@ -1,0 +1,27 @@
+import { explain, type Explanation } from "../ledger/explain.ts";
+import type { Payment } from "../payment/payment.ts";
+import type { HistoryRow } from "../stores/change.ts";
+import { read } from "./commit.ts";
+import type { PaymentSelector } from "./direct-input.ts";
+import { defineOperation } from "./operation.ts";
+import { selectPayment } from "./payment-change.ts";
+
+export interface ExplainedPayment {
+  readonly payment: Payment;
+  readonly history: readonly HistoryRow[];
+  readonly explanation: Explanation;
+}
+
+/** Tells every fact and every cent of a payment. */
+export const explainPayment = defineOperation<PaymentSelector, ExplainedPayment>({
+  name: "explain_payment",
+  errors: ["payment_not_found"],
+
+  async run(context, selector) {
+    const payment = await selectPayment(context, selector);
+    const history = await read(context.store.history(context.account.id, payment.id));
+    // Rows that were added between the two reads tell of a later version.
+    const own = history.filter(({ version }) => version <= payment.version);
+    return { payment, history: own, explanation: explain(own, payment) };
+  },
+});
