@@ -135,6 +135,12 @@ export class HttpServer {
   }
 
   async #onRequest(request: IncomingMessage, response: ServerResponse): Promise<void> {
+    if (request.httpVersionMajor !== 1) {
+      // Node's parser lets HTTP/0.9 and a claimed HTTP/2.0 pass; they frame requests in other ways.
+      response.shouldKeepAlive = false;
+      response.writeHead(400).end();
+      return;
+    }
     const target = request.url ?? "/";
     const path = pathOf(target);
     const endpoint = this.#routes.match(path);

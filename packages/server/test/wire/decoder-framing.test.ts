@@ -1,0 +1,27 @@
+import assert from "node:assert/strict";
+import { test } from "node:test";
+import { refusedFramings, soundFramings } from "../fuzz/framing-corpus.ts";
+import { sendRaw, startTrivialServer } from "../fuzz/trivial-server.ts";
+
+const statuses = (answer: string): string[] => Array.from(answer.matchAll(/^HTTP\/1\.1 (\d{3})/gm), ([, status]) => status ?? "");
+
+for (const { name, bytes } of refusedFramings) {
+  test(`is refused and never two requests: ${name}`, async (t) => {
+    const { port, calls } = await startTrivialServer(t);
+    const answer = await sendRaw(port, Buffer.from(bytes, "latin1"));
+    assert.ok(
+      statuses(answer).every((status) => status.startsWith("4")),
+      answer.slice(0, 200),
+    );
+    assert.ok(statuses(answer).length <= 1, "at most one answer");
+    assert.deepEqual(calls, []);
+  });
+}
+
+for (const { name, bytes } of soundFramings) {
+  test(`control: is one request: ${name}`, async (t) => {
+    const { port, calls } = await startTrivialServer(t);
+    assert.deepEqual(statuses(await sendRaw(port, Buffer.from(bytes, "latin1"))), ["200"]);
+    assert.equal(calls.length, 1);
+  });
+}
