@@ -206,6 +206,8 @@ export function describeConnectorContract(name: string, make: () => Promise<Conn
 
       assert.deepEqual(await merchant.capture("a-2", original), { kind: "approved" });
       assert.deepEqual(await merchant.money(), { held: 0n, taken: 100_00n });
+      const booked = await merchant.booked("a-1");
+      assert.deepEqual([booked.held, booked.captured], [0n, 100_00n]);
       if (harness.connector.capabilities.answersInquiries) {
         const inquiry = await merchant.inquire("a-1");
         assert.ok(inquiry.kind === "found" && inquiry.captured === 100_00n && !inquiry.voided);
@@ -219,6 +221,16 @@ export function describeConnectorContract(name: string, make: () => Promise<Conn
       const { partialCapture } = harness.connector.capabilities;
       assert.equal((await merchant.capture("a-2", original, 30_00n)).kind, partialCapture ? "approved" : "declined");
       assert.equal((await merchant.money()).taken, partialCapture ? 30_00n : 0n);
+    });
+
+    test("a void after a partial capture is refused", async (context) => {
+      if (!harness.connector.capabilities.partialCapture) return context.skip("takes no partial captures");
+      const merchant = given();
+      const original = await merchant.authorized("a-1");
+      await merchant.capture("a-2", original, 30_00n);
+
+      assert.equal((await merchant.void("a-3", original)).kind, "declined");
+      assert.deepEqual(await merchant.money(), { held: 70_00n, taken: 30_00n });
     });
 
     test("more than what is held is never captured", async () => {

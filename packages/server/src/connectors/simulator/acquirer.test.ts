@@ -172,3 +172,16 @@ test("nothing and less than nothing are not captured", () => {
     assert.equal(acquirer.capture(request, undefined).kind, "declined");
   }
 });
+
+test("an acquirer that does not dedupe tells of the approval that followed a decline of the same reference", () => {
+  const acquirer = acquirerWith({ personality: { ...defaultPersonality, dedupes: false } });
+  acquirer.authorize(message("a-1"), issuerDecline("insufficient_funds"));
+  approved(acquirer, "a-1");
+
+  const inquiry = acquirer.inquire({
+    merchantId,
+    reference: "a-1-i",
+    original: { reference: "a-1", amount, authorizationCode: undefined, acquirerReference: undefined },
+  });
+  assert.ok(inquiry.kind === "found" && inquiry.authorization.kind === "approved");
+});

@@ -289,7 +289,6 @@ export class SimulatedAcquirer {
   }
 
   #proven(merchantId: MerchantId, original: OriginalAuthorization, sale: boolean): Authorization | undefined {
-    if (original.authorizationCode === undefined) return undefined;
     const answer = this.#approve(merchantId, original.reference, original.amount, sale);
     if (answer.authorizationCode !== original.authorizationCode) return undefined;
     const authorization = this.#open(merchantId, original.reference, original.amount, sale, undefined, answer);
