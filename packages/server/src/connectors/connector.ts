@@ -2,7 +2,7 @@ import type { MerchantId } from "../kernel/ids.ts";
 import type { Instant } from "../kernel/instant.ts";
 import type { Money } from "../kernel/money.ts";
 import type { SimulatorSettings } from "../merchant/account.ts";
-import type { DeclineReason, OrderCard } from "../payment/payment.ts";
+import type { DeclineReason, OrderCard, StoredCredential, ThreeDSecure } from "../payment/payment.ts";
 import type { Card } from "../vault/card.ts";
 import type { Cryptogram, Cvv } from "../vault/pan.ts";
 
@@ -17,6 +17,13 @@ export interface Connector {
   authorize(request: AuthorizeRequest, card: CardToAuthorize): Promise<AuthorizeOutcome>;
   capture(request: FollowUpRequest): Promise<FollowUpOutcome>;
   void(request: FollowUpRequest): Promise<FollowUpOutcome>;
+  /** Gives back part of what was captured. */
+  refund(request: FollowUpRequest): Promise<FollowUpOutcome>;
+  /**
+   * Asks the issuer whether the card is good, without taking money: by a zero amount, or where the scheme has none by a small
+   * authorization that the acquirer takes back at once.
+   */
+  verify(request: VerifyRequest, card: CardToAuthorize): Promise<VerifyOutcome>;
   /** The technical undo of an authorization whose answer is unknown. Safe to repeat. `done` also when there is nothing to undo. */
   reverse(request: ReverseRequest): Promise<ReverseOutcome>;
   /** Asks what became of the authorization with this reference and of what followed it. */
@@ -29,7 +36,7 @@ export interface ConnectorCapabilities {
   readonly dedupesByReference: boolean;
   readonly answersInquiries: boolean;
   readonly partialCapture: boolean;
-  /** A capture or void with the same reference may be sent again. */
+  /** A capture, void or refund with the same reference may be sent again. */
   readonly repeatsFollowUps: boolean;
   readonly reverses: boolean;
   /** Longest time after which a request may still arrive at the acquirer. Only then does "unknown original" mean "never happened". */
@@ -52,13 +59,24 @@ export interface AuthorizeRequest extends AcquirerRequest {
   readonly country: string;
   readonly descriptor: string;
   readonly card: OrderCard;
+  /** Who is present and why, for stored credentials; undefined for an ordinary payment. */
+  readonly storedCredential: StoredCredential | undefined;
+  /** What a 3-D Secure server of the merchant's found, passed on as it came; undefined when there was none. */
+  readonly threeDSecure: ThreeDSecure | undefined;
+}
+
+export interface VerifyRequest extends AcquirerRequest {
+  readonly country: string;
+  readonly currency: string;
+  readonly card: OrderCard;
+  readonly storedCredential: StoredCredential | undefined;
 }
 
 /** Card data for one call; the caller wipes it after the answer. */
 export interface CardToAuthorize {
   readonly card: Card;
   readonly cvv: Cvv | undefined;
-  /** Present when the PAN is a network token. */
+  /** Present when the PAN is a network token, or when 3-D Secure gave one. */
   readonly cryptogram: Cryptogram | undefined;
 }
 
@@ -93,6 +111,8 @@ export interface Approval {
   readonly authorizationCode: string;
   readonly responseCode: string;
   readonly acquirerReference: string | undefined;
+  /** The scheme's name of this transaction, which later stored-credential payments refer to; undefined when none was given. */
+  readonly networkTransactionId: string | undefined;
 }
 
 export interface Decline {
@@ -105,6 +125,15 @@ export interface Decline {
 }
 
 export type AuthorizeOutcome = Approval | Decline | Unknown;
+
+export type VerifyOutcome =
+  | ({ readonly kind: "good"; readonly networkTransactionId: string | undefined } & VerifyMethod)
+  | (Decline & VerifyMethod)
+  | Unknown;
+
+interface VerifyMethod {
+  readonly method: "zero_amount" | "ghost_authorization";
+}
 
 export type FollowUpOutcome = { readonly kind: "approved" } | { readonly kind: "declined"; readonly responseCode: string } | Unknown;
 
@@ -124,6 +153,8 @@ export type InquiryOutcome =
       /** Minor units of the authorization's currency that were captured; 0n when none. */
       readonly captured: bigint;
       readonly voided: boolean;
+      /** References of the refunds that were carried out. */
+      readonly refunds: readonly string[];
     }
   | { readonly kind: "not_found" }
   | Unknown;

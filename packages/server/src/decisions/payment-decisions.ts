@@ -1,46 +1,26 @@
-import { assert } from "../kernel/assert.ts";
-import type { MerchantId, PaymentId, TokenDigest } from "../kernel/ids.ts";
-import { type Instant, hour, laterBy, minute, second } from "../kernel/instant.ts";
-import { ServiceError } from "../kernel/service-error.ts";
-import { scaleOf } from "../kernel/currency.ts";
-import { parseAmount } from "../kernel/money.ts";
-import { captureEntries, holdEntries, releaseEntries, saleEntries } from "../ledger/postings.ts";
-import type { JournalEntry } from "../ledger/journal.ts";
-import type { Notification } from "../outbox/events.ts";
-import type { Change, FactRecord } from "../stores/change.ts";
 import type { AuthorizeOutcome, FollowUpOutcome } from "../connectors/connector.ts";
-import { type PaymentFact, type PaymentNote, type PaymentState, paymentMachine } from "../payment/payment-machine.ts";
+import { assert } from "../kernel/assert.ts";
+import { scaleOf } from "../kernel/currency.ts";
+import type { MerchantId, PaymentId, TokenDigest } from "../kernel/ids.ts";
+import { type Instant, day, hour, laterBy } from "../kernel/instant.ts";
+import { parseAmount } from "../kernel/money.ts";
+import { ServiceError } from "../kernel/service-error.ts";
+import { captureEntries, holdEntries, releaseEntries, saleEntries } from "../ledger/postings.ts";
+import { type PaymentFact, type PaymentState, paymentMachine } from "../payment/payment-machine.ts";
 import type { Attempt, AttemptKind, Payment, PaymentOrder, Verdict } from "../payment/payment.ts";
+import type { FactSource } from "../stores/change.ts";
+import { advance, begin, change, changed, isFinal, type PaymentChange, recheckAfter, record, settle, unanswered } from "./steps.ts";
 
 /**
  * Pure decisions about a payment: state, command and time in, a Change or a refusal out. Whoever runs them commits the Change
  * and, when someone else was faster, reads again and decides again.
  */
 
-/** A change that carries a payment, as every change of this file does. */
-export type PaymentChange = Change & { readonly payment: NonNullable<Change["payment"]> };
-
-/** Who found out: a request of the merchant, or the recovery job. */
-export type Finder = FactRecord["by"];
-
-const recheckDelaysMs = [5 * second, 30 * second, 2 * minute, 10 * minute, hour];
-
-/** When recovery looks again after `checks` looks: 5 s, 30 s, 2 min, 10 min, 1 h, then hourly. */
-export function recheckAfter(at: Instant, checks: number): Instant {
-  return laterBy(at, recheckDelaysMs[Math.min(checks, recheckDelaysMs.length - 1)] ?? hour);
-}
-
 /**
  * The intention, committed before anything is sent: the payment's first version. `answerBy` is when the connector gives up;
  * recovery leaves the attempt alone until then.
  */
-export function decideIntention(
-  merchantId: MerchantId,
-  id: PaymentId,
-  order: PaymentOrder,
-  now: Instant,
-  answerBy: Instant,
-): PaymentChange {
+export function decideIntention(merchantId: MerchantId, id: PaymentId, order: PaymentOrder, now: Instant, answerBy: Instant): PaymentChange {
   const kind: AttemptKind = order.autoCapture && !order.manualReview ? "sale" : "authorize";
   const received: Payment = {
     merchantId,
@@ -51,8 +31,13 @@ export function decideIntention(
     statusAt: undefined,
     capturedAt: undefined,
     order,
+    captureBy: undefined,
     authorized: 0n,
     captured: 0n,
+    refunded: 0n,
+    refunds: [],
+    chargeback: undefined,
+    review: "none",
     attempt: undefined,
     attempts: 0,
     verdict: undefined,
@@ -62,13 +47,20 @@ export function decideIntention(
   return change(now, next, undefined, [record("authorization_sent", 1, "merchant")]);
 }
 
+export interface AuthorizeOutcomeOptions {
+  /** Whether the merchant is told of a final status now. */
+  readonly notify: boolean;
+  readonly cardUsed: TokenDigest | undefined;
+  readonly captureWindowDays: number;
+}
+
 /** What the acquirer said to the authorization or sale. A late answer finds the attempt gone and changes nothing: undefined. */
 export function decideAuthorizeOutcome(
   payment: Payment,
   outcome: AuthorizeOutcome,
   now: Instant,
-  by: Finder,
-  options: { readonly notify: boolean; readonly cardUsed: TokenDigest | undefined },
+  by: FactSource,
+  options: AuthorizeOutcomeOptions,
 ): PaymentChange | undefined {
   const attempt = payment.attempt;
   if (payment.state !== "authorizing" || attempt === undefined) return undefined;
@@ -80,10 +72,14 @@ export function decideAuthorizeOutcome(
     verdict: verdictOf(outcome),
     authorized: amount,
     captured: fact === "sale_approved" ? amount : 0n,
+    captureBy: outcome.kind === "approved" ? laterBy(now, options.captureWindowDays * day) : undefined,
+    review: fact === "authorization_held" ? "waiting" : "none",
   });
   const entries = fact === "sale_approved" ? saleEntries(next) : fact === "authorization_declined" ? [] : holdEntries(next);
+  // Merchants are told of a status that they see: a payment that stays PE is no news (interface 4.2).
+  const tell = options.notify && isFinal(next.state) ? "update" : undefined;
   return {
-    ...change(now, next, payment.version, [record(fact, attempt.number, by)], entries, options.notify),
+    ...change(now, next, payment.version, [record(fact, attempt.number, by)], entries, tell),
     ...(options.cardUsed === undefined ? {} : { cardUse: { tokenDigest: options.cardUsed, at: now } }),
   };
 }
@@ -104,6 +100,8 @@ export function decideCapture(
 ): PaymentChange {
   if (payment === undefined) throw new ServiceError("payment_not_found");
   refuseCaptureOf(payment.state);
+  // The job that gives the authorization up may be late; the window is not.
+  if (payment.captureBy !== undefined && payment.captureBy <= now) throw new ServiceError("payment_cancelled");
   const minor = amountToCapture(payment, amount);
   if (minor < payment.authorized && !settings.partialCapture) throw new ServiceError("partial_capture_disabled");
   const next = begin(payment, "capture_sent", "capture", minor, now, answerBy);
@@ -131,7 +129,7 @@ export function decideCaptureOutcome(
   attemptNumber: number,
   outcome: FollowUpOutcome,
   now: Instant,
-  by: Finder,
+  by: FactSource,
 ): PaymentChange | undefined {
   const attempt = payment.attempt;
   if (payment.state !== "capturing" || attempt?.number !== attemptNumber) return undefined;
@@ -142,7 +140,7 @@ export function decideCaptureOutcome(
   }
   const next = settle(advance(payment, "capture_approved", now), { captured: attempt.amount });
   const entries = captureEntries(next, attempt.amount);
-  return change(now, next, payment.version, [record("capture_approved", attempt.number, by)], entries, true);
+  return change(now, next, payment.version, [record("capture_approved", attempt.number, by)], entries, "update");
 }
 
 /** The merchant gives an authorization up. */
@@ -157,25 +155,41 @@ export function decideVoid(payment: Payment | undefined, now: Instant, answerBy:
   return change(now, next, payment.version, [record("void_sent", next.attempts, "merchant")]);
 }
 
-/** What the acquirer said to the void. Undefined when the attempt is no longer the one that is answered. */
+/** The capture window is over: the authorization is given up. Undefined when there is nothing (any more) that lapses. */
+export function decideLapse(payment: Payment, now: Instant, answerBy: Instant): PaymentChange | undefined {
+  if (payment.state !== "authorized" && payment.state !== "in_review") return undefined;
+  if (payment.captureBy === undefined || payment.captureBy > now) return undefined;
+  const next = begin(payment, "authorization_lapsed", "lapse", payment.authorized, now, answerBy);
+  return change(now, next, payment.version, [record("authorization_lapsed", next.attempts, "clock")]);
+}
+
+/** A lapse that the acquirer refuses is tried again after so long. */
+const lapseAgainMs = hour;
+
+/** What the acquirer said to a void, whoever caused it. Undefined when the attempt is no longer the one that is answered. */
 export function decideVoidOutcome(
   payment: Payment,
   attemptNumber: number,
   outcome: FollowUpOutcome,
   now: Instant,
-  by: Finder,
+  by: FactSource,
 ): PaymentChange | undefined {
   const attempt = payment.attempt;
   if (payment.state !== "voiding" || attempt?.number !== attemptNumber) return undefined;
   if (outcome.kind === "unknown") return unanswered(payment, attempt, now, by);
   if (outcome.kind === "declined") {
-    // Back to where it was: only a reviewed payment is voided out of review.
-    const fact = payment.order.manualReview ? "void_declined_in_review" : "void_declined";
-    const next = settle(advance(payment, fact, now), {});
+    // Back to where it was.
+    const waits = payment.review === "waiting" || payment.review === "rejected";
+    const fact = waits ? "void_declined_in_review" : "void_declined";
+    const next = settle(advance(payment, fact, now), {
+      review: waits ? "waiting" : payment.review,
+      captureBy: attempt.kind === "lapse" ? laterBy(now, lapseAgainMs) : payment.captureBy,
+    });
     return change(now, next, payment.version, [record(fact, attempt.number, by, { responseCode: outcome.responseCode })]);
   }
-  const next = settle(advance(payment, "void_approved", now), {});
-  return change(now, next, payment.version, [record("void_approved", attempt.number, by)], releaseEntries(next), true);
+  const fact = attempt.kind === "lapse" ? "lapse_approved" : "void_approved";
+  const next = settle(advance(payment, fact, now), {});
+  return change(now, next, payment.version, [record(fact, attempt.number, by)], releaseEntries(next), "update");
 }
 
 /**
@@ -192,11 +206,11 @@ export function decideReversal(payment: Payment, now: Instant, answerBy: Instant
 export function decideReversed(payment: Payment, now: Instant): PaymentChange | undefined {
   if (payment.state !== "reversing" || payment.attempt === undefined) return undefined;
   const next = settle(advance(payment, "reversal_approved", now), {});
-  return change(now, next, payment.version, [record("reversal_approved", payment.attempt.number, "recovery")], [], true);
+  return change(now, next, payment.version, [record("reversal_approved", payment.attempt.number, "recovery")], [], "update");
 }
 
 /** Recovery could not find out, or it is too early to believe what it heard. */
-export function decideUnanswered(payment: Payment, attemptNumber: number, now: Instant, by: Finder): PaymentChange | undefined {
+export function decideUnanswered(payment: Payment, attemptNumber: number, now: Instant, by: FactSource): PaymentChange | undefined {
   const attempt = payment.attempt;
   return attempt?.number === attemptNumber ? unanswered(payment, attempt, now, by) : undefined;
 }
@@ -215,45 +229,6 @@ export function decideMarkForReview(payment: Payment, now: Instant): PaymentChan
   return change(now, next, payment.version, [record("marked_for_review", payment.attempt?.number, "recovery")]);
 }
 
-/** Alone gives a payment a new state. */
-function advance(payment: Payment, fact: PaymentFact, at: Instant): Payment {
-  const state = paymentMachine.next(payment.state, fact);
-  assert(state !== undefined, "a payment only moves along a row of the machine");
-  return changed(payment, {
-    state,
-    statusAt: isFinal(state) ? at : payment.statusAt,
-    capturedAt: state === "captured" ? at : payment.capturedAt,
-  });
-}
-
-/** The states after which merchants see another status than PE. */
-function isFinal(state: PaymentState): boolean {
-  return paymentMachine.final.includes(state);
-}
-
-function begin(payment: Payment, fact: PaymentFact, kind: AttemptKind, amount: bigint, now: Instant, answerBy: Instant): Payment {
-  assert(amount > 0n, "an attempt moves more than nothing");
-  const number = payment.attempts + 1;
-  const attempt: Attempt = { kind, number, amount, sentAt: now, checks: 0, recheckAt: recheckAfter(answerBy, 0) };
-  return { ...advance(payment, fact, now), attempt, attempts: number };
-}
-
-function settle(payment: Payment, outcome: Partial<Pick<Payment, "verdict" | "authorized" | "captured">>): Payment {
-  const next: Payment = { ...payment, ...outcome, attempt: undefined };
-  assert(next.captured >= 0n && next.captured <= next.authorized, "captured never exceeds authorized");
-  return next;
-}
-
-function unanswered(payment: Payment, attempt: Attempt, now: Instant, by: Finder): PaymentChange {
-  const checks = by === "recovery" ? attempt.checks + 1 : attempt.checks;
-  const next = changed(payment, { attempt: { ...attempt, checks, recheckAt: recheckAfter(now, checks) } });
-  return change(now, next, payment.version, [record("attempt_unanswered", attempt.number, by)]);
-}
-
-function changed(payment: Payment, fields: Partial<Payment>): Payment {
-  return { ...payment, ...fields, version: payment.version + 1 };
-}
-
 function verdictOf(outcome: Exclude<AuthorizeOutcome, { readonly kind: "unknown" }>): Verdict {
   if (outcome.kind === "approved") {
     return {
@@ -263,6 +238,7 @@ function verdictOf(outcome: Exclude<AuthorizeOutcome, { readonly kind: "unknown"
       reason: "approved",
       adviceCode: undefined,
       acquirerReference: outcome.acquirerReference,
+      networkTransactionId: outcome.networkTransactionId,
       refusedBeforeIssuer: false,
     };
   }
@@ -273,23 +249,7 @@ function verdictOf(outcome: Exclude<AuthorizeOutcome, { readonly kind: "unknown"
     reason: outcome.reason,
     adviceCode: outcome.adviceCode,
     acquirerReference: undefined,
+    networkTransactionId: undefined,
     refusedBeforeIssuer: outcome.refusedBeforeIssuer,
   };
-}
-
-function record(fact: PaymentFact | PaymentNote, attempt: number | undefined, by: Finder, detail: FactRecord["detail"] = {}): FactRecord {
-  return { fact, attempt, by, detail };
-}
-
-function change(
-  at: Instant,
-  next: Payment,
-  replaces: number | undefined,
-  facts: readonly FactRecord[],
-  entries: readonly JournalEntry[] = [],
-  notify = false,
-): PaymentChange {
-  // Merchants are told of a status that they see: a payment that stays PE is no news (interface 4.2).
-  const notifications: readonly Notification[] = notify && isFinal(next.state) ? [{ kind: "update", paymentId: next.id }] : [];
-  return { merchantId: next.merchantId, at, payment: { next, replaces }, facts, entries, notifications };
 }

@@ -1,5 +1,6 @@
 import { assert } from "../kernel/assert.ts";
 import type { CurrencyCode } from "../kernel/currency.ts";
+import { proportion } from "../kernel/money.ts";
 import type { Payment } from "../payment/payment.ts";
 import { priceOfPart, type LocalAmounts } from "../payment/pricing.ts";
 import { isBalanced } from "./balances.ts";
@@ -35,6 +36,41 @@ export function releaseEntries(payment: Payment): readonly JournalEntry[] {
 /** Authorized and captured in one: nothing was held before. */
 export function saleEntries(payment: Payment): readonly JournalEntry[] {
   return [entry("capture", takingPostings(payment, amountsOf(payment, payment.captured)))];
+}
+
+/** `amount` minor units of what was captured go back to the cardholder, after `before` have gone back already. */
+export function refundEntries(payment: Payment, before: bigint, amount: bigint): readonly JournalEntry[] {
+  return [entry("refund", takingPostings(payment, negated(returnedAmounts(payment, before, amount))))];
+}
+
+/** The issuer takes back what was captured and not returned yet; `before` as above. */
+export function chargebackEntries(payment: Payment, before: bigint, amount: bigint): readonly JournalEntry[] {
+  return [entry("chargeback", takingPostings(payment, negated(returnedAmounts(payment, before, amount))))];
+}
+
+/** The merchant has won: what the chargeback took is paid again. */
+export function chargebackCreditEntries(payment: Payment, before: bigint, amount: bigint): readonly JournalEntry[] {
+  return [entry("chargeback_credit", takingPostings(payment, returnedAmounts(payment, before, amount)))];
+}
+
+/**
+ * What `amount` comes to after `before` have been returned: the difference of two shares of the captured amounts, so that all
+ * returns together give back exactly what was captured, to the cent, in both currencies.
+ */
+function returnedAmounts(payment: Payment, before: bigint, amount: bigint): Amounts {
+  assert(amount > 0n && before >= 0n && before + amount <= payment.captured, "refunded never exceeds captured");
+  const captured = amountsOf(payment, payment.captured);
+  return difference(shareOf(captured, before + amount), shareOf(captured, before));
+}
+
+function shareOf(captured: Amounts, requested: bigint): Amounts {
+  const tax = proportion(captured.tax, requested, captured.requested);
+  const total = proportion(captured.total, requested, captured.requested);
+  return { requested, gross: total - tax, tax, total };
+}
+
+function negated({ requested, gross, tax, total }: Amounts): Amounts {
+  return { requested: -requested, gross: -gross, tax: -tax, total: -total };
 }
 
 /** A part of a payment in the requested currency and what it comes to in the local one, in minor units. */

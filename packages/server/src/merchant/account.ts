@@ -21,6 +21,23 @@ export interface AccountSettings {
   /** Who pays the tax: added on top of what the customer pays, or borne by the merchant. */
   readonly taxPaidBy: "customer" | "merchant";
   readonly partialCapture: boolean;
+  /** Days in which an authorization can be captured; then it is given up (interface 4.2: 4, up to 5 or 7). */
+  readonly captureWindowDays: number;
+  /** Days after the capture in which a refund may be asked for; 0: no limit. */
+  readonly refundWindowDays: number;
+  /** Minutes that a refund stays requested (RE), and then pending (PE), before it is sent to the acquirer. */
+  readonly refundRequestedMinutes: number;
+  readonly refundPendingMinutes: number;
+  /** true: only a requested refund can be cancelled, not a pending one (interface 4.4 has both readings). */
+  readonly strictRefundCancel: boolean;
+  /** true: a stored-credential payment must name the mandate of an initial one with the same card. */
+  readonly strictMandates: boolean;
+  /** true: declines tell `iso_code` and `mac_code` (interface 4.3). */
+  readonly declineCodes: boolean;
+  /** true: transaction_status describes outcomes in the sandbox texts of 2017 (interface 4.3). */
+  readonly legacyDescriptions: boolean;
+  /** transaction_status.acquirer. */
+  readonly acquirerName: string;
   /** false: create_token is refused with BP-DR-62. */
   readonly createToken: boolean;
   /** true: a PAN without a security code is refused with BP-DR-54. */

@@ -36,6 +36,16 @@ export const accountSettings = {
   },
   // Public clients expect BP-CAP-11 from an account that was never set up (interface 5.1).
   partialCapture: { ...flag(false), doc: "Whether less than the authorized amount may be captured." },
+  captureWindowDays: { ...wholeNumber(4, 1, 30), doc: "Days in which an authorization can be captured before it is given up." },
+  refundWindowDays: { ...wholeNumber(0, 0, 3_650), doc: "Days after the capture in which a refund may be asked for; 0 for no limit." },
+  refundRequestedMinutes: { ...wholeNumber(1, 0, 100_000), doc: "Minutes that a refund stays requested before it is pending." },
+  refundPendingMinutes: { ...wholeNumber(1, 0, 100_000), doc: "Minutes that a refund stays pending before it is sent to the acquirer." },
+  strictRefundCancel: { ...flag(false), doc: "Whether only a requested refund can be cancelled, not a pending one." },
+  strictMandates: { ...flag(false), doc: "Whether a stored-credential payment must name the mandate of an initial one with the same card." },
+  declineCodes: { ...flag(false), doc: "Whether a decline tells iso_code and mac_code." },
+  legacyDescriptions: { ...flag(false), doc: "Whether outcomes are described in the sandbox texts of 2017." },
+  // Plugins take a sandbox decline for one only when the acquirer has this name (clients.md).
+  acquirerName: { ...text("EBANX", 1, 64), doc: "The acquirer's name in answers." },
   createToken: { ...flag(true), doc: "Whether a payment may ask for its card to be stored; otherwise it is refused with BP-DR-62." },
   requireCvv: { ...flag(true), doc: "Whether a card number without its security code is refused with BP-DR-54." },
   maximumAmountUsd: {

@@ -1,4 +1,5 @@
-import type { PaymentOrder } from "../payment/payment.ts";
+import type { PaymentOrder, StoredCredential } from "../payment/payment.ts";
+import type { RefundId } from "../payment/refund.ts";
 import type { Card } from "../vault/card.ts";
 import type { Cryptogram, Cvv } from "../vault/pan.ts";
 
@@ -6,14 +7,20 @@ import type { Cryptogram, Cvv } from "../vault/pan.ts";
 export type DirectOrder = Omit<PaymentOrder, "card" | "pricing">;
 
 /** Where the card comes from. The caller wipes card, cvv and cryptogram when the operation has settled. */
-export type CardSource =
-  | { readonly kind: "pan"; readonly card: Card; readonly cvv: Cvv | undefined }
-  | { readonly kind: "network_token"; readonly card: Card; readonly cryptogram: Cryptogram | undefined; readonly cvv: Cvv | undefined }
-  | { readonly kind: "token"; readonly token: string; readonly cvv: Cvv | undefined };
+export type CardSource = (
+  | { readonly kind: "pan" | "network_token"; readonly card: Card }
+  | { readonly kind: "token"; readonly token: string }
+) & {
+  readonly cvv: Cvv | undefined;
+  /** A network token's, or what 3-D Secure gave. */
+  readonly cryptogram: Cryptogram | undefined;
+};
 
 export interface DirectInput {
   readonly order: DirectOrder;
   readonly source: CardSource;
+  /** Processed within the country: no tax of a cross-border payment (interface 8). */
+  readonly local: boolean;
   /** Store the card too, under a token of the merchant's choice or a fresh one. Never with a token source. */
   readonly createToken: { readonly token: string | undefined } | undefined;
 }
@@ -31,4 +38,23 @@ export interface CaptureInput {
   readonly selector: PaymentSelector;
   /** Decimal text in the payment's currency; undefined means everything. */
   readonly amount: string | undefined;
+}
+
+export interface RefundInput {
+  readonly selector: PaymentSelector;
+  /** Decimal text in the payment's currency; undefined means all that is left. */
+  readonly amount: string | undefined;
+  readonly description: string;
+  /** merchant_refund_code. */
+  readonly code: string | undefined;
+}
+
+/** A refund of the merchant, by either of its names. */
+export type RefundSelector = { readonly id: RefundId } | { readonly code: string };
+
+export interface VerifyInput {
+  readonly source: CardSource;
+  readonly country: string;
+  readonly paymentType: "credit" | "debit";
+  readonly storedCredential: StoredCredential | undefined;
 }

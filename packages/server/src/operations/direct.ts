@@ -5,11 +5,8 @@ import { newPaymentId } from "../kernel/ids.ts";
 import { ServiceError } from "../kernel/service-error.ts";
 import { attemptReference, type OrderCard, type Payment } from "../payment/payment.ts";
 import { priceOrder } from "../payment/pricing.ts";
-import { brandOf } from "../vault/bin.ts";
-import { maskOf } from "../vault/mask.ts";
-import type { StoredCard } from "../vault/stored-card.ts";
-import { digestOfToken, tokenExpiresAt } from "../vault/token.ts";
-import { VaultError } from "../vault/vault.ts";
+import { digestOfToken } from "../vault/token.ts";
+import { withCard } from "./card-in-hand.ts";
 import { read } from "./commit.ts";
 import type { DirectInput } from "./direct-input.ts";
 import { defineOperation, type OperationContext } from "./operation.ts";
@@ -25,26 +22,15 @@ export interface Direct {
 /** Charges or authorizes a card: the intention is committed, the acquirer is asked once, and what it said is committed. */
 export const direct = defineOperation<DirectInput, Direct>({
   name: "direct",
-  errors: ["payment_code_taken", "token_not_found", "token_taken", "card_not_storable"],
+  errors: ["payment_code_taken", "token_not_found", "token_taken", "card_not_storable", "card_not_readable", "mandate_mismatch"],
 
   async run(context, input) {
     const { source } = input;
-    if (source.kind === "token") {
-      const stored = await usableCard(context, source.token);
-      const owner = { merchantId: stored.merchantId, tokenDigest: stored.tokenDigest, recordVersion: stored.version };
-      // Opened before the intention is written: a card that does not open leaves no payment behind.
-      return openCard(
-        context.vault.use(stored.ref, owner, async (card) =>
-          authorize(context, input, orderCardOf(stored), { card, cvv: source.cvv, cryptogram: undefined }),
-        ),
-      );
-    }
-    const brand = brandOf(source.card.pan);
-    if (brand === undefined) throw new ServiceError("card_not_storable");
-    await refuseTakenToken(context, input);
-    const orderCard: OrderCard = { brand, maskedPan: maskOf(source.card.pan), tokenDigest: undefined };
-    const cryptogram = source.kind === "network_token" ? source.cryptogram : undefined;
-    return authorize(context, input, orderCard, { card: source.card, cvv: source.cvv, cryptogram });
+    return withCard(context, source, async (orderCard, toAuthorize) => {
+      await refuseTakenToken(context, input);
+      await refuseForeignMandate(context, input, orderCard);
+      return authorize(context, input, orderCard, toAuthorize);
+    });
   },
 });
 
@@ -56,7 +42,8 @@ async function authorize(
 ): Promise<Direct> {
   const { account, clock } = context;
   const now = clock.now();
-  const pricing = priceOrder(input.order.amount, input.order.country, now, account.settings);
+  const settings = input.local ? { ...account.settings, taxPolicy: "none" } : account.settings;
+  const pricing = priceOrder(input.order.amount, input.order.country, now, settings);
   const order = { ...input.order, card: orderCard, pricing };
   const id = newPaymentId(now, context.random);
   const intention = await context.change(async () => decideIntention(account.id, id, order, now, context.answerBy()));
@@ -75,7 +62,8 @@ async function recordOutcome(
   outcome: AuthorizeOutcome,
   tokenized: Tokenized | undefined,
 ): Promise<Direct> {
-  const options = { notify: context.account.settings.notifySynchronous, cardUsed: sent.order.card.tokenDigest };
+  const { notifySynchronous: notify, captureWindowDays } = context.account.settings;
+  const options = { notify, captureWindowDays, cardUsed: sent.order.card.tokenDigest };
   try {
     const { payment, change } = await recordPayment(context, sent, (current) => {
       const decided = decideAuthorizeOutcome(current, outcome, context.clock.now(), "merchant", options);
@@ -115,14 +103,9 @@ function authorizeRequest(context: OperationContext, payment: Payment): Authoriz
     country: order.country,
     descriptor: order.softDescriptor ?? context.account.settings.descriptor,
     card: order.card,
+    storedCredential: order.storedCredential,
+    threeDSecure: order.threeDSecure,
   };
-}
-
-/** Another merchant's token, an expired one and one that never was get the same answer (interface 2.1). */
-async function usableCard(context: OperationContext, token: string): Promise<StoredCard> {
-  const stored = await read(context.store.cardByToken(context.account.id, digestOfToken(token)));
-  if (stored === undefined || tokenExpiresAt(stored.lastUsedAt) <= context.clock.now()) throw new ServiceError("token_not_found");
-  return stored;
 }
 
 /** A token of the merchant's choice that is taken is refused before money moves. */
@@ -133,15 +116,15 @@ async function refuseTakenToken(context: OperationContext, input: DirectInput): 
   if (taken !== undefined) throw new ServiceError("token_taken");
 }
 
-function orderCardOf(stored: StoredCard): OrderCard {
-  return { brand: stored.brand, maskedPan: stored.maskedPan, tokenDigest: stored.tokenDigest };
-}
-
-async function openCard<T>(opening: Promise<T>): Promise<T> {
-  try {
-    return await opening;
-  } catch (error) {
-    if (error instanceof VaultError) throw new ServiceError("card_not_readable");
-    throw error;
-  }
+/**
+ * On a strict account a stored-credential payment names the mandate of an initial payment of the same card. Compared by brand and
+ * mask, all that a payment keeps of its card.
+ */
+async function refuseForeignMandate(context: OperationContext, { order }: DirectInput, card: OrderCard): Promise<void> {
+  const { storedCredential } = order;
+  if (storedCredential?.use !== "stored" || !context.account.settings.strictMandates) return;
+  const { mandateId } = storedCredential;
+  const initial = mandateId === undefined ? undefined : await read(context.store.paymentByMandate(context.account.id, mandateId));
+  const { brand, maskedPan } = initial?.order.card ?? {};
+  if (brand !== card.brand || maskedPan !== card.maskedPan) throw new ServiceError("mandate_mismatch");
 }

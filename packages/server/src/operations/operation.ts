@@ -7,6 +7,7 @@ import type { Account } from "../merchant/account.ts";
 import type { Payment } from "../payment/payment.ts";
 import type { Change } from "../stores/change.ts";
 import type { Store } from "../stores/store.ts";
+import type { CvvPocket } from "../vault/cvv-pocket.ts";
 import type { Vault } from "../vault/vault.ts";
 
 /** What an operation may use. Time and chance are the account's own: in the sandbox every account is a world of its own. */
@@ -17,6 +18,8 @@ export interface OperationContext {
   readonly store: Store;
   readonly vault: Vault;
   readonly connector: Connector;
+  /** Security codes that wait in memory for the next payment with their token. */
+  readonly pocket: CvvPocket;
   /** When an acquirer that is asked now has to have answered. */
   answerBy(): Instant;
   /**

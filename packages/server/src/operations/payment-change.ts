@@ -1,4 +1,4 @@
-import type { PaymentChange } from "../decisions/payment-decisions.ts";
+import type { PaymentChange } from "../decisions/steps.ts";
 import { assert } from "../kernel/assert.ts";
 import { ServiceError } from "../kernel/service-error.ts";
 import { isPaymentId } from "../kernel/ids.ts";

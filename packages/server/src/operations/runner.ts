@@ -9,6 +9,7 @@ import type { Account } from "../merchant/account.ts";
 import type { Payment } from "../payment/payment.ts";
 import type { Change } from "../stores/change.ts";
 import type { Store } from "../stores/store.ts";
+import type { CvvPocket } from "../vault/cvv-pocket.ts";
 import type { Vault } from "../vault/vault.ts";
 import { commitDecision } from "./commit.ts";
 import type { Operation, OperationContext } from "./operation.ts";
@@ -28,6 +29,7 @@ export interface RunnerParts {
   readonly store: Store;
   readonly vault: Vault;
   readonly connector: Connector;
+  readonly pocket: CvvPocket;
   readonly clock: Clock;
   readonly random: Random;
   /** How long an acquirer may take to answer before its answer is unknown. */
@@ -93,6 +95,7 @@ class Context implements OperationContext {
   readonly store: Store;
   readonly vault: Vault;
   readonly connector: Connector;
+  readonly pocket: CvvPocket;
   /** The payment that this work last committed: the one to mark when an invariant breaks. */
   touched: Payment | undefined;
   readonly #acquirerTimeoutMs: number;
@@ -105,6 +108,7 @@ class Context implements OperationContext {
     this.store = parts.store;
     this.vault = parts.vault;
     this.connector = parts.connector;
+    this.pocket = parts.pocket;
     this.#acquirerTimeoutMs = parts.acquirerTimeoutMs;
     this.#turns = turns;
   }

@@ -22,6 +22,7 @@ export const paymentFacts = [
   "sale_approved",
   "authorization_declined",
   "review_accepted",
+  "review_rejected",
   "capture_sent",
   "capture_approved",
   "capture_declined",
@@ -32,6 +33,7 @@ export const paymentFacts = [
   "reversal_sent",
   "reversal_approved",
   "authorization_lapsed",
+  "lapse_approved",
 ] as const;
 export type PaymentFact = (typeof paymentFacts)[number];
 
@@ -63,7 +65,9 @@ export const paymentMachine = defineMachine<PaymentState, PaymentFact>({
     ["reversing", "reversal_approved", "voided"],
 
     ["in_review", "review_accepted", "authorized"],
+    ["in_review", "review_rejected", "voiding"],
     ["in_review", "void_sent", "voiding"],
+    ["in_review", "authorization_lapsed", "voiding"],
 
     ["authorized", "capture_sent", "capturing"],
     ["capturing", "capture_approved", "captured"],
@@ -75,6 +79,8 @@ export const paymentMachine = defineMachine<PaymentState, PaymentFact>({
     ["voiding", "void_declined", "authorized"],
     ["voiding", "void_declined_in_review", "in_review"],
 
-    ["authorized", "authorization_lapsed", "expired"],
+    // The capture window is over: what is held is given up at the acquirer too.
+    ["authorized", "authorization_lapsed", "voiding"],
+    ["voiding", "lapse_approved", "expired"],
   ],
 });

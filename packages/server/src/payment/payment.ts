@@ -2,7 +2,9 @@ import type { MerchantId, PaymentId, TokenDigest } from "../kernel/ids.ts";
 import type { Instant } from "../kernel/instant.ts";
 import type { Money } from "../kernel/money.ts";
 import type { Brand } from "../vault/brand.ts";
+import type { Chargeback } from "./chargeback.ts";
 import type { PaymentState } from "./payment-machine.ts";
+import type { Refund } from "./refund.ts";
 
 /** A payment of one merchant: plain data, replaced as a whole by the next version. Amounts are in the requested currency. */
 export interface Payment {
@@ -17,9 +19,18 @@ export interface Payment {
   readonly capturedAt: Instant | undefined;
   /** What the merchant asked for, priced. Never changes after the first version. */
   readonly order: PaymentOrder;
-  /** Minor units of `order.amount.currency`. 0 <= captured <= authorized. */
+  /** When an authorization that nobody captures lapses; undefined before there is one. */
+  readonly captureBy: Instant | undefined;
+  /** Minor units of `order.amount.currency`. 0 <= refunded <= captured <= authorized. */
   readonly authorized: bigint;
   readonly captured: bigint;
+  /** Sum of the refunds that are not cancelled. */
+  readonly refunded: bigint;
+  /** Oldest first. */
+  readonly refunds: readonly Refund[];
+  readonly chargeback: Chargeback | undefined;
+  /** What a reviewer has to say or has said; `none` when nobody was asked. */
+  readonly review: ReviewState;
   /** The call to the acquirer that is under way or whose outcome is unknown. Present in the transient states only. */
   readonly attempt: Attempt | undefined;
   /** How many attempts were ever made: the next one's number follows it. */
@@ -29,6 +40,9 @@ export interface Payment {
   /** A broken invariant was seen on this payment: people must look, and no job touches it. */
   readonly needsReview: boolean;
 }
+
+export const reviewStates = ["none", "waiting", "accepted", "rejected"] as const;
+export type ReviewState = (typeof reviewStates)[number];
 
 /** What the merchant asked for, as validated. No card data: only what a mask shows. */
 export interface PaymentOrder {
@@ -53,6 +67,31 @@ export interface PaymentOrder {
   readonly userValues: readonly (string | undefined)[];
   readonly notificationUrl: string | undefined;
   readonly deviceId: string | undefined;
+  readonly storedCredential: StoredCredential | undefined;
+  readonly threeDSecure: ThreeDSecure | undefined;
+}
+
+/** cof_info (interface 3.6): who starts a payment with a card on file, and why. */
+export interface StoredCredential {
+  readonly use: "initial" | "stored";
+  readonly initiator: "CIT" | "MIT";
+  /** As the merchant spells it, one of storedCredentialReasons. */
+  readonly reason: StoredCredentialReason;
+  /** The network transaction id of the initial payment, on later ones. */
+  readonly mandateId: string | undefined;
+}
+
+export const storedCredentialReasons = ["SCHEDULED_RECURRING", "INSTALLMENT", "CUSTOMER_COF", "MERCHANT_COF"] as const;
+export type StoredCredentialReason = (typeof storedCredentialReasons)[number];
+
+/** External 3-D Secure data without the cryptogram, which is as sensitive as a security code and is never kept. */
+export interface ThreeDSecure {
+  /** Electronic commerce indicator: two digits. */
+  readonly eci: string;
+  readonly version: string | undefined;
+  /** The directory server's transaction id. */
+  readonly transactionId: string | undefined;
+  readonly xid: string | undefined;
 }
 
 export interface OrderCard {
@@ -94,7 +133,11 @@ export interface Pricing {
   readonly total: Money;
 }
 
-export const attemptKinds = ["authorize", "sale", "capture", "void", "reverse"] as const;
+/**
+ * `lapse` and `reject` are voids with another cause: the capture window is over, a reviewer said no. `reverse` is the technical
+ * undo of an authorization whose outcome is unknown.
+ */
+export const attemptKinds = ["authorize", "sale", "capture", "void", "lapse", "reject", "reverse"] as const;
 export type AttemptKind = (typeof attemptKinds)[number];
 
 /** One call to an acquirer, committed before it is sent. */
@@ -123,6 +166,8 @@ export interface Verdict {
   readonly adviceCode: string | undefined;
   /** The acquirer's own name of the authorization. */
   readonly acquirerReference: string | undefined;
+  /** The scheme's name of the transaction: the mandate id of what follows from it. */
+  readonly networkTransactionId: string | undefined;
   /** True when our side refused (sandbox: not a known test card). */
   readonly refusedBeforeIssuer: boolean;
 }

@@ -7,8 +7,8 @@ import {
   decideReversed,
   decideUnanswered,
   decideVoidOutcome,
-  type PaymentChange,
 } from "../decisions/payment-decisions.ts";
+import type { PaymentChange } from "../decisions/steps.ts";
 import { assert } from "../kernel/assert.ts";
 import { laterBy } from "../kernel/instant.ts";
 import { followUpRequest } from "../operations/follow-up.ts";
@@ -33,6 +33,8 @@ const recoverers = {
   sale: recoverAuthorization,
   capture: recoverFollowUp,
   void: recoverFollowUp,
+  lapse: recoverFollowUp,
+  reject: recoverFollowUp,
   reverse,
 } satisfies Record<AttemptKind, Recoverer>;
 
@@ -58,7 +60,8 @@ function adoptable(payment: Payment, attempt: Attempt, found: Extract<InquiryOut
 }
 
 function settleAuthorization(context: OperationContext, payment: Payment, outcome: AuthorizeOutcome): Promise<Payment> {
-  const options = { notify: true, cardUsed: payment.order.card.tokenDigest };
+  const { captureWindowDays } = context.account.settings;
+  const options = { notify: true, captureWindowDays, cardUsed: payment.order.card.tokenDigest };
   return settle(context, payment, (current) => decideAuthorizeOutcome(current, outcome, context.clock.now(), "recovery", options));
 }
 
@@ -104,14 +107,14 @@ async function recoverFollowUp(context: OperationContext, payment: Payment, atte
 const notDoneCode = "not_done";
 
 function isDone(attempt: Attempt, found: Extract<InquiryOutcome, { kind: "found" }>): boolean {
-  if (attempt.kind === "void") return found.voided;
+  if (attempt.kind !== "capture") return found.voided;
   assert(found.captured === 0n || found.captured === attempt.amount, "an acquirer captures what it was asked to capture");
   return found.captured === attempt.amount;
 }
 
 /** The opposite was done: a captured payment is not voided, a voided one not captured. */
 function isExcluded(attempt: Attempt, found: Extract<InquiryOutcome, { kind: "found" }>): boolean {
-  return attempt.kind === "void" ? found.captured > 0n : found.voided;
+  return attempt.kind === "capture" ? found.voided : found.captured > 0n;
 }
 
 async function repeat(context: OperationContext, payment: Payment, attempt: Attempt): Promise<Payment> {
@@ -120,12 +123,12 @@ async function repeat(context: OperationContext, payment: Payment, attempt: Atte
   );
   if (change === undefined) return claimed;
   const request = followUpRequest(context, claimed);
-  const outcome = attempt.kind === "void" ? await context.connector.void(request) : await context.connector.capture(request);
+  const outcome = attempt.kind === "capture" ? await context.connector.capture(request) : await context.connector.void(request);
   return settleFollowUp(context, claimed, attempt, outcome);
 }
 
 function settleFollowUp(context: OperationContext, payment: Payment, attempt: Attempt, outcome: FollowUpOutcome): Promise<Payment> {
-  const decide = attempt.kind === "void" ? decideVoidOutcome : decideCaptureOutcome;
+  const decide = attempt.kind === "capture" ? decideCaptureOutcome : decideVoidOutcome;
   return settle(context, payment, (current) => decide(current, attempt.number, outcome, context.clock.now(), "recovery"));
 }
 

@@ -1,11 +1,12 @@
-import { type Instant, instant } from "../kernel/instant.ts";
 import type { Clock } from "../kernel/clock.ts";
 import type { Scheduler } from "../kernel/scheduler.ts";
 import { ServiceError } from "../kernel/service-error.ts";
 import type { AccountDirectory } from "../operations/account-directory.ts";
+import type { OperationContext } from "../operations/operation.ts";
 import type { Runner } from "../operations/runner.ts";
 import type { Payment } from "../payment/payment.ts";
 import type { Store } from "../stores/store.ts";
+import { keepUp } from "./keep-up.ts";
 import { recoverPayment } from "./recover-payment.ts";
 
 export interface RecoveryParts {
@@ -35,7 +36,8 @@ const overdueChecks = 5;
 const maximumAtStart = 10_000;
 
 /**
- * Looks after payments whose attempt to the acquirer has no known outcome. Owns one timer and at most one round at a time.
+ * Does what the clock wants of payments: finds out about attempts without an answer, lets authorizations lapse, carries refunds
+ * out. Owns one timer and at most one round at a time.
  */
 export class RecoveryJob {
   readonly #parts: RecoveryParts;
@@ -52,14 +54,15 @@ export class RecoveryJob {
    * requests is gone. Resolves when it knows what that is; only then may requests be served. Polls from then on.
    */
   async start(): Promise<void> {
-    const left = await this.#due(instant(Number.MAX_SAFE_INTEGER), maximumAtStart);
-    this.#round = this.#recoverAll(left);
+    const left = await this.#read((store) => store.paymentsInFlight(maximumAtStart));
+    this.#round = this.#all(left, recoverPayment);
     void this.#round.then(() => this.#schedule());
   }
 
   /** Recovers what is due now; resolves when that is done. */
   async runDue(): Promise<void> {
-    await this.#recoverAll(await this.#due(this.#parts.clock.now(), batchSize));
+    const now = this.#parts.clock.now();
+    await this.#all(await this.#read((store) => store.paymentsDue(now, batchSize)), keepUp);
   }
 
   /** Resolves when the round under way has ended; none follows. */
@@ -77,41 +80,42 @@ export class RecoveryJob {
     });
   }
 
-  async #due(until: Instant, limit: number): Promise<readonly Payment[]> {
+  async #read(reading: (store: Store) => Promise<readonly Payment[]>): Promise<readonly Payment[]> {
     try {
-      return await this.#parts.store.paymentsToRecover(until, limit);
+      return await reading(this.#parts.store);
     } catch {
       // The store is down: it says so itself, and the next poll asks again.
       return [];
     }
   }
 
-  async #recoverAll(due: readonly Payment[]): Promise<void> {
-    const queue = due.values();
-    await Promise.all(Array.from({ length: Math.min(concurrency, due.length) }, () => this.#work(queue)));
+  async #all(payments: readonly Payment[], work: Work): Promise<void> {
+    const queue = payments.values();
+    await Promise.all(Array.from({ length: Math.min(concurrency, payments.length) }, () => this.#take(queue, work)));
   }
 
-  async #work(queue: Iterable<Payment>): Promise<void> {
+  async #take(queue: Iterable<Payment>, work: Work): Promise<void> {
     for (const payment of queue) {
       if (this.#stopped) return;
-      await this.#recover(payment);
+      await this.#one(payment, work);
     }
   }
 
-  async #recover(payment: Payment): Promise<void> {
+  async #one(payment: Payment, work: Work): Promise<void> {
     const { accounts, runner, report } = this.#parts;
     try {
       const account = await accounts.byId(payment.merchantId);
       if (account === undefined) return;
-      const context = runner.contextOf(account);
-      const after = await recoverPayment(context, payment);
+      const after = await work(runner.contextOf(account), payment);
       const checks = after.attempt?.checks ?? payment.attempt?.checks ?? 0;
       const progress = { merchantId: payment.merchantId, paymentId: payment.id, state: after.state, checks };
-      if (after.attempt === undefined) report({ kind: "settled", ...progress });
-      else if (checks >= overdueChecks) report({ kind: "overdue", ...progress });
+      if (payment.attempt !== undefined && after.attempt === undefined) report({ kind: "settled", ...progress });
+      else if (after.attempt !== undefined && checks >= overdueChecks) report({ kind: "overdue", ...progress });
     } catch (error) {
       // A store failure leaves the payment as it was, due again at the next poll.
       if (!(error instanceof ServiceError)) await runner.raise(error, payment);
     }
   }
 }
+
+type Work = (context: OperationContext, payment: Payment) => Promise<Payment>;

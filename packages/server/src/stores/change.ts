@@ -4,7 +4,9 @@ import type { SafeDetail } from "../kernel/service-error.ts";
 import type { JournalEntry } from "../ledger/journal.ts";
 import type { Account } from "../merchant/account.ts";
 import type { Notification } from "../outbox/events.ts";
+import type { ChargebackFact } from "../payment/chargeback.ts";
 import type { PaymentFact, PaymentNote } from "../payment/payment-machine.ts";
+import type { RefundFact } from "../payment/refund.ts";
 import type { Payment } from "../payment/payment.ts";
 import type { StoredCard } from "../vault/stored-card.ts";
 
@@ -34,13 +36,22 @@ export interface Change {
 /** A secret key may do everything, a public one may only create tokens and the like (interface 1.6). */
 export type KeyGrant = "secret" | "public";
 
+/** Everything that a payment's history can tell. */
+export type HistoryFact = PaymentFact | PaymentNote | RefundFact | ChargebackFact;
+
+/**
+ * `merchant`: asked for by a request. `recovery`: found out by asking the acquirer. `clock`: fell due. `operator`: told by whoever
+ * runs the installation, or by the acquirer through them.
+ */
+export const factSources = ["merchant", "recovery", "clock", "operator"] as const;
+export type FactSource = (typeof factSources)[number];
+
 /** What happened to the payment, in the past tense, with what a reader of its history wants to know. */
 export interface FactRecord {
-  readonly fact: PaymentFact | PaymentNote;
-  /** The attempt it belongs to, or undefined. */
+  readonly fact: HistoryFact;
+  /** The attempt it belongs to; for a refund's fact the refund's id; or undefined. */
   readonly attempt: number | undefined;
-  /** `merchant`: asked by a request; `recovery`: found out or decided by the recovery job. */
-  readonly by: "merchant" | "recovery";
+  readonly by: FactSource;
   readonly detail: SafeDetail;
 }
 
@@ -58,4 +69,4 @@ export type CommitResult =
   | { readonly outcome: "stale" }
   /** A unique key is taken; nothing was written. `existing` is there when the key is a payment code. */
   | { readonly outcome: "duplicate"; readonly key: "payment_code"; readonly existing: Payment }
-  | { readonly outcome: "duplicate"; readonly key: "payment_id" | "token" | "account" | "account_key" };
+  | { readonly outcome: "duplicate"; readonly key: "payment_id" | "token" | "account" | "account_key" | "refund_id" | "refund_code" };

@@ -4,6 +4,7 @@ import type { Balance } from "../ledger/journal.ts";
 import type { Account } from "../merchant/account.ts";
 import type { Notification } from "../outbox/events.ts";
 import type { Payment } from "../payment/payment.ts";
+import type { RefundId } from "../payment/refund.ts";
 import type { StoredCard } from "../vault/stored-card.ts";
 import type { Change, CommitResult, HistoryRow, KeyGrant } from "./change.ts";
 
@@ -24,17 +25,14 @@ export interface Store {
   paymentByCode(merchantId: MerchantId, code: string): Promise<Payment | undefined>;
   /** The payment's history, oldest first; empty when there is no such payment. */
   history(merchantId: MerchantId, id: PaymentId): Promise<readonly HistoryRow[]>;
-  /**
-   * Payments of all merchants whose attempt is due for a check at `now` (attempt.recheckAt <= now) and that do not need
-   * review, soonest first, those due at the same time in the order of their first commits, at most `limit`.
-   */
-  paymentsToRecover(now: Instant, limit: number): Promise<readonly Payment[]>;
-
-  /**
-   * Sums of all postings of this merchant, in the order of account and currency; nothing for an account in a currency that
-   * was never posted to.
-   */
-  balances(merchantId: MerchantId): Promise<readonly Balance[]>;
+  /** Reads the payment of this merchant that has a refund with this id or this code of the merchant's; undefined when there is none. */
+  paymentByRefund(merchantId: MerchantId, refund: { readonly id: RefundId } | { readonly code: string }): Promise<Payment | undefined>;
+  /** Reads the newest initial stored-credential payment of this merchant whose network transaction id this is; undefined when none. */
+  paymentByMandate(merchantId: MerchantId, mandateId: string): Promise<Payment | undefined>;
+  /** Payments of all merchants with which the clock has business at `now` (payment/due.ts), longest due first, at most `limit`. */
+  paymentsDue(now: Instant, limit: number): Promise<readonly Payment[]>;
+  /** Payments of all merchants with an attempt under way that do not need review, due or not, in no order, at most `limit`. */
+  paymentsInFlight(limit: number): Promise<readonly Payment[]>;
 
   /** Reads a stored card of this merchant by the SHA-256 of its token; undefined when there is none. */
   cardByToken(merchantId: MerchantId, digest: TokenDigest): Promise<StoredCard | undefined>;

@@ -1,0 +1,179 @@
+import type { FollowUpOutcome } from "../connectors/connector.ts";
+import { assert } from "../kernel/assert.ts";
+import { addDays } from "../kernel/calendar.ts";
+import { scaleOf } from "../kernel/currency.ts";
+import { type Instant, laterBy, minute } from "../kernel/instant.ts";
+import { parseAmount } from "../kernel/money.ts";
+import { ServiceError } from "../kernel/service-error.ts";
+import { refundEntries } from "../ledger/postings.ts";
+import type { Payment } from "../payment/payment.ts";
+import { type Refund, type RefundFact, type RefundId, refundMachine } from "../payment/refund.ts";
+import type { FactSource } from "../stores/change.ts";
+import { change, changed, type PaymentChange, recheckAfter, record } from "./steps.ts";
+
+/** The part of an account's settings that refunds go by. */
+export interface RefundSettings {
+  /** Days after the capture in which a refund may be asked for; 0: no limit. */
+  readonly refundWindowDays: number;
+  /** Minutes that a refund stays requested, and then pending, before it is sent. */
+  readonly refundRequestedMinutes: number;
+  readonly refundPendingMinutes: number;
+  /** true: only a requested refund can be cancelled, not a pending one. */
+  readonly strictRefundCancel: boolean;
+}
+
+export interface RefundCommand {
+  readonly id: RefundId;
+  readonly code: string | undefined;
+  /** Decimal text in the payment's currency; undefined: all that is left. */
+  readonly amount: string | undefined;
+  readonly description: string;
+}
+
+/** The merchant gives money back. The payment's version guards the sum: two refunds at once cannot both count on the same rest. */
+export function decideRefund(payment: Payment, command: RefundCommand, settings: RefundSettings, now: Instant): PaymentChange {
+  if (payment.state !== "captured" || payment.capturedAt === undefined) {
+    throw new ServiceError("payment_not_refundable", { state: payment.state });
+  }
+  // The issuer has taken the money already: giving it back too would pay twice.
+  if (payment.chargeback?.state === "opened") throw new ServiceError("payment_charged_back");
+  const { refundWindowDays } = settings;
+  if (refundWindowDays > 0 && now > addDays(payment.capturedAt, refundWindowDays)) throw new ServiceError("refund_window_over");
+  const amount = amountToRefund(payment, command.amount);
+  const refund: Refund = {
+    id: command.id,
+    code: command.code,
+    state: refundMachine.initial,
+    amount,
+    description: command.description,
+    requestedAt: now,
+    pendingAt: undefined,
+    confirmedAt: undefined,
+    cancelledAt: undefined,
+    attempts: 0,
+    sentAt: undefined,
+    checks: 0,
+    dueAt: laterBy(now, settings.refundRequestedMinutes * minute),
+  };
+  const next = withRefunds(payment, [...payment.refunds, refund]);
+  return change(now, next, payment.version, [record("refund_requested", refund.id, "merchant")]);
+}
+
+function amountToRefund(payment: Payment, amount: string | undefined): bigint {
+  const left = payment.captured - payment.refunded;
+  if (left === 0n) throw new ServiceError("payment_already_refunded");
+  if (amount === undefined) return left;
+  const minor = parseAmount(amount, scaleOf(payment.order.amount.currency));
+  if (minor === undefined || minor === 0n) throw new ServiceError("refund_amount_invalid");
+  if (minor > left) throw new ServiceError("refund_amount_too_high");
+  return minor;
+}
+
+/** The merchant takes a refund back before it was sent. */
+export function decideRefundCancel(payment: Payment, id: RefundId, settings: RefundSettings, now: Instant): PaymentChange {
+  const refund = payment.refunds.find((each) => each.id === id);
+  if (refund === undefined) throw new ServiceError("refund_not_found");
+  const cancellable = refund.state === "requested" || (refund.state === "pending" && !settings.strictRefundCancel);
+  if (!cancellable) throw new ServiceError("refund_not_cancellable", { state: refund.state });
+  const next = withRefund(payment, moved(refund, "refund_cancelled", { cancelledAt: now, dueAt: undefined }));
+  return change(now, next, payment.version, [record("refund_cancelled", id, "merchant")]);
+}
+
+/** The clock moves a refund that is due: to pending, then out. Undefined when it is not due (any more). */
+export function decideRefundStep(
+  payment: Payment,
+  id: RefundId,
+  settings: RefundSettings,
+  now: Instant,
+  answerBy: Instant,
+): PaymentChange | undefined {
+  const refund = payment.refunds.find((each) => each.id === id);
+  if (refund?.dueAt === undefined || refund.dueAt > now) return undefined;
+  if (refund.state === "requested") {
+    const dueAt = laterBy(now, settings.refundPendingMinutes * minute);
+    const next = withRefund(payment, moved(refund, "refund_queued", { pendingAt: now, dueAt }));
+    return change(now, next, payment.version, [record("refund_queued", id, "clock")], [], "refund");
+  }
+  if (refund.state !== "pending") return undefined;
+  const sent = moved(refund, "refund_sent", { attempts: refund.attempts + 1, sentAt: now, checks: 0, dueAt: recheckAfter(answerBy, 0) });
+  return change(now, withRefund(payment, sent), payment.version, [record("refund_sent", id, "clock")]);
+}
+
+/** What the acquirer said to a refund's attempt. Undefined when that attempt is no longer the one under way. */
+export function decideRefundOutcome(
+  payment: Payment,
+  id: RefundId,
+  attempt: number,
+  outcome: FollowUpOutcome,
+  now: Instant,
+  by: FactSource,
+): PaymentChange | undefined {
+  const refund = underWay(payment, id, attempt);
+  if (refund === undefined) return undefined;
+  if (outcome.kind === "unknown") {
+    const checks = refund.checks + 1;
+    const next = withRefund(payment, { ...refund, checks, dueAt: recheckAfter(now, refund.checks) });
+    return change(now, next, payment.version, [record("attempt_unanswered", id, by)]);
+  }
+  if (outcome.kind === "declined") {
+    const next = withRefund(payment, moved(refund, "refund_declined", { cancelledAt: now, dueAt: undefined }));
+    const fact = record("refund_declined", id, by, { responseCode: outcome.responseCode });
+    return change(now, next, payment.version, [fact], [], "refund");
+  }
+  const next = withRefund(payment, moved(refund, "refund_approved", { confirmedAt: now, dueAt: undefined }));
+  const entries = refundEntries(payment, returned(payment), refund.amount);
+  return change(now, next, payment.version, [record("refund_approved", id, by)], entries, "refund");
+}
+
+/** Recovery is about to send a refund again under the same reference, which the connector declares safe. */
+export function decideRefundRepeat(
+  payment: Payment,
+  id: RefundId,
+  attempt: number,
+  now: Instant,
+  answerBy: Instant,
+): PaymentChange | undefined {
+  const refund = underWay(payment, id, attempt);
+  if (refund === undefined) return undefined;
+  const next = withRefund(payment, { ...refund, dueAt: recheckAfter(answerBy, 0) });
+  return change(now, next, payment.version, [record("attempt_repeated", id, "recovery")]);
+}
+
+/** Recovery is certain that the attempt was never carried out and cannot be any more: it is sent again under a new reference. */
+export function decideRefundNotDone(payment: Payment, id: RefundId, attempt: number, now: Instant): PaymentChange | undefined {
+  const refund = underWay(payment, id, attempt);
+  if (refund === undefined) return undefined;
+  const next = withRefund(payment, moved(refund, "refund_not_done", { dueAt: now }));
+  return change(now, next, payment.version, [record("refund_not_done", id, "recovery")]);
+}
+
+/** What has left the merchant's account already, in minor units: confirmed refunds and a chargeback that was not credited. */
+export function returned({ refunds, chargeback }: Payment): bigint {
+  const confirmed = refunds.reduce((sum, { state, amount }) => (state === "confirmed" ? sum + amount : sum), 0n);
+  return chargeback?.state === "opened" ? confirmed + chargeback.amount : confirmed;
+}
+
+function underWay(payment: Payment, id: RefundId, attempt: number): Refund | undefined {
+  const refund = payment.refunds.find((each) => each.id === id);
+  return refund?.state === "sending" && refund.attempts === attempt ? refund : undefined;
+}
+
+function moved(refund: Refund, fact: RefundFact, fields: Partial<Refund>): Refund {
+  const state = refundMachine.next(refund.state, fact);
+  assert(state !== undefined, "a refund only moves along a row of its machine");
+  return { ...refund, ...fields, state };
+}
+
+function withRefund(payment: Payment, refund: Refund): Payment {
+  return withRefunds(
+    payment,
+    payment.refunds.map((each) => (each.id === refund.id ? refund : each)),
+  );
+}
+
+function withRefunds(payment: Payment, refunds: readonly Refund[]): Payment {
+  const refunded = refunds.reduce((sum, { state, amount }) => (state === "cancelled" ? sum : sum + amount), 0n);
+  const disputed = payment.chargeback?.state === "opened" ? payment.chargeback.amount : 0n;
+  assert(refunded + disputed <= payment.captured, "refunded and charged back never exceed captured");
+  return changed(payment, { refunds, refunded });
+}

@@ -1,0 +1,28 @@
+import type { Instant } from "../kernel/instant.ts";
+import { ServiceError } from "../kernel/service-error.ts";
+import type { Payment } from "../payment/payment.ts";
+import { advance, begin, change, type PaymentChange, record, settle } from "./steps.ts";
+
+/** The reviewer says yes: the payment goes on as it was asked for, to be captured now or later. */
+export function decideReviewAccepted(payment: Payment, now: Instant, answerBy: Instant): PaymentChange {
+  refuseUnlessWaiting(payment);
+  const accepted = settle(advance(payment, "review_accepted", now), { review: "accepted" });
+  if (!payment.order.autoCapture) return change(now, accepted, payment.version, [record("review_accepted", undefined, "operator")]);
+  const capturing = begin({ ...accepted, version: payment.version }, "capture_sent", "capture", payment.authorized, now, answerBy);
+  return change(now, capturing, payment.version, [
+    record("review_accepted", undefined, "operator"),
+    record("capture_sent", capturing.attempts, "operator"),
+  ]);
+}
+
+/** The reviewer says no: what is held is given up. */
+export function decideReviewRejected(payment: Payment, now: Instant, answerBy: Instant): PaymentChange {
+  refuseUnlessWaiting(payment);
+  const next = { ...begin(payment, "review_rejected", "reject", payment.authorized, now, answerBy), review: "rejected" as const };
+  return change(now, next, payment.version, [record("review_rejected", next.attempts, "operator")]);
+}
+
+function refuseUnlessWaiting({ state }: Payment): void {
+  if (state === "voiding") throw new ServiceError("payment_in_flight");
+  if (state !== "in_review") throw new ServiceError("payment_not_in_review", { state });
+}

@@ -1,0 +1,75 @@
+import { assert } from "../kernel/assert.ts";
+import { type Instant, hour, laterBy, minute, second } from "../kernel/instant.ts";
+import type { JournalEntry } from "../ledger/journal.ts";
+import type { NotificationKind } from "../outbox/events.ts";
+import { type PaymentFact, type PaymentState, paymentMachine } from "../payment/payment-machine.ts";
+import type { Attempt, AttemptKind, Payment } from "../payment/payment.ts";
+import type { Change, FactRecord, FactSource, HistoryFact } from "../stores/change.ts";
+
+/** The steps that every decision about a payment is made of. */
+
+/** A change that carries a payment, as every decision does. */
+export type PaymentChange = Change & { readonly payment: NonNullable<Change["payment"]> };
+
+const recheckDelaysMs = [5 * second, 30 * second, 2 * minute, 10 * minute, hour];
+
+/** When recovery looks again after `checks` looks: 5 s, 30 s, 2 min, 10 min, 1 h, then hourly. */
+export function recheckAfter(at: Instant, checks: number): Instant {
+  return laterBy(at, recheckDelaysMs[Math.min(checks, recheckDelaysMs.length - 1)] ?? hour);
+}
+
+/** Alone gives a payment a new state. */
+export function advance(payment: Payment, fact: PaymentFact, at: Instant): Payment {
+  const state = paymentMachine.next(payment.state, fact);
+  assert(state !== undefined, "a payment only moves along a row of the machine");
+  return changed(payment, {
+    state,
+    statusAt: isFinal(state) ? at : payment.statusAt,
+    capturedAt: state === "captured" ? at : payment.capturedAt,
+  });
+}
+
+/** The states after which merchants see another status than PE. */
+export function isFinal(state: PaymentState): boolean {
+  return paymentMachine.final.includes(state);
+}
+
+export function begin(payment: Payment, fact: PaymentFact, kind: AttemptKind, amount: bigint, now: Instant, answerBy: Instant): Payment {
+  assert(amount > 0n, "an attempt moves more than nothing");
+  const number = payment.attempts + 1;
+  const attempt: Attempt = { kind, number, amount, sentAt: now, checks: 0, recheckAt: recheckAfter(answerBy, 0) };
+  return { ...advance(payment, fact, now), attempt, attempts: number };
+}
+
+export function settle(payment: Payment, outcome: Partial<Pick<Payment, "verdict" | "authorized" | "captured" | "captureBy" | "review">>): Payment {
+  const next: Payment = { ...payment, ...outcome, attempt: undefined };
+  assert(next.captured >= 0n && next.captured <= next.authorized, "captured never exceeds authorized");
+  return next;
+}
+
+export function unanswered(payment: Payment, attempt: Attempt, now: Instant, by: FactSource): PaymentChange {
+  const checks = by === "merchant" ? attempt.checks : attempt.checks + 1;
+  const next = changed(payment, { attempt: { ...attempt, checks, recheckAt: recheckAfter(now, checks) } });
+  return change(now, next, payment.version, [record("attempt_unanswered", attempt.number, by)]);
+}
+
+export function changed(payment: Payment, fields: Partial<Payment>): Payment {
+  return { ...payment, ...fields, version: payment.version + 1 };
+}
+
+export function record(fact: HistoryFact, attempt: number | undefined, by: FactSource, detail: FactRecord["detail"] = {}): FactRecord {
+  return { fact, attempt, by, detail };
+}
+
+/** A change of the payment alone, with what it means for the books and who is told. */
+export function change(
+  at: Instant,
+  next: Payment,
+  replaces: number | undefined,
+  facts: readonly FactRecord[],
+  entries: readonly JournalEntry[] = [],
+  tell: NotificationKind | undefined = undefined,
+): PaymentChange {
+  const notifications = tell === undefined ? [] : [{ kind: tell, paymentId: next.id }];
+  return { merchantId: next.merchantId, at, payment: { next, replaces }, facts, entries, notifications };
+}

@@ -1,0 +1,50 @@
+import type { CardToAuthorize } from "../connectors/connector.ts";
+import { ServiceError } from "../kernel/service-error.ts";
+import type { OrderCard } from "../payment/payment.ts";
+import { brandOf } from "../vault/bin.ts";
+import { maskOf } from "../vault/mask.ts";
+import type { StoredCard } from "../vault/stored-card.ts";
+import { digestOfToken, tokenExpiresAt } from "../vault/token.ts";
+import { VaultError } from "../vault/vault.ts";
+import { read } from "./commit.ts";
+import type { CardSource } from "./direct-input.ts";
+import type { OperationContext } from "./operation.ts";
+
+/**
+ * Calls with the card that the source names: as given, or out of the vault, opened for the time of the call. A security code that
+ * was left for a token is taken along, once.
+ */
+export async function withCard<T>(
+  context: OperationContext,
+  source: CardSource,
+  call: (orderCard: OrderCard, card: CardToAuthorize) => Promise<T>,
+): Promise<T> {
+  const { cvv, cryptogram } = source;
+  if (source.kind !== "token") {
+    const brand = brandOf(source.card.pan);
+    if (brand === undefined) throw new ServiceError("card_not_storable");
+    const orderCard = { brand, maskedPan: maskOf(source.card.pan), tokenDigest: undefined };
+    return call(orderCard, { card: source.card, cvv, cryptogram });
+  }
+  const stored = await usableCard(context, source.token);
+  const { brand, maskedPan, tokenDigest, merchantId } = stored;
+  const owner = { merchantId, tokenDigest, recordVersion: stored.version };
+  const left = context.pocket.take(merchantId, tokenDigest, context.clock.now());
+  try {
+    return await context.vault.use(stored.ref, owner, (card) =>
+      call({ brand, maskedPan, tokenDigest }, { card, cvv: cvv ?? left, cryptogram }),
+    );
+  } catch (error) {
+    if (error instanceof VaultError) throw new ServiceError("card_not_readable");
+    throw error;
+  } finally {
+    left?.wipe();
+  }
+}
+
+/** Another merchant's token, an expired one and one that never was get the same answer (interface 2.1). */
+export async function usableCard(context: OperationContext, token: string): Promise<StoredCard> {
+  const stored = await read(context.store.cardByToken(context.account.id, digestOfToken(token)));
+  if (stored === undefined || tokenExpiresAt(stored.lastUsedAt) <= context.clock.now()) throw new ServiceError("token_not_found");
+  return stored;
+}

@@ -1,0 +1,27 @@
+import { decideChargeback, decideChargebackCredit } from "../decisions/chargeback-decisions.ts";
+import type { Payment } from "../payment/payment.ts";
+import type { PaymentSelector } from "./direct-input.ts";
+import { defineOperation } from "./operation.ts";
+import { changePayment, selectPayment } from "./payment-change.ts";
+
+/** The issuer takes back what is left of a payment. Told by the acquirer, in the sandbox by an admin call. */
+export const openChargeback = defineOperation<{ readonly selector: PaymentSelector; readonly description: string }, Payment>({
+  name: "open_chargeback",
+  errors: ["payment_not_found", "payment_not_disputable"],
+
+  async run(context, { selector, description }) {
+    const seen = await selectPayment(context, selector);
+    return (await changePayment(context, seen, (current) => decideChargeback(current, description, context.clock.now()))).payment;
+  },
+});
+
+/** The merchant has won: the money comes back. */
+export const creditChargeback = defineOperation<PaymentSelector, Payment>({
+  name: "credit_chargeback",
+  errors: ["payment_not_found", "payment_not_disputable"],
+
+  async run(context, selector) {
+    const seen = await selectPayment(context, selector);
+    return (await changePayment(context, seen, (current) => decideChargebackCredit(current, context.clock.now()))).payment;
+  },
+});

@@ -1,0 +1,84 @@
+import { decideRefund, decideRefundCancel } from "../decisions/refund-decisions.ts";
+import { assert } from "../kernel/assert.ts";
+import { ServiceError } from "../kernel/service-error.ts";
+import type { Random } from "../kernel/random.ts";
+import type { Payment } from "../payment/payment.ts";
+import type { Refund, RefundId } from "../payment/refund.ts";
+import { cancel } from "./cancel.ts";
+import { read } from "./commit.ts";
+import type { RefundInput, RefundSelector } from "./direct-input.ts";
+import { defineOperation } from "./operation.ts";
+import { changePayment, selectPayment } from "./payment-change.ts";
+
+export interface Refunded {
+  readonly payment: Payment;
+  readonly refund: Refund;
+}
+
+const refundErrors = [
+  "payment_not_found",
+  "payment_not_refundable",
+  "payment_already_refunded",
+  "payment_charged_back",
+  "refund_window_over",
+  "refund_amount_invalid",
+  "refund_amount_too_high",
+  "refund_code_taken",
+] as const;
+
+/** Gives money back: asked for now, carried out by the clock. */
+export const refund = defineOperation<RefundInput, Refunded>({
+  name: "refund",
+  errors: refundErrors,
+
+  async run(context, { selector, amount, description, code }) {
+    const seen = await selectPayment(context, selector);
+    let id: RefundId = 0;
+    const { payment } = await changePayment(context, seen, (current) => {
+      id = newRefundId(context.random);
+      return decideRefund(current, { id, code, amount, description }, context.account.settings, context.clock.now());
+    });
+    return { payment, refund: refundOf(payment, id) };
+  },
+});
+
+/** Takes a refund back that has not been sent yet. */
+export const cancelRefund = defineOperation<RefundSelector, Refunded>({
+  name: "cancel_refund",
+  errors: ["refund_not_found", "refund_not_cancellable"],
+
+  async run(context, selector) {
+    const seen = await read(context.store.paymentByRefund(context.account.id, selector));
+    const found = seen?.refunds.find((each) => ("id" in selector ? each.id === selector.id : each.code === selector.code));
+    if (seen === undefined || found === undefined) throw new ServiceError("refund_not_found");
+    const { payment } = await changePayment(context, seen, (current) =>
+      decideRefundCancel(current, found.id, context.account.settings, context.clock.now()),
+    );
+    return { payment, refund: refundOf(payment, found.id) };
+  },
+});
+
+/** Gives up what is not paid yet, gives back what is (interface 5.4). */
+export const refundOrCancel = defineOperation<RefundInput, { readonly payment: Payment; readonly refund: Refund | undefined }>({
+  name: "refund_or_cancel",
+  errors: [...refundErrors, ...cancel.errors],
+
+  async run(context, input) {
+    const { state } = await selectPayment(context, input.selector);
+    // Should it be captured in between, the cancellation is refused, and the merchant asks again.
+    if (state === "captured") return refund.run(context, input);
+    return { payment: await cancel.run(context, input.selector), refund: undefined };
+  },
+});
+
+/** 1 to 2^31 - 1: clients read it as a 32-bit integer. */
+function newRefundId(random: Random): RefundId {
+  const [a = 0, b = 0, c = 0, d = 0] = random.bytes(4);
+  return Math.max(1, ((a & 0x7f) << 24) | (b << 16) | (c << 8) | d);
+}
+
+function refundOf(payment: Payment, id: RefundId): Refund {
+  const found = payment.refunds.find((each) => each.id === id);
+  assert(found !== undefined, "a refund that was committed is one of its payment's");
+  return found;
+}

@@ -1,0 +1,50 @@
+import { decideCaptureOutcome, decideVoidOutcome } from "../decisions/payment-decisions.ts";
+import { decideReviewAccepted, decideReviewRejected } from "../decisions/review-decisions.ts";
+import type { Payment } from "../payment/payment.ts";
+import type { PaymentSelector } from "./direct-input.ts";
+import { followUpRequest } from "./follow-up.ts";
+import { defineOperation } from "./operation.ts";
+import { changePayment, recordPayment, selectPayment } from "./payment-change.ts";
+
+/** The reviewer accepts: a payment that was to be paid at once is captured now. */
+export const acceptReview = defineOperation<PaymentSelector, Payment>({
+  name: "accept_review",
+  errors: ["payment_not_found", "payment_not_in_review", "payment_in_flight"],
+
+  async run(context, selector) {
+    const found = await selectPayment(context, selector);
+    return context.inTurn(found, async () => {
+      const { payment: sent } = await changePayment(context, await selectPayment(context, { hash: found.id }), (payment) =>
+        decideReviewAccepted(payment, context.clock.now(), context.answerBy()),
+      );
+      if (sent.attempt === undefined) return sent;
+      const request = followUpRequest(context, sent);
+      const outcome = await context.connector.capture(request);
+      const { payment } = await recordPayment(context, sent, (current) =>
+        decideCaptureOutcome(current, request.attemptNumber, outcome, context.clock.now(), "operator"),
+      );
+      return payment;
+    });
+  },
+});
+
+/** The reviewer refuses: what is held is given up. */
+export const rejectReview = defineOperation<PaymentSelector, Payment>({
+  name: "reject_review",
+  errors: ["payment_not_found", "payment_not_in_review", "payment_in_flight"],
+
+  async run(context, selector) {
+    const found = await selectPayment(context, selector);
+    return context.inTurn(found, async () => {
+      const { payment: sent } = await changePayment(context, await selectPayment(context, { hash: found.id }), (payment) =>
+        decideReviewRejected(payment, context.clock.now(), context.answerBy()),
+      );
+      const request = followUpRequest(context, sent);
+      const outcome = await context.connector.void(request);
+      const { payment } = await recordPayment(context, sent, (current) =>
+        decideVoidOutcome(current, request.attemptNumber, outcome, context.clock.now(), "operator"),
+      );
+      return payment;
+    });
+  },
+});

@@ -1,0 +1,46 @@
+import type { VerifyOutcome } from "../connectors/connector.ts";
+import { assert } from "../kernel/assert.ts";
+import { newPaymentId, type TokenDigest } from "../kernel/ids.ts";
+import { countryOf } from "../payment/countries.ts";
+import { withCard } from "./card-in-hand.ts";
+import type { VerifyInput } from "./direct-input.ts";
+import { defineOperation } from "./operation.ts";
+
+/**
+ * Asks whether a card is good. No payment comes of it, and no money is held: a ghost authorization is taken back by the acquirer
+ * itself, so there is nothing that would have to be written down first.
+ */
+export const verifyCard = defineOperation<VerifyInput, VerifyOutcome>({
+  name: "verify_card",
+  errors: ["token_not_found", "card_not_storable", "card_not_readable"],
+
+  async run(context, { source, country, storedCredential }) {
+    const { account, clock, random, connector } = context;
+    const currency = countryOf(country)?.currency;
+    assert(currency !== undefined, "a verification that was read names a country of the table");
+    return withCard(context, source, async (card, toAuthorize) => {
+      const outcome = await connector.verify(
+        {
+          merchantId: account.id,
+          reference: `${newPaymentId(clock.now(), random)}-v`,
+          deadline: context.answerBy(),
+          simulator: account.settings.simulator,
+          country,
+          currency,
+          card,
+          storedCredential,
+        },
+        toAuthorize,
+      );
+      if (card.tokenDigest !== undefined) await useCard(context, card.tokenDigest);
+      return outcome;
+    });
+  },
+});
+
+/** A verification is a use: the token lives 14 months from now (interface 2.1). */
+async function useCard(context: Parameters<typeof verifyCard.run>[0], tokenDigest: TokenDigest): Promise<void> {
+  const at = context.clock.now();
+  const cardUse = { tokenDigest, at };
+  await context.change(async () => ({ merchantId: context.account.id, at, cardUse, facts: [], entries: [], notifications: [] }));
+}

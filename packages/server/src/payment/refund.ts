@@ -1,0 +1,67 @@
+import { defineMachine } from "../kernel/machine.ts";
+import type { Instant } from "../kernel/instant.ts";
+
+export const refundStates = ["requested", "pending", "sending", "confirmed", "cancelled"] as const;
+export type RefundState = (typeof refundStates)[number];
+
+export const refundFacts = [
+  "refund_requested",
+  "refund_queued",
+  "refund_sent",
+  "refund_approved",
+  "refund_declined",
+  "refund_not_done",
+  "refund_cancelled",
+] as const;
+export type RefundFact = (typeof refundFacts)[number];
+
+/** A refund is a record within its payment, with a machine of its own (interface 4.4). */
+export const refundMachine = defineMachine<RefundState, RefundFact>({
+  states: refundStates,
+  initial: "requested",
+  final: ["confirmed", "cancelled"],
+  rows: [
+    ["requested", "refund_queued", "pending"],
+    ["requested", "refund_cancelled", "cancelled"],
+
+    // Nothing has been sent yet: the merchant may still think better of it.
+    ["pending", "refund_cancelled", "cancelled"],
+    ["pending", "refund_sent", "sending"],
+
+    ["sending", "refund_approved", "confirmed"],
+    ["sending", "refund_declined", "cancelled"],
+    // Recovery found that the acquirer never carried it out: it is sent again, under a new reference.
+    ["sending", "refund_not_done", "pending"],
+  ],
+});
+
+/** The wire's refund id: a whole number that clients read as a 32-bit integer (interface 4.4). */
+export type RefundId = number;
+
+/** Money on its way back to the cardholder: part of its payment, so that the payment's version guards their sum. */
+export interface Refund {
+  /** 1 to 2^31 - 1, unique in the installation. */
+  readonly id: RefundId;
+  /** merchant_refund_code: unique for the merchant when there is one. */
+  readonly code: string | undefined;
+  readonly state: RefundState;
+  /** Minor units of the payment's currency, above zero. */
+  readonly amount: bigint;
+  readonly description: string;
+  readonly requestedAt: Instant;
+  readonly pendingAt: Instant | undefined;
+  readonly confirmedAt: Instant | undefined;
+  readonly cancelledAt: Instant | undefined;
+  /** How often it was sent under a reference of its own; the last one is under way while `sending`. */
+  readonly attempts: number;
+  readonly sentAt: Instant | undefined;
+  /** How often recovery has asked what became of the attempt under way. */
+  readonly checks: number;
+  /** When the clock moves it next; undefined once it is final. */
+  readonly dueAt: Instant | undefined;
+}
+
+/** What the acquirer sees of a refund's attempt: stable, so that it can be asked for after a crash. */
+export function refundReference(paymentId: string, refund: Refund): string {
+  return `${paymentId}-r${refund.id}-${refund.attempts}`;
+}

@@ -1,0 +1,90 @@
+import type { FollowUpOutcome, FollowUpRequest } from "../connectors/connector.ts";
+import type { PaymentChange } from "../decisions/steps.ts";
+import {
+  decideRefundNotDone,
+  decideRefundOutcome,
+  decideRefundRepeat,
+  decideRefundStep,
+} from "../decisions/refund-decisions.ts";
+import { assert } from "../kernel/assert.ts";
+import { laterBy } from "../kernel/instant.ts";
+import { originalOf } from "../operations/follow-up.ts";
+import type { OperationContext } from "../operations/operation.ts";
+import { changePayment } from "../operations/payment-change.ts";
+import type { Payment } from "../payment/payment.ts";
+import { type Refund, type RefundId, refundReference } from "../payment/refund.ts";
+
+/** Moves a refund that is due by one step: to pending, out to the acquirer, or finds out what became of it there. */
+export async function advanceRefund(context: OperationContext, payment: Payment, id: RefundId): Promise<Payment> {
+  const refund = refundOf(payment, id);
+  if (refund.state === "sending") return recover(context, payment, refund);
+  const { payment: moved, change } = await changePayment(context, payment, (current) =>
+    decideRefundStep(current, id, context.account.settings, context.clock.now(), context.answerBy()),
+  );
+  if (change === undefined || refundOf(moved, id).state !== "sending") return moved;
+  return send(context, moved, id);
+}
+
+async function send(context: OperationContext, payment: Payment, id: RefundId): Promise<Payment> {
+  const refund = refundOf(payment, id);
+  const outcome = await context.connector.refund(requestFor(context, payment, refund));
+  return settle(context, payment, refund, outcome);
+}
+
+async function recover(context: OperationContext, payment: Payment, refund: Refund): Promise<Payment> {
+  const { capabilities } = context.connector;
+  assert(capabilities.answersInquiries || capabilities.repeatsFollowUps, "an acquirer answers inquiries or takes a request again");
+  assert(refund.sentAt !== undefined, "a refund under way was sent");
+  if (!capabilities.answersInquiries) return repeat(context, payment, refund);
+  // Before the acquirer is asked: what it says is about this moment.
+  const conclusive = context.clock.now() >= laterBy(refund.sentAt, capabilities.lateArrivalMs);
+  const request = requestFor(context, payment, refund);
+  const inquiry = await context.connector.inquire(request);
+  if (inquiry.kind === "found" && inquiry.refunds.includes(request.reference)) {
+    return settle(context, payment, refund, { kind: "approved" });
+  }
+  if (inquiry.kind !== "unknown" && capabilities.repeatsFollowUps) return repeat(context, payment, refund);
+  if (inquiry.kind === "found" && conclusive) {
+    return decide(context, payment, (current) => decideRefundNotDone(current, refund.id, refund.attempts, context.clock.now()));
+  }
+  return settle(context, payment, refund, { kind: "unknown", cause: "refused_to_say" });
+}
+
+async function repeat(context: OperationContext, payment: Payment, refund: Refund): Promise<Payment> {
+  const { payment: claimed, change } = await changePayment(context, payment, (current) =>
+    decideRefundRepeat(current, refund.id, refund.attempts, context.clock.now(), context.answerBy()),
+  );
+  return change === undefined ? claimed : send(context, claimed, refund.id);
+}
+
+function settle(context: OperationContext, payment: Payment, refund: Refund, outcome: FollowUpOutcome): Promise<Payment> {
+  const by = outcome.kind === "unknown" || refund.checks > 0 ? "recovery" : "clock";
+  return decide(context, payment, (current) =>
+    decideRefundOutcome(current, refund.id, refund.attempts, outcome, context.clock.now(), by),
+  );
+}
+
+async function decide(
+  context: OperationContext,
+  payment: Payment,
+  decision: (payment: Payment) => PaymentChange | undefined,
+): Promise<Payment> {
+  return (await changePayment(context, payment, decision)).payment;
+}
+
+function requestFor(context: OperationContext, payment: Payment, refund: Refund): FollowUpRequest {
+  return {
+    merchantId: payment.merchantId,
+    reference: refundReference(payment.id, refund),
+    deadline: context.answerBy(),
+    simulator: context.account.settings.simulator,
+    original: originalOf(payment),
+    amount: { minor: refund.amount, currency: payment.order.amount.currency },
+  };
+}
+
+function refundOf(payment: Payment, id: RefundId): Refund {
+  const refund = payment.refunds.find((each) => each.id === id);
+  assert(refund !== undefined, "refunds are never removed from their payment");
+  return refund;
+}

@@ -1,0 +1,19 @@
+import { decideLapse, decideVoidOutcome } from "../decisions/payment-decisions.ts";
+import { followUpRequest } from "../operations/follow-up.ts";
+import type { OperationContext } from "../operations/operation.ts";
+import { changePayment } from "../operations/payment-change.ts";
+import type { Payment } from "../payment/payment.ts";
+
+/** Gives up an authorization whose capture window is over, at the acquirer too. What that says may stay open: recovery finds out. */
+export async function lapse(context: OperationContext, payment: Payment): Promise<Payment> {
+  const { payment: sent, change } = await changePayment(context, payment, (current) =>
+    decideLapse(current, context.clock.now(), context.answerBy()),
+  );
+  if (change === undefined) return sent;
+  const request = followUpRequest(context, sent);
+  const outcome = await context.connector.void(request);
+  const { payment: after } = await changePayment(context, sent, (current) =>
+    decideVoidOutcome(current, request.attemptNumber, outcome, context.clock.now(), "clock"),
+  );
+  return after;
+}
