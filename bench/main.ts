@@ -146,9 +146,9 @@ async function underLoad(report: Report, scratch: string): Promise<void> {
 async function openLoops(report: Report, bench: Bench): Promise<void> {
   console.log("");
   for (const perSecond of options.quick ? [1_000] : [1_000, 3_000]) {
-    for (const of of ["reference", "subject"] as const) {
-      const result = await bench.openLoop(of, perSecond);
-      const arm = of === "subject" ? "product" : options.against === undefined ? "floor" : "other";
+    for (const side of ["reference", "subject"] as const) {
+      const result = await bench.openLoop(side, perSecond);
+      const arm = side === "subject" ? "product" : options.against === undefined ? "floor" : "other";
       printOpenLoop(arm, perSecond, result);
       const at = (percent: number): number => result.latency.percentile(percent) / 1_000;
       report.openLoop.push({ arm, perSecond, p50Ms: at(50), p99Ms: at(99), p999Ms: at(99.9) });
