@@ -3,9 +3,12 @@ import { decideAuthorizeOutcome, decideIntention } from "../decisions/payment-de
 import { assert } from "../kernel/assert.ts";
 import { newPaymentId } from "../kernel/ids.ts";
 import { ServiceError } from "../kernel/service-error.ts";
+import { countryOf } from "../payment/countries.ts";
+import { offeredInstalments } from "../payment/instalments.ts";
 import { attemptReference, type OrderCard, type Payment } from "../payment/payment.ts";
 import { priceOrder } from "../payment/pricing.ts";
 import { brandOf } from "../vault/bin.ts";
+import type { Brand } from "../vault/brand.ts";
 import { maskOf } from "../vault/mask.ts";
 import type { StoredCard } from "../vault/stored-card.ts";
 import { digestOfToken, tokenExpiresAt } from "../vault/token.ts";
@@ -25,12 +28,13 @@ export interface Direct {
 /** Charges or authorizes a card: the intention is committed, the acquirer is asked once, and what it said is committed. */
 export const direct = defineOperation<DirectInput, Direct>({
   name: "direct",
-  errors: ["payment_code_taken", "token_not_found", "token_taken", "card_not_storable"],
+  errors: ["payment_code_taken", "token_not_found", "token_taken", "card_not_storable", "instalments_not_offered"],
 
   async run(context, input) {
     const { source } = input;
     if (source.kind === "token") {
       const stored = await usableCard(context, source.token);
+      refusePlanOf(stored.brand, input);
       const owner = { merchantId: stored.merchantId, tokenDigest: stored.tokenDigest, recordVersion: stored.version };
       // Opened before the intention is written: a card that does not open leaves no payment behind.
       return openCard(
@@ -131,6 +135,14 @@ async function refuseTakenToken(context: OperationContext, input: DirectInput): 
   if (chosen === undefined) return;
   const taken = await read(context.store.cardByToken(context.account.id, digestOfToken(chosen)));
   if (taken !== undefined) throw new ServiceError("token_taken");
+}
+
+/** A card number brings its brand with the request; a token's is known only now (interface 3.5). */
+function refusePlanOf(brand: Brand, { order }: DirectInput): void {
+  const country = countryOf(order.country);
+  assert(country !== undefined, "an order names a country of the table");
+  if (offeredInstalments(country, brand).has(order.instalments)) return;
+  throw new ServiceError("instalments_not_offered", { brand, country: country.code, count: order.instalments });
 }
 
 function orderCardOf(stored: StoredCard): OrderCard {
