@@ -1,40 +1,65 @@
 import { randomBytes } from "node:crypto";
 import type { BenchCase } from "./cases.ts";
 import { Client } from "./client.ts";
-import { Loads } from "./loads.ts";
+import { Loads, type Acknowledged } from "./loads.ts";
 import { openLoop, type OpenLoopResult } from "./open-loop.ts";
 import type { Options } from "./options.ts";
-import { runPairs, type PairPlan, type PairResult } from "./pairs.ts";
+import { runPairs, type Arm, type PairPlan, type PairResult } from "./pairs.ts";
 import type { ServerProcess } from "./process.ts";
 import { integrationKey } from "./product.ts";
 import { sendAll } from "./window.ts";
 
-/** The two servers under load, and what each of them has been asked. */
-export class Bench {
-  readonly #options: Options;
-  readonly #floor: ServerProcess;
-  readonly #product: ServerProcess;
-  readonly #floorClient: Client;
-  readonly #productClient: Client;
-  readonly #floorLoads: Loads;
+/** One server, the connections to it, and what it has been asked. */
+class Side {
+  readonly server: ServerProcess;
+  readonly client: Client;
   readonly loads: Loads;
+  readonly #isProduct: boolean;
 
-  constructor(options: Options, floor: ServerProcess, product: ServerProcess) {
-    const run = randomBytes(3).toString("hex");
-    this.#options = options;
-    this.#floor = floor;
-    this.#product = product;
-    this.#floorClient = new Client(floor.port);
-    this.#productClient = new Client(product.port);
-    this.#floorLoads = new Loads(integrationKey, run, false);
-    this.loads = new Loads(integrationKey, run, !options.control);
+  constructor(server: ServerProcess, run: string, isProduct: boolean) {
+    this.server = server;
+    this.client = new Client(server.port);
+    this.loads = new Loads(integrationKey, run, isProduct);
+    this.#isProduct = isProduct;
   }
 
   /** The tokens that payments are made with. */
   async warmUp(): Promise<void> {
-    if (this.#options.control) return;
-    await this.#productClient.ensureOpen(64);
-    await sendAll(this.#productClient, this.loads.approvedToken(), 2_000, 64);
+    if (!this.#isProduct) return;
+    await this.client.ensureOpen(64);
+    await sendAll(this.client, this.loads.approvedToken(), 2_000, 64);
+  }
+
+  async armOf(benchCase: BenchCase): Promise<Arm> {
+    const arm = { server: this.server, client: this.client, load: benchCase.load(this.loads) };
+    if (!this.#isProduct) return arm;
+    await benchCase.prepare?.(this.loads, this.client);
+    if (benchCase.refill === undefined) return arm;
+    return { ...arm, refill: async (expected) => benchCase.refill?.(this.loads, this.client, expected) };
+  }
+}
+
+/** Two servers under the same load. The first is the floor, or another version of the product. */
+export class Bench {
+  readonly #options: Options;
+  readonly #reference: Side;
+  readonly #subject: Side;
+
+  constructor(options: Options, reference: ServerProcess, subject: ServerProcess) {
+    const run = randomBytes(3).toString("hex");
+    this.#options = options;
+    this.#reference = new Side(reference, run, options.against !== undefined);
+    this.#subject = new Side(subject, run, !options.control);
+  }
+
+  /** What the subject has acknowledged. */
+  get acknowledged(): Acknowledged {
+    return this.#subject.loads.acknowledged;
+  }
+
+  async warmUp(): Promise<void> {
+    await this.#reference.warmUp();
+    await this.#subject.warmUp();
   }
 
   levels(): readonly number[] {
@@ -43,24 +68,7 @@ export class Bench {
   }
 
   async pairs(benchCase: BenchCase, outstanding: number): Promise<PairResult> {
-    const real = !this.#options.control;
-    if (real) await benchCase.prepare?.(this.loads, this.#productClient);
-    return runPairs(
-      { server: this.#floor, client: this.#floorClient, load: benchCase.load(this.#floorLoads) },
-      {
-        server: this.#product,
-        client: this.#productClient,
-        load: benchCase.load(this.loads),
-        ...(real && benchCase.refill !== undefined
-          ? {
-              refill: async (expected: number) => {
-                await benchCase.refill?.(this.loads, this.#productClient, expected);
-              },
-            }
-          : {}),
-      },
-      this.#plan(outstanding),
-    );
+    return runPairs(await this.#reference.armOf(benchCase), await this.#subject.armOf(benchCase), this.#plan(outstanding));
   }
 
   #plan(outstanding: number): PairPlan {
@@ -70,15 +78,14 @@ export class Bench {
   }
 
   /** Charges by token at fixed times, on 128 connections. */
-  async openLoop(arm: "floor" | "product", perSecond: number): Promise<OpenLoopResult> {
-    const client = arm === "floor" ? this.#floorClient : this.#productClient;
-    const loads = arm === "floor" ? this.#floorLoads : this.loads;
+  async openLoop(of: "reference" | "subject", perSecond: number): Promise<OpenLoopResult> {
+    const { client, loads } = of === "reference" ? this.#reference : this.#subject;
     await client.ensureOpen(128);
     return openLoop(client, loads.directByToken(), perSecond, 1_000, this.#options.quick ? 3_000 : 10_000);
   }
 
   close(): void {
-    this.#floorClient.close();
-    this.#productClient.close();
+    this.#reference.client.close();
+    this.#subject.client.close();
   }
 }

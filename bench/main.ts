@@ -68,7 +68,7 @@ async function run(report: Report, scratch: string): Promise<void> {
   report.calibration = calibrate(scratch);
   printCalibration(report.calibration);
 
-  if (!options.control) {
+  if (!options.control && options.against === undefined) {
     report.startMs = await startTimes(scratch, options.quick ? 3 : 7);
     console.log(
       `start        ${Math.round(median(report.startMs)).toString()} ms to the first answer on an empty store (median of ${String(report.startMs.length)})`,
@@ -103,7 +103,7 @@ async function startTimes(scratch: string, times: number): Promise<number[]> {
 async function underLoad(report: Report, scratch: string): Promise<void> {
   const dataDir = join(scratch, "data");
   const profiling = options.profile === undefined ? [] : ["--cpu-prof", `--cpu-prof-dir=${options.profile}`];
-  const floor = await startFloor();
+  const floor = options.against === undefined ? await startFloor() : await startProduct(join(scratch, "reference"), [], options.against);
   const product = options.control ? await startFloor() : await startProduct(dataDir, profiling);
   const bench = new Bench(options, floor, product);
   try {
@@ -133,7 +133,7 @@ async function underLoad(report: Report, scratch: string): Promise<void> {
     await Promise.all([floor.stop(), product.stop()]);
   }
   if (!options.control) {
-    report.audit = auditDatabase(dataDir, bench.loads.acknowledged);
+    report.audit = auditDatabase(dataDir, bench.acknowledged);
     printAudit(report.audit);
     if (report.audit.faults.length > 0) process.exitCode = 1;
   }
@@ -146,8 +146,9 @@ async function underLoad(report: Report, scratch: string): Promise<void> {
 async function openLoops(report: Report, bench: Bench): Promise<void> {
   console.log("");
   for (const perSecond of options.quick ? [1_000] : [1_000, 3_000]) {
-    for (const arm of ["floor", "product"] as const) {
-      const result = await bench.openLoop(arm, perSecond);
+    for (const side of ["reference", "subject"] as const) {
+      const result = await bench.openLoop(side, perSecond);
+      const arm = side === "subject" ? "product" : options.against === undefined ? "floor" : "other";
       printOpenLoop(arm, perSecond, result);
       const at = (percent: number): number => result.latency.percentile(percent) / 1_000;
       report.openLoop.push({ arm, perSecond, p50Ms: at(50), p99Ms: at(99), p999Ms: at(99.9) });

@@ -7,6 +7,8 @@ export interface Options {
   readonly gate: boolean;
   /** Both arms are the floor: ratios must come out at 1, their spread is what the harness and the machine add. */
   readonly control: boolean;
+  /** Another checkout of the product, which takes the floor's place: the ratio says what a change does. */
+  readonly against: string | undefined;
   readonly json: string | undefined;
   /** Where CPU profiles of the product's threads go; undefined: none are taken. */
   readonly profile: string | undefined;
@@ -26,6 +28,7 @@ export const usage = `npm run bench -- [options]
   --growth            store level: CPU per charge at 200,000 and at two million payments
   --gate              exit 1 when a ratio is under its alarm in two of three repeats
   --control           the floor against itself: what the harness and the machine add
+  --against DIR       the product of another checkout in the floor's place: what a change does
   --profile DIR       write CPU profiles of the product's threads there (costs some speed)
   --json FILE         write all numbers there
 `;
@@ -41,10 +44,18 @@ export function readOptions(argv: readonly string[]): Options {
       control: { type: "boolean", default: false },
       json: { type: "string" },
       profile: { type: "string" },
+      against: { type: "string" },
       case: { type: "string", multiple: true, default: [] },
       outstanding: { type: "string", multiple: true, default: [] },
       help: { type: "boolean", default: false },
     },
   });
-  return { ...values, json: values.json, profile: values.profile, cases: values.case, outstanding: values.outstanding.map(Number) };
+  return {
+    ...values,
+    json: values.json,
+    profile: values.profile,
+    against: values.against,
+    cases: values.case,
+    outstanding: values.outstanding.map(Number),
+  };
 }

@@ -50,12 +50,15 @@ export async function runPairs(floor: Arm, product: Arm, plan: PairPlan): Promis
   const ratios: number[] = [];
   const floorSum = new ArmSum();
   const productSum = new ArmSum();
+  let lastFloor: WindowResult | undefined;
   let lastProduct: WindowResult | undefined;
   for (let pair = 0; pair < plan.pairs; pair++) {
     const counted = pair >= plan.discarded;
+    await floor.refill?.(expectedAnswers(lastFloor, plan));
     const a = await runWindow(floor, plan, counted ? floorSum : new ArmSum());
     await product.refill?.(expectedAnswers(lastProduct, plan));
     const b = await runWindow(product, plan, counted ? productSum : new ArmSum());
+    lastFloor = a;
     lastProduct = b;
     if (counted && a.elapsedMs > 0 && b.elapsedMs > 0) ratios.push(perSecond(b) / perSecond(a));
   }

@@ -1,17 +1,19 @@
+import { join } from "node:path";
 import { fileURLToPath } from "node:url";
 import { freePort, ServerProcess } from "./process.ts";
 
 /** The sandbox's secret key, chosen by the user as a CI would. */
 export const integrationKey = "test_ik_benchmarkbenchmarkbench";
 
-const program = fileURLToPath(new URL("../packages/server/bin/cofre.js", import.meta.url));
+const program = "packages/server/bin/cofre.js";
+const workspace = fileURLToPath(new URL("..", import.meta.url));
 const floorProgram = fileURLToPath(new URL("floor-server.ts", import.meta.url));
 
-/** The product as `npm start` runs it, on the embedded store in `dataDir` at full durability. */
-export async function startProduct(dataDir: string, nodeOptions: readonly string[] = []): Promise<ServerProcess> {
+/** The product as `npm start` runs it, on the embedded store in `dataDir` at full durability; of another checkout if one is named. */
+export async function startProduct(dataDir: string, nodeOptions: readonly string[] = [], checkout = workspace): Promise<ServerProcess> {
   const port = await freePort();
   return ServerProcess.start(
-    [...nodeOptions, program, "start"],
+    [...nodeOptions, join(checkout, program), "start"],
     port,
     {
       COFRE_PORT: String(port),

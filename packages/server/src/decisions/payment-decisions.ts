@@ -20,7 +20,13 @@ import { advance, begin, change, changed, isFinal, type PaymentChange, recheckAf
  * The intention, committed before anything is sent: the payment's first version. `answerBy` is when the connector gives up;
  * recovery leaves the attempt alone until then.
  */
-export function decideIntention(merchantId: MerchantId, id: PaymentId, order: PaymentOrder, now: Instant, answerBy: Instant): PaymentChange {
+export function decideIntention(
+  merchantId: MerchantId,
+  id: PaymentId,
+  order: PaymentOrder,
+  now: Instant,
+  answerBy: Instant,
+): PaymentChange {
   const kind: AttemptKind = order.autoCapture && !order.manualReview ? "sale" : "authorize";
   const received: Payment = {
     merchantId,

@@ -41,7 +41,10 @@ export function begin(payment: Payment, fact: PaymentFact, kind: AttemptKind, am
   return { ...advance(payment, fact, now), attempt, attempts: number };
 }
 
-export function settle(payment: Payment, outcome: Partial<Pick<Payment, "verdict" | "authorized" | "captured" | "captureBy" | "review">>): Payment {
+export function settle(
+  payment: Payment,
+  outcome: Partial<Pick<Payment, "verdict" | "authorized" | "captured" | "captureBy" | "review">>,
+): Payment {
   const next: Payment = { ...payment, ...outcome, attempt: undefined };
   assert(next.captured >= 0n && next.captured <= next.authorized, "captured never exceeds authorized");
   return next;

@@ -35,6 +35,7 @@ export const serviceErrors = {
   token_not_found: { message: "No usable card of this merchant has this token.", retry: "never" },
   token_taken: { message: "A card with this token exists.", retry: "never" },
   card_not_storable: { message: "The card number belongs to no brand that is accepted.", retry: "never" },
+  instalments_not_offered: { message: "The card's brand does not offer this number of instalments.", retry: "never" },
   card_not_readable: { message: "The stored card could not be opened.", retry: "never" },
   outcome_unknown: { message: "The acquirer did not answer in time.", retry: "after_inquiry" },
   store_unavailable: { message: "The request could not be recorded; nothing was done.", retry: "later" },

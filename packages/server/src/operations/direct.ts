@@ -3,8 +3,11 @@ import { decideAuthorizeOutcome, decideIntention } from "../decisions/payment-de
 import { assert } from "../kernel/assert.ts";
 import { newPaymentId } from "../kernel/ids.ts";
 import { ServiceError } from "../kernel/service-error.ts";
+import { countryOf } from "../payment/countries.ts";
+import { offeredInstalments } from "../payment/instalments.ts";
 import { attemptReference, type OrderCard, type Payment } from "../payment/payment.ts";
 import { priceOrder } from "../payment/pricing.ts";
+import type { Brand } from "../vault/brand.ts";
 import { digestOfToken } from "../vault/token.ts";
 import { withCard } from "./card-in-hand.ts";
 import { read } from "./commit.ts";
@@ -22,11 +25,20 @@ export interface Direct {
 /** Charges or authorizes a card: the intention is committed, the acquirer is asked once, and what it said is committed. */
 export const direct = defineOperation<DirectInput, Direct>({
   name: "direct",
-  errors: ["payment_code_taken", "token_not_found", "token_taken", "card_not_storable", "card_not_readable", "mandate_mismatch"],
+  errors: [
+    "payment_code_taken",
+    "token_not_found",
+    "token_taken",
+    "card_not_storable",
+    "card_not_readable",
+    "instalments_not_offered",
+    "mandate_mismatch",
+  ],
 
   async run(context, input) {
     const { source } = input;
     return withCard(context, source, async (orderCard, toAuthorize) => {
+      refusePlanOf(orderCard.brand, input);
       await refuseTakenToken(context, input);
       await refuseForeignMandate(context, input, orderCard);
       return authorize(context, input, orderCard, toAuthorize);
@@ -127,4 +139,12 @@ async function refuseForeignMandate(context: OperationContext, { order }: Direct
   const initial = mandateId === undefined ? undefined : await read(context.store.paymentByMandate(context.account.id, mandateId));
   const { brand, maskedPan } = initial?.order.card ?? {};
   if (brand !== card.brand || maskedPan !== card.maskedPan) throw new ServiceError("mandate_mismatch");
+}
+
+/** A card number brings its brand with the request; a token's is known only now (interface 3.5). */
+function refusePlanOf(brand: Brand, { order }: DirectInput): void {
+  const country = countryOf(order.country);
+  assert(country !== undefined, "an order names a country of the table");
+  if (offeredInstalments(country, brand).has(order.instalments)) return;
+  throw new ServiceError("instalments_not_offered", { brand, country: country.code, count: order.instalments });
 }

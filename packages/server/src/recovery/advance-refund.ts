@@ -1,11 +1,6 @@
 import type { FollowUpOutcome, FollowUpRequest } from "../connectors/connector.ts";
 import type { PaymentChange } from "../decisions/steps.ts";
-import {
-  decideRefundNotDone,
-  decideRefundOutcome,
-  decideRefundRepeat,
-  decideRefundStep,
-} from "../decisions/refund-decisions.ts";
+import { decideRefundNotDone, decideRefundOutcome, decideRefundRepeat, decideRefundStep } from "../decisions/refund-decisions.ts";
 import { assert } from "../kernel/assert.ts";
 import { laterBy } from "../kernel/instant.ts";
 import { originalOf } from "../operations/follow-up.ts";
@@ -59,9 +54,7 @@ async function repeat(context: OperationContext, payment: Payment, refund: Refun
 
 function settle(context: OperationContext, payment: Payment, refund: Refund, outcome: FollowUpOutcome): Promise<Payment> {
   const by = outcome.kind === "unknown" || refund.checks > 0 ? "recovery" : "clock";
-  return decide(context, payment, (current) =>
-    decideRefundOutcome(current, refund.id, refund.attempts, outcome, context.clock.now(), by),
-  );
+  return decide(context, payment, (current) => decideRefundOutcome(current, refund.id, refund.attempts, outcome, context.clock.now(), by));
 }
 
 async function decide(

@@ -406,6 +406,51 @@ describe("a direct request", () => {
   });
 });
 
+test("a request of any shape is accepted or refused, never a failure of ours", () => {
+  const names = [...Object.keys(goodRequest().payment), "create_token", "token", "responsible", "person_type", "cof_info", "user_value_1"];
+  const cardNames = [...Object.keys(goodRequest().card), "token", "network_token_pan", "network_token_expire_date", "auto_capture"];
+  const value = fc.oneof(
+    {
+      weight: 4,
+      arbitrary: fc.constantFrom(
+        "",
+        "0",
+        "1",
+        "true",
+        "12/2030",
+        "99/9999",
+        "4111111111111111",
+        "business",
+        "stored",
+        "999999999999999",
+        "USD",
+      ),
+    },
+    fc.jsonValue({ maxDepth: 2 }),
+    fc.string({ unit: "binary", maxLength: 300 }),
+    fc.record({ name: fc.string(), cof_type: fc.constantFrom("stored", "initial") }),
+  );
+  const changes = (fields: readonly string[]): fc.Arbitrary<Fields> => fc.dictionary(fc.constantFrom(...fields), value, { maxKeys: 4 });
+  let accepted = 0;
+  fc.assert(
+    fc.property(changes(names), changes(cardNames), fc.boolean(), (fields, cardFields, local) => {
+      let input: DirectInput;
+      try {
+        input = read(requestWith(payment(fields), card(cardFields)), accountWith({ profile: local ? "B" : "X" }));
+      } catch (error) {
+        assert.ok(error instanceof WireError, String(error));
+        return;
+      }
+      accepted += 1;
+      assert.ok(input.order.amount.minor > 0n && input.order.instalments >= 1);
+      wipeSource(input.source);
+    }),
+    { numRuns: 2_000 },
+  );
+  // The control: what is accepted is looked at too.
+  assert.ok(accepted > 20, String(accepted));
+});
+
 describe("an accepted direct request", () => {
   test("becomes the operation's input, whole", () => {
     const everything = [

@@ -24,7 +24,7 @@ import { cardOf, cardRules, readCardToCharge, wipeCard, type CardContext, type C
 import { controlOrHalfPair, echo, holdsCardNumber, maskCardNumbers } from "./card-like.ts";
 import { cut, fieldOf, flagOf, lengthOf, nodeOf } from "./fields.ts";
 import { paymentTypeOf, type PaymentTypeKind } from "./payment-types.ts";
-import { inOrder, invalid, keepRules, parameterTooLong, required, tooLong } from "./rules.ts";
+import { inOrder, invalid, keepRules, parameterTooLong, rangeOf, required, tooLong } from "./rules.ts";
 import { textOf, type TreeObject } from "./tree.ts";
 
 /** What the request's headers and the account's profile say beside the body. */
@@ -422,18 +422,10 @@ function refuseAddressField(reading: DirectReading, field: "address" | "streetNu
 
 function refuseInstalmentPlan({ country, card, instalments, pricing }: DirectReading): string | false {
   if (country === undefined || instalments === undefined || pricing === undefined) return false;
-  // Which brand a token stands for is not known here: the operation asks again.
+  // Which brand a token stands for is not known here: the operation asks for it.
   const brand = card?.pan === undefined ? undefined : brandOf(card.pan);
   if (refuseInstalments(country, brand, instalments, pricing.total) === undefined) return false;
   return `Invalid value for instalments: ${instalments} (${rangeOf(offeredInstalments(country, brand))})`;
-}
-
-/** `1-12`, or `1, 3, 6` where numbers between are missing. */
-export function rangeOf(counts: ReadonlySet<number>): string {
-  const sorted = [...counts].toSorted((one, other) => one - other);
-  const first = sorted[0] ?? 1;
-  const last = sorted.at(-1) ?? first;
-  return last - first + 1 === sorted.length ? `${first}-${last}` : sorted.join(", ");
 }
 
 function refuseUnknownType({ typeText, type }: DirectReading): string | false {

@@ -84,6 +84,11 @@ describe("errors on the wire", () => {
     ]);
   });
 
+  test("a plan that the stored card's brand has not is told as a card number's is", () => {
+    const error = new ServiceError("instalments_not_offered", { brand: "elo", country: "br", count: 7 });
+    assert.deepEqual(told(error, "direct"), ["BP-DR-34", "Invalid value for instalments: 7 (1-6)", 200]);
+  });
+
   test("a code that looks like a card number is not repeated", () => {
     const existing = { createdAt: instant(0), state: "captured", order: { code: "4111111111111111" } } as Payment;
     assert.ok(!told(new PaymentCodeTaken(existing), "direct")[1].includes("4111111111111111"));

@@ -1,10 +1,14 @@
 import { formatTimestamp } from "../../kernel/calendar.ts";
 import { ServiceError, type ServiceErrorCode } from "../../kernel/service-error.ts";
 import { PaymentCodeTaken } from "../../operations/payment-code-taken.ts";
+import { countryOf } from "../../payment/countries.ts";
+import { offeredInstalments } from "../../payment/instalments.ts";
 import { StoreError } from "../../stores/store.ts";
+import { brands } from "../../vault/brand.ts";
 import { echo } from "./card-like.ts";
 import { wireStatusOf } from "./payment-answer.ts";
 import { requestErrors } from "./request-errors.ts";
+import { rangeOf } from "./rules.ts";
 import { WireError } from "./wire-error.ts";
 
 /** Whose error codes apply (interface 5, 7). */
@@ -66,6 +70,7 @@ const noCard = {
   token_not_found: unexpected,
   token_taken: unexpected,
   card_not_storable: unexpected,
+  instalments_not_offered: unexpected,
   card_not_readable: unexpected,
 } as const;
 
@@ -77,7 +82,14 @@ const cardRows = {
 } as const;
 
 const familyRows = {
-  token: { ...always, ...noPaymentYet, ...cardRows, payment_code_taken: unexpected, payment_in_flight: inFlight },
+  token: {
+    ...always,
+    ...noPaymentYet,
+    ...cardRows,
+    payment_code_taken: unexpected,
+    payment_in_flight: inFlight,
+    instalments_not_offered: unexpected,
+  },
   direct: {
     ...always,
     ...noPaymentYet,
@@ -85,6 +97,8 @@ const familyRows = {
     payment_in_flight: inFlight,
     // Never shown: the error that is thrown carries the payment that exists, see paymentExists.
     payment_code_taken: { code: "BP-DR-0", message: "Payment already exists with this merchant_payment_code", httpStatus: 200 },
+    // Never shown: the error's details say which plan, see planNotOffered.
+    instalments_not_offered: { code: "BP-DR-34", message: "Invalid value for instalments", httpStatus: 200 },
     // interface 7.2: an internal failure that leaves the payment unknown.
     outcome_unknown: {
       code: "BP-DR-119",
@@ -133,6 +147,7 @@ const familyRows = {
 export function wireErrorOf(error: unknown, family: ErrorFamily): WireError {
   if (error instanceof WireError) return error;
   if (error instanceof PaymentCodeTaken) return paymentExists(error);
+  if (error instanceof ServiceError && error.code === "instalments_not_offered") return planNotOffered(error);
   const row: ErrorRow = familyRows[family][serviceCodeOf(error)];
   return new WireError(row.code, row.message, row.httpStatus);
 }
@@ -141,6 +156,15 @@ function serviceCodeOf(error: unknown): ServiceErrorCode {
   if (error instanceof ServiceError) return error.code;
   if (error instanceof StoreError) return error.code === "commit_unknown" ? "outcome_unknown" : "store_unavailable";
   return "internal_failure";
+}
+
+/** The text that a card number gets in direct-request.ts: whether a card came as a number or as a token makes no difference. */
+function planNotOffered({ detail }: ServiceError): WireError {
+  const { code, message } = familyRows.direct.instalments_not_offered;
+  const country = countryOf(String(detail["country"]));
+  const brand = brands.find((name) => name === detail["brand"]);
+  const range = country === undefined ? "" : ` (${rangeOf(offeredInstalments(country, brand))})`;
+  return new WireError(code, `${message}: ${String(detail["count"])}${range}`);
 }
 
 /** BP-DR-0 tells which payment it met, so that a client that lost the first answer can ask for it. */

@@ -1,14 +1,5 @@
 import { hexValues, JsonReader } from "./json-reader.ts";
-import {
-  hashStep,
-  isCryptogram,
-  isGuarded,
-  isLifted,
-  knownName,
-  knownNameOfText,
-  requestBodyName,
-  textOfKnownName,
-} from "./known-names.ts";
+import { isCryptogram, isGuarded, isLifted, knownName, knownNameOfText, requestBodyName, textOfKnownName } from "./known-names.ts";
 import type { LiftedValues } from "./lifting.ts";
 import { requestLimits } from "./limits.ts";
 import { repeatedField, requestError, requestErrors } from "./request-errors.ts";
@@ -88,6 +79,11 @@ export class FormReader {
   #decode(end: number, stop: number, otherStop: number): number {
     const bytes = this.#bytes;
     let at = this.#at;
+    // Up to the first escape everything is where it belongs: clients that do not encode have few.
+    for (; at < end; at += 1) {
+      const byte = bytes[at] ?? 0;
+      if (byte === stop || byte === otherStop || byte === plus || byte === percent) break;
+    }
     let to = at;
     for (; at < end; at += 1) {
       let byte = bytes[at] ?? 0;
@@ -108,14 +104,8 @@ export class FormReader {
     return to;
   }
 
-  #nameIndex(start: number, end: number): number {
-    let hash = 0;
-    for (let at = start; at < end; at += 1) hash = hashStep(hash, this.#bytes[at] ?? 0);
-    return knownName(this.#bytes, start, end, hash);
-  }
-
   #isRequestBody(start: number, end: number): boolean {
-    return this.#nameIndex(start, end) === requestBodyName;
+    return knownName(this.#bytes, start, end) === requestBodyName;
   }
 
   #readRequestBody(start: number, end: number, formEnd: number): void {
@@ -158,7 +148,7 @@ export class FormReader {
     this.#countMember();
     // A raw `&` in a value of a client that does not encode leaves a piece of that value as a name: no error (clients.md, detail 2).
     if (nameEnd - nameStart > requestLimits.nameBytes) return;
-    const known = this.#nameIndex(nameStart, nameEnd);
+    const known = knownName(this.#bytes, nameStart, nameEnd);
     const name = known >= 0 ? textOfKnownName(known) : this.#text(nameStart, nameEnd);
     const path = known >= 0 || this.#bytes[nameEnd - 1] !== closeBracket ? [name] : pathOf(name);
     if (path.length >= requestLimits.depth) throw requestError("too_deep");

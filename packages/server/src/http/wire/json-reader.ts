@@ -1,14 +1,5 @@
 import { assert } from "../../kernel/assert.ts";
-import {
-  hashStep,
-  isCryptogram,
-  isGuarded,
-  isLifted,
-  knownName,
-  knownNameOfText,
-  requestBodyName,
-  textOfKnownName,
-} from "./known-names.ts";
+import { isCryptogram, isGuarded, isLifted, knownName, knownNameOfText, requestBodyName, textOfKnownName } from "./known-names.ts";
 import type { LiftedValues } from "./lifting.ts";
 import { requestLimits } from "./limits.ts";
 import { repeatedField, requestError } from "./request-errors.ts";
@@ -92,10 +83,9 @@ export class JsonReader {
   #at: number;
   #members: number;
   #tapeEnd = 0;
-  /** What the last string scanned was like: any byte above 0x7f, any backslash, its hash. */
+  /** What the last string scanned was like: any byte above 0x7f, any backslash. */
   #high = 0;
   #escaped = false;
-  #hash = 0;
 
   /** Reads `bytes[start..end)`; `members` is how many the request may still have. */
   constructor(bytes: Buffer, start: number, end: number, members: number, lifting: LiftedValues) {
@@ -320,14 +310,12 @@ export class JsonReader {
     const end = this.#end;
     let at = this.#at + 1;
     let high = 0;
-    let hash = 0;
     this.#escaped = false;
     for (; at < end; at += 1) {
       const byte = bytes[at] ?? 0;
       if (byte === quote) {
         this.#at = at + 1;
         this.#high = high;
-        this.#hash = hash;
         return;
       }
       if (byte < blank) break;
@@ -336,7 +324,6 @@ export class JsonReader {
         at += this.#escapeLength(at) - 1;
       }
       high |= byte;
-      hash = hashStep(hash, byte);
     }
     throw requestError("malformed_json");
   }
@@ -353,7 +340,7 @@ export class JsonReader {
   #nameIndex(start: number, end: number): number {
     if (!this.#escaped) {
       if (end - start > requestLimits.nameBytes) throw requestError("name_too_long");
-      return knownName(this.#bytes, start, end, this.#hash);
+      return knownName(this.#bytes, start, end);
     }
     const name = end - start > escapeBytes * requestLimits.nameBytes ? undefined : unescape(this.#bytes, start, end);
     if (name === undefined || name.length > requestLimits.nameBytes) throw requestError("name_too_long");

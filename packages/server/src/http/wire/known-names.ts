@@ -104,24 +104,25 @@ const slotCount = 1024;
 const slots = new Int16Array(slotCount).fill(-1);
 const nameBytes = texts.map((text) => Buffer.from(text, "latin1"));
 
-/** The hash of a name, one byte after the other, from 0. Open addressing over a fixed table: nobody outside can lengthen a chain. */
-export function hashStep(hash: number, byte: number): number {
-  return (Math.imul(hash, 31) + byte) | 0;
-}
-
-function slotOf(hash: number): number {
-  return (hash ^ (hash >>> 13)) & (slotCount - 1);
+/** Five bytes tell most names apart. The table is fixed and open-addressed: nobody outside can lengthen a chain. */
+function slotOf(bytes: Uint8Array, start: number, end: number): number {
+  const length = end - start;
+  const first = bytes[start] ?? 0;
+  const last = bytes[end - 1] ?? 0;
+  const middle = bytes[start + (length >> 1)] ?? 0;
+  const quarter = bytes[start + (length >> 2)] ?? 0;
+  return (length * 7 + first * 3 + last * 31 + middle * 131 + quarter * 521) & (slotCount - 1);
 }
 
 for (const [index, bytes] of nameBytes.entries()) {
-  let slot = slotOf(bytes.reduce(hashStep, 0));
+  let slot = slotOf(bytes, 0, bytes.length);
   while (slots[slot] !== -1) slot = (slot + 1) & (slotCount - 1);
   slots[slot] = index;
 }
 
 /** The index of the name whose bytes are `bytes[start..end)`, or -1. */
-export function knownName(bytes: Uint8Array, start: number, end: number, hash: number): number {
-  for (let slot = slotOf(hash); ; slot = (slot + 1) & (slotCount - 1)) {
+export function knownName(bytes: Uint8Array, start: number, end: number): number {
+  for (let slot = slotOf(bytes, start, end); ; slot = (slot + 1) & (slotCount - 1)) {
     const index = slots[slot] ?? -1;
     if (index < 0) return -1;
     if (sameBytes(nameBytes[index], bytes, start, end)) return index;

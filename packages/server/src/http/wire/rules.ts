@@ -32,3 +32,11 @@ export const invalid = (field: string): string => `Field ${field} is invalid`;
 export const tooLong = (field: string, characters: number): string => `Field ${field} can have ${characters} characters maximum`;
 export const parameterTooLong = (field: string, characters: number): string =>
   `Parameter ${field} can have ${characters} characters maximum`;
+
+/** `1-12`, or `1, 3, 6` where numbers between are missing. */
+export function rangeOf(counts: ReadonlySet<number>): string {
+  const sorted = [...counts].toSorted((one, other) => one - other);
+  const first = sorted[0] ?? 1;
+  const last = sorted.at(-1) ?? first;
+  return last - first + 1 === sorted.length ? `${first}-${last}` : sorted.join(", ");
+}

@@ -1,0 +1,113 @@
+import assert from "node:assert/strict";
+import { describe, test } from "node:test";
+import { instant } from "../../../kernel/instant.ts";
+import type { MerchantId } from "../../../kernel/ids.ts";
+import { ServiceError } from "../../../kernel/service-error.ts";
+import type { Account } from "../../../merchant/account.ts";
+import { defaultAccountSettings } from "../../../merchant/settings.ts";
+import type { DirectInput, TokenizeInput } from "../../../operations/direct-input.ts";
+import type { WireAnswer } from "../answer.ts";
+import { decodeRequest } from "../decode.ts";
+import type { KeyedEndpoint } from "../endpoint.ts";
+import type { EndpointDeps } from "./deps.ts";
+import { directEndpoint } from "./direct.ts";
+import { notAvailableEndpoints } from "./not-available.ts";
+import { tokenEndpoint } from "./token.ts";
+
+const account: Account = { id: "0a1b2c3d" as MerchantId, version: 1, name: "Loja", settings: defaultAccountSettings() };
+const card = { card_number: "4111111111111111", card_name: "Ana Lima", card_due_date: "4/2030", card_cvv: "321" };
+const payment = {
+  merchant_payment_code: "ord-1",
+  amount_total: "100",
+  currency_code: "CLP",
+  name: "Ana Lima",
+  email: "ana@example.com",
+  country: "cl",
+  phone_number: "8522847035",
+  creditcard: card,
+};
+
+/** Runs nothing: hands the input to `onInput`, and then ends as the operation might. */
+function depsThat(onInput: (input: unknown) => void, end: () => never): EndpointDeps {
+  return {
+    runner: {
+      async run(_operation, _account, input) {
+        onInput(input);
+        return end();
+      },
+    },
+    clockOf: () => ({ now: () => instant(Date.UTC(2026, 10, 28)) }),
+    grantsOf: async () => undefined,
+  };
+}
+
+function ask(endpoint: KeyedEndpoint, body: unknown, processingType?: string): Promise<WireAnswer> {
+  const { params } = decodeRequest(endpoint.path, Buffer.from(JSON.stringify(body)));
+  return endpoint.handle({ params, account, grants: "secret", headers: { simulateInternalError: undefined, processingType } });
+}
+
+function keyed(endpoint: ReturnType<typeof directEndpoint>): KeyedEndpoint {
+  assert.ok(endpoint.key !== "none");
+  return endpoint;
+}
+
+const refuse = (): never => {
+  throw new ServiceError("token_taken");
+};
+const fail = (): never => {
+  throw new TypeError("a mistake of ours");
+};
+
+describe("card data of an endpoint's request", () => {
+  for (const [how, end] of [
+    ["refuses", refuse],
+    ["fails", fail],
+  ] as const) {
+    test(`is there while the operation runs, and gone when it ${how}`, async () => {
+      const inputs: (DirectInput | TokenizeInput)[] = [];
+      const lengths: number[] = [];
+      const deps = depsThat((input) => {
+        const given = input as DirectInput | TokenizeInput;
+        inputs.push(given);
+        lengths.push(panOf(given).reveal().length);
+      }, end);
+
+      const asked = [ask(keyed(directEndpoint(deps)), { payment }), ask(keyed(tokenEndpoint(deps)), { card })];
+      await Promise.allSettled(asked);
+
+      assert.deepEqual(lengths, [16, 16]);
+      for (const input of inputs) assert.throws(() => panOf(input).reveal(), { name: "BrokenInvariant" });
+    });
+  }
+
+  function panOf(input: DirectInput | TokenizeInput): TokenizeInput["card"]["pan"] {
+    if ("card" in input) return input.card.pan;
+    assert.ok(input.source.kind !== "token");
+    return input.source.card.pan;
+  }
+});
+
+test("a refusal is answered in the endpoint's codes, a mistake of ours is left to the server", async () => {
+  const refused = await ask(keyed(directEndpoint(depsThat(() => undefined, refuse))), { payment });
+  assert.deepEqual(refused, {
+    status: 200,
+    body: '{"status":"ERROR","status_code":"BP-DR-65","status_message":"Token to create already exists"}',
+    code: "BP-DR-65",
+  });
+  await assert.rejects(ask(keyed(directEndpoint(depsThat(() => undefined, fail))), { payment }), TypeError);
+});
+
+test("the header that asks for local processing asks for Chile's document", async () => {
+  const endpoint = keyed(directEndpoint(depsThat(() => undefined, refuse)));
+  assert.equal((await ask(endpoint, { payment }, " Local ")).code, "BP-DR-22");
+  assert.equal((await ask(endpoint, { payment }, "cross-border")).code, "BP-DR-65");
+});
+
+test("operations that come later say so by name, to browsers too where browsers call them", async () => {
+  const [refund] = notAvailableEndpoints;
+  assert.ok(refund !== undefined && refund.key === "none");
+  const { body } = await refund.handle({ params: {}, headers: { simulateInternalError: undefined, processingType: undefined } });
+  assert.match(body, /"The operation refund is not available yet"/);
+  const open = notAvailableEndpoints.filter(({ cors }) => cors).map(({ path }) => path);
+  assert.ok(open.includes("/ws/token/setCVV") && open.includes("/fingerprint") && !open.includes("/ws/refund"));
+});

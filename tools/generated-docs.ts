@@ -1,0 +1,71 @@
+import { readFileSync, writeFileSync } from "node:fs";
+import { fileURLToPath } from "node:url";
+import { firstMinute } from "../packages/server/src/cli/banner.ts";
+import { settingsAsMarkdown } from "../packages/server/src/config/reference.ts";
+import { wireStatusOf } from "../packages/server/src/http/wire/payment-answer.ts";
+import { logEvents } from "../packages/server/src/observe/log-event.ts";
+import { paymentMachine } from "../packages/server/src/payment/payment-machine.ts";
+
+/**
+ * The parts of the documentation that are made from the program's own tables. `npm run docs` writes them between their marks; a
+ * test compares, so that a table and its page cannot differ.
+ */
+interface Section {
+  readonly file: string;
+  readonly name: string;
+  readonly make: () => string;
+}
+
+export const sections: readonly Section[] = [
+  { file: "README.md", name: "first minute", make: firstMinuteCommands },
+  { file: "docs/concepts/payment-states.md", name: "payment states", make: stateDiagram },
+  { file: "docs/concepts/payment-states.md", name: "wire statuses", make: statusTable },
+  { file: "docs/operate/configuration.md", name: "settings", make: settingsAsMarkdown },
+  { file: "docs/operate/logs.md", name: "log events", make: eventTable },
+];
+
+/** The file's text with the section between its marks made anew. */
+export function renewed(text: string, { file, name, make }: Section): string {
+  const begin = `<!-- made from the program, npm run docs: ${name} -->`;
+  const end = `<!-- end of ${name} -->`;
+  const from = text.indexOf(begin);
+  const to = text.indexOf(end);
+  if (from === -1 || to < from) throw new Error(`${file} has no marks for ${name}`);
+  return `${text.slice(0, from + begin.length)}\n\n${make()}\n\n${text.slice(to)}`;
+}
+
+function firstMinuteCommands(): string {
+  return ["```sh", ...firstMinute("http://127.0.0.1:8787", `'"$KEY"'`), "```"].join("\n");
+}
+
+function stateDiagram(): string {
+  const { initial, final, rows } = paymentMachine;
+  const edges = rows.map(([from, fact, to]) => `    ${from} --> ${to}: ${fact}`);
+  return ["```mermaid", "stateDiagram-v2", `    [*] --> ${initial}`, ...edges, ...final.map((state) => `    ${state} --> [*]`), "```"].join(
+    "\n",
+  );
+}
+
+function statusTable(): string {
+  const rows = paymentMachine.states.map((state) => `| \`${state}\` | \`${wireStatusOf(state)}\` |`);
+  return ["| state | status on the wire |", "|---|---|", ...rows].join("\n");
+}
+
+function eventTable(): string {
+  const rows = Object.entries(logEvents).map(([name, { level, doc, fields }]) => {
+    const names = Object.keys(fields).map((field) => `\`${field}\``);
+    return `| \`${name}\` | ${level} | ${names.join(", ")} | ${doc} |`;
+  });
+  return ["| event | level | fields | meaning |", "|---|---|---|---|", ...rows].join("\n");
+}
+
+export function pathOf(file: string): string {
+  return fileURLToPath(new URL(`../${file}`, import.meta.url));
+}
+
+if (import.meta.main) {
+  for (const section of sections) {
+    const path = pathOf(section.file);
+    writeFileSync(path, renewed(readFileSync(path, "utf8"), section));
+  }
+}
