@@ -225,7 +225,7 @@ export function decideUnanswered(payment: Payment, attemptNumber: number, now: I
 export function decideRepeat(payment: Payment, attemptNumber: number, now: Instant, answerBy: Instant): PaymentChange | undefined {
   const attempt = payment.attempt;
   if (attempt?.number !== attemptNumber) return undefined;
-  const next = changed(payment, { attempt: { ...attempt, recheckAt: recheckAfter(answerBy, 0) } });
+  const next = changed(payment, { attempt: { ...attempt, answerBy, recheckAt: recheckAfter(answerBy, 0) } });
   return change(now, next, payment.version, [record("attempt_repeated", attempt.number, "recovery")]);
 }
 

@@ -52,6 +52,7 @@ export function decideRefund(payment: Payment, command: RefundCommand, settings:
     cancelledAt: undefined,
     attempts: 0,
     sentAt: undefined,
+    answerBy: undefined,
     checks: 0,
     dueAt: laterBy(now, settings.refundRequestedMinutes * minute),
   };
@@ -95,7 +96,13 @@ export function decideRefundStep(
     return change(now, next, payment.version, [record("refund_queued", id, "clock")], [], "refund");
   }
   if (refund.state !== "pending") return undefined;
-  const sent = moved(refund, "refund_sent", { attempts: refund.attempts + 1, sentAt: now, checks: 0, dueAt: recheckAfter(answerBy, 0) });
+  const sent = moved(refund, "refund_sent", {
+    attempts: refund.attempts + 1,
+    sentAt: now,
+    answerBy,
+    checks: 0,
+    dueAt: recheckAfter(answerBy, 0),
+  });
   return change(now, withRefund(payment, sent), payment.version, [record("refund_sent", id, "clock")]);
 }
 
@@ -135,7 +142,7 @@ export function decideRefundRepeat(
 ): PaymentChange | undefined {
   const refund = underWay(payment, id, attempt);
   if (refund === undefined) return undefined;
-  const next = withRefund(payment, { ...refund, dueAt: recheckAfter(answerBy, 0) });
+  const next = withRefund(payment, { ...refund, answerBy, dueAt: recheckAfter(answerBy, 0) });
   return change(now, next, payment.version, [record("attempt_repeated", id, "recovery")]);
 }
 

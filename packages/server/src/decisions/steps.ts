@@ -37,7 +37,7 @@ export function isFinal(state: PaymentState): boolean {
 export function begin(payment: Payment, fact: PaymentFact, kind: AttemptKind, amount: bigint, now: Instant, answerBy: Instant): Payment {
   assert(amount > 0n, "an attempt moves more than nothing");
   const number = payment.attempts + 1;
-  const attempt: Attempt = { kind, number, amount, sentAt: now, checks: 0, recheckAt: recheckAfter(answerBy, 0) };
+  const attempt: Attempt = { kind, number, amount, sentAt: now, answerBy, checks: 0, recheckAt: recheckAfter(answerBy, 0) };
   return { ...advance(payment, fact, now), attempt, attempts: number };
 }
 

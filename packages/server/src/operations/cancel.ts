@@ -19,7 +19,7 @@ export const cancel = defineOperation<PaymentSelector, Payment>({
         decideVoid(payment, context.clock.now(), context.answerBy()),
       );
 
-      const request = followUpRequest(context, sent);
+      const request = followUpRequest(context.account, sent);
       const outcome = await context.connector.void(request);
 
       const { payment } = await recordPayment(context, sent, (current) =>

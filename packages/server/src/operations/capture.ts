@@ -31,7 +31,7 @@ export const capture = defineOperation<CaptureInput, Payment>({
 
       // Nothing is open during the call. Should the process die here, the payment stays `capturing` and recovery asks the
       // acquirer what became of it.
-      const request = followUpRequest(context, sent);
+      const request = followUpRequest(context.account, sent);
       const outcome = await context.connector.capture(request);
 
       const { payment } = await recordPayment(context, sent, (current) =>

@@ -107,7 +107,7 @@ function authorizeRequest(context: OperationContext, payment: Payment): Authoriz
   return {
     merchantId: payment.merchantId,
     reference: attemptReference(payment.id, attempt.number),
-    deadline: context.answerBy(),
+    deadline: attempt.answerBy,
     simulator: context.account.settings.simulator,
     amount: order.amount,
     capture: attempt.kind === "sale",

@@ -17,20 +17,22 @@ export function originalOf(payment: Payment): OriginalAuthorization {
   };
 }
 
-/** The request for the attempt that the payment announces. */
-export function followUpRequest(
-  context: { readonly account: Account; answerBy(): Instant },
-  payment: Payment,
-): FollowUpRequest & { readonly attemptNumber: number } {
+/** The request for the attempt that the payment announces: not sent after the moment that was committed with it. */
+export function followUpRequest(account: Account, payment: Payment): FollowUpRequest & { readonly attemptNumber: number } {
   const { attempt, order } = payment;
   assert(attempt !== undefined, "a payment in flight holds its attempt");
   return {
     merchantId: payment.merchantId,
     reference: attemptReference(payment.id, attempt.number),
-    deadline: context.answerBy(),
-    simulator: context.account.settings.simulator,
+    deadline: attempt.answerBy,
+    simulator: account.settings.simulator,
     original: originalOf(payment),
     amount: { minor: attempt.amount, currency: order.amount.currency },
     attemptNumber: attempt.number,
   };
+}
+
+/** The same with a deadline of its own: for what may be asked at any time, an inquiry or a reversal. */
+export function askingRequest(context: { readonly account: Account; answerBy(): Instant }, payment: Payment): FollowUpRequest {
+  return { ...followUpRequest(context.account, payment), deadline: context.answerBy() };
 }

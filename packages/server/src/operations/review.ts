@@ -18,7 +18,7 @@ export const acceptReview = defineOperation<PaymentSelector, Payment>({
         decideReviewAccepted(payment, context.clock.now(), context.answerBy()),
       );
       if (sent.attempt === undefined) return sent;
-      const request = followUpRequest(context, sent);
+      const request = followUpRequest(context.account, sent);
       const outcome = await context.connector.capture(request);
       const { payment } = await recordPayment(context, sent, (current) =>
         decideCaptureOutcome(current, request.attemptNumber, outcome, context.clock.now(), "operator"),
@@ -39,7 +39,7 @@ export const rejectReview = defineOperation<PaymentSelector, Payment>({
       const { payment: sent } = await changePayment(context, await selectPayment(context, { hash: found.id }), (payment) =>
         decideReviewRejected(payment, context.clock.now(), context.answerBy()),
       );
-      const request = followUpRequest(context, sent);
+      const request = followUpRequest(context.account, sent);
       const outcome = await context.connector.void(request);
       const { payment } = await recordPayment(context, sent, (current) =>
         decideVoidOutcome(current, request.attemptNumber, outcome, context.clock.now(), "operator"),

@@ -148,6 +148,8 @@ export interface Attempt {
   /** Minor units of the order's currency. */
   readonly amount: bigint;
   readonly sentAt: Instant;
+  /** After this moment it is not sent any more, and its answer is unknown. */
+  readonly answerBy: Instant;
   /** How often recovery has asked or tried again. */
   readonly checks: number;
   /** When recovery looks at it next. */

@@ -55,6 +55,8 @@ export interface Refund {
   /** How often it was sent under a reference of its own; the last one is under way while `sending`. */
   readonly attempts: number;
   readonly sentAt: Instant | undefined;
+  /** After this moment the attempt is not sent any more, and its answer is unknown. */
+  readonly answerBy: Instant | undefined;
   /** How often recovery has asked what became of the attempt under way. */
   readonly checks: number;
   /** When the clock moves it next; undefined once it is final. */

@@ -29,12 +29,12 @@ async function send(context: OperationContext, payment: Payment, id: RefundId): 
 async function recover(context: OperationContext, payment: Payment, refund: Refund): Promise<Payment> {
   const { capabilities } = context.connector;
   assert(capabilities.answersInquiries || capabilities.repeatsFollowUps, "an acquirer answers inquiries or takes a request again");
-  assert(refund.sentAt !== undefined, "a refund under way was sent");
+  assert(refund.answerBy !== undefined, "a refund under way was sent");
   if (!capabilities.answersInquiries) return repeat(context, payment, refund);
   // Before the acquirer is asked: what it says is about this moment.
-  const conclusive = context.clock.now() >= laterBy(refund.sentAt, capabilities.lateArrivalMs);
+  const conclusive = context.clock.now() >= laterBy(refund.answerBy, capabilities.lateArrivalMs);
   const request = requestFor(context, payment, refund);
-  const inquiry = await context.connector.inquire(request);
+  const inquiry = await context.connector.inquire({ ...request, deadline: context.answerBy() });
   if (inquiry.kind === "found" && inquiry.refunds.includes(request.reference)) {
     return settle(context, payment, refund, { kind: "approved" });
   }
@@ -66,10 +66,11 @@ async function decide(
 }
 
 function requestFor(context: OperationContext, payment: Payment, refund: Refund): FollowUpRequest {
+  assert(refund.answerBy !== undefined, "a refund under way was sent");
   return {
     merchantId: payment.merchantId,
     reference: refundReference(payment.id, refund),
-    deadline: context.answerBy(),
+    deadline: refund.answerBy,
     simulator: context.account.settings.simulator,
     original: originalOf(payment),
     amount: { minor: refund.amount, currency: payment.order.amount.currency },

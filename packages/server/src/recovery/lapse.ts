@@ -10,7 +10,7 @@ export async function lapse(context: OperationContext, payment: Payment): Promis
     decideLapse(current, context.clock.now(), context.answerBy()),
   );
   if (change === undefined) return sent;
-  const request = followUpRequest(context, sent);
+  const request = followUpRequest(context.account, sent);
   const outcome = await context.connector.void(request);
   const { payment: after } = await changePayment(context, sent, (current) =>
     decideVoidOutcome(current, request.attemptNumber, outcome, context.clock.now(), "clock"),

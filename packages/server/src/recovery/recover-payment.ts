@@ -11,7 +11,7 @@ import {
 import type { PaymentChange } from "../decisions/steps.ts";
 import { assert } from "../kernel/assert.ts";
 import { laterBy } from "../kernel/instant.ts";
-import { followUpRequest } from "../operations/follow-up.ts";
+import { askingRequest, followUpRequest } from "../operations/follow-up.ts";
 import type { OperationContext } from "../operations/operation.ts";
 import { changePayment } from "../operations/payment-change.ts";
 import type { Attempt, AttemptKind, Payment } from "../payment/payment.ts";
@@ -41,7 +41,7 @@ const recoverers = {
 async function recoverAuthorization(context: OperationContext, payment: Payment, attempt: Attempt): Promise<Payment> {
   // An acquirer that answers no inquiries leaves one way to be sure that nothing is held.
   if (!context.connector.capabilities.answersInquiries) return claimAndReverse(context, payment);
-  const conclusive = arrivalIsPast(context, payment);
+  const conclusive = arrivalIsPast(context, attempt);
   const inquiry = await inquire(context, payment);
   if (inquiry.kind === "not_found") {
     // Too early to believe: the request may still arrive. After that time the reversal is only for certainty's sake.
@@ -73,8 +73,9 @@ async function claimAndReverse(context: OperationContext, payment: Payment): Pro
 }
 
 async function reverse(context: OperationContext, payment: Payment, attempt: Attempt): Promise<Payment> {
-  const conclusive = arrivalIsPast(context, payment);
-  const outcome = await context.connector.reverse(followUpRequest(context, payment));
+  // The reversal's own bound is later than that of the authorization which it undoes.
+  const conclusive = arrivalIsPast(context, attempt);
+  const outcome = await context.connector.reverse(askingRequest(context, payment));
   // "Unknown original" counts only when the original could not arrive any more as we asked (reliability 3.2, W8).
   if (outcome.kind === "reversed" || (outcome.kind === "unknown_original" && conclusive)) {
     return settle(context, payment, (current) => decideReversed(current, context.clock.now()));
@@ -86,7 +87,7 @@ async function reverse(context: OperationContext, payment: Payment, attempt: Att
 async function recoverFollowUp(context: OperationContext, payment: Payment, attempt: Attempt): Promise<Payment> {
   const { capabilities } = context.connector;
   assert(capabilities.answersInquiries || capabilities.repeatsFollowUps, "an acquirer answers inquiries or takes a request again");
-  const conclusive = attemptArrivalIsPast(context, attempt);
+  const conclusive = arrivalIsPast(context, attempt);
   const inquiry: InquiryOutcome = capabilities.answersInquiries
     ? await inquire(context, payment)
     : { kind: "unknown", cause: "refused_to_say" };
@@ -122,7 +123,7 @@ async function repeat(context: OperationContext, payment: Payment, attempt: Atte
     decideRepeat(current, attempt.number, context.clock.now(), context.answerBy()),
   );
   if (change === undefined) return claimed;
-  const request = followUpRequest(context, claimed);
+  const request = followUpRequest(context.account, claimed);
   const outcome = attempt.kind === "capture" ? await context.connector.capture(request) : await context.connector.void(request);
   return settleFollowUp(context, claimed, attempt, outcome);
 }
@@ -145,17 +146,14 @@ async function settle(
 }
 
 function inquire(context: OperationContext, payment: Payment): ReturnType<Connector["inquire"]> {
-  return context.connector.inquire(followUpRequest(context, payment));
+  return context.connector.inquire(askingRequest(context, payment));
 }
 
 /**
- * True when the payment's authorization, sent or not, can no longer reach the acquirer. Looked at before the acquirer is asked:
- * what it says is about the moment in which it was asked, not about that in which its answer came.
+ * True when the authorization, sent or not, can no longer reach the acquirer: it is not sent after `answerBy`, and takes no longer
+ * than the connector says. Looked at before the acquirer is asked: what it says is about the moment in which it was asked, not
+ * about that in which its answer came.
  */
-function arrivalIsPast(context: OperationContext, payment: Payment): boolean {
-  return context.clock.now() >= laterBy(payment.createdAt, context.connector.capabilities.lateArrivalMs);
-}
-
-function attemptArrivalIsPast(context: OperationContext, attempt: Attempt): boolean {
-  return context.clock.now() >= laterBy(attempt.sentAt, context.connector.capabilities.lateArrivalMs);
+function arrivalIsPast({ clock, connector }: OperationContext, { answerBy }: Pick<Attempt, "answerBy">): boolean {
+  return clock.now() >= laterBy(answerBy, connector.capabilities.lateArrivalMs);
 }
