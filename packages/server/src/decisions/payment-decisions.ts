@@ -203,8 +203,11 @@ export function decideVoidOutcome(
  * (reliability 3.2, W7): the answer finds another state and is dropped.
  */
 export function decideReversal(payment: Payment, now: Instant, answerBy: Instant): PaymentChange {
-  assert(payment.state === "authorizing", "only an authorization in flight is reversed");
-  const next = begin(payment, "reversal_sent", "reverse", payment.order.amount.minor, now, answerBy);
+  const { attempt } = payment;
+  assert(payment.state === "authorizing" && attempt !== undefined, "only an authorization in flight is reversed");
+  const begun = begin(payment, "reversal_sent", "reverse", payment.order.amount.minor, now, answerBy);
+  // A reversal may be asked for again at any time. What its attempt remembers is how long the authorization may still be sent.
+  const next: Payment = { ...begun, attempt: { ...attempt, ...begun.attempt, answerBy: attempt.answerBy } };
   return change(now, next, payment.version, [record("reversal_sent", next.attempts, "recovery")]);
 }
 

@@ -73,7 +73,6 @@ async function claimAndReverse(context: OperationContext, payment: Payment): Pro
 }
 
 async function reverse(context: OperationContext, payment: Payment, attempt: Attempt): Promise<Payment> {
-  // The reversal's own bound is later than that of the authorization which it undoes.
   const conclusive = arrivalIsPast(context, attempt);
   const outcome = await context.connector.reverse(askingRequest(context, payment));
   // "Unknown original" counts only when the original could not arrive any more as we asked (reliability 3.2, W8).

@@ -1,10 +1,13 @@
 import { assert } from "../kernel/assert.ts";
 import type { JournalEntry } from "../ledger/journal.ts";
 import type { Payment } from "../payment/payment.ts";
+import type { Refund } from "../payment/refund.ts";
 import type { Change } from "./change.ts";
 
 /** Largest amount that a store keeps exactly, in minor units: a signed 64-bit integer. */
 export const largestMinor = 2n ** 63n - 1n;
+
+const largestRefundId = 2 ** 31 - 1;
 
 /** What every store demands of a change before it looks at anything stored. Throws BrokenInvariant. */
 export function assertChangeIsSound(change: Change): void {
@@ -41,11 +44,28 @@ function assertPaymentIsSound(payment: Payment): void {
   assert(0n <= payment.captured, "what was captured is not negative");
   assert(payment.captured <= payment.authorized, "no more is captured than was authorized");
   assertKeepable(payment.authorized);
+  if (payment.refunds.length === 0) assert(payment.refunded === 0n, "what was refunded is the sum of the refunds");
+  else assertRefundsAreSound(payment);
+  const disputed = payment.chargeback?.state === "opened" ? payment.chargeback.amount : 0n;
+  assert(0n <= disputed, "what was charged back is not negative");
+  assert(payment.refunded + disputed <= payment.captured, "no more is refunded and charged back than was captured");
   assertKeepable(payment.order.amount.minor);
   if (payment.attempt !== undefined) {
     assert(0n <= payment.attempt.amount, "the amount of an attempt is not negative");
     assertKeepable(payment.attempt.amount);
   }
+}
+
+function assertRefundsAreSound({ refunds, refunded }: Payment): void {
+  let sum = 0n;
+  for (const { id, state, amount } of refunds) {
+    assert(Number.isInteger(id) && 1 <= id && id <= largestRefundId, "a refund's id is a whole number from 1 to 2^31 - 1");
+    assert(0n < amount, "a refund is above zero");
+    assertKeepable(amount);
+    if (state !== "cancelled") sum += amount;
+  }
+  assert(new Set(refunds.map((refund: Refund) => refund.id)).size === refunds.length, "the refunds of a payment have different ids");
+  assert(refunded === sum, "what was refunded is the sum of the refunds that are not cancelled");
 }
 
 function assertEntryBalances({ postings }: JournalEntry): void {

@@ -1,6 +1,5 @@
 import type { KeyDigest, MerchantId, PaymentId, TokenDigest } from "../kernel/ids.ts";
 import type { Instant } from "../kernel/instant.ts";
-import type { Balance } from "../ledger/journal.ts";
 import type { Account } from "../merchant/account.ts";
 import type { Notification } from "../outbox/events.ts";
 import type { Payment } from "../payment/payment.ts";
@@ -27,9 +26,15 @@ export interface Store {
   history(merchantId: MerchantId, id: PaymentId): Promise<readonly HistoryRow[]>;
   /** Reads the payment of this merchant that has a refund with this id or this code of the merchant's; undefined when there is none. */
   paymentByRefund(merchantId: MerchantId, refund: { readonly id: RefundId } | { readonly code: string }): Promise<Payment | undefined>;
-  /** Reads the newest initial stored-credential payment of this merchant whose network transaction id this is; undefined when none. */
+  /**
+   * Reads the initial stored-credential payment of this merchant that was given this network transaction id, the one that was
+   * first committed last when there are several; undefined when there is none.
+   */
   paymentByMandate(merchantId: MerchantId, mandateId: string): Promise<Payment | undefined>;
-  /** Payments of all merchants with which the clock has business at `now` (payment/due.ts), longest due first, at most `limit`. */
+  /**
+   * Payments of all merchants with which the clock has business at `now` (dueAt(payment) <= now, payment/due.ts), longest due
+   * first, those due at the same time in the order of their first commits, at most `limit`.
+   */
   paymentsDue(now: Instant, limit: number): Promise<readonly Payment[]>;
   /** Payments of all merchants with an attempt under way that do not need review, due or not, in no order, at most `limit`. */
   paymentsInFlight(limit: number): Promise<readonly Payment[]>;
@@ -43,9 +48,9 @@ export interface Store {
   /**
    * Applies the change whole, durably, or not at all. When it rejects with `commit_unknown`, the change may or may not have
    * been applied, now or a moment later: the caller must not act as if it knew. `unavailable` means that nothing was applied.
-   * When several keys are in the way, the answer names the first of: payment version, payment code, payment id, card, account,
-   * account key. A payment keeps the order and the time of creation of its first version, a card its time of creation; a
-   * card's last use is the latest of all that were committed.
+   * When several keys are in the way, the answer names the first of: payment version, payment code, payment id, id and code
+   * of each refund that the payment did not have before, card, account, account key. A payment keeps the order and the time of
+   * creation of its first version, a card its time of creation; a card's last use is the latest of all that were committed.
    */
   commit(change: Change): Promise<CommitResult>;
 

@@ -1,5 +1,17 @@
+import { dueAt } from "../../payment/due.ts";
+import type { Refund } from "../../payment/refund.ts";
 import type { Change } from "../change.ts";
-import { attemptToJson, detailToJson, entriesToText, factsToText, orderToJson, verdictToJson } from "./rows.ts";
+import {
+  attemptToJson,
+  chargebackToJson,
+  detailToJson,
+  entriesToText,
+  factsToText,
+  mandateOf,
+  orderToJson,
+  refundsToJson,
+  verdictToJson,
+} from "./rows.ts";
 
 /**
  * A change on its way to the writer thread: flat arrays of what the statements bind, because a structured clone of nested
@@ -19,12 +31,18 @@ export type Dynamic = readonly [
   state: string,
   statusAt: number | null,
   capturedAt: number | null,
+  captureBy: number | null,
   authorized: bigint,
   captured: bigint,
+  refunded: bigint,
+  refunds: string | null,
+  chargeback: string | null,
+  review: string | null,
   attempts: number,
   attempt: string | null,
-  recheckAt: number | null,
+  dueAt: number | null,
   verdict: string | null,
+  mandate: string | null,
   needsReview: number,
 ];
 
@@ -37,6 +55,8 @@ export type PaymentPart = readonly [
   history: readonly [facts: string, detail: string | null, entries: string],
   /** Kinds of the notifications. */
   notifications: readonly string[],
+  /** The names of all its refunds, old and new. */
+  refunds: readonly (readonly [id: number, code: string | null])[],
 ];
 
 export type CardPart = readonly [
@@ -81,19 +101,30 @@ function paymentPart({ facts, entries, notifications }: Change, { next, replaces
       next.state,
       next.statusAt ?? null,
       next.capturedAt ?? null,
+      next.captureBy ?? null,
       next.authorized,
       next.captured,
+      next.refunded,
+      next.refunds.length === 0 ? null : refundsToJson(next.refunds),
+      next.chargeback === undefined ? null : chargebackToJson(next.chargeback),
+      next.review === "none" ? null : next.review,
       next.attempts,
       next.attempt === undefined ? null : attemptToJson(next.attempt),
-      next.attempt?.recheckAt ?? null,
+      dueAt(next) ?? null,
       next.verdict === undefined ? null : verdictToJson(next.verdict),
+      mandateOf(next) ?? null,
       next.needsReview ? 1 : 0,
     ],
     replaces,
     replaces === undefined ? [next.order.code, next.createdAt, orderToJson(next.order)] : undefined,
     [factsToText(facts), detailToJson(facts), entriesToText(entries)],
     notifications.map(({ kind }) => kind),
+    next.refunds.map(nameOf),
   ];
+}
+
+function nameOf({ id, code }: Refund): readonly [id: number, code: string | null] {
+  return [id, code ?? null];
 }
 
 function cardPart({ next, replaces }: NonNullable<Change["card"]>): CardPart {
@@ -113,6 +144,8 @@ export const outcomes = [
   "stale",
   "payment_code",
   "payment_id",
+  "refund_id",
+  "refund_code",
   "token",
   "account",
   "account_key",

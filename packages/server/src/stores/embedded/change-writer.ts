@@ -10,6 +10,8 @@ export class ChangeWriter {
   readonly #paymentCodeTaken: StatementSync;
   readonly #insertHistory: StatementSync;
   readonly #insertOutbox: StatementSync;
+  readonly #insertRefund: StatementSync;
+  readonly #paymentOfRefund: StatementSync;
   readonly #insertCard: StatementSync;
   readonly #updateCard: StatementSync;
   readonly #useCard: StatementSync;
@@ -20,18 +22,22 @@ export class ChangeWriter {
   constructor(database: DatabaseSync) {
     this.#database = database;
     this.#insertPayment = database.prepare(
-      `INSERT INTO payment (merchant, id, code, created_at, order_json, version, state, status_at, captured_at, authorized, captured,
-         attempts, attempt, recheck_at, verdict, needs_review)
-       VALUES (unhex(?), unhex(?), ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?) ON CONFLICT DO NOTHING`,
+      `INSERT INTO payment (merchant, id, code, created_at, order_json, version, state, status_at, captured_at, capture_by, authorized,
+         captured, refunded, refunds, chargeback, review, attempts, attempt, due_at, verdict, mandate, needs_review)
+       VALUES (unhex(?), unhex(?), ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?) ON CONFLICT DO NOTHING`,
     );
     this.#updatePayment = database.prepare(
-      `UPDATE payment SET version = ?, state = ?, status_at = ?, captured_at = ?, authorized = ?, captured = ?, attempts = ?, attempt = ?,
-         recheck_at = ?, verdict = ?, needs_review = ?
+      `UPDATE payment SET version = ?, state = ?, status_at = ?, captured_at = ?, capture_by = ?, authorized = ?, captured = ?, refunded = ?,
+         refunds = ?, chargeback = ?, review = ?, attempts = ?, attempt = ?, due_at = ?, verdict = ?, mandate = ?, needs_review = ?
        WHERE merchant = unhex(?) AND id = unhex(?) AND version = ? RETURNING no`,
     );
     this.#paymentCodeTaken = database.prepare("SELECT 1 FROM payment WHERE merchant = unhex(?) AND code = ?");
     this.#insertHistory = database.prepare("INSERT INTO history (payment, version, at, facts, detail, entries) VALUES (?, ?, ?, ?, ?, ?)");
     this.#insertOutbox = database.prepare("INSERT INTO outbox (payment, version, kind) VALUES (?, ?, ?)");
+    this.#insertRefund = database.prepare(
+      "INSERT INTO refund (id, merchant, code, payment) VALUES (?, unhex(?), ?, ?) ON CONFLICT DO NOTHING",
+    );
+    this.#paymentOfRefund = database.prepare("SELECT payment FROM refund WHERE id = ?");
     this.#insertCard = database.prepare(
       `INSERT INTO card (merchant, token_digest, version, created_at, last_used_at, brand, masked_pan, fingerprint, ref)
        VALUES (unhex(?), unhex(?), ?, ?, ?, ?, ?, ?, ?) ON CONFLICT DO NOTHING`,
@@ -56,7 +62,7 @@ export class ChangeWriter {
   write(message: ChangeMessage): Outcome {
     const [, , payment, card, , account] = message;
     // A lone payment or card finds its conflict with the first statement, before anything of it is written.
-    const mayConflictLate = account !== undefined || (payment !== undefined && card !== undefined);
+    const mayConflictLate = account !== undefined || (payment !== undefined && (card !== undefined || payment[6].length > 0));
     if (!mayConflictLate) return this.#writeParts(message);
     this.#database.exec("SAVEPOINT change");
     const outcome = this.#writeParts(message);
@@ -75,7 +81,7 @@ export class ChangeWriter {
   }
 
   #writePayment(merchant: string, at: number, part: PaymentPart): Outcome {
-    const [id, dynamic, replaces, fixed, history, notifications] = part;
+    const [id, dynamic, replaces, fixed, history, notifications, refunds] = part;
     const [version] = dynamic;
     let no: number | bigint;
     if (fixed === undefined) {
@@ -92,7 +98,19 @@ export class ChangeWriter {
     }
     this.#insertHistory.run(no, version, at, ...history);
     for (const kind of notifications) this.#insertOutbox.run(no, version, kind);
+    for (const refund of refunds) {
+      const outcome = this.#nameRefund(merchant, no, refund);
+      if (outcome !== "committed") return outcome;
+    }
     return "committed";
+  }
+
+  /** A refund that its payment had before keeps its names; a new one takes them, unless they are taken. */
+  #nameRefund(merchant: string, payment: number | bigint, [id, code]: PaymentPart[6][number]): Outcome {
+    if (Number(this.#insertRefund.run(id, merchant, code, payment).changes) === 1) return "committed";
+    const owner = this.#paymentOfRefund.get(id);
+    if (owner === undefined) return "refund_code";
+    return Number(owner["payment"]) === Number(payment) ? "committed" : "refund_id";
   }
 
   #writeCard(merchant: string, part: CardPart): Outcome {

@@ -1,15 +1,16 @@
 import { assert } from "../../kernel/assert.ts";
 import type { EntryKind, LedgerAccount } from "../../ledger/journal.ts";
-import type { FactRecord } from "../change.ts";
+import type { FactSource, HistoryFact } from "../change.ts";
 
 /** What the history table writes instead of long words, millions of times. A code is never changed or used again. */
-export const factCodes: Codes<FactRecord["fact"]> = codesOf({
+export const factCodes: Codes<HistoryFact> = codesOf({
   authorization_sent: "as",
   authorization_approved: "aa",
   authorization_held: "ah",
   sale_approved: "sa",
   authorization_declined: "ad",
   review_accepted: "ra",
+  review_rejected: "rj",
   capture_sent: "cs",
   capture_approved: "ca",
   capture_declined: "cd",
@@ -20,6 +21,16 @@ export const factCodes: Codes<FactRecord["fact"]> = codesOf({
   reversal_sent: "rs",
   reversal_approved: "rv",
   authorization_lapsed: "al",
+  lapse_approved: "la",
+  refund_requested: "fr",
+  refund_queued: "fq",
+  refund_sent: "fs",
+  refund_approved: "fa",
+  refund_declined: "fd",
+  refund_not_done: "fn",
+  refund_cancelled: "fc",
+  chargeback_opened: "bo",
+  chargeback_credited: "bc",
   attempt_unanswered: "nu",
   attempt_repeated: "nr",
   marked_for_review: "nm",
@@ -34,7 +45,16 @@ export const accountCodes: Codes<LedgerAccount> = codesOf({
   tax_payable: "t",
 });
 
-export const entryKindCodes: Codes<EntryKind> = codesOf({ hold: "h", release: "r", capture: "c" });
+export const entryKindCodes: Codes<EntryKind> = codesOf({
+  hold: "h",
+  release: "r",
+  capture: "c",
+  refund: "f",
+  chargeback: "b",
+  chargeback_credit: "w",
+});
+
+export const factSourceCodes: Codes<FactSource> = codesOf({ merchant: "m", recovery: "r", clock: "c", operator: "o" });
 
 interface Codes<Word extends string> {
   readonly codeOf: Readonly<Record<Word, string>>;

@@ -2,9 +2,9 @@ import type { DatabaseSync, StatementSync } from "node:sqlite";
 import { assert, BrokenInvariant, unreachable } from "../../kernel/assert.ts";
 import type { KeyDigest, MerchantId, PaymentId, TokenDigest } from "../../kernel/ids.ts";
 import type { Instant } from "../../kernel/instant.ts";
-import type { Balance } from "../../ledger/journal.ts";
 import type { Account } from "../../merchant/account.ts";
 import type { Payment } from "../../payment/payment.ts";
+import type { RefundId } from "../../payment/refund.ts";
 import type { StoredCard } from "../../vault/stored-card.ts";
 import { assertChangeIsSound } from "../change-rules.ts";
 import type { Change, CommitResult, HistoryRow, KeyGrant } from "../change.ts";
@@ -90,14 +90,28 @@ class SqliteStore implements EmbeddedStore {
     }));
   }
 
-  async paymentsToRecover(now: Instant, limit: number): Promise<readonly Payment[]> {
-    return this.#rows<PaymentRow>("paymentsToRecover", now, limit).map(paymentFromRow);
+  async paymentByRefund(
+    merchantId: MerchantId,
+    refund: { readonly id: RefundId } | { readonly code: string },
+  ): Promise<Payment | undefined> {
+    const [row] =
+      "id" in refund
+        ? this.#rows<PaymentRow>("paymentByRefundId", refund.id, merchantId)
+        : this.#rows<PaymentRow>("paymentByRefundCode", merchantId, refund.code);
+    return row === undefined ? undefined : paymentFromRow(row);
   }
 
-  /** Reads the whole history of the merchant on this thread: for audits and explanations, not for the path of a request. */
-  async balances(merchantId: MerchantId): Promise<readonly Balance[]> {
-    const rows = this.#rows<Omit<Balance, "minor"> & { readonly minor: string }>("balances", merchantId);
-    return rows.map(({ account, currency, minor }) => ({ account, currency, minor: BigInt(minor) }));
+  async paymentByMandate(merchantId: MerchantId, mandateId: string): Promise<Payment | undefined> {
+    const [row] = this.#rows<PaymentRow>("paymentByMandate", merchantId, mandateId);
+    return row === undefined ? undefined : paymentFromRow(row);
+  }
+
+  async paymentsDue(now: Instant, limit: number): Promise<readonly Payment[]> {
+    return this.#rows<PaymentRow>("paymentsDue", now, limit).map(paymentFromRow);
+  }
+
+  async paymentsInFlight(limit: number): Promise<readonly Payment[]> {
+    return this.#rows<PaymentRow>("paymentsInFlight", limit).map(paymentFromRow);
   }
 
   async cardByToken(merchantId: MerchantId, digest: TokenDigest): Promise<StoredCard | undefined> {
@@ -130,6 +144,8 @@ class SqliteStore implements EmbeddedStore {
       case "stale":
         return { outcome };
       case "payment_id":
+      case "refund_id":
+      case "refund_code":
       case "token":
       case "account":
       case "account_key":
@@ -199,10 +215,13 @@ const sql = {
   paymentByCode: `SELECT ${paymentColumns} FROM payment WHERE merchant = unhex(?) AND code = ?`,
   history: `SELECT history.version, history.at, facts, detail, entries FROM payment JOIN history ON history.payment = payment.no
     WHERE merchant = unhex(?) AND id = unhex(?) ORDER BY history.version`,
-  paymentsToRecover: `SELECT ${paymentColumns} FROM payment WHERE recheck_at IS NOT NULL AND recheck_at <= ? AND needs_review = 0
-    ORDER BY recheck_at, no LIMIT ?`,
-  balances: `SELECT account, currency, CAST(sum(minor) AS TEXT) AS minor FROM journal WHERE merchant = unhex(?)
-    GROUP BY account, currency ORDER BY account, currency`,
+  paymentByRefundId: `SELECT ${paymentColumns} FROM payment WHERE no = (SELECT payment FROM refund WHERE id = ?) AND merchant = unhex(?)`,
+  paymentByRefundCode: `SELECT ${paymentColumns} FROM payment
+    WHERE no = (SELECT payment FROM refund WHERE merchant = unhex(?) AND code = ?)`,
+  paymentByMandate: `SELECT ${paymentColumns} FROM payment WHERE merchant = unhex(?) AND mandate = ? ORDER BY no DESC LIMIT 1`,
+  paymentsDue: `SELECT ${paymentColumns} FROM payment WHERE due_at <= ? ORDER BY due_at, no LIMIT ?`,
+  paymentsInFlight: `SELECT ${paymentColumns} FROM payment
+    WHERE no IN (SELECT no FROM payment WHERE due_at IS NOT NULL AND (attempt IS NOT NULL) = 1 LIMIT ?)`,
   cardByToken: `SELECT version, ref, fingerprint, brand, masked_pan AS maskedPan, created_at AS createdAt, last_used_at AS lastUsedAt
     FROM card WHERE merchant = unhex(?) AND token_digest = unhex(?)`,
   notificationsAfter: `SELECT sequence, kind, lower(hex(payment.id)) AS paymentId, lower(hex(payment.merchant)) AS merchantId,
@@ -220,8 +239,11 @@ function prepareAll(database: DatabaseSync): Record<StatementName, StatementSync
     paymentById: database.prepare(sql.paymentById),
     paymentByCode: database.prepare(sql.paymentByCode),
     history: database.prepare(sql.history),
-    paymentsToRecover: database.prepare(sql.paymentsToRecover),
-    balances: database.prepare(sql.balances),
+    paymentByRefundId: database.prepare(sql.paymentByRefundId),
+    paymentByRefundCode: database.prepare(sql.paymentByRefundCode),
+    paymentByMandate: database.prepare(sql.paymentByMandate),
+    paymentsDue: database.prepare(sql.paymentsDue),
+    paymentsInFlight: database.prepare(sql.paymentsInFlight),
     cardByToken: database.prepare(sql.cardByToken),
     notificationsAfter: database.prepare(sql.notificationsAfter),
   };

@@ -1,17 +1,31 @@
 import type { MerchantId, PaymentId, TokenDigest } from "../../kernel/ids.ts";
+import { laterBy } from "../../kernel/instant.ts";
 import type { Instant } from "../../kernel/instant.ts";
 import type { Money } from "../../kernel/money.ts";
 import type { EntryKind, JournalEntry, LedgerAccount } from "../../ledger/journal.ts";
 import type { PaymentState } from "../../payment/payment-machine.ts";
-import type { Attempt, AttemptKind, Customer, OrderCard, Payment, PaymentOrder, Verdict } from "../../payment/payment.ts";
+import type { Chargeback } from "../../payment/chargeback.ts";
+import type {
+  Attempt,
+  AttemptKind,
+  Customer,
+  OrderCard,
+  Payment,
+  PaymentOrder,
+  ReviewState,
+  StoredCredential,
+  ThreeDSecure,
+  Verdict,
+} from "../../payment/payment.ts";
+import type { Refund } from "../../payment/refund.ts";
 import type { FactRecord } from "../change.ts";
-import { accountCodes, entryKindCodes, factCodes } from "./codes.ts";
+import { accountCodes, entryKindCodes, factCodes, factSourceCodes } from "./codes.ts";
 
 /** How domain values are packed into columns, and back. JSON members that are undefined are left out and come back undefined. */
 
 export const paymentColumns = `lower(hex(merchant)) AS merchant, lower(hex(id)) AS id, code, created_at, version, state, status_at,
-  captured_at, CAST(authorized AS TEXT) AS authorized, CAST(captured AS TEXT) AS captured, attempts, attempt, recheck_at, verdict,
-  needs_review, order_json`;
+  captured_at, capture_by, CAST(authorized AS TEXT) AS authorized, CAST(captured AS TEXT) AS captured,
+  CAST(refunded AS TEXT) AS refunded, refunds, chargeback, review, attempts, attempt, verdict, needs_review, order_json`;
 
 /** A row of `paymentColumns`. Amounts are read as text: 64 bits do not fit a number. */
 export interface PaymentRow {
@@ -23,11 +37,15 @@ export interface PaymentRow {
   readonly state: PaymentState;
   readonly status_at: Instant | null;
   readonly captured_at: Instant | null;
+  readonly capture_by: Instant | null;
   readonly authorized: string;
   readonly captured: string;
+  readonly refunded: string;
+  readonly refunds: string | null;
+  readonly chargeback: string | null;
+  readonly review: Exclude<ReviewState, "none"> | null;
   readonly attempts: number;
   readonly attempt: string | null;
-  readonly recheck_at: Instant | null;
   readonly verdict: string | null;
   readonly needs_review: number;
   readonly order_json: string;
@@ -43,9 +61,14 @@ export function paymentFromRow(row: PaymentRow): Payment {
     statusAt: row.status_at ?? undefined,
     capturedAt: row.captured_at ?? undefined,
     order: orderFromJson(row.code, row.order_json),
+    captureBy: row.capture_by ?? undefined,
     authorized: BigInt(row.authorized),
     captured: BigInt(row.captured),
-    attempt: row.attempt === null || row.recheck_at === null ? undefined : attemptFromJson(row.attempt, row.recheck_at),
+    refunded: BigInt(row.refunded),
+    refunds: row.refunds === null ? [] : refundsFromJson(row.refunds),
+    chargeback: row.chargeback === null ? undefined : chargebackFromJson(row.chargeback),
+    review: row.review ?? "none",
+    attempt: row.attempt === null ? undefined : attemptFromJson(row.attempt),
     attempts: row.attempts,
     verdict: row.verdict === null ? undefined : verdictFromJson(row.verdict),
     needsReview: row.needs_review === 1,
@@ -72,16 +95,29 @@ interface PackedOrder {
   readonly userValues?: readonly (string | null)[];
   readonly notificationUrl?: string;
   readonly deviceId?: string;
+  readonly storedCredential?: PackedStoredCredential;
+  readonly threeDSecure?: PackedThreeDSecure;
 }
 
+type PackedStoredCredential = readonly [
+  use: StoredCredential["use"],
+  initiator: StoredCredential["initiator"],
+  reason: StoredCredential["reason"],
+  mandateId: string | null,
+];
+/** Named one by one: whatever else an object may carry, such as the cryptogram that was with it, is not written. */
+type PackedThreeDSecure = readonly [eci: string, version: string | null, transactionId: string | null, xid: string | null];
+
 export function orderToJson(order: PaymentOrder): string {
-  const { amount, pricing, userValues } = order;
+  const { amount, pricing, userValues, storedCredential, threeDSecure } = order;
   return JSON.stringify({
     ...order,
     code: undefined,
     amount: packMoney(amount),
     pricing: { rate: pricing.rate, gross: packMoney(pricing.gross), tax: packMoney(pricing.tax), total: packMoney(pricing.total) },
     userValues: userValues.length === 0 ? undefined : userValues,
+    storedCredential: storedCredential === undefined ? undefined : packStoredCredential(storedCredential),
+    threeDSecure: threeDSecure === undefined ? undefined : packThreeDSecure(threeDSecure),
   });
 }
 
@@ -125,7 +161,25 @@ function orderFromJson(code: string, json: string): PaymentOrder {
     userValues: (packed.userValues ?? []).map((value) => value ?? undefined),
     notificationUrl: packed.notificationUrl,
     deviceId: packed.deviceId,
+    storedCredential: packed.storedCredential === undefined ? undefined : unpackStoredCredential(packed.storedCredential),
+    threeDSecure: packed.threeDSecure === undefined ? undefined : unpackThreeDSecure(packed.threeDSecure),
   };
+}
+
+function packStoredCredential({ use, initiator, reason, mandateId }: StoredCredential): PackedStoredCredential {
+  return [use, initiator, reason, mandateId ?? null];
+}
+
+function unpackStoredCredential([use, initiator, reason, mandateId]: PackedStoredCredential): StoredCredential {
+  return { use, initiator, reason, mandateId: mandateId ?? undefined };
+}
+
+function packThreeDSecure({ eci, version, transactionId, xid }: ThreeDSecure): PackedThreeDSecure {
+  return [eci, version ?? null, transactionId ?? null, xid ?? null];
+}
+
+function unpackThreeDSecure([eci, version, transactionId, xid]: PackedThreeDSecure): ThreeDSecure {
+  return { eci, version: version ?? undefined, transactionId: transactionId ?? undefined, xid: xid ?? undefined };
 }
 
 function packMoney({ minor, currency }: Money): PackedMoney {
@@ -136,15 +190,107 @@ function unpackMoney([minor, currency]: PackedMoney): Money {
   return { minor: BigInt(minor), currency };
 }
 
-type PackedAttempt = readonly [kind: AttemptKind, number: number, amount: string, sentAt: Instant, checks: number];
+type PackedAttempt = readonly [
+  kind: AttemptKind,
+  number: number,
+  amount: string,
+  sentAt: Instant,
+  checks: number,
+  /** After `sentAt`: some digits shorter than the time itself. */
+  recheckAfterMs: number,
+];
 
-export function attemptToJson({ kind, number, amount, sentAt, checks }: Attempt): string {
-  return JSON.stringify([kind, number, String(amount), sentAt, checks] satisfies PackedAttempt);
+export function attemptToJson({ kind, number, amount, sentAt, checks, recheckAt }: Attempt): string {
+  return JSON.stringify([kind, number, String(amount), sentAt, checks, recheckAt - sentAt] satisfies PackedAttempt);
 }
 
-function attemptFromJson(json: string, recheckAt: Instant): Attempt {
-  const [kind, number, amount, sentAt, checks] = JSON.parse(json) as PackedAttempt;
-  return { kind, number, amount: BigInt(amount), sentAt, checks, recheckAt };
+function attemptFromJson(json: string): Attempt {
+  const [kind, number, amount, sentAt, checks, recheckAfterMs] = JSON.parse(json) as PackedAttempt;
+  return { kind, number, amount: BigInt(amount), sentAt, checks, recheckAt: laterBy(sentAt, recheckAfterMs) };
+}
+
+type PackedRefund = readonly [
+  id: number,
+  state: Refund["state"],
+  amount: string,
+  code: string | null,
+  description: string,
+  requestedAt: Instant,
+  pendingAt: Instant | null,
+  confirmedAt: Instant | null,
+  cancelledAt: Instant | null,
+  attempts: number,
+  sentAt: Instant | null,
+  checks: number,
+  dueAt: Instant | null,
+];
+
+export function refundsToJson(refunds: readonly Refund[]): string {
+  return JSON.stringify(
+    refunds.map((refund) => {
+      const { id, state, amount, code, description, requestedAt, pendingAt, confirmedAt, cancelledAt, attempts, sentAt, checks, dueAt } =
+        refund;
+      return [
+        id,
+        state,
+        String(amount),
+        code ?? null,
+        description,
+        requestedAt,
+        pendingAt ?? null,
+        confirmedAt ?? null,
+        cancelledAt ?? null,
+        attempts,
+        sentAt ?? null,
+        checks,
+        dueAt ?? null,
+      ] satisfies PackedRefund;
+    }),
+  );
+}
+
+function refundsFromJson(json: string): Refund[] {
+  return (JSON.parse(json) as PackedRefund[]).map((packed) => {
+    const [id, state, amount, code, description, requestedAt, pendingAt, confirmedAt, cancelledAt, attempts, sentAt, checks, dueAt] =
+      packed;
+    return {
+      id,
+      code: code ?? undefined,
+      state,
+      amount: BigInt(amount),
+      description,
+      requestedAt,
+      pendingAt: pendingAt ?? undefined,
+      confirmedAt: confirmedAt ?? undefined,
+      cancelledAt: cancelledAt ?? undefined,
+      attempts,
+      sentAt: sentAt ?? undefined,
+      checks,
+      dueAt: dueAt ?? undefined,
+    };
+  });
+}
+
+type PackedChargeback = readonly [
+  state: Chargeback["state"],
+  amount: string,
+  description: string,
+  openedAt: Instant,
+  creditedAt: Instant | null,
+];
+
+export function chargebackToJson({ state, amount, description, openedAt, creditedAt }: Chargeback): string {
+  return JSON.stringify([state, String(amount), description, openedAt, creditedAt ?? null] satisfies PackedChargeback);
+}
+
+function chargebackFromJson(json: string): Chargeback {
+  const [state, amount, description, openedAt, creditedAt] = JSON.parse(json) as PackedChargeback;
+  return { state, amount: BigInt(amount), description, openedAt, creditedAt: creditedAt ?? undefined };
+}
+
+/** What later stored-credential payments name this one by; undefined on all but initial ones that were approved. */
+export function mandateOf({ order, verdict }: Payment): string | undefined {
+  return order.storedCredential?.use === "initial" ? verdict?.networkTransactionId : undefined;
 }
 
 type PackedVerdict = readonly [
@@ -155,6 +301,7 @@ type PackedVerdict = readonly [
   adviceCode: string | null,
   acquirerReference: string | null,
   refusedBeforeIssuer: 0 | 1,
+  networkTransactionId: string | null,
 ];
 
 export function verdictToJson(verdict: Verdict): string {
@@ -166,11 +313,14 @@ export function verdictToJson(verdict: Verdict): string {
     verdict.adviceCode ?? null,
     verdict.acquirerReference ?? null,
     verdict.refusedBeforeIssuer ? 1 : 0,
+    verdict.networkTransactionId ?? null,
   ] satisfies PackedVerdict);
 }
 
 function verdictFromJson(json: string): Verdict {
-  const [approved, reason, responseCode, authorizationCode, adviceCode, acquirerReference, refused] = JSON.parse(json) as PackedVerdict;
+  const [approved, reason, responseCode, authorizationCode, adviceCode, acquirerReference, refused, networkTransactionId] = JSON.parse(
+    json,
+  ) as PackedVerdict;
   return {
     approved: approved === 1,
     authorizationCode: authorizationCode ?? undefined,
@@ -178,13 +328,14 @@ function verdictFromJson(json: string): Verdict {
     reason,
     adviceCode: adviceCode ?? undefined,
     acquirerReference: acquirerReference ?? undefined,
+    networkTransactionId: networkTransactionId ?? undefined,
     refusedBeforeIssuer: refused === 1,
   };
 }
 
-/** `as1m sa1m`: for each fact its code, the number of its attempt or nothing, and who it is by. */
+/** `as1m sa1m`: for each fact its code, the number of its attempt or refund or nothing, and who it is by. */
 export function factsToText(facts: readonly FactRecord[]): string {
-  return facts.map(({ fact, attempt, by }) => `${factCodes.codeOf[fact]}${attempt ?? ""}${by === "merchant" ? "m" : "r"}`).join(" ");
+  return facts.map(({ fact, attempt, by }) => `${factCodes.codeOf[fact]}${attempt ?? ""}${factSourceCodes.codeOf[by]}`).join(" ");
 }
 
 /** The details of all facts in their order; null when there are none, as on most rows. */
@@ -199,7 +350,7 @@ export function factsFromText(text: string, detailJson: string | null): FactReco
   return text.split(" ").map((word, index) => ({
     fact: factCodes.wordOf(word.slice(0, 2)),
     attempt: word.length === 3 ? undefined : Number(word.slice(2, -1)),
-    by: word.endsWith("m") ? "merchant" : "recovery",
+    by: factSourceCodes.wordOf(word.slice(-1)),
     detail: details[index] ?? {},
   }));
 }

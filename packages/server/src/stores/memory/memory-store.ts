@@ -2,9 +2,10 @@ import { assert, unreachable } from "../../kernel/assert.ts";
 import type { KeyDigest, MerchantId, PaymentId, TokenDigest } from "../../kernel/ids.ts";
 import type { Instant } from "../../kernel/instant.ts";
 import type { Scheduler } from "../../kernel/scheduler.ts";
-import type { Balance } from "../../ledger/journal.ts";
 import type { Account } from "../../merchant/account.ts";
+import { dueAt } from "../../payment/due.ts";
 import type { Payment } from "../../payment/payment.ts";
+import type { RefundId } from "../../payment/refund.ts";
 import type { StoredCard } from "../../vault/stored-card.ts";
 import { assertChangeIsSound } from "../change-rules.ts";
 import type { Change, CommitResult, HistoryRow, KeyGrant } from "../change.ts";
@@ -46,6 +47,11 @@ export function createMemoryStore(options: MemoryStoreOptions = {}): Store {
   return new MemoryStore(options);
 }
 
+interface PaymentKey {
+  readonly merchantId: MerchantId;
+  readonly paymentId: PaymentId;
+}
+
 interface PaymentRecord {
   current: Payment;
   readonly history: HistoryRow[];
@@ -56,6 +62,8 @@ class MemoryStore implements Store {
   readonly #options: MemoryStoreOptions;
   readonly #payments = new Map<string, PaymentRecord>();
   readonly #paymentIds = new Map<string, PaymentId>();
+  readonly #refunds = new Map<RefundId, PaymentKey>();
+  readonly #refundCodes = new Map<string, PaymentKey>();
   readonly #cards = new Map<string, StoredCard>();
   readonly #accounts = new Map<MerchantId, Account>();
   readonly #accountKeys = new Map<KeyDigest, { readonly merchantId: MerchantId; readonly grants: KeyGrant }>();
@@ -97,30 +105,43 @@ class MemoryStore implements Store {
     return [...(this.#payments.get(keyOf(merchantId, id))?.history ?? [])];
   }
 
-  async paymentsToRecover(now: Instant, limit: number): Promise<readonly Payment[]> {
-    this.#beforeRead("paymentsToRecover");
-    const due: { readonly payment: Payment; readonly recheckAt: Instant }[] = [];
+  async paymentByRefund(
+    merchantId: MerchantId,
+    refund: { readonly id: RefundId } | { readonly code: string },
+  ): Promise<Payment | undefined> {
+    this.#beforeRead("paymentByRefund");
+    const owner = "id" in refund ? this.#refunds.get(refund.id) : this.#refundCodes.get(keyOf(merchantId, refund.code));
+    return owner?.merchantId === merchantId ? this.#payments.get(keyOf(merchantId, owner.paymentId))?.current : undefined;
+  }
+
+  async paymentByMandate(merchantId: MerchantId, mandateId: string): Promise<Payment | undefined> {
+    this.#beforeRead("paymentByMandate");
+    return this.#all().findLast(
+      (payment) =>
+        payment.merchantId === merchantId &&
+        payment.order.storedCredential?.use === "initial" &&
+        payment.verdict?.networkTransactionId === mandateId,
+    );
+  }
+
+  async paymentsDue(now: Instant, limit: number): Promise<readonly Payment[]> {
+    this.#beforeRead("paymentsDue");
+    const due: { readonly payment: Payment; readonly at: Instant }[] = [];
     for (const { current: payment } of this.#payments.values()) {
-      const recheckAt = payment.attempt?.recheckAt;
-      if (recheckAt !== undefined && recheckAt <= now && !payment.needsReview) due.push({ payment, recheckAt });
+      const at = dueAt(payment);
+      if (at !== undefined && at <= now) due.push({ payment, at });
     }
     return due
-      .toSorted((left, right) => left.recheckAt - right.recheckAt)
+      .toSorted((left, right) => left.at - right.at)
       .slice(0, limit)
       .map(({ payment }) => payment);
   }
 
-  async balances(merchantId: MerchantId): Promise<readonly Balance[]> {
-    this.#beforeRead("balances");
-    const sums = new Map<string, Balance>();
-    for (const { current, history } of this.#payments.values()) {
-      if (current.merchantId !== merchantId) continue;
-      for (const { account, currency, minor } of history.flatMap(({ entries }) => entries.flatMap(({ postings }) => postings))) {
-        const key = keyOf(account, currency);
-        sums.set(key, { account, currency, minor: minor + (sums.get(key)?.minor ?? 0n) });
-      }
-    }
-    return [...sums].toSorted(([left], [right]) => (left < right ? -1 : 1)).map(([, balance]) => balance);
+  async paymentsInFlight(limit: number): Promise<readonly Payment[]> {
+    this.#beforeRead("paymentsInFlight");
+    return this.#all()
+      .filter(({ attempt, needsReview }) => attempt !== undefined && !needsReview)
+      .slice(0, limit);
   }
 
   async cardByToken(merchantId: MerchantId, digest: TokenDigest): Promise<StoredCard | undefined> {
@@ -180,6 +201,11 @@ class MemoryStore implements Store {
     return answer;
   }
 
+  /** In the order of their first commits. */
+  #all(): readonly Payment[] {
+    return [...this.#payments.values()].map(({ current }) => current);
+  }
+
   #byCode(merchantId: MerchantId, code: string): Payment | undefined {
     const id = this.#paymentIds.get(keyOf(merchantId, code));
     return id === undefined ? undefined : this.#payments.get(keyOf(merchantId, id))?.current;
@@ -187,7 +213,8 @@ class MemoryStore implements Store {
 
   /** Looks at all that may be in the way before it writes anything. */
   #apply(change: Change): CommitResult {
-    const conflict = this.#paymentConflict(change) ?? this.#cardConflict(change) ?? this.#accountConflict(change);
+    const conflict =
+      this.#paymentConflict(change) ?? this.#refundConflict(change) ?? this.#cardConflict(change) ?? this.#accountConflict(change);
     if (conflict !== undefined) return conflict;
     this.#writePayment(change);
     this.#writeCard(change);
@@ -203,6 +230,21 @@ class MemoryStore implements Store {
     const existing = this.#byCode(merchantId, next.order.code);
     if (existing !== undefined) return { outcome: "duplicate", key: "payment_code", existing };
     return stored === undefined ? undefined : { outcome: "duplicate", key: "payment_id" };
+  }
+
+  #refundConflict({ merchantId, payment }: Change): CommitResult | undefined {
+    if (payment === undefined) return undefined;
+    const codes = new Set<string>();
+    for (const { id, code } of payment.next.refunds) {
+      const owner = this.#refunds.get(id);
+      // The payment had it before.
+      if (owner?.merchantId === merchantId && owner.paymentId === payment.next.id) continue;
+      if (owner !== undefined) return { outcome: "duplicate", key: "refund_id" };
+      if (code === undefined) continue;
+      if (codes.has(code) || this.#refundCodes.has(keyOf(merchantId, code))) return { outcome: "duplicate", key: "refund_code" };
+      codes.add(code);
+    }
+    return undefined;
   }
 
   #cardConflict({ merchantId, card }: Change): CommitResult | undefined {
@@ -235,6 +277,12 @@ class MemoryStore implements Store {
       const { order, createdAt } = record.current;
       record.current = Object.freeze({ ...next, order, createdAt });
       record.history.push(row);
+    }
+    const owner = { merchantId, paymentId: next.id };
+    for (const { id, code } of next.refunds) {
+      if (this.#refunds.has(id)) continue;
+      this.#refunds.set(id, owner);
+      if (code !== undefined) this.#refundCodes.set(keyOf(merchantId, code), owner);
     }
     for (const notification of notifications) {
       this.#outbox.push(Object.freeze({ ...notification, sequence: this.#outbox.length + 1, merchantId, version: next.version, at }));

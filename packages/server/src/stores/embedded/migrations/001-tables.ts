@@ -30,21 +30,44 @@ CREATE TABLE payment (
   state TEXT NOT NULL,
   status_at INTEGER,
   captured_at INTEGER,
+  capture_by INTEGER,
   authorized INTEGER NOT NULL,
   captured INTEGER NOT NULL,
+  refunded INTEGER NOT NULL,
+  refunds TEXT,
+  chargeback TEXT,
+  review TEXT CHECK (review IN ('waiting', 'accepted', 'rejected')),
   attempts INTEGER NOT NULL CHECK (attempts >= 0),
   attempt TEXT,
-  recheck_at INTEGER,
+  due_at INTEGER,
   verdict TEXT,
+  mandate TEXT,
   needs_review INTEGER NOT NULL CHECK (needs_review IN (0, 1)),
   order_json TEXT NOT NULL,
   UNIQUE (merchant, id),
   UNIQUE (merchant, code),
   CHECK (0 <= captured AND captured <= authorized),
-  CHECK ((attempt IS NULL) = (recheck_at IS NULL))
+  CHECK (0 <= refunded AND refunded <= captured),
+  -- Nothing in flight is ever forgotten, and no job touches what people must look at first.
+  CHECK (CASE needs_review WHEN 1 THEN due_at IS NULL ELSE attempt IS NULL OR due_at IS NOT NULL END)
 ) STRICT;
 
-CREATE INDEX payment_recheck ON payment (recheck_at) WHERE recheck_at IS NOT NULL;
+-- Whatever the clock has business with; of most payments that is over in a moment. The second column tells, without a look at
+-- the row, what is in flight from what waits for days.
+CREATE INDEX payment_due ON payment (due_at, attempt IS NOT NULL) WHERE due_at IS NOT NULL;
+
+-- mandate: the network transaction id of an initial stored-credential payment, null on all others.
+CREATE INDEX payment_mandate ON payment (merchant, mandate) WHERE mandate IS NOT NULL;
+
+-- What keeps refunds' names apart. The refunds themselves are a part of their payment.
+CREATE TABLE refund (
+  id INTEGER PRIMARY KEY CHECK (1 <= id AND id <= 2147483647),
+  merchant BLOB NOT NULL CHECK (length(merchant) = 4),
+  code TEXT,
+  payment INTEGER NOT NULL
+) STRICT;
+
+CREATE UNIQUE INDEX refund_code ON refund (merchant, code) WHERE code IS NOT NULL;
 
 -- One row for each committed change of a payment. entries: journal entries as 'h hUSD1000 cUSD-1000;c ...', where the first
 -- word of an entry is its kind and each other word an account, a currency and minor units (codes.ts).
