@@ -151,7 +151,6 @@ async function everything(store: Store, base: number): Promise<unknown> {
   const ofMerchants = [0, 1].map(async (which) => {
     const id = given.merchantId(base + which);
     return Promise.all([
-      store.balances(id),
       ...numbers.map((each) => store.paymentById(id, given.paymentId(each))),
       ...numbers.map((each) => store.paymentByCode(id, `code ${each}`)),
       ...numbers.map((each) => store.history(id, given.paymentId(each))),
@@ -159,7 +158,7 @@ async function everything(store: Store, base: number): Promise<unknown> {
       ...numbers.map((each) => store.accountByKey(given.keyDigest(base * 10 + each))),
     ]);
   });
-  return Promise.all([...ofMerchants, store.paymentsToRecover(instant(given.start + 3), 50)]);
+  return Promise.all([...ofMerchants, store.paymentsDue(instant(given.start + 3), 50)]);
 }
 
 test(`the memory store and the embedded store give the same answers to ${sequences} random sequences`, async () => {

@@ -96,9 +96,6 @@ test("a process that is killed again and again loses nothing that it acknowledge
 
     const store = await openEmbeddedStore({ file });
     await assertKept(store, everAcknowledged);
-    const sums = new Map<string, bigint>();
-    for (const { currency, minor } of await store.balances(merchantA)) sums.set(currency, (sums.get(currency) ?? 0n) + minor);
-    assert.deepEqual([...sums.values()], [0n, 0n]);
     await store.close();
   }
   assert.ok(everAcknowledged.size > 1_000, "control: there was something to lose");

@@ -79,9 +79,21 @@ export function newPayment(number: number, over: Partial<Payment> = {}): Payment
       userValues: ["one", undefined, "three"],
       notificationUrl: "https://shop.example/notify",
       deviceId: "device",
+      storedCredential: { use: "stored", initiator: "MIT", reason: "SCHEDULED_RECURRING", mandateId: "123456789012345" },
+      threeDSecure: {
+        eci: "05",
+        version: "2.2.0",
+        transactionId: "7c4f8a1e-0b7d-4a53-9a51-0d6c2f1e9b10",
+        xid: "MDAwMDAwMDAwMDAwMDAwMDEyMzQ=",
+      },
     },
+    captureBy: undefined,
     authorized: 0n,
     captured: 0n,
+    refunded: 0n,
+    refunds: [],
+    chargeback: undefined,
+    review: "none",
     attempt: newAttempt(),
     attempts: 1,
     verdict: undefined,
@@ -122,12 +134,15 @@ export function barePayment(number: number): Payment {
       userValues: [],
       notificationUrl: undefined,
       deviceId: undefined,
+      storedCredential: undefined,
+      threeDSecure: undefined,
     },
   };
 }
 
 export function newAttempt(over: Partial<Attempt> = {}): Attempt {
-  return { kind: "sale", number: 1, amount: 10_050n, sentAt: start, checks: 0, recheckAt: instant(start + 5_000), ...over };
+  const [answerBy, recheckAt] = [instant(start + 20_000), instant(start + 25_000)];
+  return { kind: "sale", number: 1, amount: 10_050n, sentAt: start, answerBy, checks: 0, recheckAt, ...over };
 }
 
 export const approval: Verdict = {
@@ -137,6 +152,7 @@ export const approval: Verdict = {
   reason: "approved",
   adviceCode: undefined,
   acquirerReference: "SIM-000000000001",
+  networkTransactionId: "123456789012345",
   refusedBeforeIssuer: false,
 };
 
@@ -208,6 +224,15 @@ export function newAccount(id: MerchantId, over: Partial<Account> = {}): Account
       taxPolicy: "none",
       taxPaidBy: "customer",
       partialCapture: false,
+      captureWindowDays: 4,
+      refundWindowDays: 0,
+      refundRequestedMinutes: 5,
+      refundPendingMinutes: 5,
+      strictRefundCancel: false,
+      strictMandates: false,
+      declineCodes: false,
+      legacyDescriptions: false,
+      acquirerName: "EBANX",
       createToken: true,
       requireCvv: false,
       maximumAmountUsd: 10_000,

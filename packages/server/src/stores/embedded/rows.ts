@@ -195,18 +195,20 @@ type PackedAttempt = readonly [
   number: number,
   amount: string,
   sentAt: Instant,
+  /** Both after `sentAt`: many digits shorter than the times themselves. */
+  answerByMs: number,
+  recheckAtMs: number,
   checks: number,
-  /** After `sentAt`: some digits shorter than the time itself. */
-  recheckAfterMs: number,
 ];
 
-export function attemptToJson({ kind, number, amount, sentAt, checks, recheckAt }: Attempt): string {
-  return JSON.stringify([kind, number, String(amount), sentAt, checks, recheckAt - sentAt] satisfies PackedAttempt);
+export function attemptToJson({ kind, number, amount, sentAt, answerBy, recheckAt, checks }: Attempt): string {
+  return JSON.stringify([kind, number, String(amount), sentAt, answerBy - sentAt, recheckAt - sentAt, checks] satisfies PackedAttempt);
 }
 
 function attemptFromJson(json: string): Attempt {
-  const [kind, number, amount, sentAt, checks, recheckAfterMs] = JSON.parse(json) as PackedAttempt;
-  return { kind, number, amount: BigInt(amount), sentAt, checks, recheckAt: laterBy(sentAt, recheckAfterMs) };
+  const [kind, number, amount, sentAt, answerByMs, recheckAtMs, checks] = JSON.parse(json) as PackedAttempt;
+  const [answerBy, recheckAt] = [laterBy(sentAt, answerByMs), laterBy(sentAt, recheckAtMs)];
+  return { kind, number, amount: BigInt(amount), sentAt, answerBy, checks, recheckAt };
 }
 
 type PackedRefund = readonly [
@@ -221,54 +223,57 @@ type PackedRefund = readonly [
   cancelledAt: Instant | null,
   attempts: number,
   sentAt: Instant | null,
+  answerBy: Instant | null,
   checks: number,
   dueAt: Instant | null,
 ];
 
 export function refundsToJson(refunds: readonly Refund[]): string {
-  return JSON.stringify(
-    refunds.map((refund) => {
-      const { id, state, amount, code, description, requestedAt, pendingAt, confirmedAt, cancelledAt, attempts, sentAt, checks, dueAt } =
-        refund;
-      return [
-        id,
-        state,
-        String(amount),
-        code ?? null,
-        description,
-        requestedAt,
-        pendingAt ?? null,
-        confirmedAt ?? null,
-        cancelledAt ?? null,
-        attempts,
-        sentAt ?? null,
-        checks,
-        dueAt ?? null,
-      ] satisfies PackedRefund;
-    }),
-  );
+  return JSON.stringify(refunds.map(packRefund));
 }
 
 function refundsFromJson(json: string): Refund[] {
-  return (JSON.parse(json) as PackedRefund[]).map((packed) => {
-    const [id, state, amount, code, description, requestedAt, pendingAt, confirmedAt, cancelledAt, attempts, sentAt, checks, dueAt] =
-      packed;
-    return {
-      id,
-      code: code ?? undefined,
-      state,
-      amount: BigInt(amount),
-      description,
-      requestedAt,
-      pendingAt: pendingAt ?? undefined,
-      confirmedAt: confirmedAt ?? undefined,
-      cancelledAt: cancelledAt ?? undefined,
-      attempts,
-      sentAt: sentAt ?? undefined,
-      checks,
-      dueAt: dueAt ?? undefined,
-    };
-  });
+  return (JSON.parse(json) as PackedRefund[]).map(unpackRefund);
+}
+
+function packRefund(refund: Refund): PackedRefund {
+  return [
+    refund.id,
+    refund.state,
+    String(refund.amount),
+    refund.code ?? null,
+    refund.description,
+    refund.requestedAt,
+    refund.pendingAt ?? null,
+    refund.confirmedAt ?? null,
+    refund.cancelledAt ?? null,
+    refund.attempts,
+    refund.sentAt ?? null,
+    refund.answerBy ?? null,
+    refund.checks,
+    refund.dueAt ?? null,
+  ];
+}
+
+function unpackRefund(packed: PackedRefund): Refund {
+  const [id, state, amount, code, description, requestedAt, pendingAt, confirmedAt, cancelledAt, attempts, ...rest] = packed;
+  const [sentAt, answerBy, checks, dueAt] = rest;
+  return {
+    id,
+    code: code ?? undefined,
+    state,
+    amount: BigInt(amount),
+    description,
+    requestedAt,
+    pendingAt: pendingAt ?? undefined,
+    confirmedAt: confirmedAt ?? undefined,
+    cancelledAt: cancelledAt ?? undefined,
+    attempts,
+    sentAt: sentAt ?? undefined,
+    answerBy: answerBy ?? undefined,
+    checks,
+    dueAt: dueAt ?? undefined,
+  };
 }
 
 type PackedChargeback = readonly [
