@@ -28,6 +28,22 @@ export interface Connector {
   reverse(request: ReverseRequest): Promise<ReverseOutcome>;
   /** Asks what became of the authorization with this reference and of what followed it. */
   inquire(request: InquiryRequest): Promise<InquiryOutcome>;
+  /**
+   * What the acquirer's tables say of a card, without asking anybody; keeps nothing of it. An acquirer without such tables has no
+   * such method, and undefined is a card that they do not know: nothing is refused then.
+   */
+  readonly cardTraits?: (card: Card) => CardTraits | undefined;
+}
+
+/** What decides whether a card may be tried at all (BP-DR-83, 97, 100, 101 and 102). */
+export interface CardTraits {
+  readonly funding: "credit" | "debit" | "prepaid";
+  /** Issued where the acquirer does not process cards of. */
+  readonly foreign: boolean;
+  /** false: its issuer has not opened it for payments without the card. */
+  readonly ecommerce: boolean;
+  /** true: refused too often of late to be tried again. */
+  readonly exhausted: boolean;
 }
 
 /** What an acquirer can do, as data: recovery decides by it. Checked against behaviour by the connector contract suite. */

@@ -6,12 +6,16 @@ import type {
   Connector,
   FollowUpRequest,
   OriginalAuthorization,
+  VerifyOutcome,
 } from "../../src/connectors/connector.ts";
 import type { AcquirerBooks, BookedAuthorization } from "../../src/connectors/simulator/acquirer.ts";
 import type { Instruction } from "../../src/connectors/simulator/network.ts";
 import type { MerchantId } from "../../src/kernel/ids.ts";
 import { laterBy } from "../../src/kernel/instant.ts";
 import type { Instant } from "../../src/kernel/instant.ts";
+import type { StoredCredential, ThreeDSecure } from "../../src/payment/payment.ts";
+import type { Brand } from "../../src/vault/brand.ts";
+import { maskOf } from "../../src/vault/mask.ts";
 import { cardOf } from "../vectors/cards.ts";
 import { merchantId } from "./store-fixtures.ts";
 
@@ -331,6 +335,216 @@ export function describeConnectorContract(name: string, make: () => Promise<Conn
       assert.deepEqual(await merchant.money(), { held: 0n, taken: 100_00n });
     });
 
+    test("captured money is given back in parts, until nothing is left", async () => {
+      const merchant = given();
+      const sale = await merchant.sold("a-1");
+
+      for (const [reference, minor] of [
+        ["a-r1", 30_00n],
+        ["a-r2", 69_99n],
+        ["a-r3", 1n],
+      ] as const) {
+        assert.deepEqual(await merchant.refund(reference, sale, minor), { kind: "approved" });
+      }
+      assert.equal((await merchant.refund("a-r4", sale, 1n)).kind, "declined");
+      assert.deepEqual(await merchant.money(), { held: 0n, taken: 0n });
+      assert.equal(await merchant.givenBack(), 100_00n);
+      assert.equal((await merchant.totals()).refunds, 3);
+      if (harness.connector.capabilities.answersInquiries) {
+        const inquiry = await merchant.inquire("a-1");
+        assert.ok(inquiry.kind === "found");
+        assert.deepEqual(inquiry.refunds, ["a-r1", "a-r2", "a-r3"]);
+        assert.deepEqual([inquiry.captured, inquiry.voided], [100_00n, false]);
+      }
+    });
+
+    test("what a capture took is given back like a sale", async () => {
+      const merchant = given();
+      const original = await merchant.authorized("a-1");
+      await merchant.capture("a-2", original);
+
+      assert.deepEqual(await merchant.refund("a-r1", original, 40_00n), { kind: "approved" });
+      assert.deepEqual(await merchant.money(), { held: 0n, taken: 60_00n });
+    });
+
+    test("more than what was captured is never given back", async () => {
+      const merchant = given();
+      const sale = await merchant.sold("a-1");
+
+      assert.equal((await merchant.refund("a-r1", sale, 100_01n)).kind, "declined");
+      await merchant.refund("a-r2", sale, 60_00n);
+      assert.equal((await merchant.refund("a-r3", sale, 40_01n)).kind, "declined");
+      assert.deepEqual(await merchant.money(), { held: 0n, taken: 40_00n });
+      if (harness.connector.capabilities.answersInquiries) {
+        const inquiry = await merchant.inquire("a-1");
+        assert.ok(inquiry.kind === "found");
+        assert.deepEqual(inquiry.refunds, ["a-r2"], "what was declined was not carried out");
+      }
+    });
+
+    test("of what was captured in part only that part is given back", async (context) => {
+      if (!harness.connector.capabilities.partialCapture) return context.skip("takes no partial captures");
+      const merchant = given();
+      const original = await merchant.authorized("a-1");
+      await merchant.capture("a-2", original, 30_00n);
+
+      assert.equal((await merchant.refund("a-r1", original, 30_01n)).kind, "declined");
+      assert.deepEqual(await merchant.refund("a-r2", original, 30_00n), { kind: "approved" });
+      assert.deepEqual(await merchant.money(), { held: 70_00n, taken: 0n });
+    });
+
+    test("what is only held, voided, reversed, declined or unknown is not given back", async () => {
+      const merchant = given();
+      const held = await merchant.authorized("a-1");
+      const voided = await merchant.authorized("b-1");
+      await merchant.void("b-2", voided);
+      const reversed = await merchant.sold("c-1");
+      await merchant.reverse("c-1");
+      await merchant.authorize("d-1", { capture: true }, insufficientFunds);
+
+      for (const original of [held, voided, reversed, merchant.original("d-1"), merchant.original("e-1")]) {
+        assert.equal((await merchant.refund(`${original.reference}-r`, original, 1n)).kind, "declined", original.reference);
+      }
+      assert.equal(await merchant.givenBack(), 0n);
+    });
+
+    test("what was given back in part can no longer be undone as a whole", async () => {
+      const merchant = given();
+      const sale = await merchant.sold("a-1");
+      await merchant.refund("a-r1", sale, 1n);
+
+      assert.equal((await merchant.reverse("a-1")).kind, "refused");
+      assert.equal((await merchant.void("a-2", sale)).kind, "declined");
+      assert.deepEqual(await merchant.money(), { held: 0n, taken: 99_99n });
+    });
+
+    test("a refund that is sent again gives back once exactly if the connector declares so", async () => {
+      const merchant = given();
+      const sale = await merchant.sold("a-1");
+      await merchant.refund("a-r1", sale, 30_00n);
+      assert.deepEqual(await merchant.refund("a-r1", sale, 30_00n), { kind: "approved" });
+
+      assert.equal(await merchant.givenBack(), harness.connector.capabilities.repeatsFollowUps ? 30_00n : 60_00n);
+    });
+
+    test("a refund whose answer is lost was carried out, and one that is lost on its way was not; an inquiry tells which", async () => {
+      const merchant = given();
+      const sale = await merchant.sold("a-1");
+      for (const [reference, next] of [
+        ["a-r1", "lose_answer"],
+        ["a-r2", "lose_request"],
+      ] as const) {
+        await harness.instruct(merchant.id, { next, times: 1, of: "refund" });
+        const pending = merchant.refund(reference, sale, 30_00n, harness.patienceMs);
+        await harness.pass(harness.patienceMs);
+        assert.deepEqual(await pending, timedOut);
+      }
+
+      assert.equal(await merchant.givenBack(), 30_00n);
+      if (harness.connector.capabilities.answersInquiries) {
+        const inquiry = await merchant.inquire("a-1");
+        assert.ok(inquiry.kind === "found");
+        assert.deepEqual(inquiry.refunds, ["a-r1"]);
+      }
+    });
+
+    test("a refund that the acquirer is told to decline is declined", async () => {
+      const merchant = given();
+      const sale = await merchant.sold("a-1");
+      await harness.instruct(merchant.id, { next: { decline: "not_accepted" }, times: 1 });
+
+      assert.deepEqual(await merchant.refund("a-r1", sale, 30_00n), { kind: "declined", responseCode: "05" });
+      assert.deepEqual(await merchant.refund("a-r2", sale, 30_00n), { kind: "approved" });
+    });
+
+    for (const [brand, digits, method] of [
+      ["visa", approving, "zero_amount"],
+      ["mastercard", "5555555555554444", "zero_amount"],
+      ["amex", "378282246310005", "zero_amount"],
+      ["diners", "30569309025904", "zero_amount"],
+      ["discover", "6011111111111117", "ghost_authorization"],
+      ["aura", "5078601870000127985", "ghost_authorization"],
+      ["elo", "6362970000457013", "ghost_authorization"],
+      ["hipercard", "6062825624254001", "ghost_authorization"],
+    ] as const) {
+      test(`a good ${brand} is verified by ${method} and nothing is held`, async () => {
+        const merchant = given();
+        const outcome = await merchant.verify("v-1", brand, digits);
+
+        assert.ok(outcome.kind === "good");
+        assert.equal(outcome.method, method);
+        assert.match(outcome.networkTransactionId ?? "", /^[0-9A-Z]{15}$/);
+        assert.deepEqual(await merchant.money(), { held: 0n, taken: 0n });
+        const { verifications, approvals, reversals } = await merchant.totals();
+        // The control: the small authorization was there, and was taken back.
+        const ghosts = method === "ghost_authorization" ? 1 : 0;
+        assert.deepEqual([verifications, approvals, reversals], [1, ghosts, ghosts]);
+      });
+    }
+
+    test("a card that is no good is said to be none, by either method, and nothing is held", async () => {
+      const merchant = given();
+      const visa = await merchant.verify("v-1", "visa", insufficientFunds);
+      const discover = await merchant.verify("v-2", "discover", "6011088896715918");
+
+      assert.ok(visa.kind === "declined" && discover.kind === "declined");
+      assert.deepEqual([visa.reason, visa.responseCode, visa.method], ["insufficient_funds", "51", "zero_amount"]);
+      assert.deepEqual([discover.reason, discover.method], ["expired_card", "ghost_authorization"]);
+      assert.deepEqual(await merchant.money(), { held: 0n, taken: 0n });
+    });
+
+    test("a verification whose answer is lost is unknown and holds nothing", async () => {
+      const merchant = given();
+      await harness.instruct(merchant.id, { next: "lose_answer", times: 1 });
+
+      const pending = merchant.verify("v-1", "elo", "6362970000457013", harness.patienceMs);
+      await harness.pass(harness.patienceMs);
+      assert.deepEqual(await pending, timedOut);
+      assert.deepEqual(await merchant.money(), { held: 0n, taken: 0n });
+      assert.equal((await merchant.totals()).verifications, 1);
+    });
+
+    test("stored-credential and 3-D Secure data reach the acquirer as they were given", async () => {
+      const merchant = given();
+      const storedCredential: StoredCredential = {
+        use: "stored",
+        initiator: "MIT",
+        reason: "SCHEDULED_RECURRING",
+        mandateId: "123456789012345",
+      };
+      const threeDSecure: ThreeDSecure = {
+        eci: "05",
+        version: "2.2.0",
+        transactionId: "c272b04f-6e7b-43a2-bb78-90f4fb94aa25",
+        xid: undefined,
+      };
+      assert.equal((await merchant.authorize("a-1", { storedCredential, threeDSecure })).kind, "approved");
+      assert.equal((await merchant.authorize("b-1")).kind, "approved");
+
+      const { storedCredential: told, threeDSecure: found } = await merchant.booked("a-1");
+      assert.deepEqual([told, found], [storedCredential, threeDSecure]);
+      const plain = await merchant.booked("b-1");
+      assert.deepEqual([plain.storedCredential, plain.threeDSecure], [undefined, undefined]);
+    });
+
+    test("an approval names its transaction, each its own", async () => {
+      const merchant = given();
+      const [first, second] = [await merchant.authorize("a-1"), await merchant.authorize("b-1")];
+      assert.ok(first.kind === "approved" && second.kind === "approved");
+      assert.match(first.networkTransactionId ?? "", /^[0-9A-Z]{15}$/);
+      assert.notEqual(second.networkTransactionId, first.networkTransactionId);
+    });
+
+    test("what the acquirer's tables say of a card is told without asking anybody", async () => {
+      const merchant = given();
+      const { cardTraits } = harness.connector;
+      assert.ok(cardTraits !== undefined);
+      assert.deepEqual(cardTraits(cardOf(approving)), { funding: "credit", foreign: false, ecommerce: true, exhausted: false });
+      assert.equal(cardTraits(cardOf("4000000000002206"))?.funding, "prepaid");
+      assert.equal(cardTraits(cardOf("4242424242424242")), undefined);
+      assert.deepEqual(await merchant.money(), { held: 0n, taken: 0n });
+    });
+
     test("a request that the network doubles has one effect exactly if the connector declares that repeats are recognised", async () => {
       const merchant = given();
       const { dedupesByReference, repeatsFollowUps, partialCapture } = harness.connector.capabilities;
@@ -364,6 +578,8 @@ class Merchant {
       country: "br",
       descriptor: "SHOP",
       card: { brand: "visa", maskedPan: "411111xxxxxx1111", tokenDigest: undefined },
+      storedCredential: undefined,
+      threeDSecure: undefined,
     };
   }
 
@@ -402,6 +618,36 @@ class Merchant {
     return this.#harness.connector.capture(this.#followUp(reference, original, minor, patienceMs));
   }
 
+  /** A sale of 100.00 that refunds may follow. */
+  async sold(reference: string): Promise<OriginalAuthorization> {
+    const outcome = await this.authorize(reference, { capture: true });
+    assert.equal(outcome.kind, "approved");
+    const { authorizationCode, acquirerReference } = outcome;
+    return { reference, amount: brl(100_00n), authorizationCode, acquirerReference };
+  }
+
+  refund(reference: string, original: OriginalAuthorization, minor: bigint, patienceMs = longEnoughMs) {
+    return this.#harness.connector.refund(this.#followUp(reference, original, minor, patienceMs));
+  }
+
+  async verify(reference: string, brand: Brand, digits: string, patienceMs = longEnoughMs): Promise<VerifyOutcome> {
+    const card = cardOf(digits);
+    try {
+      return await this.#harness.connector.verify(
+        {
+          ...this.#address(reference, patienceMs),
+          country: "br",
+          currency: "BRL",
+          card: { brand, maskedPan: maskOf(card.pan), tokenDigest: undefined },
+          storedCredential: undefined,
+        },
+        { card, cvv: undefined, cryptogram: undefined },
+      );
+    } finally {
+      card.pan.wipe();
+    }
+  }
+
   void(reference: string, original: OriginalAuthorization) {
     return this.#harness.connector.void(this.#followUp(reference, original, 100_00n, longEnoughMs));
   }
@@ -418,6 +664,10 @@ class Merchant {
     const booked = (await this.#books())?.authorizations.find((authorization) => authorization.reference === reference);
     assert.ok(booked !== undefined);
     return booked;
+  }
+
+  async givenBack(): Promise<bigint> {
+    return (await this.#books())?.money.find(({ currency }) => currency === "BRL")?.givenBack ?? 0n;
   }
 
   async money(): Promise<{ readonly held: bigint; readonly taken: bigint }> {

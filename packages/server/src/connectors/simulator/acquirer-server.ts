@@ -4,11 +4,22 @@ import { assert } from "../../kernel/assert.ts";
 import type { Clock } from "../../kernel/clock.ts";
 import type { Scheduler } from "../../kernel/scheduler.ts";
 import { Pan } from "../../vault/pan.ts";
+import type { CardVerdict } from "./magic-cards.ts";
 import { InstructionRefused } from "./network.ts";
 import type { Heard, Personal } from "./network.ts";
 import { buildAcquirer, defaultPersonality } from "./personality.ts";
 import type { AcquirerSite, Personality } from "./personality.ts";
-import { decode, encode, Malformed, readAuthorizeLetter, readFollowUpMessage, readInstruction, readOriginalMessage } from "./wire.ts";
+import {
+  decode,
+  encode,
+  Malformed,
+  readAuthorizeLetter,
+  readFollowUpMessage,
+  readInstruction,
+  readOriginalMessage,
+  readVerifyLetter,
+} from "./wire.ts";
+import type { Letter } from "./wire.ts";
 
 interface Ports {
   readonly clock: Clock;
@@ -37,7 +48,7 @@ const mostConnections = 1_024;
  * The simulated acquirer as a server of its own, so that its books outlive a Cofre that is killed. Loopback only, as it is not
  * protected by anything.
  *
- * `POST /authorize`, `/capture`, `/void`, `/reverse`, `/inquire`, `/instruct`; `GET /capabilities`, `/books`. Silence on the
+ * `POST /authorize`, `/verify`, `/capture`, `/void`, `/refund`, `/reverse`, `/inquire`, `/instruct`; `GET /capabilities`, `/books`. Silence on the
  * simulated network is a request that stays unanswered until its sender goes.
  */
 export async function startAcquirerServer({ clock, scheduler, port, ...personality }: AcquirerServerOptions): Promise<AcquirerServer> {
@@ -88,7 +99,12 @@ async function answer(site: AcquirerSite, clock: Clock, request: IncomingMessage
 
 function route(site: AcquirerSite, clock: Clock, url: string | undefined, body: Buffer): Reply {
   const { network } = site;
-  if (url === "/authorize") return authorize(site, clock, body);
+  if (url === "/authorize") {
+    return withLetter(site, clock, body, readAuthorizeLetter, (message, verdict) => network.authorize(message, verdict));
+  }
+  if (url === "/verify") {
+    return withLetter(site, clock, body, readVerifyLetter, (message, verdict) => network.verify(message, verdict));
+  }
   const message = decode(body.toString("utf8"));
   switch (url) {
     case "/capture": {
@@ -98,6 +114,10 @@ function route(site: AcquirerSite, clock: Clock, url: string | undefined, body: 
     case "/void": {
       const cancel = readFollowUpMessage(message);
       return spoken(cancel, network.void(cancel));
+    }
+    case "/refund": {
+      const refund = readFollowUpMessage(message);
+      return spoken(refund, network.refund(refund));
     }
     case "/reverse": {
       const reverse = readOriginalMessage(message);
@@ -117,14 +137,20 @@ function route(site: AcquirerSite, clock: Clock, url: string | undefined, body: 
   }
 }
 
-function authorize(site: AcquirerSite, clock: Clock, body: Buffer): Reply {
+/** A message that comes with a card, which is judged and wiped. */
+function withLetter<Message extends Personal, Answer>(
+  site: AcquirerSite,
+  clock: Clock,
+  body: Buffer,
+  readLetter: (value: unknown) => Letter<Message>,
+  deliver: (message: Message, verdict: CardVerdict) => Heard<Answer>,
+): Reply {
   const jsonFrom = 1 + (body[0] ?? 0);
   const pan = Pan.from(Uint8Array.from(body.subarray(1, jsonFrom)));
   if (pan === undefined) throw new Malformed();
   try {
-    const { message, expiry } = readAuthorizeLetter(decode(body.toString("utf8", jsonFrom)));
-    const verdict = site.judgeCard({ pan, ...expiry, holderName: "" }, clock.now());
-    return spoken(message, site.network.authorize(message, verdict));
+    const { message, expiry } = readLetter(decode(body.toString("utf8", jsonFrom)));
+    return spoken(message, deliver(message, site.judgeCard({ pan, ...expiry, holderName: "" }, clock.now())));
   } finally {
     pan.wipe();
   }

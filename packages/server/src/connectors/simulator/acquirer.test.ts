@@ -17,7 +17,8 @@ function acquirerWith(change: Partial<AcquirerOptions> = {}): SimulatedAcquirer 
 }
 
 function message(reference: string, change: Partial<AuthorizeMessage> = {}): AuthorizeMessage {
-  return { merchantId, reference, amount, capture: false, card: { maskedPan: "411111xxxxxx1111" }, ...change };
+  const card = { maskedPan: "411111xxxxxx1111" };
+  return { merchantId, reference, amount, capture: false, card, storedCredential: undefined, threeDSecure: undefined, ...change };
 }
 
 function approved(acquirer: SimulatedAcquirer, reference: string, change: Partial<AuthorizeMessage> = {}): Approval {
@@ -43,7 +44,7 @@ describe("an acquirer that lost its books", () => {
   test("honours a capture whose authorization code proves the authorization", () => {
     const restarted = acquirerWith();
     assert.deepEqual(restarted.capture(followUp, undefined), { kind: "approved" });
-    assert.deepEqual(booksOf(restarted).money, [{ currency: "BRL", held: 0n, taken: 100_00n }]);
+    assert.deepEqual(booksOf(restarted).money, [{ currency: "BRL", held: 0n, taken: 100_00n, givenBack: 0n }]);
     assert.equal(restarted.capture({ ...followUp, reference: "a-3" }, undefined).kind, "declined");
   });
 
@@ -69,6 +70,7 @@ describe("an acquirer that lost its books", () => {
     test(`does not honour ${name}`, () => {
       const request = { ...followUp, original: { ...original, ...change } };
       assert.deepEqual(acquirerWith().capture(request, undefined), { kind: "declined", responseCode: "25" });
+      assert.deepEqual(acquirerWith().refund(request, undefined), { kind: "declined", responseCode: "25" });
       assert.deepEqual(acquirerWith().reverse(request), { kind: "unknown_original" });
     });
   }
@@ -83,7 +85,18 @@ describe("an acquirer that lost its books", () => {
     assert.equal(acquirerWith().capture({ ...followUp, original: sale }, undefined).kind, "declined");
     const restarted = acquirerWith();
     assert.deepEqual(restarted.reverse({ ...followUp, original: sale }), { kind: "reversed" });
-    assert.deepEqual(booksOf(restarted).money, [{ currency: "BRL", held: 0n, taken: 0n }]);
+    assert.deepEqual(booksOf(restarted).money, [{ currency: "BRL", held: 0n, taken: 0n, givenBack: 0n }]);
+  });
+
+  test("gives back what was captured before, of a sale and of a hold, and no more than that", () => {
+    const sale = originalOf("s-1", approved(acquirerWith(), "s-1", { capture: true }));
+    for (const captured of [sale, original]) {
+      const restarted = acquirerWith();
+      const refund = { merchantId, original: captured, amount: { minor: 60_00n, currency: "BRL" } };
+      assert.deepEqual(restarted.refund({ ...refund, reference: "r-1" }, undefined), { kind: "approved" });
+      assert.deepEqual(restarted.refund({ ...refund, reference: "r-2" }, undefined), { kind: "declined", responseCode: "13" });
+      assert.deepEqual(booksOf(restarted).money, [{ currency: "BRL", held: 0n, taken: 40_00n, givenBack: 60_00n }]);
+    }
   });
 });
 
@@ -98,7 +111,7 @@ describe("the books", () => {
       ["p-3", "p-4", "p-5"],
     );
     assert.equal(books.totals.approvals, 5);
-    assert.deepEqual(books.money, [{ currency: "BRL", held: 500_00n, taken: 0n }]);
+    assert.deepEqual(books.money, [{ currency: "BRL", held: 500_00n, taken: 0n, givenBack: 0n }]);
     assert.equal(acquirer.books().forgottenReferences, 2);
   });
 
@@ -109,19 +122,31 @@ describe("the books", () => {
     acquirer.authorize(message("b-1", { merchantId: "0000000b" as MerchantId }), undefined);
 
     const [first, second] = acquirer.books().merchants;
-    assert.deepEqual(first?.totals, { approvals: 0, declines: 1, captures: 0, voids: 0, reversals: 0, duplicates: 1 });
+    assert.deepEqual(first?.totals, {
+      approvals: 0,
+      declines: 1,
+      captures: 0,
+      voids: 0,
+      refunds: 0,
+      reversals: 0,
+      verifications: 0,
+      duplicates: 1,
+    });
     assert.deepEqual(first.authorizations, [
       {
         reference: "a-1",
         at: clock.now(),
         sale: false,
         maskedPan: "411111xxxxxx1111",
+        storedCredential: undefined,
+        threeDSecure: undefined,
         amount,
         answer: issuerDecline("insufficient_funds"),
         approvals: 0,
         captures: 0,
         captured: 0n,
         held: 0n,
+        refunds: [],
         voided: false,
         reversed: false,
         duplicates: 1,
@@ -144,6 +169,40 @@ describe("the books", () => {
   });
 });
 
+describe("refunds", () => {
+  test("are recognised however many followed, and end at 400", () => {
+    const acquirer = acquirerWith();
+    const original = originalOf("a-1", approved(acquirer, "a-1", { capture: true }));
+    const cents = (reference: string) =>
+      acquirer.refund({ merchantId, reference, original, amount: { minor: 1n, currency: "BRL" } }, undefined);
+    for (let number = 1; number <= 400; number += 1) assert.equal(cents(`r-${number}`).kind, "approved");
+    assert.deepEqual(cents("r-1"), { kind: "approved" });
+    assert.deepEqual(cents("r-401"), { kind: "declined", responseCode: "61" });
+    assert.equal(booksOf(acquirer).money[0]?.givenBack, 4_00n);
+  });
+
+  test("that the issuer refuses give nothing back", () => {
+    const acquirer = acquirerWith();
+    const original = originalOf("a-1", approved(acquirer, "a-1", { capture: true }));
+    const request = { merchantId, reference: "r-1", original, amount };
+    assert.deepEqual(acquirer.refund(request, "not_accepted"), { kind: "declined", responseCode: "05" });
+    assert.equal(booksOf(acquirer).money[0]?.givenBack, 0n);
+  });
+
+  test("are of an amount above zero in the authorization's currency", () => {
+    const acquirer = acquirerWith();
+    const original = originalOf("a-1", approved(acquirer, "a-1", { capture: true }));
+    for (const wrong of [
+      { ...amount, minor: 0n },
+      { ...amount, minor: -1n },
+      { ...amount, currency: "USD" },
+    ]) {
+      const request = { merchantId, reference: `r-${wrong.currency}${wrong.minor}`, original, amount: wrong };
+      assert.deepEqual(acquirer.refund(request, undefined), { kind: "declined", responseCode: "13" });
+    }
+  });
+});
+
 describe("authorization codes", () => {
   test("are six digits, equal for equal runs, and differ over references", () => {
     const references = Array.from({ length: 200 }, (_, number) => `r-${number}`);
@@ -154,6 +213,17 @@ describe("authorization codes", () => {
       codes,
     );
     assert.ok(new Set(codes).size > 190);
+  });
+
+  test("come with a network transaction id of fifteen digits, equal for equal runs, that is each transaction's own", () => {
+    const references = Array.from({ length: 200 }, (_, number) => `r-${number}`);
+    const ids = references.map((reference) => approved(acquirerWith(), reference).networkTransactionId);
+    assert.ok(ids.every((id) => id !== undefined && /^\d{15}$/.test(id)));
+    assert.deepEqual(
+      references.map((reference) => approved(acquirerWith(), reference).networkTransactionId),
+      ids,
+    );
+    assert.equal(new Set(ids).size, 200);
   });
 });
 

@@ -2,7 +2,7 @@ import type { Clock } from "../../kernel/clock.ts";
 import type { MerchantId } from "../../kernel/ids.ts";
 import type { Instant } from "../../kernel/instant.ts";
 import type { Money } from "../../kernel/money.ts";
-import type { DeclineReason, OrderCard } from "../../payment/payment.ts";
+import type { DeclineReason, OrderCard, StoredCredential, ThreeDSecure } from "../../payment/payment.ts";
 import type {
   Approval,
   AuthorizeOutcome,
@@ -16,10 +16,13 @@ import type {
   ReverseOutcome,
   ReverseRequest,
   Unknown,
+  VerifyOutcome,
+  VerifyRequest,
 } from "../connector.ts";
+import type { Brand } from "../../vault/brand.ts";
 import { BoundedMap } from "./bounded-map.ts";
 import { draw } from "./draw.ts";
-import { issuerDecline } from "./magic-cards.ts";
+import { captureAnswer, refundAnswer, refused, responseCodes, voidAnswer } from "./follow-up-answers.ts";
 import type { CardVerdict } from "./magic-cards.ts";
 
 /** What the acquirer itself can do: the part of a connector's capabilities that is not the network's. */
@@ -27,7 +30,7 @@ export interface AcquirerPersonality {
   /** false: a second authorization with the same reference is a second authorization. */
   readonly dedupes: boolean;
   readonly answersInquiries: boolean;
-  /** false: a second capture or void with the same reference is another capture or void. */
+  /** false: a second capture, void or refund with the same reference is another one. */
   readonly repeatsFollowUps: boolean;
   readonly partialCapture: boolean;
 }
@@ -43,6 +46,7 @@ export interface AcquirerOptions {
 
 /** What the acquirer says: an outcome, or a refusal to say. Whether it reaches anybody is the network's business. */
 export type AuthorizeAnswer = Exclude<AuthorizeOutcome, Unknown>;
+export type VerifyAnswer = Exclude<VerifyOutcome, Unknown>;
 export type FollowUpAnswer = Exclude<FollowUpOutcome, Unknown>;
 export type ReverseAnswer = Exclude<ReverseOutcome, Unknown>;
 export type InquiryAnswer = Exclude<InquiryOutcome, Unknown> | RefusedToSay;
@@ -59,9 +63,18 @@ export interface MerchantBooks {
   readonly merchantId: MerchantId;
   readonly totals: BookTotals;
   /** Per currency, in minor units. */
-  readonly money: readonly { readonly currency: string; readonly held: bigint; readonly taken: bigint }[];
+  readonly money: readonly MoneyBooks[];
   /** Oldest first. */
   readonly authorizations: readonly BookedAuthorization[];
+}
+
+interface MoneyBooks {
+  readonly currency: string;
+  readonly held: bigint;
+  /** Taken and neither undone nor given back. */
+  readonly taken: bigint;
+  /** By refunds. */
+  readonly givenBack: bigint;
 }
 
 /** How often something was done, not how often it was asked for. */
@@ -70,7 +83,11 @@ interface BookTotals {
   readonly declines: number;
   readonly captures: number;
   readonly voids: number;
+  readonly refunds: number;
+  /** Of authorizations that were taken back at once, too. */
   readonly reversals: number;
+  /** Questions whether a card is good, whatever the answer. */
+  readonly verifications: number;
   /** Requests that were recognised as repeats and changed nothing. */
   readonly duplicates: number;
 }
@@ -82,33 +99,41 @@ export interface BookedAuthorization {
   readonly sale: boolean;
   /** First six and last four of the card; undefined when the books were lost and the merchant's code proved the authorization. */
   readonly maskedPan: string | undefined;
+  readonly storedCredential: StoredCredential | undefined;
+  readonly threeDSecure: ThreeDSecure | undefined;
   readonly amount: Money;
   readonly answer: AuthorizeAnswer;
   /** How often the amount was held or taken: above 1 only at an acquirer that does not dedupe, and never right. */
   readonly approvals: number;
   readonly captures: number;
-  /** Minor units taken and not given back. */
+  /** Minor units taken, what refunds gave back included. */
   readonly captured: bigint;
   /** Minor units that the cardholder cannot use and nobody has taken. */
   readonly held: bigint;
+  /** Oldest first, amounts in minor units; together never more than was captured. */
+  readonly refunds: readonly { readonly reference: string; readonly amount: bigint }[];
   readonly voided: boolean;
   readonly reversed: boolean;
   readonly duplicates: number;
 }
 
 type Authorization = { -readonly [Key in keyof BookedAuthorization]: BookedAuthorization[Key] } & {
-  /** Answers to captures and voids by their own reference, the newest last. */
+  /** Answers to captures, voids and refunds by their own reference, the newest last. */
   followUps: { readonly reference: string; readonly answer: FollowUpAnswer }[] | undefined;
 };
 
 interface Ledger {
   readonly totals: { -readonly [Key in keyof BookTotals]: BookTotals[Key] };
-  readonly money: Map<string, { held: bigint; taken: bigint }>;
+  readonly money: Map<string, { held: bigint; taken: bigint; givenBack: bigint }>;
 }
 
 /** What the acquirer reads of a request; the rest is for other acquirers or for the network. */
-export type AuthorizeMessage = Pick<AuthorizeRequest, "merchantId" | "reference" | "amount" | "capture"> & {
-  readonly card: Pick<OrderCard, "maskedPan">;
+export type AuthorizeMessage = Pick<
+  AuthorizeRequest,
+  "merchantId" | "reference" | "amount" | "capture" | "storedCredential" | "threeDSecure"
+> & { readonly card: Pick<OrderCard, "maskedPan"> };
+export type VerifyMessage = Pick<VerifyRequest, "merchantId" | "reference" | "currency" | "storedCredential"> & {
+  readonly card: Pick<OrderCard, "maskedPan" | "brand">;
 };
 export type FollowUpMessage = Pick<FollowUpRequest, "merchantId" | "reference" | "original" | "amount">;
 export type OriginalMessage = Pick<ReverseRequest | InquiryRequest, "merchantId" | "reference" | "original">;
@@ -116,20 +141,17 @@ export type OriginalMessage = Pick<ReverseRequest | InquiryRequest, "merchantId"
 const followUpsRemembered = 16;
 const merchantsRemembered = 10_000;
 
-/** DE 39 of the refusals that are the acquirer's own. */
-const code = {
-  invalidTransaction: "12",
-  invalidAmount: "13",
-  cannotBackOut: "21",
-  unknownOriginal: "25",
-} as const;
+/** The schemes that let an amount of nothing be authorized; the others' cards are tried with a small one (interface 3.7). */
+const zeroAmountBrands: readonly Brand[] = ["amex", "diners", "mastercard", "visa"];
+/** Minor units of the country's currency. */
+const ghostAmount = 100n;
 
 /**
  * The simulated acquirer and the issuers behind it: decides, and keeps books. It does no I/O and never waits; time comes from
  * the clock and chance from the seed, so equal messages in equal order give equal answers and books.
  *
- * Owns the books, in memory only. Holds: no PAN (masks only); per reference, captured never exceeds what was approved; what
- * is voided or reversed holds nothing.
+ * Owns the books, in memory only. Holds: no PAN (masks only); per reference, captured never exceeds what was approved and
+ * refunds never exceed captured; what is voided or reversed holds nothing.
  */
 export class SimulatedAcquirer {
   readonly #clock: Clock;
@@ -156,8 +178,7 @@ export class SimulatedAcquirer {
       return known.answer;
     }
     const answer = verdict ?? this.#approve(message.merchantId, message.reference, message.amount, message.capture);
-    const authorization =
-      known ?? this.#open(message.merchantId, message.reference, message.amount, message.capture, message.card.maskedPan, answer);
+    const authorization = known ?? this.#open(message, answer);
     if (answer.kind === "declined") {
       ledger.totals.declines += 1;
       return answer;
@@ -175,28 +196,37 @@ export class SimulatedAcquirer {
     return answer;
   }
 
+  /** Says whether a card is good. A small authorization that it takes is undone before anybody hears of it. */
+  verify(message: VerifyMessage, verdict: CardVerdict): VerifyAnswer {
+    const { merchantId, reference, currency, card, storedCredential } = message;
+    this.#ledger(merchantId).totals.verifications += 1;
+    const amount = { minor: zeroAmountBrands.includes(card.brand) ? 0n : ghostAmount, currency };
+    const method = amount.minor === 0n ? "zero_amount" : "ghost_authorization";
+    if (amount.minor > 0n) {
+      const ghost = { merchantId, reference, amount, capture: false, card, storedCredential, threeDSecure: undefined };
+      this.authorize(ghost, verdict);
+      this.#undo(merchantId, this.#authorizations.get(keyOf(merchantId, reference)));
+    }
+    if (verdict !== undefined) return { ...verdict, method };
+    const { networkTransactionId } = this.#approve(merchantId, reference, amount, false);
+    return { kind: "good", networkTransactionId, method };
+  }
+
   /** Takes money that an authorization holds, in one or several captures that together do not exceed it. */
   capture(message: FollowUpMessage, refusal: DeclineReason | undefined): FollowUpAnswer {
     const authorization = this.#original(message);
-    if (authorization === undefined) return refused(code.unknownOriginal);
+    if (authorization === undefined) return refused(responseCodes.unknownOriginal);
     const earlier = this.#earlierAnswer(authorization, message);
     if (earlier !== undefined) return earlier;
-    const answer = this.#captureAnswer(authorization, message.amount, refusal);
-    if (answer.kind === "approved") {
-      const ledger = this.#ledger(message.merchantId);
-      authorization.captures += 1;
-      authorization.captured += message.amount.minor;
-      authorization.held -= message.amount.minor;
-      ledger.totals.captures += 1;
-      post(ledger, message.amount.currency, -message.amount.minor, message.amount.minor);
-    }
+    const answer = captureAnswer(authorization, message.amount, refusal, this.#personality);
+    if (answer.kind === "approved") this.#take(message.merchantId, authorization, message.amount);
     return remember(authorization, message.reference, answer);
   }
 
   /** Gives up the whole hold. Refused once anything was captured: that takes a refund. */
   void(message: FollowUpMessage, refusal: DeclineReason | undefined): FollowUpAnswer {
     const authorization = this.#original(message);
-    if (authorization === undefined) return refused(code.unknownOriginal);
+    if (authorization === undefined) return refused(responseCodes.unknownOriginal);
     const earlier = this.#earlierAnswer(authorization, message);
     if (earlier !== undefined) return earlier;
     const answer = voidAnswer(authorization, refusal);
@@ -208,20 +238,34 @@ export class SimulatedAcquirer {
     return remember(authorization, message.reference, answer);
   }
 
+  /** Gives back part of what was captured, in refunds that together do not exceed it. */
+  refund(message: FollowUpMessage, refusal: DeclineReason | undefined): FollowUpAnswer {
+    const { merchantId, original, reference, amount } = message;
+    const authorization = this.#authorizations.get(keyOf(merchantId, original.reference)) ?? this.#provenCapture(merchantId, original);
+    if (authorization === undefined) return refused(responseCodes.unknownOriginal);
+    const earlier = this.#earlierAnswer(authorization, message);
+    if (earlier !== undefined) return earlier;
+    const answer = refundAnswer(authorization, amount, refusal);
+    if (answer.kind === "approved") {
+      const ledger = this.#ledger(merchantId);
+      authorization.refunds = [...authorization.refunds, { reference, amount: amount.minor }];
+      ledger.totals.refunds += 1;
+      post(ledger, amount.currency, 0n, -amount.minor, amount.minor);
+    }
+    return remember(authorization, reference, answer);
+  }
+
   /**
-   * Undoes an authorization or a sale, as if it had never been; safe to repeat. Once a capture of its own has followed, it
-   * is refused. An unknown original leaves no trace: an authorization that arrives after its reversal is decided like any
+   * Undoes an authorization or a sale, as if it had never been; safe to repeat. Once a capture of its own or a refund has
+   * followed, it is refused. An unknown original leaves no trace: an authorization that arrives after its reversal is decided like any
    * other, and holds money until it is reversed again.
    */
   reverse(message: OriginalMessage): ReverseAnswer {
     const authorization = this.#original(message);
     if (authorization === undefined) return { kind: "unknown_original" };
-    if (authorization.captures > 0) return { kind: "refused", responseCode: code.cannotBackOut };
-    if (authorization.held > 0n || authorization.captured > 0n) {
-      authorization.reversed = true;
-      this.#ledger(message.merchantId).totals.reversals += 1;
-      this.#giveBack(message.merchantId, authorization);
-    }
+    if (authorization.captures > 0 || authorization.refunds.length > 0)
+      return { kind: "refused", responseCode: responseCodes.cannotBackOut };
+    this.#undo(message.merchantId, authorization);
     return { kind: "reversed" };
   }
 
@@ -234,6 +278,7 @@ export class SimulatedAcquirer {
       authorization: authorization.answer,
       captured: authorization.captured,
       voided: authorization.voided || authorization.reversed,
+      refunds: authorization.refunds.map(({ reference }) => reference),
     };
   }
 
@@ -248,30 +293,22 @@ export class SimulatedAcquirer {
     const merchants = Array.from(this.#ledgers.values(), ({ merchantId, totals, money }) => ({
       merchantId,
       totals: { ...totals },
-      money: Array.from(money, ([currency, { held, taken }]) => ({ currency, held, taken })),
+      money: Array.from(money, ([currency, balance]) => ({ currency, ...balance })),
       authorizations: authorizations.get(merchantId) ?? [],
     }));
     return { merchants, forgottenReferences: this.#forgotten };
   }
 
-  #captureAnswer(authorization: Authorization, amount: Money, refusal: DeclineReason | undefined): FollowUpAnswer {
-    if (refusal !== undefined) return refused(issuerDecline(refusal).responseCode);
-    // Nothing is held by what was declined, voided, reversed, taken whole, or was a sale.
-    if (authorization.held === 0n) return refused(code.invalidTransaction);
-    if (amount.currency !== authorization.amount.currency || amount.minor <= 0n) return refused(code.invalidAmount);
-    if (amount.minor > authorization.amount.minor - authorization.captured) return refused(code.invalidAmount);
-    if (!this.#personality.partialCapture && amount.minor !== authorization.amount.minor) return refused(code.invalidAmount);
-    return { kind: "approved" };
-  }
-
   /** The answer that a follow-up with this reference was given before, at an acquirer that recognises repeats. */
   #earlierAnswer(authorization: Authorization, message: FollowUpMessage): FollowUpAnswer | undefined {
     if (!this.#personality.repeatsFollowUps) return undefined;
-    const earlier = authorization.followUps?.find(({ reference }) => reference === message.reference);
-    if (earlier === undefined) return undefined;
+    const sameReference = ({ reference }: { readonly reference: string }): boolean => reference === message.reference;
+    const earlier = authorization.followUps?.find(sameReference)?.answer;
+    // A refund is recognised however many followed it.
+    if (earlier === undefined && !authorization.refunds.some(sameReference)) return undefined;
     authorization.duplicates += 1;
     this.#ledger(message.merchantId).totals.duplicates += 1;
-    return earlier.answer;
+    return earlier ?? { kind: "approved" };
   }
 
   /**
@@ -289,16 +326,27 @@ export class SimulatedAcquirer {
   }
 
   #proven(merchantId: MerchantId, original: OriginalAuthorization, sale: boolean): Authorization | undefined {
-    const answer = this.#approve(merchantId, original.reference, original.amount, sale);
+    const { reference, amount } = original;
+    const answer = this.#approve(merchantId, reference, amount, sale);
     if (answer.authorizationCode !== original.authorizationCode) return undefined;
-    const authorization = this.#open(merchantId, original.reference, original.amount, sale, undefined, answer);
+    const message = { merchantId, reference, amount, capture: sale, storedCredential: undefined, threeDSecure: undefined };
+    const authorization = this.#open(message, answer);
     const ledger = this.#ledger(merchantId);
     authorization.approvals = 1;
     ledger.totals.approvals += 1;
-    if (sale) authorization.captured = original.amount.minor;
-    else authorization.held = original.amount.minor;
-    post(ledger, original.amount.currency, authorization.held, authorization.captured);
+    if (sale) authorization.captured = amount.minor;
+    else authorization.held = amount.minor;
+    post(ledger, amount.currency, authorization.held, authorization.captured);
     return authorization;
+  }
+
+  /** Whoever refunds says that it was captured: of what was held before the books were lost, that is taken to be all of it. */
+  #provenCapture(merchantId: MerchantId, original: OriginalAuthorization): Authorization | undefined {
+    const sale = this.#proven(merchantId, original, true);
+    if (sale !== undefined) return sale;
+    const held = this.#proven(merchantId, original, false);
+    if (held !== undefined) this.#take(merchantId, held, held.amount);
+    return held;
   }
 
   #approve(merchantId: MerchantId, reference: string, amount: Money, sale: boolean): Approval {
@@ -309,29 +357,28 @@ export class SimulatedAcquirer {
       responseCode: "00",
       // The form of DE 37: twelve digits.
       acquirerReference: String(Math.floor(number / 1_000_000)).padStart(12, "0"),
+      // The form of Visa's transaction identifier: 48 bits are at most fifteen digits.
+      networkTransactionId: String(number).padStart(15, "0"),
     };
   }
 
-  #open(
-    merchantId: MerchantId,
-    reference: string,
-    amount: Money,
-    sale: boolean,
-    maskedPan: string | undefined,
-    answer: Approval | Decline,
-  ): Authorization {
+  #open(message: Omit<AuthorizeMessage, "card"> & Partial<Pick<AuthorizeMessage, "card">>, answer: Approval | Decline): Authorization {
+    const { merchantId, reference, amount, capture, card, storedCredential, threeDSecure } = message;
     const authorization = {
       merchantId,
       reference,
       at: this.#clock.now(),
-      sale,
-      maskedPan,
+      sale: capture,
+      maskedPan: card?.maskedPan,
+      storedCredential,
+      threeDSecure,
       amount,
       answer,
       approvals: 0,
       captures: 0,
       captured: 0n,
       held: 0n,
+      refunds: [],
       voided: false,
       reversed: false,
       duplicates: 0,
@@ -339,6 +386,22 @@ export class SimulatedAcquirer {
     };
     if (this.#authorizations.add(keyOf(merchantId, reference), authorization)) this.#forgotten += 1;
     return authorization;
+  }
+
+  #take(merchantId: MerchantId, authorization: Authorization, amount: Money): void {
+    const ledger = this.#ledger(merchantId);
+    authorization.captures += 1;
+    authorization.captured += amount.minor;
+    authorization.held -= amount.minor;
+    ledger.totals.captures += 1;
+    post(ledger, amount.currency, -amount.minor, amount.minor);
+  }
+
+  #undo(merchantId: MerchantId, authorization: Authorization | undefined): void {
+    if (authorization === undefined || (authorization.held === 0n && authorization.captured === 0n)) return;
+    authorization.reversed = true;
+    this.#ledger(merchantId).totals.reversals += 1;
+    this.#giveBack(merchantId, authorization);
   }
 
   #giveBack(merchantId: MerchantId, authorization: Authorization): void {
@@ -352,23 +415,12 @@ export class SimulatedAcquirer {
     if (known !== undefined) return known;
     const ledger = {
       merchantId,
-      totals: { approvals: 0, declines: 0, captures: 0, voids: 0, reversals: 0, duplicates: 0 },
-      money: new Map<string, { held: bigint; taken: bigint }>(),
+      totals: { approvals: 0, declines: 0, captures: 0, voids: 0, refunds: 0, reversals: 0, verifications: 0, duplicates: 0 },
+      money: new Map<string, { held: bigint; taken: bigint; givenBack: bigint }>(),
     };
     this.#ledgers.add(merchantId, ledger);
     return ledger;
   }
-}
-
-function voidAnswer(authorization: Authorization, refusal: DeclineReason | undefined): FollowUpAnswer {
-  if (refusal !== undefined) return refused(issuerDecline(refusal).responseCode);
-  if (authorization.captured > 0n) return refused(code.cannotBackOut);
-  if (authorization.held === 0n) return refused(code.invalidTransaction);
-  return { kind: "approved" };
-}
-
-function refused(responseCode: string): FollowUpAnswer {
-  return { kind: "declined", responseCode };
 }
 
 function remember(authorization: Authorization, reference: string, answer: FollowUpAnswer): FollowUpAnswer {
@@ -378,14 +430,15 @@ function remember(authorization: Authorization, reference: string, answer: Follo
   return answer;
 }
 
-function post(ledger: Ledger, currency: string, held: bigint, taken: bigint): void {
+function post(ledger: Ledger, currency: string, held: bigint, taken: bigint, givenBack = 0n): void {
   const balance = ledger.money.get(currency);
   if (balance === undefined) {
-    ledger.money.set(currency, { held, taken });
+    ledger.money.set(currency, { held, taken, givenBack });
     return;
   }
   balance.held += held;
   balance.taken += taken;
+  balance.givenBack += givenBack;
 }
 
 function keyOf(merchantId: MerchantId, reference: string): string {

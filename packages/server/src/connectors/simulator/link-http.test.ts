@@ -29,6 +29,8 @@ function requestWith(deadlineMs: number): AuthorizeRequest {
     country: "br",
     descriptor: "SHOP",
     card: { brand: "visa", maskedPan: "411111xxxxxx1111", tokenDigest: undefined },
+    storedCredential: undefined,
+    threeDSecure: undefined,
   };
 }
 
@@ -58,8 +60,34 @@ async function impostor(context: TestContext, listener: RequestListener) {
   return { connector, close };
 }
 
+test("an inquiry tells as many references of refunds as the acquirer takes, each as long as it may be", async (context) => {
+  const server = await startAcquirerServer({ ...ports, port: 0 });
+  const connector = await connectSimulator({ ...ports, address: `http://127.0.0.1:${server.port}` });
+  context.after(async () => {
+    connector.close();
+    await server.close();
+  });
+  const request = requestWith(30_000);
+  const card = { card: cardOf("4111111111111111"), cvv: undefined, cryptogram: undefined };
+  const sale = await connector.authorize({ ...request, capture: true }, card);
+  assert.ok(sale.kind === "approved");
+  const followUp = { ...request, original: { ...request, ...sale }, amount: { minor: 1n, currency: "BRL" } };
+  const references = Array.from({ length: 400 }, (_, number) => `r-${number}`.padEnd(64, "x"));
+  for (const reference of references) assert.equal((await connector.refund({ ...followUp, reference })).kind, "approved");
+
+  const inquiry = await connector.inquire(followUp);
+  assert.ok(inquiry.kind === "found");
+  assert.deepEqual(inquiry.refunds, references);
+});
+
 describe("whatever is not an explicit answer is unknown", () => {
-  const approval = { kind: "approved", authorizationCode: "123456", responseCode: "00", acquirerReference: "000000000001" };
+  const approval = {
+    kind: "approved",
+    authorizationCode: "123456",
+    responseCode: "00",
+    acquirerReference: "000000000001",
+    networkTransactionId: "000000000123456",
+  };
 
   test("control: an explicit answer is taken", async (context) => {
     const { connector } = await impostor(context, (_, response) => response.end(JSON.stringify(approval)));
@@ -75,7 +103,7 @@ describe("whatever is not an explicit answer is unknown", () => {
     "an approval without a code": JSON.stringify({ ...approval, authorizationCode: undefined }),
     "an approval with a number for a code": JSON.stringify({ ...approval, authorizationCode: 123456 }),
     "a decline for no reason": JSON.stringify({ kind: "declined", reason: "mood", responseCode: "05", refusedBeforeIssuer: false }),
-    "too much": `${" ".repeat(20_000)}${JSON.stringify(approval)}`,
+    "too much": `${" ".repeat(70_000)}${JSON.stringify(approval)}`,
   };
   for (const [name, body] of Object.entries(garbage)) {
     test(`garbled: ${name}`, async (context) => {

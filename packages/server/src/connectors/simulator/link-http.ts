@@ -6,8 +6,9 @@ import type { Instant } from "../../kernel/instant.ts";
 import type { Scheduler } from "../../kernel/scheduler.ts";
 import type { SimulatorSettings } from "../../merchant/account.ts";
 import type { Card } from "../../vault/card.ts";
-import type { AuthorizeRequest, Connector, Unknown } from "../connector.ts";
+import type { AuthorizeRequest, Connector, Unknown, VerifyRequest } from "../connector.ts";
 import type { AcquirerBooks } from "./acquirer.ts";
+import { traitsOf } from "./magic-cards.ts";
 import type { Instruction } from "./network.ts";
 import {
   decode,
@@ -18,6 +19,7 @@ import {
   readFollowUpOutcome,
   readInquiryOutcome,
   readReverseOutcome,
+  readVerifyOutcome,
 } from "./wire.ts";
 
 export interface RemoteSimulatorOptions {
@@ -40,7 +42,8 @@ export interface RemoteSimulator extends Connector {
 type Timed = { readonly deadline: Instant; readonly simulator: SimulatorSettings };
 type Told = { readonly kind: "told"; readonly body: unknown };
 
-const largestOutcome = 16_384;
+/** An inquiry tells up to 400 references of refunds (follow-up-answers.ts) of 64 characters each. */
+const largestOutcome = 65_536;
 const largestBooks = 256 * 1_024 * 1_024;
 const housekeepingMs = 10_000;
 const mostSockets = 256;
@@ -89,10 +92,14 @@ export async function connectSimulator({ clock, scheduler, address }: RemoteSimu
     name: "remote_simulator",
     capabilities,
     authorize: (request, { card }) => ask("/authorize", request, () => letterOf(request, card), readAuthorizeOutcome),
+    verify: (request, { card }) => ask("/verify", request, () => letterOf(request, card), readVerifyOutcome),
     capture: (request) => ask("/capture", request, () => Buffer.from(encode(request)), readFollowUpOutcome),
     void: (request) => ask("/void", request, () => Buffer.from(encode(request)), readFollowUpOutcome),
+    refund: (request) => ask("/refund", request, () => Buffer.from(encode(request)), readFollowUpOutcome),
     reverse: (request) => ask("/reverse", request, () => Buffer.from(encode(request)), readReverseOutcome),
     inquire: (request) => ask("/inquire", request, () => Buffer.from(encode(request)), readInquiryOutcome),
+    // The same tables as the acquirer's own.
+    cardTraits: traitsOf,
     instruct: async (merchantId, instruction) => {
       await housekeeping("POST", "/instruct", Buffer.from(encode({ merchantId, ...instruction })));
     },
@@ -101,8 +108,8 @@ export async function connectSimulator({ clock, scheduler, address }: RemoteSimu
   };
 }
 
-/** An authorize request as bytes, of which some are the PAN. */
-function letterOf(request: AuthorizeRequest, { pan, expiryMonth, expiryYear }: Card): Buffer {
+/** A request that comes with a card as bytes, of which some are the PAN. */
+function letterOf(request: AuthorizeRequest | VerifyRequest, { pan, expiryMonth, expiryYear }: Card): Buffer {
   const digits = pan.reveal();
   const json = encode({ ...request, expiry: { expiryMonth, expiryYear } });
   const letter = Buffer.alloc(1 + digits.length + Buffer.byteLength(json));

@@ -3,10 +3,33 @@ import { describe, test } from "node:test";
 import { cardOf, numberUnder, panOf } from "../../../test/vectors/cards.ts";
 import { instant } from "../../kernel/instant.ts";
 import { brandOf } from "../../vault/bin.ts";
-import { cardJudge, issuerDecline, magicCards } from "./magic-cards.ts";
+import { cardJudge, issuerDecline, magicCards, scenarioCards, traitsOf } from "./magic-cards.ts";
 
 const judge = cardJudge([]);
 const now = instant(Date.UTC(2026, 10, 28));
+
+describe("scenario cards", () => {
+  for (const [digits, brand, traits] of scenarioCards) {
+    test(`${digits} is ${JSON.stringify(traits)}, and the issuer approves it`, () => {
+      assert.deepEqual(traitsOf(cardOf(digits)), traits);
+      assert.equal(brandOf(panOf(digits)), brand);
+      assert.equal(judge(cardOf(digits), now), undefined);
+    });
+  }
+
+  test("differ from one another, from a magic card, and are none of them", () => {
+    const ordinary = traitsOf(cardOf("4111111111111111"));
+    assert.deepEqual(ordinary, { funding: "credit", foreign: false, ecommerce: true, exhausted: false });
+    const traits = [ordinary, ...scenarioCards.map(([, , each]) => each)].map((each) => JSON.stringify(each));
+    assert.equal(new Set(traits).size, scenarioCards.length + 1);
+    const numbers = [...magicCards, ...scenarioCards].map(([digits]) => digits);
+    assert.equal(new Set(numbers).size, numbers.length);
+  });
+
+  test("the tables tell nothing of a card that the sandbox does not know", () => {
+    assert.equal(traitsOf(cardOf("4242424242424242")), undefined);
+  });
+});
 
 describe("magic cards", () => {
   for (const [digits, brand, result] of magicCards) {

@@ -4,7 +4,7 @@ import type { Instant } from "../../kernel/instant.ts";
 import type { DeclineReason } from "../../payment/payment.ts";
 import type { Brand } from "../../vault/brand.ts";
 import type { Card } from "../../vault/card.ts";
-import type { Decline } from "../connector.ts";
+import type { CardTraits, Decline } from "../connector.ts";
 
 /** Public test numbers and what the sandbox does with them (interface 9). Any other number is refused before the issuer. */
 export const magicCards: readonly (readonly [digits: string, brand: Brand, result: "approve" | DeclineReason])[] = [
@@ -40,6 +40,26 @@ export const magicCards: readonly (readonly [digits: string, brand: Brand, resul
   ["4000000000001109", "visa", "three_d_secure_required"],
 ];
 
+const ordinary: CardTraits = { funding: "credit", foreign: false, ecommerce: true, exhausted: false };
+
+/**
+ * Numbers of our own choosing in the range of the magic cards that end in four digits: what refuses them is decided before an issuer
+ * is asked, by what the acquirer's tables tell. The issuer itself approves each, so a payment that nothing forbids goes through:
+ * the prepaid card in one instalment, the foreign one where foreign cards are processed.
+ */
+export const scenarioCards: readonly (readonly [digits: string, brand: Brand, traits: CardTraits])[] = [
+  // BP-DR-97: no instalments.
+  ["4000000000002206", "visa", { ...ordinary, funding: "prepaid" }],
+  // BP-DR-100: no instalments.
+  ["4000000000002214", "visa", { ...ordinary, funding: "debit" }],
+  // BP-DR-83.
+  ["4000000000002222", "visa", { ...ordinary, foreign: true }],
+  // BP-DR-101.
+  ["4000000000002230", "visa", { ...ordinary, ecommerce: false }],
+  // BP-DR-102.
+  ["4000000000002248", "visa", { ...ordinary, exhausted: true }],
+];
+
 /** DE 39 (ISO 8583:1987) and merchant advice code of each refusal. Advice: 01 correct the data, 02 try later, 03 do not try again. */
 const declineCodes: Readonly<Record<DeclineReason, { readonly responseCode: string; readonly adviceCode: string | undefined }>> = {
   not_accepted: { responseCode: "05", adviceCode: "02" },
@@ -67,13 +87,15 @@ export function issuerDecline(reason: DeclineReason): Decline {
 const expired = issuerDecline("expired_card");
 const notATestCard: Decline = { ...issuerDecline("invalid_card_number"), refusedBeforeIssuer: true };
 
-/** The magic numbers as bytes, in the order of `order`, so that a card is found without ever becoming a string or a number. */
-const byDigits = magicCards
-  .map(([digits, , result]) => ({
+/** The numbers as bytes, in the order of `order`, so that a card is found without ever becoming a string or a number. */
+const byDigits = [
+  ...magicCards.map(([digits, , result]) => ({
     digits: Uint8Array.from(Buffer.from(digits, "latin1")),
     verdict: result === "approve" ? undefined : issuerDecline(result),
-  }))
-  .toSorted((a, b) => order(a.digits, b.digits));
+    traits: ordinary,
+  })),
+  ...scenarioCards.map(([digits, , traits]) => ({ digits: Uint8Array.from(Buffer.from(digits, "latin1")), verdict: undefined, traits })),
+].toSorted((a, b) => order(a.digits, b.digits));
 
 /** Shorter first, then by digits. */
 function order(a: Uint8Array, b: Uint8Array): number {
@@ -103,6 +125,11 @@ export function cardJudge(approveTestBins: readonly string[]): (card: Card, now:
     if (known === undefined && !bins.some((bin) => bin.every((digit, index) => digits[index] === digit))) return notATestCard;
     return known?.verdict ?? (endOfMonth(expiryYear, expiryMonth) < now ? expired : undefined);
   };
+}
+
+/** What the acquirer's tables tell of a card; undefined for one that the sandbox does not know. */
+export function traitsOf({ pan }: Card): CardTraits | undefined {
+  return magicCardOf(pan.reveal())?.traits;
 }
 
 function magicCardOf(digits: Uint8Array): (typeof byDigits)[number] | undefined {

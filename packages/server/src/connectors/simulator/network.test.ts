@@ -31,8 +31,9 @@ function networkWith(lateArrivalMs = defaultPersonality.lateArrivalMs) {
 type World = ReturnType<typeof networkWith>;
 
 function authorize({ network }: World, reference: string, simulator = calm, merchant = merchantId) {
+  const card = { maskedPan: "411111xxxxxx1111" };
   return network.authorize(
-    { merchantId: merchant, reference, simulator, amount, capture: false, card: { maskedPan: "411111xxxxxx1111" } },
+    { merchantId: merchant, reference, simulator, amount, capture: false, card, storedCredential: undefined, threeDSecure: undefined },
     undefined,
   );
 }

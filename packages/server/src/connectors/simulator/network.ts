@@ -12,13 +12,15 @@ import type {
   OriginalMessage,
   ReverseAnswer,
   SimulatedAcquirer,
+  VerifyAnswer,
+  VerifyMessage,
 } from "./acquirer.ts";
 import { BoundedMap } from "./bounded-map.ts";
 import { draw } from "./draw.ts";
 import { issuerDecline } from "./magic-cards.ts";
 import type { CardVerdict } from "./magic-cards.ts";
 
-export const messageKinds = ["authorize", "capture", "void", "reverse", "inquire"] as const;
+export const messageKinds = ["authorize", "verify", "capture", "void", "refund", "reverse", "inquire"] as const;
 /** A sale travels as `authorize`. */
 export type MessageKind = (typeof messageKinds)[number];
 
@@ -36,7 +38,7 @@ export interface Instruction {
   readonly next: NetworkFault | { readonly decline: DeclineReason };
   /** To how many messages; 1 to 10,000. */
   readonly times: number;
-  /** Only to messages of this kind. Without it: to any message, a decline to the next authorize, capture or void. */
+  /** Only to messages of this kind. Without it: to any message, a decline to the next that is no reversal or inquiry. */
   readonly of?: MessageKind;
 }
 
@@ -93,12 +95,22 @@ export class SimulatedNetwork {
     );
   }
 
+  verify(request: VerifyMessage & Personal, verdict: CardVerdict): Heard<VerifyAnswer> {
+    return this.#exchange("verify", request, (decline) =>
+      this.#acquirer.verify(request, decline === undefined ? verdict : issuerDecline(decline)),
+    );
+  }
+
   capture(request: FollowUpMessage & Personal): Heard<FollowUpAnswer> {
     return this.#exchange("capture", request, (decline) => this.#acquirer.capture(request, decline));
   }
 
   void(request: FollowUpMessage & Personal): Heard<FollowUpAnswer> {
     return this.#exchange("void", request, (decline) => this.#acquirer.void(request, decline));
+  }
+
+  refund(request: FollowUpMessage & Personal): Heard<FollowUpAnswer> {
+    return this.#exchange("refund", request, (decline) => this.#acquirer.refund(request, decline));
   }
 
   reverse(request: OriginalMessage & Personal): Heard<ReverseAnswer> {
@@ -113,7 +125,7 @@ export class SimulatedNetwork {
   instruct(merchantId: MerchantId, { next, times, of }: Instruction): void {
     if (!Number.isInteger(times) || times < 1 || times > timesAtMost)
       throw new InstructionRefused("times is a whole number from 1 to 10000");
-    if (typeof next === "object" && (of === "reverse" || of === "inquire"))
+    if (typeof next === "object" && of !== undefined && !canBeDeclined(of))
       throw new InstructionRefused("reversals and inquiries are never declined");
     const queue = this.#instructions.get(merchantId) ?? [];
     if (queue.length >= instructionsPerMerchant) throw new InstructionRefused("this merchant has 100 instructions waiting");
@@ -186,5 +198,9 @@ export class SimulatedNetwork {
 
 function applies({ kind, next }: Planned, of: MessageKind): boolean {
   if (kind !== undefined) return kind === of;
-  return typeof next === "string" || of === "authorize" || of === "capture" || of === "void";
+  return typeof next === "string" || canBeDeclined(of);
+}
+
+function canBeDeclined(kind: MessageKind): boolean {
+  return kind !== "reverse" && kind !== "inquire";
 }

@@ -31,6 +31,8 @@ function given() {
       country: "br",
       descriptor: "SHOP",
       card: { brand: "visa", maskedPan: "411111xxxxxx1111", tokenDigest: undefined },
+      storedCredential: undefined,
+      threeDSecure: undefined,
     } as const;
     return simulator.authorize(request, { card, cvv: undefined, cryptogram: undefined }).then((outcome) => void answered.push(outcome));
   }

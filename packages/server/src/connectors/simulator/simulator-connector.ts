@@ -5,6 +5,7 @@ import type { Scheduler } from "../../kernel/scheduler.ts";
 import type { SimulatorSettings } from "../../merchant/account.ts";
 import type { Connector, Unknown } from "../connector.ts";
 import type { AcquirerBooks } from "./acquirer.ts";
+import { traitsOf } from "./magic-cards.ts";
 import type { Heard, Instruction } from "./network.ts";
 import { buildAcquirer, defaultPersonality } from "./personality.ts";
 import type { Personality } from "./personality.ts";
@@ -47,10 +48,13 @@ export function createSimulator({ clock, scheduler, ...personality }: SimulatorO
     name: "simulator",
     capabilities,
     authorize: (request, { card }) => exchange(request, () => network.authorize(request, judgeCard(card, clock.now()))),
+    verify: (request, { card }) => exchange(request, () => network.verify(request, judgeCard(card, clock.now()))),
     capture: (request) => exchange(request, () => network.capture(request)),
     void: (request) => exchange(request, () => network.void(request)),
+    refund: (request) => exchange(request, () => network.refund(request)),
     reverse: (request) => exchange(request, () => network.reverse(request)),
     inquire: (request) => exchange(request, () => network.inquire(request)),
+    cardTraits: traitsOf,
     instruct: (merchantId, instruction) => network.instruct(merchantId, instruction),
     books: () => acquirer.books(),
   };

@@ -3,7 +3,9 @@ import { instant } from "../../kernel/instant.ts";
 import type { Money } from "../../kernel/money.ts";
 import type { SimulatorSettings } from "../../merchant/account.ts";
 import type { Card } from "../../vault/card.ts";
-import { declineReasons } from "../../payment/payment.ts";
+import { brands } from "../../vault/brand.ts";
+import { declineReasons, storedCredentialReasons } from "../../payment/payment.ts";
+import type { StoredCredential, ThreeDSecure } from "../../payment/payment.ts";
 import type {
   Approval,
   AuthorizeOutcome,
@@ -13,14 +15,23 @@ import type {
   InquiryOutcome,
   OriginalAuthorization,
   ReverseOutcome,
+  VerifyOutcome,
 } from "../connector.ts";
-import type { AcquirerBooks, AuthorizeMessage, BookedAuthorization, FollowUpMessage, MerchantBooks, OriginalMessage } from "./acquirer.ts";
+import type {
+  AcquirerBooks,
+  AuthorizeMessage,
+  BookedAuthorization,
+  FollowUpMessage,
+  MerchantBooks,
+  OriginalMessage,
+  VerifyMessage,
+} from "./acquirer.ts";
 import { messageKinds, networkFaults } from "./network.ts";
 import type { Instruction, Personal } from "./network.ts";
 
 /**
- * How messages to the acquirer process and its answers look: JSON, with amounts as decimal text in minor units. An authorize
- * request is one byte with the number of PAN digits, the digits, and then the JSON, so that the PAN stays bytes on both sides;
+ * How messages to the acquirer process and its answers look: JSON, with amounts as decimal text in minor units. A request
+ * with a card (authorize, verify) is one byte with the number of PAN digits, the digits, and then the JSON, so that the PAN stays bytes on both sides;
  * the JSON adds when the card expires. Security codes and cryptograms are not sent: the sandbox takes any (interface 9).
  * Readers take nothing on trust: what is not exactly as expected is `Malformed`.
  */
@@ -43,23 +54,39 @@ export function decode(text: string): unknown {
   }
 }
 
-export interface AuthorizeLetter {
-  readonly message: AuthorizeMessage & Personal;
+/** A message that comes with a card, without the card's number. */
+export interface Letter<Message> {
+  readonly message: Message;
   readonly expiry: Pick<Card, "expiryMonth" | "expiryYear">;
 }
 
-export function readAuthorizeLetter(value: unknown): AuthorizeLetter {
+export function readAuthorizeLetter(value: unknown): Letter<AuthorizeMessage & Personal> {
   const letter = fields(value);
   const { maskedPan } = fields(letter["card"]);
-  const { expiryMonth, expiryYear } = fields(letter["expiry"]);
   return {
     message: {
       ...readAddress(letter),
       amount: readMoney(letter["amount"]),
       capture: flag(letter["capture"]),
       card: { maskedPan: text(maskedPan) },
+      storedCredential: optional(letter["storedCredential"], readStoredCredential),
+      threeDSecure: optional(letter["threeDSecure"], readThreeDSecure),
     },
-    expiry: { expiryMonth: monthNumber(expiryMonth), expiryYear: wholeNumber(expiryYear) },
+    expiry: readExpiry(letter),
+  };
+}
+
+export function readVerifyLetter(value: unknown): Letter<VerifyMessage & Personal> {
+  const letter = fields(value);
+  const { maskedPan, brand } = fields(letter["card"]);
+  return {
+    message: {
+      ...readAddress(letter),
+      currency: text(letter["currency"]),
+      card: { maskedPan: text(maskedPan), brand: oneOf(brands, brand) },
+      storedCredential: optional(letter["storedCredential"], readStoredCredential),
+    },
+    expiry: readExpiry(letter),
   };
 }
 
@@ -88,6 +115,13 @@ export function readAuthorizeOutcome(value: unknown): AuthorizeOutcome {
   return readVerdict(value);
 }
 
+export function readVerifyOutcome(value: unknown): VerifyOutcome {
+  const told = fields(value);
+  const method = oneOf(["zero_amount", "ghost_authorization"] as const, told["method"]);
+  if (told["kind"] === "good") return { kind: "good", networkTransactionId: optional(told["networkTransactionId"], text), method };
+  return { ...readDecline(told), method };
+}
+
 export function readFollowUpOutcome(value: unknown): FollowUpOutcome {
   const { kind, responseCode } = fields(value);
   if (kind === "approved") return { kind };
@@ -103,7 +137,7 @@ export function readReverseOutcome(value: unknown): ReverseOutcome {
 }
 
 export function readInquiryOutcome(value: unknown): InquiryOutcome {
-  const { kind, cause, authorization, captured, voided } = fields(value);
+  const { kind, cause, authorization, captured, voided, refunds } = fields(value);
   if (kind === "not_found") return { kind };
   if (kind === "unknown" && cause === "refused_to_say") return { kind, cause };
   if (kind !== "found") throw new Malformed();
@@ -112,6 +146,7 @@ export function readInquiryOutcome(value: unknown): InquiryOutcome {
     authorization: readVerdict(authorization),
     captured: minorUnits(captured),
     voided: flag(voided),
+    refunds: list(refunds).map(text),
   };
 }
 
@@ -134,7 +169,7 @@ export function readBooks(value: unknown): AcquirerBooks {
 
 function readMerchantBooks(value: unknown): MerchantBooks {
   const { merchantId, totals, money, authorizations } = fields(value);
-  const { approvals, declines, captures, voids, reversals, duplicates } = fields(totals);
+  const { approvals, declines, captures, voids, refunds, reversals, verifications, duplicates } = fields(totals);
   return {
     merchantId: readMerchantId(merchantId),
     totals: {
@@ -142,12 +177,14 @@ function readMerchantBooks(value: unknown): MerchantBooks {
       declines: wholeNumber(declines),
       captures: wholeNumber(captures),
       voids: wholeNumber(voids),
+      refunds: wholeNumber(refunds),
       reversals: wholeNumber(reversals),
+      verifications: wholeNumber(verifications),
       duplicates: wholeNumber(duplicates),
     },
     money: list(money).map((balance) => {
-      const { currency, held, taken } = fields(balance);
-      return { currency: text(currency), held: minorUnits(held), taken: minorUnits(taken) };
+      const { currency, held, taken, givenBack } = fields(balance);
+      return { currency: text(currency), held: minorUnits(held), taken: minorUnits(taken), givenBack: minorUnits(givenBack) };
     }),
     authorizations: list(authorizations).map(readBooked),
   };
@@ -159,32 +196,66 @@ function readBooked(value: unknown): BookedAuthorization {
     reference: text(booked["reference"]),
     at: instant(wholeNumber(booked["at"])),
     sale: flag(booked["sale"]),
-    maskedPan: optionalText(booked["maskedPan"]),
+    maskedPan: optional(booked["maskedPan"], text),
+    storedCredential: optional(booked["storedCredential"], readStoredCredential),
+    threeDSecure: optional(booked["threeDSecure"], readThreeDSecure),
     amount: readMoney(booked["amount"]),
     answer: readVerdict(booked["answer"]),
     approvals: wholeNumber(booked["approvals"]),
     captures: wholeNumber(booked["captures"]),
     captured: minorUnits(booked["captured"]),
     held: minorUnits(booked["held"]),
+    refunds: list(booked["refunds"]).map(readBookedRefund),
     voided: flag(booked["voided"]),
     reversed: flag(booked["reversed"]),
     duplicates: wholeNumber(booked["duplicates"]),
   };
 }
 
+function readBookedRefund(value: unknown): BookedAuthorization["refunds"][number] {
+  const { reference, amount } = fields(value);
+  return { reference: text(reference), amount: minorUnits(amount) };
+}
+
 type Fields = Readonly<Record<string, unknown>>;
+
+function readExpiry(letter: Fields): Letter<unknown>["expiry"] {
+  const { expiryMonth, expiryYear } = fields(letter["expiry"]);
+  return { expiryMonth: monthNumber(expiryMonth), expiryYear: wholeNumber(expiryYear) };
+}
+
+function readStoredCredential(value: unknown): StoredCredential {
+  const { use, initiator, reason, mandateId } = fields(value);
+  return {
+    use: oneOf(["initial", "stored"] as const, use),
+    initiator: oneOf(["CIT", "MIT"] as const, initiator),
+    reason: oneOf(storedCredentialReasons, reason),
+    mandateId: optional(mandateId, text),
+  };
+}
+
+function readThreeDSecure(value: unknown): ThreeDSecure {
+  const { eci, version, transactionId, xid } = fields(value);
+  return {
+    eci: text(eci),
+    version: optional(version, text),
+    transactionId: optional(transactionId, text),
+    xid: optional(xid, text),
+  };
+}
 
 function readVerdict(value: unknown): Approval | Decline {
   const verdict = fields(value);
   return verdict["kind"] === "approved" ? readApproval(verdict) : readDecline(verdict);
 }
 
-function readApproval({ authorizationCode, responseCode, acquirerReference }: Fields): Approval {
+function readApproval({ authorizationCode, responseCode, acquirerReference, networkTransactionId }: Fields): Approval {
   return {
     kind: "approved",
     authorizationCode: text(authorizationCode),
     responseCode: text(responseCode),
-    acquirerReference: optionalText(acquirerReference),
+    acquirerReference: optional(acquirerReference, text),
+    networkTransactionId: optional(networkTransactionId, text),
   };
 }
 
@@ -194,7 +265,7 @@ function readDecline({ kind, reason, responseCode, adviceCode, refusedBeforeIssu
     kind,
     reason: oneOf(declineReasons, reason),
     responseCode: text(responseCode),
-    adviceCode: optionalText(adviceCode),
+    adviceCode: optional(adviceCode, text),
     refusedBeforeIssuer: flag(refusedBeforeIssuer),
   };
 }
@@ -219,8 +290,8 @@ function readOriginal(value: unknown): OriginalAuthorization {
   return {
     reference: text(reference),
     amount: readMoney(amount),
-    authorizationCode: optionalText(authorizationCode),
-    acquirerReference: optionalText(acquirerReference),
+    authorizationCode: optional(authorizationCode, text),
+    acquirerReference: optional(acquirerReference, text),
   };
 }
 
@@ -254,8 +325,8 @@ function text(value: unknown): string {
   return value;
 }
 
-function optionalText(value: unknown): string | undefined {
-  return value === undefined ? undefined : text(value);
+function optional<Value>(value: unknown, read: (value: unknown) => Value): Value | undefined {
+  return value === undefined ? undefined : read(value);
 }
 
 function flag(value: unknown): boolean {
