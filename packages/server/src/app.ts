@@ -2,17 +2,12 @@ import { join } from "node:path";
 import type { Config } from "./config/settings.ts";
 import { connectors } from "./connectors/index.ts";
 import { explainEndpoint } from "./http/admin/explain-endpoint.ts";
+import { paymentEndpoint } from "./http/admin/payment-endpoint.ts";
 import { settingsEndpoint } from "./http/admin/settings-endpoint.ts";
 import { simulatorEndpoint } from "./http/admin/simulator-endpoint.ts";
 import { createHttpServer } from "./http/server.ts";
-import { cancelEndpoint } from "./http/wire/endpoints/cancel.ts";
-import { captureEndpoint } from "./http/wire/endpoints/capture.ts";
 import type { EndpointDeps } from "./http/wire/endpoints/deps.ts";
-import { directEndpoint } from "./http/wire/endpoints/direct.ts";
-import { notAvailableEndpoints } from "./http/wire/endpoints/not-available.ts";
-import { publicKeyCheckEndpoint } from "./http/wire/endpoints/public-key-check.ts";
-import { queryEndpoint } from "./http/wire/endpoints/query.ts";
-import { tokenEndpoint } from "./http/wire/endpoints/token.ts";
+import { wireEndpoints } from "./http/wire/endpoints/index.ts";
 import type { Clock } from "./kernel/clock.ts";
 import type { Random } from "./kernel/random.ts";
 import type { Scheduler } from "./kernel/scheduler.ts";
@@ -25,6 +20,7 @@ import { Runner } from "./operations/runner.ts";
 import { openSandboxAccount, type SandboxKeys } from "./operations/sandbox-account.ts";
 import { RecoveryJob } from "./recovery/recovery-job.ts";
 import { type EmbeddedStore, openEmbeddedStore } from "./stores/embedded/embedded-store.ts";
+import { CvvPocket } from "./vault/cvv-pocket.ts";
 import { Keyring } from "./vault/keyring.ts";
 import { createLocalVault } from "./vault/local-vault.ts";
 import { createMemoryKeyProvider, createMemoryWrappedKeyStore } from "./vault/memory-key-provider.ts";
@@ -77,6 +73,7 @@ export async function startCofre(config: Config, log: Log, ports: Ports = system
     store,
     vault,
     connector,
+    pocket: new CvvPocket(random),
     clock,
     random,
     acquirerTimeoutMs: config.acquirerTimeoutMs,
@@ -97,17 +94,15 @@ export async function startCofre(config: Config, log: Log, ports: Ports = system
     runner,
     clockOf: () => clock,
     grantsOf: async (key) => (await accounts.byKey(key))?.grants,
+    forget: (merchantId) => accounts.forget(merchantId),
+    random,
+    sandbox: { loseNextAuthorization: (merchantId) => connector.instruct(merchantId, { next: "lose_answer", times: 1, of: "authorize" }) },
   };
   const server = createHttpServer({
     endpoints: [
-      tokenEndpoint(deps),
-      directEndpoint(deps),
-      captureEndpoint(deps),
-      cancelEndpoint(deps),
-      queryEndpoint(deps),
-      publicKeyCheckEndpoint(deps),
-      ...notAvailableEndpoints,
+      ...wireEndpoints(deps),
       explainEndpoint(runner),
+      paymentEndpoint(runner),
       settingsEndpoint(runner, accounts),
       simulatorEndpoint((merchantId, instruction) => connector.instruct(merchantId, instruction)),
     ],

@@ -316,6 +316,7 @@ export class HttpServer {
     if (this.#isStopping) response.shouldKeepAlive = false;
     const length = Buffer.byteLength(body);
     const headers = [...(cors ? corsHeaders : commonHeaders), "Content-Length", String(length)];
+    if (answer.headers !== undefined) headers.push(...answer.headers.flat());
     if (status === 503) headers.push("Retry-After", retryAfterSeconds);
     // Head and body leave in one write, and a body of ASCII needs no conversion.
     response.writeHead(status, headers).end(body, length === body.length ? "latin1" : "utf8");

@@ -44,6 +44,14 @@ export interface AccountSettings {
   readonly requireCvv: boolean;
   /** Upper limit per payment in whole USD, converted by the rate table; interface 3.5: 10000. */
   readonly maximumAmountUsd: number;
+  /** Where merchants are told of changes unless a payment names another address; empty: nowhere (interface 5.7, 6). */
+  readonly notificationUrl: string;
+  /** Where the hosted page sends customers back to; empty: nowhere. */
+  readonly responseUrl: string;
+  /** Who gets receipts; empty: nobody. */
+  readonly receiptEmail: string;
+  /** The merchant's picture on the hosted page; empty: none. */
+  readonly imageUrl: string;
   /** Printed on statements; a payment's soft_descriptor takes its place. */
   readonly descriptor: string;
   /** true: a form body whose JSON is cut by a raw `&` is refused instead of repaired. */

@@ -41,7 +41,10 @@ export const accountSettings = {
   refundRequestedMinutes: { ...wholeNumber(1, 0, 100_000), doc: "Minutes that a refund stays requested before it is pending." },
   refundPendingMinutes: { ...wholeNumber(1, 0, 100_000), doc: "Minutes that a refund stays pending before it is sent to the acquirer." },
   strictRefundCancel: { ...flag(false), doc: "Whether only a requested refund can be cancelled, not a pending one." },
-  strictMandates: { ...flag(false), doc: "Whether a stored-credential payment must name the mandate of an initial one with the same card." },
+  strictMandates: {
+    ...flag(false),
+    doc: "Whether a stored-credential payment must name the mandate of an initial one with the same card.",
+  },
   declineCodes: { ...flag(false), doc: "Whether a decline tells iso_code and mac_code." },
   legacyDescriptions: { ...flag(false), doc: "Whether outcomes are described in the sandbox texts of 2017." },
   // Plugins take a sandbox decline for one only when the acquirer has this name (clients.md).
@@ -52,6 +55,10 @@ export const accountSettings = {
     ...wholeNumber(10_000, 1, 1_000_000_000),
     doc: "The highest amount of one payment in whole US dollars, converted by the rate table.",
   },
+  notificationUrl: { ...webAddress(), doc: "Where changes of payments are announced unless a payment names another address." },
+  responseUrl: { ...webAddress(), doc: "Where the hosted page sends customers back to." },
+  receiptEmail: { ...text("", 0, 100), doc: "Who gets receipts." },
+  imageUrl: { ...webAddress(), doc: "The merchant's picture on the hosted page." },
   descriptor: { ...text("COFRE*SANDBOX", 0, 64), doc: "What card statements show unless the payment brings its own soft_descriptor." },
   strictForms: { ...flag(false), doc: "Whether a form body whose JSON is cut by a raw & is refused instead of repaired." },
   notifySynchronous: { ...flag(true), doc: "Whether a payment that is paid or declined within its own request is notified as well." },
@@ -130,6 +137,16 @@ function text(initially: string, shortest: number, longest: number): ValueRules<
     default: initially,
     allows: (value): value is string => typeof value === "string" && value.length >= shortest && value.length <= longest,
     allowed: `a text of ${shortest} to ${longest} characters`,
+  };
+}
+
+/** Empty, or where http reaches. */
+function webAddress(): ValueRules<string> {
+  return {
+    default: "",
+    allows: (value): value is string =>
+      value === "" || (typeof value === "string" && value.length <= 2_000 && /^https?:\/\//i.test(value) && URL.canParse(value)),
+    allowed: "empty or an http or https address of at most 2000 characters",
   };
 }
 

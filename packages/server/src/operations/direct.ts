@@ -33,12 +33,18 @@ export const direct = defineOperation<DirectInput, Direct>({
     "card_not_readable",
     "instalments_not_offered",
     "mandate_mismatch",
+    "card_foreign",
+    "card_not_eligible",
+    "card_exhausted",
+    "instalments_on_prepaid",
+    "instalments_on_debit",
   ],
 
   async run(context, input) {
     const { source } = input;
     return withCard(context, source, async (orderCard, toAuthorize) => {
       refusePlanOf(orderCard.brand, input);
+      refuseByTraits(context, toAuthorize, input);
       await refuseTakenToken(context, input);
       await refuseForeignMandate(context, input, orderCard);
       return authorize(context, input, orderCard, toAuthorize);
@@ -147,4 +153,16 @@ function refusePlanOf(brand: Brand, { order }: DirectInput): void {
   assert(country !== undefined, "an order names a country of the table");
   if (offeredInstalments(country, brand).has(order.instalments)) return;
   throw new ServiceError("instalments_not_offered", { brand, country: country.code, count: order.instalments });
+}
+
+/** What the acquirer's tables rule out is refused before anything is written down, in the order of the interface's numbers (7.2). */
+function refuseByTraits({ connector }: OperationContext, { card }: CardToAuthorize, { order, source }: DirectInput): void {
+  // A network token's number is not the card's: the tables say nothing of it.
+  const traits = source.kind === "network_token" ? undefined : connector.cardTraits?.(card);
+  if (traits === undefined) return;
+  if (traits.foreign) throw new ServiceError("card_foreign");
+  if (traits.funding === "prepaid" && order.instalments > 1) throw new ServiceError("instalments_on_prepaid");
+  if (traits.funding === "debit" && order.instalments > 1) throw new ServiceError("instalments_on_debit");
+  if (!traits.ecommerce) throw new ServiceError("card_not_eligible");
+  if (traits.exhausted) throw new ServiceError("card_exhausted");
 }

@@ -43,6 +43,8 @@ export const paymentNotes = [
   "attempt_unanswered",
   /** Recovery sends a capture or void again under its first reference, which the connector declares safe. */
   "attempt_repeated",
+  /** The merchant asked to be told once more of what was announced last. */
+  "notification_resent",
   /** A broken invariant was met: people must look. */
   "marked_for_review",
 ] as const;

@@ -6,7 +6,7 @@ import { textOf } from "../wire/tree.ts";
 
 /** What may be asked of the simulated acquirer; connectors/simulator has the meaning of each. */
 const faults = ["lose_request", "lose_answer", "late_answer", "double_request"] as const;
-const messages = ["authorize", "capture", "void", "reverse", "inquire"] as const;
+const messages = ["authorize", "verify", "capture", "void", "refund", "reverse", "inquire"] as const;
 
 export interface SimulatorInstruction {
   readonly next: (typeof faults)[number] | { readonly decline: DeclineReason };

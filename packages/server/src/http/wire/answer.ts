@@ -5,6 +5,8 @@ export interface WireAnswer {
   readonly body: string;
   /** The envelope's status_code when it is an error: for the access log. */
   readonly code?: string;
+  /** Further headers of the answer. */
+  readonly headers?: readonly (readonly [name: string, value: string])[];
 }
 
 /** The error envelope: exactly these members. `status` is the short word for other than 200, where clients read it. */

@@ -20,6 +20,7 @@ export interface CardReading {
   readonly dueDate: DueDate | undefined;
   readonly cvvGiven: boolean;
   readonly cvv: Cvv | undefined;
+  /** A network token's own, or what 3-D Secure gave for a card. */
   readonly cryptogram: Cryptogram | undefined;
   /** The stored card to charge. */
   readonly token: string | undefined;
@@ -50,7 +51,7 @@ function readCard(node: TreeObject, kind: CardReading["kind"], token: string | u
   const given = kind === "token" ? undefined : liftedOf(node, kind === "network_token" ? "network_token_pan" : "card_number");
   const dueDateText = fieldOf(node, kind === "network_token" ? "network_token_expire_date" : "card_due_date");
   const cvv = liftedOf(node, "card_cvv");
-  const cryptogram = kind === "network_token" ? liftedOf(node, "network_token_cryptogram") : undefined;
+  const cryptogram = liftedOf(node, kind === "network_token" ? "network_token_cryptogram" : "threeds_cryptogram");
   return {
     kind,
     numberGiven: given !== undefined,

@@ -470,10 +470,11 @@ describe("an accepted direct request", () => {
         instalments: "3",
         country: "BR",
         currency_code: "brl",
+        cof_info: { cof_type: "Stored", initiator: "mit", trans_type: "scheduled_recurring", mandate_id: "1234" },
       }),
-      card({ soft_descriptor: "Loja", auto_capture: false }),
+      card({ soft_descriptor: "Loja", auto_capture: false, threeds_eci: 5, threeds_version: "2", threeds_xid: "x" }),
     ];
-    const { order, source, createToken } = read(requestWith(...everything));
+    const { order, source, createToken, local } = read(requestWith(...everything));
     assert.deepEqual(order, {
       code: "ord-2026-000417",
       orderNumber: "417",
@@ -504,7 +505,10 @@ describe("an accepted direct request", () => {
       userValues: ["web", undefined, undefined, "x"],
       notificationUrl: "https://shop.example/notify?a=1&b=2",
       deviceId: "34c376b2767",
+      storedCredential: { use: "stored", initiator: "MIT", reason: "SCHEDULED_RECURRING", mandateId: "1234" },
+      threeDSecure: { eci: "05", version: "2", transactionId: undefined, xid: "x" },
     });
+    assert.equal(local, false);
     assert.equal(createToken, undefined);
     assert.ok(source.kind === "pan");
     assert.equal(maskOf(source.card.pan), "411111xxxxxx1111");
@@ -608,9 +612,49 @@ describe("an accepted direct request", () => {
     assert.equal(refusalOf(() => read(requestWith(without, initial))).statusCode, "BP-DR-54");
   });
 
-  test("data of an external 3-D Secure is tolerated", () => {
-    const secure = card({ threeds_eci: "05", threeds_cryptogram: "AAABBEg0VhI0VniQEjRWAAAAAAA=", threeds_version: "2", threeds_xid: "x" });
-    assert.equal(read(requestWith(secure)).source.kind, "pan");
+  test("what an external 3-D Secure found goes along, its cryptogram as bytes", () => {
+    const secure = card({
+      threeds_eci: "05",
+      threeds_cryptogram: "AAABBEg0VhI0VniQEjRWAAAAAAA=",
+      threeds_version: "2",
+      threeds_trxid: "d",
+    });
+    const { order, source } = read(requestWith(secure));
+    assert.deepEqual(order.threeDSecure, { eci: "05", version: "2", transactionId: "d", xid: undefined });
+    assert.equal(source.cryptogram?.length, 28);
+    wipeSource(source);
+    assert.throws(() => source.cryptogram?.reveal());
+    // The control: without it there is none.
+    assert.equal(read(requestWith()).source.cryptogram, undefined);
+  });
+
+  test("an indicator of 3-D Secure has one or two digits and is a known one", () => {
+    const eciOf = (eci: unknown): string | undefined => read(requestWith(card({ threeds_eci: eci }))).order.threeDSecure?.eci;
+    for (const eci of ["00", "01", "02", "05", "06", "07"]) assert.equal(eciOf(eci), eci);
+    assert.equal(eciOf(7), "07");
+    for (const eci of ["03", "8", "005", "x"]) {
+      assert.deepEqual(refusalOf(() => eciOf(eci)).statusCode, "COFRE-27", eci);
+    }
+  });
+
+  test("stored credentials are read in both spellings and any case, and a reason that is not known is the plain one", () => {
+    const of = (cof: unknown): unknown => read(requestWith(payment({ cof_info: cof }))).order.storedCredential;
+    const plain = { use: "initial", initiator: "CIT", reason: "CUSTOMER_COF", mandateId: undefined };
+    assert.deepEqual(of({ cof_type: "initial", initiator: "CIT", transType: "installment" }), { ...plain, reason: "INSTALLMENT" });
+    assert.deepEqual(of({ cof_type: "initial", trans_type: "SOMETHING_NEW" }), plain);
+    const byMerchant = { use: "stored", initiator: "MIT", reason: "MERCHANT_COF", mandateId: "1234" };
+    assert.deepEqual(of({ cof_type: "stored", mandate_id: 1234 }), byMerchant);
+    assert.equal(of({ initiator: "MIT" }), undefined);
+    for (const wrong of [{ cof_type: "again" }, { cof_type: "stored", initiator: "me" }]) {
+      assert.equal(refusalOf(() => of(wrong)).statusCode, "COFRE-26");
+    }
+  });
+
+  test("processed within the country, a price bears no tax when instalments are weighed", () => {
+    // 2 x 5.00 is the least plan of Brazil: the tax alone lifts 9.99 to 10.03.
+    const plan = payment({ amount_total: "9.99", currency_code: "BRL", instalments: 2 });
+    assert.equal(read(requestWith(plan), accountWith(), { local: false }).local, false);
+    assert.equal(refusalOf(() => read(requestWith(plan), accountWith(), { local: true })).statusCode, "BP-DR-34");
   });
 
   test("a network token brings its cryptogram and needs neither name nor security code", () => {

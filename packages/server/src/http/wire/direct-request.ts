@@ -22,6 +22,7 @@ import { brandOf } from "../../vault/bin.ts";
 import { isAcceptableToken } from "../../vault/token.ts";
 import { cardOf, cardRules, readCardToCharge, wipeCard, type CardContext, type CardReading } from "./card-node.ts";
 import { controlOrHalfPair, echo, holdsCardNumber, maskCardNumbers } from "./card-like.ts";
+import { isStoredCredential, readStoredCredential, readThreeDSecure } from "./credential-nodes.ts";
 import { cut, fieldOf, flagOf, lengthOf, nodeOf } from "./fields.ts";
 import { paymentTypeOf, type PaymentTypeKind } from "./payment-types.ts";
 import { inOrder, invalid, keepRules, parameterTooLong, rangeOf, required, tooLong } from "./rules.ts";
@@ -245,8 +246,8 @@ export function readDirect(
 /** Overwrites the card data of an input when its operation has settled. */
 export function wipeSource(source: CardSource): void {
   source.cvv?.wipe();
+  source.cryptogram?.wipe();
   if (source.kind !== "token") source.card.pan.wipe();
-  if (source.kind === "network_token") source.cryptogram?.wipe();
 }
 
 const noFields: TreeObject = Object.freeze(Object.create(null) as TreeObject);
@@ -293,7 +294,7 @@ function readingOf(
     currency,
     amountText,
     amount,
-    pricing: canPrice ? priceOrder(amount, country.code, now, account.settings) : undefined,
+    pricing: canPrice ? priceOrder(amount, country.code, now, pricingOf(account, local)) : undefined,
     instalmentsText,
     instalments: instalmentsOf(instalmentsText, payment),
     typeText,
@@ -310,11 +311,16 @@ function readingOf(
     responsible: nodeOf(payment, "responsible"),
     card,
     // A charge of stored credentials has no code to send (interface 3.6).
-    cvvRequired: account.settings.requireCvv && cofTypeIn(payment) !== "stored",
+    cvvRequired: account.settings.requireCvv && !isStoredCredential(payment),
     longestHolderName: longest.holderName,
     createToken,
     newToken: createToken ? fieldOf(payment, "token") : undefined,
   };
+}
+
+/** What is processed within the country crosses no border, and bears no tax for it (interface 8). */
+function pricingOf({ settings }: Account, local: boolean): Account["settings"] {
+  return local ? { ...settings, taxPolicy: "none" } : settings;
 }
 
 /** Not trimmed: it is the payment's name, and a later request has to find it by the same text. */
@@ -351,11 +357,6 @@ function phoneOf(text: string | undefined): string | undefined {
   const digits = text.replace(/\D/g, "");
   if (digits.length < 8 || digits.length > 15) return undefined;
   return digits.length >= 14 && holdsCardNumber(digits) ? undefined : digits;
-}
-
-function cofTypeIn(payment: TreeObject): string | undefined {
-  const node = nodeOf(payment, "cof_info");
-  return node === undefined ? undefined : fieldOf(node, "cof_type")?.toLowerCase();
 }
 
 /** `iframe` is what the quoted message still allows; it makes no difference. */
@@ -455,16 +456,16 @@ function refuseTokenLength({ newToken, card }: DirectReading): string | false {
 function inputOf(reading: DirectReading): DirectInput {
   return {
     order: orderOf(reading),
-    source: sourceOf(reading),
+    source: sourceOf(kept(reading.card)),
+    local: reading.local,
     createToken: reading.createToken ? { token: reading.newToken } : undefined,
   };
 }
 
-function sourceOf({ card }: DirectReading): CardSource {
-  const reading = kept(card);
+/** What a reading without broken rules charges. The caller owns its card data. */
+export function sourceOf(reading: CardReading): CardSource {
   const { kind, cvv, cryptogram } = reading;
-  if (kind === "token") return { kind, token: kept(reading.token), cvv };
-  return kind === "pan" ? { kind, card: kept(cardOf(reading)), cvv } : { kind, card: kept(cardOf(reading)), cryptogram, cvv };
+  return kind === "token" ? { kind, token: kept(reading.token), cvv, cryptogram } : { kind, card: kept(cardOf(reading)), cvv, cryptogram };
 }
 
 function orderOf(reading: DirectReading): DirectOrder {
@@ -486,6 +487,8 @@ function orderOf(reading: DirectReading): DirectOrder {
     userValues: reading.userValues.map((value) => (value === undefined ? undefined : maskCardNumbers(value))),
     notificationUrl: notificationUrlOf(payment),
     deviceId: freeText(payment, "device_id", longest.deviceId) ?? freeText(reading.params, "device_id", longest.deviceId),
+    storedCredential: readStoredCredential(payment),
+    threeDSecure: readThreeDSecure(nodeOf(payment, "creditcard", "card") ?? noFields),
   };
 }
 

@@ -12,10 +12,22 @@ import { rangeOf } from "./rules.ts";
 import { WireError } from "./wire-error.ts";
 
 /** Whose error codes apply (interface 5, 7). */
-export const errorFamilies = ["token", "direct", "capture", "cancel", "query"] as const;
+export const errorFamilies = [
+  "token",
+  "direct",
+  "verify",
+  "set_cvv",
+  "capture",
+  "cancel",
+  "refund",
+  "refund_or_cancel",
+  "query",
+  "resend",
+  "admin",
+] as const;
 export type ErrorFamily = (typeof errorFamilies)[number];
 
-interface ErrorRow {
+export interface ErrorRow {
   readonly code: string;
   readonly message: string;
   /** 200 for whatever the merchant's program can act upon. */
@@ -29,7 +41,7 @@ interface ErrorRow {
 
 const inFlight: ErrorRow = { code: "COFRE-20", message: "Another request about this payment is waiting for the acquirer", httpStatus: 200 };
 /** Nothing was done and the same request may be sent again: a proxy or a client that repeats on 503 does right. */
-const unavailable: ErrorRow = {
+export const serviceUnavailable: ErrorRow = {
   code: "COFRE-21",
   message: "Nothing was done: the request could not be recorded, send it again later",
   httpStatus: 503,
@@ -41,37 +53,17 @@ const unknown: ErrorRow = {
   httpStatus: 200,
 };
 const failed: ErrorRow = requestErrors.internal;
-
-/** A refusal that an operation of this family does not end in: should it ever, that is a failure of ours. */
-const unexpected = failed;
+const noSuchPayment: ErrorRow = { code: "BP-QRY-2", message: "Payment not found", httpStatus: 200 };
+/** Never shown as it is: the error that is thrown carries the payment that exists, see paymentExists. */
+const codeTaken: ErrorRow = { code: "BP-DR-0", message: "Payment already exists with this merchant_payment_code", httpStatus: 200 };
+/** Never shown as it is: the error's details say which plan, see planNotOffered. */
+const noSuchPlan: ErrorRow = { code: "BP-DR-34", message: "Invalid value for instalments", httpStatus: 200 };
 
 const always = {
-  store_unavailable: unavailable,
+  payment_in_flight: inFlight,
+  store_unavailable: serviceUnavailable,
   outcome_unknown: unknown,
   internal_failure: failed,
-} as const;
-
-/** What operations that create something never end in. */
-const noPaymentYet = {
-  payment_not_found: unexpected,
-  payment_already_captured: unexpected,
-  payment_cancelled: unexpected,
-  payment_not_capturable: unexpected,
-  payment_not_voidable: unexpected,
-  partial_capture_disabled: unexpected,
-  capture_amount_invalid: unexpected,
-  capture_declined: unexpected,
-  void_declined: unexpected,
-} as const;
-
-/** What operations on a payment that exists never end in. */
-const noCard = {
-  payment_code_taken: unexpected,
-  token_not_found: unexpected,
-  token_taken: unexpected,
-  card_not_storable: unexpected,
-  instalments_not_offered: unexpected,
-  card_not_readable: unexpected,
 } as const;
 
 const cardRows = {
@@ -81,24 +73,45 @@ const cardRows = {
   card_not_readable: failed,
 } as const;
 
-const familyRows = {
-  token: {
-    ...always,
-    ...noPaymentYet,
-    ...cardRows,
-    payment_code_taken: unexpected,
-    payment_in_flight: inFlight,
-    instalments_not_offered: unexpected,
-  },
+const cancelRows = {
+  payment_not_found: { code: "BP-CAN-2", message: "Payment not found", httpStatus: 200 },
+  payment_not_voidable: { code: "BP-CAN-3", message: "Only open or pending payments can be cancelled", httpStatus: 200 },
+  void_declined: { code: "BP-CAN-4", message: "Cancellation refused by the acquirer", httpStatus: 200 },
+} as const;
+
+/** Only BP-REF-1, 7 and CAN-2 are known (interface 5.3); the other numbers of the series are ours. */
+const refundRows = {
+  // Never shown: the request is told which payment it named, see payment-request.ts.
+  payment_not_found: { code: "BP-REF-CAN-2", message: "Payment not found", httpStatus: 200 },
+  refund_amount_invalid: { code: "BP-REF-4", message: "Parameter amount is invalid", httpStatus: 200 },
+  refund_amount_too_high: { code: "BP-REF-5", message: "Amount is above what is left of the payment", httpStatus: 200 },
+  payment_not_refundable: { code: "BP-REF-7", message: "Only confirmed payments can be refunded", httpStatus: 200 },
+  refund_not_found: { code: "BP-REF-9", message: "Refund not found", httpStatus: 200 },
+  refund_not_cancellable: { code: "BP-REF-10", message: "Refund cannot be cancelled", httpStatus: 200 },
+  refund_code_taken: { code: "BP-REF-11", message: "Refund already exists with this merchant_refund_code", httpStatus: 200 },
+  payment_already_refunded: { code: "BP-REF-12", message: "Payment has already been refunded", httpStatus: 200 },
+  refund_window_over: { code: "COFRE-24", message: "The time in which this payment can be refunded is over", httpStatus: 200 },
+  payment_charged_back: { code: "COFRE-25", message: "The issuer has taken the money back already", httpStatus: 200 },
+} as const;
+
+/** What the operations of each family end in. A test holds the rows against what the operations declare. */
+const familyRows: Record<ErrorFamily, Partial<Record<ServiceErrorCode, ErrorRow>>> = {
+  token: { ...always, ...cardRows },
   direct: {
     ...always,
-    ...noPaymentYet,
     ...cardRows,
-    payment_in_flight: inFlight,
-    // Never shown: the error that is thrown carries the payment that exists, see paymentExists.
-    payment_code_taken: { code: "BP-DR-0", message: "Payment already exists with this merchant_payment_code", httpStatus: 200 },
-    // Never shown: the error's details say which plan, see planNotOffered.
-    instalments_not_offered: { code: "BP-DR-34", message: "Invalid value for instalments", httpStatus: 200 },
+    payment_code_taken: codeTaken,
+    instalments_not_offered: noSuchPlan,
+    card_foreign: { code: "BP-DR-83", message: "Foreign cards are not processed", httpStatus: 200 },
+    instalments_on_prepaid: { code: "BP-DR-97", message: "Instalments are not allowed for prepaid cards", httpStatus: 200 },
+    instalments_on_debit: { code: "BP-DR-100", message: "Instalments are not allowed for debit cards", httpStatus: 200 },
+    card_not_eligible: { code: "BP-DR-101", message: "Card is not eligible for e-commerce", httpStatus: 200 },
+    card_exhausted: { code: "BP-DR-102", message: "Too many attempts", httpStatus: 200 },
+    mandate_mismatch: {
+      code: "COFRE-28",
+      message: "Field payment.cof_info.mandate_id is of no initial payment with this card",
+      httpStatus: 200,
+    },
     // interface 7.2: an internal failure that leaves the payment unknown.
     outcome_unknown: {
       code: "BP-DR-119",
@@ -106,10 +119,10 @@ const familyRows = {
       httpStatus: 200,
     },
   },
+  verify: { ...always, ...cardRows },
+  set_cvv: { ...always, ...cardRows },
   capture: {
     ...always,
-    ...noCard,
-    payment_in_flight: inFlight,
     payment_not_found: { code: "BP-CAP-2", message: "Payment not found", httpStatus: 200 },
     payment_cancelled: { code: "BP-CAP-3", message: "Payment cannot be captured, status is: CA", httpStatus: 200 },
     payment_already_captured: { code: "BP-CAP-4", message: "Payment has already been captured, status is: CO", httpStatus: 200 },
@@ -117,38 +130,47 @@ const familyRows = {
     capture_amount_invalid: { code: "BP-CAP-6", message: "Parameter amount is invalid", httpStatus: 200 },
     capture_declined: { code: "BP-CAP-7", message: "Capture refused by the acquirer", httpStatus: 200 },
     partial_capture_disabled: { code: "BP-CAP-11", message: "Partial capture not available", httpStatus: 200 },
-    payment_not_voidable: unexpected,
-    void_declined: unexpected,
   },
-  cancel: {
+  cancel: { ...always, ...cancelRows },
+  refund: { ...always, ...refundRows },
+  refund_or_cancel: { ...always, ...cancelRows, ...refundRows },
+  query: { ...always, payment_not_found: noSuchPayment },
+  resend: {
     ...always,
-    ...noCard,
-    payment_in_flight: inFlight,
-    payment_not_found: { code: "BP-CAN-2", message: "Payment not found", httpStatus: 200 },
-    payment_not_voidable: { code: "BP-CAN-3", message: "Only open or pending payments can be cancelled", httpStatus: 200 },
-    void_declined: { code: "BP-CAN-4", message: "Cancellation refused by the acquirer", httpStatus: 200 },
-    payment_already_captured: unexpected,
-    payment_cancelled: unexpected,
-    payment_not_capturable: unexpected,
-    partial_capture_disabled: unexpected,
-    capture_amount_invalid: unexpected,
-    capture_declined: unexpected,
+    payment_not_found: noSuchPayment,
+    nothing_to_resend: { code: "COFRE-29", message: "Nothing has been announced of this payment yet", httpStatus: 200 },
   },
-  query: {
+  admin: {
     ...always,
-    ...noPaymentYet,
-    ...noCard,
-    payment_in_flight: inFlight,
-    payment_not_found: { code: "BP-QRY-2", message: "Payment not found", httpStatus: 200 },
+    payment_not_found: noSuchPayment,
+    payment_not_in_review: { code: "COFRE-37", message: "The payment does not wait for a reviewer", httpStatus: 200 },
+    payment_not_disputable: {
+      code: "COFRE-38",
+      message:
+        "Only a captured payment that has neither been refunded nor disputed can be charged back, and only a charged back one credited",
+      httpStatus: 200,
+    },
+    payment_already_captured: { code: "BP-CAP-4", message: "Payment has already been captured, status is: CO", httpStatus: 200 },
+    payment_cancelled: { code: "BP-CAP-3", message: "Payment cannot be captured, status is: CA", httpStatus: 200 },
+    payment_not_capturable: { code: "BP-CAP-5", message: "Payment cannot be captured, it is still open", httpStatus: 200 },
+    capture_declined: { code: "BP-CAP-7", message: "Capture refused by the acquirer", httpStatus: 200 },
+    payment_not_voidable: cancelRows.payment_not_voidable,
+    void_declined: cancelRows.void_declined,
   },
-} as const satisfies Record<ErrorFamily, Record<ServiceErrorCode, ErrorRow>>;
+};
+
+/** The rows of a family: for the catalogue and its tests. */
+export function rowsOf(family: ErrorFamily): Readonly<Partial<Record<ServiceErrorCode, ErrorRow>>> {
+  return familyRows[family];
+}
 
 /** The wire's form of whatever an endpoint's work ended in. What is no refusal from the catalogue is a failure of ours, without details. */
 export function wireErrorOf(error: unknown, family: ErrorFamily): WireError {
   if (error instanceof WireError) return error;
   if (error instanceof PaymentCodeTaken) return paymentExists(error);
   if (error instanceof ServiceError && error.code === "instalments_not_offered") return planNotOffered(error);
-  const row: ErrorRow = familyRows[family][serviceCodeOf(error)];
+  // A refusal that an operation of this family does not end in: should it ever, that is a failure of ours.
+  const row = familyRows[family][serviceCodeOf(error)] ?? failed;
   return new WireError(row.code, row.message, row.httpStatus);
 }
 
@@ -160,7 +182,7 @@ function serviceCodeOf(error: unknown): ServiceErrorCode {
 
 /** The text that a card number gets in direct-request.ts: whether a card came as a number or as a token makes no difference. */
 function planNotOffered({ detail }: ServiceError): WireError {
-  const { code, message } = familyRows.direct.instalments_not_offered;
+  const { code, message } = noSuchPlan;
   const country = countryOf(String(detail["country"]));
   const brand = brands.find((name) => name === detail["brand"]);
   const range = country === undefined ? "" : ` (${rangeOf(offeredInstalments(country, brand))})`;
@@ -171,7 +193,7 @@ function planNotOffered({ detail }: ServiceError): WireError {
 function paymentExists({ existing }: PaymentCodeTaken): WireError {
   const created = formatTimestamp(existing.createdAt);
   return new WireError(
-    familyRows.direct.payment_code_taken.code,
+    codeTaken.code,
     `Payment already exists with merchant_payment_code: ${echo(existing.order.code)} (created on ${created}, status is ${wireStatusOf(existing.state)})`,
   );
 }

@@ -7,6 +7,7 @@ import { defaultAccountSettings } from "../../merchant/settings.ts";
 import { paymentStates, type PaymentState } from "../../payment/payment-machine.ts";
 import { declineReasons, type Payment, type PaymentOrder, type Verdict } from "../../payment/payment.ts";
 import { priceOrder } from "../../payment/pricing.ts";
+import { type Refund, refundStates } from "../../payment/refund.ts";
 import { paymentAnswer, renderPayment, wireStatusOf } from "./payment-answer.ts";
 
 const opened = instant(Date.UTC(2025, 10, 25, 18, 13, 28));
@@ -24,6 +25,7 @@ const approved: Verdict = {
   reason: "approved",
   adviceCode: undefined,
   acquirerReference: undefined,
+  networkTransactionId: undefined,
   refusedBeforeIssuer: false,
 };
 
@@ -65,6 +67,8 @@ const order: PaymentOrder = {
   userValues: ["web"],
   notificationUrl: undefined,
   deviceId: undefined,
+  storedCredential: undefined,
+  threeDSecure: undefined,
 };
 
 function paymentWith(changes: Partial<Payment> = {}, orderChanges: Partial<PaymentOrder> = {}): Payment {
@@ -77,8 +81,13 @@ function paymentWith(changes: Partial<Payment> = {}, orderChanges: Partial<Payme
     statusAt: undefined,
     capturedAt: undefined,
     order: { ...order, ...orderChanges },
+    captureBy: undefined,
     authorized: 10_000n,
     captured: 0n,
+    refunded: 0n,
+    refunds: [],
+    chargeback: undefined,
+    review: "none",
     attempt: undefined,
     attempts: 1,
     verdict: approved,
@@ -240,8 +249,113 @@ describe("the answer of a payment", () => {
     assert.equal(shown(paymentWith({}, { paymentType: "debit" }))["payment_type_code"], "debitcard");
   });
 
-  test("has no customer on the hosts local to Brazil", () => {
-    assert.ok(!("customer" in shown(paymentWith(), accountWith({ profile: "B" }))));
+  test("has neither customer nor pin on the hosts local to Brazil", () => {
+    const answer = shown(paymentWith(), accountWith({ profile: "B" }));
+    assert.ok(!("customer" in answer) && !("pin" in answer));
+  });
+
+  test("lists the refunds, oldest first, as interface 4.4 prints them", () => {
+    const asked: Refund = {
+      id: 900_417,
+      code: undefined,
+      state: "requested",
+      amount: 4_000n,
+      description: "damaged box",
+      requestedAt: confirmed,
+      pendingAt: undefined,
+      confirmedAt: undefined,
+      cancelledAt: undefined,
+      attempts: 0,
+      sentAt: undefined,
+      answerBy: undefined,
+      checks: 0,
+      dueAt: undefined,
+    };
+    const sent: Refund = { ...asked, id: 7, code: 'r"1', state: "sending", pendingAt: confirmed };
+    const captured = paymentWith({ state: "captured", captured: 10_000n, refunded: 8_000n, refunds: [asked, sent] });
+    const body = paymentAnswer(captured, accountWith(), { refund: asked, operation: "refund" });
+    const first =
+      '{"id":"900417","merchant_refund_code":null,"status":"RE","request_date":"2025-11-25 19:02:11","pending_date":null,' +
+      '"confirm_date":null,"cancel_date":null,"amount_ext":"40.00","description":"damaged box"}';
+    assert.ok(body.includes(`"capture_available":false,"refunds":[${first},`));
+    assert.ok(body.endsWith(`},"refund":${first},"operation":"refund","status":"SUCCESS"}`));
+    const second = (shown(captured)["refunds"] as readonly Shown[])[1];
+    assert.deepEqual([second?.["id"], second?.["merchant_refund_code"], second?.["status"]], ["7", 'r"1', "PE"]);
+    assert.equal(second?.["pending_date"], "2025-11-25 19:02:11");
+    const statuses = refundStates.map((state) => {
+      const [refund] = shown(paymentWith({ state: "captured", refunds: [{ ...asked, state }] }))["refunds"] as readonly Shown[];
+      return refund?.["status"];
+    });
+    assert.deepEqual(statuses, ["RE", "PE", "PE", "CO", "CA"]);
+    assert.ok(!("refunds" in shown(paymentWith())));
+  });
+
+  test("has a chargeback node once there is one", () => {
+    const chargeback = { state: "opened", amount: 10_000n, description: "not mine", openedAt: confirmed, creditedAt: undefined } as const;
+    const day = "2025-11-25 19:02:11";
+    const node = { create_date: day, chargeback_date: day, description: "not mine", chargeback_credit: false };
+    assert.deepEqual(shown(paymentWith({ state: "captured", chargeback }))["chargeback"], node);
+    const credited = { ...chargeback, state: "credited", creditedAt: confirmed } as const;
+    assert.deepEqual(shown(paymentWith({ state: "captured", chargeback: credited }))["chargeback"], { ...node, chargeback_credit: true });
+    assert.ok(!("chargeback" in shown(paymentWith())));
+  });
+
+  test("names the mandate of an initial stored credential, and of no other", () => {
+    const verdict = { ...approved, networkTransactionId: "480212345678901" };
+    const credential = { use: "initial", initiator: "CIT", reason: "CUSTOMER_COF", mandateId: undefined } as const;
+    assert.deepEqual(shown(paymentWith({ verdict }, { storedCredential: credential }))["cof_info"], { mandate_id: "480212345678901" });
+    assert.ok(!("cof_info" in shown(paymentWith({ verdict }, { storedCredential: { ...credential, use: "stored" } }))));
+    assert.ok(!("cof_info" in shown(paymentWith({ verdict }))));
+  });
+
+  test("of what a reviewer refused is a high risk, of what lapsed not accepted", () => {
+    const rejected = shown(paymentWith({ state: "voided", statusAt: confirmed, review: "rejected" }))["transaction_status"];
+    assert.deepEqual(rejected, { acquirer: "EBANX", code: "NOK", description: "High risk transaction" });
+    const lapsed = shown(paymentWith({ state: "expired", statusAt: confirmed }))["transaction_status"];
+    assert.deepEqual(lapsed, { acquirer: "EBANX", code: "NOK", description: "Not accepted" });
+  });
+
+  const refused: Verdict = {
+    ...approved,
+    approved: false,
+    authorizationCode: undefined,
+    responseCode: "51",
+    reason: "insufficient_funds",
+    adviceCode: "02",
+  };
+
+  test("tells the codes of a decline where the account and the country have them, and never those of an approval", () => {
+    const account = accountWith({ declineCodes: true });
+    const status = shown(paymentWith({ state: "declined", verdict: refused }), account)["transaction_status"] as Shown;
+    assert.deepEqual([status["iso_code"], status["mac_code"]], ["51", "02"]);
+    const bare = shown(paymentWith({ state: "declined", verdict: { ...refused, adviceCode: undefined } }), account)["transaction_status"];
+    assert.ok(!("mac_code" in (bare as Shown)));
+    for (const other of [
+      shown(paymentWith({ state: "declined", verdict: refused })),
+      shown(paymentWith({ state: "declined", verdict: refused }, { country: "uy" }), account),
+      shown(paymentWith(), account),
+    ]) {
+      assert.ok(!("iso_code" in (other["transaction_status"] as Shown)));
+    }
+  });
+
+  test("speaks as the sandbox of 2017 did where the account wants it", () => {
+    const account = accountWith({ legacyDescriptions: true, acquirerName: 'A "test"' });
+    const told = (payment: Payment): readonly unknown[] => {
+      const { acquirer, code, description } = shown(payment, account)["transaction_status"] as Shown;
+      assert.equal(acquirer, 'A "test"');
+      return [code, description];
+    };
+    assert.deepEqual(told(paymentWith({ state: "captured", captured: 10_000n })), [
+      "OK",
+      "Sandbox - Test credit card, transaction captured",
+    ]);
+    assert.deepEqual(told(paymentWith()), ["OK", "Sandbox - Test credit card, transaction will be approved"]);
+    assert.deepEqual(told(paymentWith({ state: "declined", verdict: refused })), [
+      "NOK",
+      "Sandbox - Test credit card, transaction declined reason insufficientFunds",
+    ]);
+    assert.deepEqual(told(paymentWith({ state: "voided" })), ["NOK", "Sandbox - Test credit card, transaction cancelled"]);
   });
 
   test("prints the payment's own descriptor, and null where there is no order number", () => {

@@ -1,10 +1,13 @@
 import { addDays, formatDate, formatTimestamp } from "../../kernel/calendar.ts";
 import type { PaymentId } from "../../kernel/ids.ts";
+import type { Instant } from "../../kernel/instant.ts";
 import { formatMoney } from "../../kernel/money.ts";
-import type { Account } from "../../merchant/account.ts";
+import type { Account, AccountSettings } from "../../merchant/account.ts";
 import type { PaymentState } from "../../payment/payment-machine.ts";
+import type { Chargeback } from "../../payment/chargeback.ts";
 import type { DeclineReason, Payment, Verdict } from "../../payment/payment.ts";
 import { priceOfPart } from "../../payment/pricing.ts";
+import type { Refund, RefundState } from "../../payment/refund.ts";
 
 /** What merchants see of a state (interface 4.1). `OP` is the hosted page's, which has no state here yet. */
 export type WireStatus = "OP" | "PE" | "CO" | "CA";
@@ -63,15 +66,53 @@ const verdictRows = {
   acquirer_error: { code: "RETRY", description: "Acquirer response error" },
 } as const satisfies Record<DeclineReason | "approved", VerdictRow>;
 
+export function verdictCode(reason: DeclineReason | "approved"): VerdictRow["code"] {
+  return verdictRows[reason].code;
+}
+
+export function verdictDescription(reason: DeclineReason | "approved"): string {
+  return verdictRows[reason].description;
+}
+
 /**
  * Nobody has said yes or no yet. `OK` would be taken for an approval, `NOK` for a decline, and `RETRY` would ask for a second charge
  * beside one that may have gone through. So the code is a word that no client looks for (docs/wire/parity.md, unknown outcomes).
  */
-const waiting = '{"acquirer":"EBANX","code":"PENDING","description":"Waiting for the acquirer"}';
+const waiting = '"code":"PENDING","description":"Waiting for the acquirer"';
 /** The authorization never got an answer and was reversed: nothing is held, so another payment may be tried. */
-const reversed = '{"acquirer":"EBANX","code":"RETRY","description":"No response from acquirer"}';
+const reversed = '"code":"RETRY","description":"No response from acquirer"';
 /** The hold ran out: refused, as interface 4.2 has it; the text is ours. */
-const lapsed = '{"acquirer":"EBANX","code":"NOK","description":"Not accepted"}';
+const lapsed = '"code":"NOK","description":"Not accepted"';
+/** A reviewer said no (interface 4.2). */
+const rejected = '"code":"NOK","description":"High risk transaction"';
+
+/** The sandbox texts of 2017 (interface 4.3); the reasons that no source has follow their spelling. */
+const legacyReasons = {
+  not_accepted: "notApproved",
+  insufficient_funds: "insufficientFunds",
+  incorrect_customer_data: "incorrectCustomerData",
+  expired_card: "cardExpired",
+  security_code_mismatch: "securityCodeMismatch",
+  invalid_card: "invalidData",
+  invalid_card_number: "invalidCardNumber",
+  three_d_secure_required: "threeDSecureRequired",
+  high_risk: "highRisk",
+  timeout: "timeout",
+  no_acquirer_response: "noAcquirerResponse",
+  acquirer_error: "acquirerError",
+} as const satisfies Record<DeclineReason, string>;
+const legacyText = (what: string): string => `Sandbox - Test credit card, transaction ${what}`;
+/** A payment that was given up was told as refused then. */
+const legacyCancelled = `"code":"NOK","description":"${legacyText("cancelled")}"`;
+
+/** Where declines can tell `iso_code` and `mac_code` (interface 4.3). */
+const declineCodeCountries: ReadonlySet<string> = new Set(["ar", "br", "cl", "co", "do", "mx", "pe"]);
+
+/** What merchants see of a refund's state (interface 4.4): one that is being sent can no longer be taken back, but is as pending as before. */
+const refundStatuses = { requested: "RE", pending: "PE", sending: "PE", confirmed: "CO", cancelled: "CA" } as const satisfies Record<
+  RefundState,
+  string
+>;
 
 /** interface 3.4: three days after opening in most fixtures. */
 const dueDays = 3;
@@ -88,32 +129,65 @@ export function renderPayment(payment: Payment, account: Account, token?: string
   const changed = row.status === "PE" || payment.statusAt === undefined ? "null" : `"${formatTimestamp(payment.statusAt)}"`;
   const confirmed = row.status !== "CO" || payment.capturedAt === undefined ? "null" : `"${formatTimestamp(payment.capturedAt)}"`;
   const descriptor = (order.softDescriptor ?? account.settings.descriptor).toUpperCase();
+  const isCrossBorder = account.settings.profile === "X";
   return (
-    `{"hash":"${payment.id}","pin":"${pinOf(payment.id)}","country":"${order.country}",` +
+    `{"hash":"${payment.id}",${isCrossBorder ? `"pin":"${pinOf(payment.id)}",` : ""}"country":"${order.country}",` +
     `"merchant_payment_code":${quote(order.code)},"order_number":${quoteOrNull(order.orderNumber)},` +
     `"status":"${row.status}","status_date":${changed},"open_date":"${opened}","confirm_date":${confirmed},"transfer_date":null,` +
     `"amount_br":"${amounts.local}","amount_ext":"${amounts.requested}","amount_iof":"${amounts.tax}",` +
     `"currency_rate":"${order.pricing.rate}","currency_ext":"${order.amount.currency}",` +
     `"due_date":"${formatDate(addDays(payment.createdAt, dueDays))}","instalments":"${order.instalments}",` +
     `"payment_type_code":"${order.paymentType === "debit" ? "debitcard" : order.card.brand}",` +
-    `"details":{"billing_descriptor":${quote(descriptor)}},"transaction_status":${transactionStatusOf(payment)},` +
+    `"details":{"billing_descriptor":${quote(descriptor)}},"transaction_status":${transactionStatusOf(payment, account)},` +
     `"pre_approved":${row.preApproved},"capture_available":${row.captureAvailable}` +
+    (payment.refunds.length === 0 ? "" : `,"refunds":[${payment.refunds.map((refund) => renderRefund(refund, payment)).join(",")}]`) +
+    (payment.chargeback === undefined ? "" : `,"chargeback":${renderChargeback(payment.chargeback)}`) +
     (token === undefined ? "" : `,"token":${quote(token)},"masked_card_number":"${order.card.maskedPan}"`) +
+    mandateOf(payment) +
     (order.note === undefined ? "" : `,"note":${quote(order.note)}`) +
     userValuesOf(order.userValues) +
-    (account.settings.profile === "X" ? `,"customer":${customerOf(payment)}` : "") +
+    (isCrossBorder ? `,"customer":${customerOf(payment)}` : "") +
     "}"
   );
 }
 
+/** The refund object of interface 4.4. Its id is a text of digits, which clients read as a whole number. */
+function renderRefund(refund: Refund, { order }: Payment): string {
+  return (
+    `{"id":"${refund.id}","merchant_refund_code":${quoteOrNull(refund.code)},"status":"${refundStatuses[refund.state]}",` +
+    `"request_date":"${formatTimestamp(refund.requestedAt)}","pending_date":${timeOrNull(refund.pendingAt)},` +
+    `"confirm_date":${timeOrNull(refund.confirmedAt)},"cancel_date":${timeOrNull(refund.cancelledAt)},` +
+    `"amount_ext":"${formatMoney({ minor: refund.amount, currency: order.amount.currency })}","description":${quote(refund.description)}}`
+  );
+}
+
+/** Interface 4.5. Both dates are when it was opened: the sources do not tell them apart. */
+function renderChargeback({ openedAt, description, state }: Chargeback): string {
+  const opened = formatTimestamp(openedAt);
+  return (
+    `{"create_date":"${opened}","chargeback_date":"${opened}","description":${quote(description)},` +
+    `"chargeback_credit":${state === "credited"}}`
+  );
+}
+
+/** The name under which later stored-credential payments refer to an initial one (interface 3.6; the place is ours). */
+function mandateOf({ order: { storedCredential }, verdict }: Payment): string {
+  if (storedCredential?.use !== "initial" || verdict?.networkTransactionId === undefined) return "";
+  return `,"cof_info":{"mandate_id":${quote(verdict.networkTransactionId)}}`;
+}
+
+export interface PaymentExtras {
+  /** The token that this payment has just created. */
+  readonly token?: string;
+  readonly operation?: "cancel" | "refund";
+  readonly refund?: Refund;
+}
+
 /** The whole answer. `operation` is named by the answers of cancel and refund only (interface 5.2, 5.3). */
-export function paymentAnswer(
-  payment: Payment,
-  account: Account,
-  extras: { readonly token?: string; readonly operation?: "cancel" } = {},
-): string {
+export function paymentAnswer(payment: Payment, account: Account, extras: PaymentExtras = {}): string {
+  const refund = extras.refund === undefined ? "" : `,"refund":${renderRefund(extras.refund, payment)}`;
   const operation = extras.operation === undefined ? "" : `,"operation":"${extras.operation}"`;
-  return `{"payment":${renderPayment(payment, account, extras.token)}${operation},"status":"SUCCESS"}`;
+  return `{"payment":${renderPayment(payment, account, extras.token)}${refund}${operation},"status":"SUCCESS"}`;
 }
 
 /** What was asked for; once captured, what was captured (interface 5.1 leaves it open, docs/wire/parity.md). */
@@ -124,19 +198,40 @@ function amountsOf(payment: Payment): { readonly requested: string; readonly loc
   return { requested: formatMoney({ minor: shown, currency: amount.currency }), local: formatMoney(total), tax: formatMoney(tax) };
 }
 
-function transactionStatusOf(payment: Payment): string {
+function transactionStatusOf(payment: Payment, { settings }: Account): string {
+  return `{"acquirer":${quote(settings.acquirerName)},${statusText(payment, settings)}}`;
+}
+
+function statusText(payment: Payment, settings: AccountSettings): string {
   const { says } = stateRows[payment.state];
   const { verdict } = payment;
   if (says === "lapsed") return lapsed;
-  if (says === "undone") return verdict === undefined ? reversed : verdictText(verdict);
-  return says === "waiting" || verdict === undefined ? waiting : verdictText(verdict);
+  if (says === "waiting") return waiting;
+  if (says === "undone") {
+    if (verdict === undefined) return reversed;
+    if (payment.review === "rejected") return rejected;
+    return settings.legacyDescriptions ? legacyCancelled : verdictText(payment, verdict, settings);
+  }
+  return verdict === undefined ? waiting : verdictText(payment, verdict, settings);
 }
 
 /** `authcode` is missing on declines (interface 3.4). */
-function verdictText(verdict: Verdict): string {
+function verdictText(payment: Payment, verdict: Verdict, settings: AccountSettings): string {
   const { code, description } = verdictRows[verdict.reason];
+  const text = settings.legacyDescriptions ? legacyDescription(payment, verdict) : description;
   const authcode = verdict.authorizationCode === undefined ? "" : `,"authcode":${quote(verdict.authorizationCode)}`;
-  return `{"acquirer":"EBANX","code":"${code}","description":"${description}"${authcode}}`;
+  return `"code":"${code}","description":"${text}"${authcode}${declineCodes(payment, verdict, settings)}`;
+}
+
+function legacyDescription(payment: Payment, { reason }: Verdict): string {
+  if (reason !== "approved") return legacyText(`declined reason ${legacyReasons[reason]}`);
+  return legacyText(payment.state === "captured" ? "captured" : "will be approved");
+}
+
+function declineCodes({ order }: Payment, verdict: Verdict, settings: AccountSettings): string {
+  if (!settings.declineCodes || verdict.approved || !declineCodeCountries.has(order.country)) return "";
+  const advice = verdict.adviceCode === undefined ? "" : `,"mac_code":${quote(verdict.adviceCode)}`;
+  return `,"iso_code":${quote(verdict.responseCode)}${advice}`;
 }
 
 /** `user_value_1` to `user_value_5`, those that were sent. */
@@ -167,4 +262,8 @@ function quote(text: string): string {
 
 function quoteOrNull(text: string | undefined): string {
   return text === undefined ? "null" : quote(text);
+}
+
+function timeOrNull(at: Instant | undefined): string {
+  return at === undefined ? "null" : `"${formatTimestamp(at)}"`;
 }

@@ -1,9 +1,10 @@
 import type { CaptureInput, PaymentSelector } from "../../operations/direct-input.ts";
+import { echo } from "./card-like.ts";
 import { textOf, type TreeObject } from "./tree.ts";
 import { WireError } from "./wire-error.ts";
 
 /** The codes of a request that names no payment: 1 of each operation's own series; query's series is ours (interface 5). */
-const unnamedCodes = { capture: "BP-CAP-1", cancel: "BP-CAN-1", query: "BP-QRY-1" } as const;
+export const unnamedCodes = { capture: "BP-CAP-1", cancel: "BP-CAN-1", query: "BP-QRY-1", refund: "BP-REF-1" } as const;
 
 /** Which payment a request is about. The hash wins when both names are given (interface 5.1). */
 export function readSelector(params: TreeObject, operation: keyof typeof unnamedCodes): PaymentSelector {
@@ -12,6 +13,13 @@ export function readSelector(params: TreeObject, operation: keyof typeof unnamed
   const code = nameOf(params, "merchant_payment_code");
   if (code !== undefined) return { code };
   throw new WireError(unnamedCodes[operation], "Parameters hash or merchant_payment_code not informed");
+}
+
+/** The text of BP-REF-CAN-2 (interface 5.3). */
+export function unknownPaymentText(selector: PaymentSelector): string {
+  return "hash" in selector
+    ? `Payment not found with this hash: ${echo(selector.hash)}`
+    : `Payment not found with this merchant_payment_code: ${echo(selector.code)}`;
 }
 
 /** Not trimmed: two codes that differ in a blank are two payments. */

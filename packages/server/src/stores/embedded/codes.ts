@@ -34,6 +34,7 @@ export const factCodes: Codes<HistoryFact> = codesOf({
   attempt_unanswered: "nu",
   attempt_repeated: "nr",
   marked_for_review: "nm",
+  notification_resent: "nn",
 });
 
 /** The view `journal` spells these out: another account needs a migration that makes the view anew. */

@@ -1,4 +1,6 @@
 import type { Clock } from "../../../kernel/clock.ts";
+import type { MerchantId } from "../../../kernel/ids.ts";
+import type { Random } from "../../../kernel/random.ts";
 import { ServiceError } from "../../../kernel/service-error.ts";
 import type { Account } from "../../../merchant/account.ts";
 import type { Operation } from "../../../operations/operation.ts";
@@ -15,6 +17,16 @@ export interface EndpointDeps {
   readonly clockOf: (account: Account) => Clock;
   /** What an integration key opens, by its text; undefined for a key that opens nothing. */
   readonly grantsOf: (key: string) => Promise<KeyGrant | undefined>;
+  /** Called with an account that was changed: what is remembered of it is old. */
+  readonly forget: (merchantId: MerchantId) => void;
+  readonly random: Random;
+  /** What the sandbox can do beside; undefined where money is real. */
+  readonly sandbox: SandboxDeps | undefined;
+}
+
+export interface SandboxDeps {
+  /** The account's next authorization is carried out, and nobody hears of it. */
+  readonly loseNextAuthorization: (merchantId: MerchantId) => void | Promise<void>;
 }
 
 /** Runs an operation for an account; rejects with ServiceError only. */

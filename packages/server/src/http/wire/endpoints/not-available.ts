@@ -3,21 +3,9 @@ import type { Endpoint } from "../endpoint.ts";
 
 /** Operations of the interface (5, 2.4, 2.7) that this server does not have yet. `true`: browsers of other origins call it. */
 const paths: readonly (readonly [path: string, cors: boolean])[] = [
-  ["/ws/refund", false],
-  ["/ws/refundOrCancel", false],
-  ["/ws/verifycard", false],
-  ["/ws/cardverify", false],
   ["/ws/request", false],
-  ["/ws/token/setCVV", true],
-  ["/ws/setCvv", false],
-  ["/ws/exchange", false],
   ["/ws/exchange/getCurrencyRates", false],
   ["/ws/fxtoken/get", false],
-  ["/ws/merchantIntegrationProperties/get", false],
-  ["/ws/merchantIntegrationProperties/edit", false],
-  ["/ws/everest/resendNotification", false],
-  ["/ws/zipcode", false],
-  ["/ws/documentbalance", false],
   ["/ws/getBankList", false],
   ["/ws/print", false],
   ["/print", false],
@@ -29,9 +17,6 @@ const paths: readonly (readonly [path: string, cors: boolean])[] = [
   ["/ws/threedsecureserver-authentications", true],
   ["/ws/threedsecureserver-authentication-results", true],
   ["/ws/threedsecureserver-record", true],
-  ["/fingerprint", true],
-  ["/fingerprint/provider", true],
-  ["/fingerprint/error", true],
 ];
 
 /**

@@ -1,17 +1,21 @@
 import { tokenize } from "../../../operations/tokenize.ts";
 import type { Endpoint } from "../endpoint.ts";
 import { answeredType, readToken } from "../token-request.ts";
+import { isSetCvv } from "../set-cvv-request.ts";
+import { answerSetCvv } from "./set-cvv.ts";
 import { answering, type EndpointDeps } from "./deps.ts";
 
 /** POST /ws/token: stores a card (interface 2.1). Browsers call it with the public key. */
-export function tokenEndpoint({ runner, clockOf }: EndpointDeps): Endpoint {
+export function tokenEndpoint(deps: EndpointDeps): Endpoint {
+  const { runner, clockOf } = deps;
   return {
     path: "/ws/token",
     key: "public",
     family: "json",
     cors: true,
-    handle: ({ params, account }) =>
-      answering("token", async () => {
+    handle: async ({ params, account }) => {
+      if (isSetCvv(params)) return answerSetCvv(deps, account, params);
+      return answering("token", async () => {
         const input = readToken(params, account, clockOf(account).now());
         try {
           const { token, card } = await runner.run(tokenize, account, input);
@@ -20,6 +24,7 @@ export function tokenEndpoint({ runner, clockOf }: EndpointDeps): Endpoint {
         } finally {
           input.card.pan.wipe();
         }
-      }),
+      });
+    },
   };
 }

@@ -1,0 +1,62 @@
+import { cancel } from "../../operations/cancel.ts";
+import { capture } from "../../operations/capture.ts";
+import { creditChargeback, openChargeback } from "../../operations/chargeback.ts";
+import type { PaymentSelector } from "../../operations/direct-input.ts";
+import { acceptReview, rejectReview } from "../../operations/review.ts";
+import type { Account } from "../../merchant/account.ts";
+import type { Payment } from "../../payment/payment.ts";
+import { errorAnswer } from "../wire/answer.ts";
+import { maskCardNumbers } from "../wire/card-like.ts";
+import type { Endpoint } from "../wire/endpoint.ts";
+import { answering, type OperationRunner } from "../wire/endpoints/deps.ts";
+import { cut, fieldOf } from "../wire/fields.ts";
+import { paymentAnswer } from "../wire/payment-answer.ts";
+import { readSelector } from "../wire/payment-request.ts";
+
+type Act = (runner: OperationRunner, account: Account, selector: PaymentSelector, description: string) => Promise<Payment>;
+
+/** What can be made to happen to a payment: each is an operation that exists, with all its refusals. */
+const actions = {
+  /** A reviewer accepts: what was to be paid at once is captured. */
+  accept_review: (runner, account, selector) => runner.run(acceptReview, account, selector),
+  /** A reviewer refuses: what is held is given up, and the payment is CA, "High risk transaction". */
+  reject_review: (runner, account, selector) => runner.run(rejectReview, account, selector),
+  /** The issuer takes back what is left of a paid one. */
+  chargeback: (runner, account, selector, description) => runner.run(openChargeback, account, { selector, description }),
+  /** The merchant has won it back. */
+  chargeback_credit: (runner, account, selector) => runner.run(creditChargeback, account, selector),
+  /** The payment simulator's "confirm": an authorized payment is captured. */
+  confirm: (runner, account, selector) => runner.run(capture, account, { selector, amount: undefined }),
+  /** The payment simulator's "cancel": what is not paid yet is given up. */
+  cancel: (runner, account, selector) => runner.run(cancel, account, selector),
+} as const satisfies Record<string, Act>;
+
+type ActionName = keyof typeof actions;
+const actionNames = Object.keys(actions) as ActionName[];
+
+export const unknownAction = { code: "COFRE-36", message: `Parameter action must be one of ${actionNames.join(", ")}` } as const;
+
+const longestDescription = 500;
+
+/**
+ * `/__cofre/payment`, in the sandbox only: makes something happen to a payment, named by `hash` or `merchant_payment_code`, that
+ * otherwise an issuer or a reviewer causes. `action` is one of the list above; `description` is what a chargeback tells.
+ */
+export function paymentEndpoint(runner: OperationRunner): Endpoint {
+  return {
+    path: "/__cofre/payment",
+    key: "secret",
+    family: "parameters",
+    cors: false,
+    async handle({ params, account }) {
+      const asked = fieldOf(params, "action")?.toLowerCase();
+      const name = actionNames.find((each) => each === asked);
+      if (name === undefined) return errorAnswer(unknownAction.code, unknownAction.message);
+      const act: Act = actions[name];
+      return answering("admin", async () => {
+        const description = cut(maskCardNumbers(fieldOf(params, "description") ?? ""), longestDescription);
+        return paymentAnswer(await act(runner, account, readSelector(params, "query"), description), account);
+      });
+    },
+  };
+}

@@ -1,0 +1,41 @@
+import type { Endpoint } from "../endpoint.ts";
+import { cancelEndpoint } from "./cancel.ts";
+import { captureEndpoint } from "./capture.ts";
+import type { EndpointDeps } from "./deps.ts";
+import { directEndpoint } from "./direct.ts";
+import { exchangeEndpoint } from "./exchange.ts";
+import { fingerprintEndpoints } from "./fingerprint.ts";
+import { integrationPropertiesEndpoints } from "./integration-properties.ts";
+import { documentBalanceEndpoint, zipcodeEndpoint } from "./lookups.ts";
+import { notAvailableEndpoints } from "./not-available.ts";
+import { publicKeyCheckEndpoint } from "./public-key-check.ts";
+import { queryEndpoint } from "./query.ts";
+import { refundEndpoint, refundOrCancelEndpoint } from "./refund.ts";
+import { resendNotificationEndpoint } from "./resend-notification.ts";
+import { misspeltSetCvvEndpoint, setCvvEndpoint } from "./set-cvv.ts";
+import { tokenEndpoint } from "./token.ts";
+import { verifyCardEndpoints } from "./verify-card.ts";
+
+/** Every operation of the wire, one line each. */
+export function wireEndpoints(deps: EndpointDeps): readonly Endpoint[] {
+  return [
+    tokenEndpoint(deps),
+    setCvvEndpoint(deps),
+    misspeltSetCvvEndpoint,
+    directEndpoint(deps),
+    ...verifyCardEndpoints(deps),
+    captureEndpoint(deps),
+    cancelEndpoint(deps),
+    refundEndpoint(deps),
+    refundOrCancelEndpoint(deps),
+    queryEndpoint(deps),
+    exchangeEndpoint(deps),
+    resendNotificationEndpoint(deps),
+    zipcodeEndpoint,
+    documentBalanceEndpoint,
+    publicKeyCheckEndpoint(deps),
+    ...integrationPropertiesEndpoints(deps),
+    ...fingerprintEndpoints(deps),
+    ...notAvailableEndpoints,
+  ];
+}

@@ -1,0 +1,16 @@
+import { decideResend } from "../decisions/resend-decisions.ts";
+import type { Payment } from "../payment/payment.ts";
+import type { PaymentSelector } from "./direct-input.ts";
+import { defineOperation } from "./operation.ts";
+import { changePayment, selectPayment } from "./payment-change.ts";
+
+/** Announces once more what was announced last of a payment: another notification is committed, and delivered like any other. */
+export const resendNotification = defineOperation<PaymentSelector, Payment>({
+  name: "resend_notification",
+  errors: ["payment_not_found", "nothing_to_resend"],
+
+  async run(context, selector) {
+    const seen = await selectPayment(context, selector);
+    return (await changePayment(context, seen, (current) => decideResend(current, context.clock.now()))).payment;
+  },
+});
