@@ -6,6 +6,9 @@ import { advance, begin, change, type PaymentChange, record, settle } from "./st
 /** The reviewer says yes: the payment goes on as it was asked for, to be captured now or later. */
 export function decideReviewAccepted(payment: Payment, now: Instant, answerBy: Instant): PaymentChange {
   refuseUnlessWaiting(payment);
+  // As with a capture: the job that gives the authorization up may be late, the window is not.
+  if (payment.captureBy !== undefined && payment.captureBy <= now)
+    throw new ServiceError("payment_not_in_review", { state: payment.state });
   const accepted = settle(advance(payment, "review_accepted", now), { review: "accepted" });
   if (!payment.order.autoCapture) return change(now, accepted, payment.version, [record("review_accepted", undefined, "operator")]);
   const capturing = begin({ ...accepted, version: payment.version }, "capture_sent", "capture", payment.authorized, now, answerBy);
