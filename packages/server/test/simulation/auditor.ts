@@ -1,37 +1,38 @@
 import type { BookedAuthorization } from "../../src/connectors/simulator/acquirer.ts";
 import type { Simulator } from "../../src/connectors/simulator/simulator-connector.ts";
-import type { MerchantId } from "../../src/kernel/ids.ts";
-import type { PaymentState } from "../../src/payment/payment-machine.ts";
+import type { MerchantId, PaymentId } from "../../src/kernel/ids.ts";
+import type { Instant } from "../../src/kernel/instant.ts";
 import type { Payment } from "../../src/payment/payment.ts";
+import type { Refund, RefundId } from "../../src/payment/refund.ts";
 import type { Change, CommitResult } from "../../src/stores/change.ts";
 import type { Store } from "../../src/stores/store.ts";
+import { checkAgainstBooks, checkAtRest, checkHistory, checkJournal, type Is } from "./audit-payment.ts";
+import {
+  allowedChargebackMoves,
+  allowedMoves,
+  allowedRefundMoves,
+  finalRefundStates,
+  finalStates,
+  lapseAgainMs,
+  restingStates,
+  tokenDiesAt,
+} from "./audit-tables.ts";
 
-/** What the auditor believes may follow what: written down by hand, apart from the machine's table. */
-const allowedMoves: Readonly<Record<PaymentState | "nothing", readonly PaymentState[]>> = {
-  nothing: ["authorizing"],
-  received: [],
-  authorizing: ["authorizing", "authorized", "captured", "in_review", "declined", "reversing"],
-  authorized: ["capturing", "voiding", "expired"],
-  in_review: ["authorized", "voiding"],
-  capturing: ["capturing", "captured", "authorized"],
-  voiding: ["voiding", "voided", "authorized", "in_review"],
-  reversing: ["reversing", "voided"],
-  captured: [],
-  declined: [],
-  voided: [],
-  expired: [],
-};
-
-const finalStates: readonly PaymentState[] = ["captured", "declined", "voided", "expired"];
-const restingStates: readonly PaymentState[] = [...finalStates, "authorized", "in_review"];
-
-/** What a client was told: it must stay true. */
-export interface Promised {
+/** What a client was told of a payment, and of one of its refunds: it must stay true. */
+interface Promised {
   readonly payment: Payment;
+  readonly refund: Refund | undefined;
+}
+
+/** What the settings of all accounts of a run say. */
+export interface AuditedSettings {
+  readonly captureWindowMs: number;
+  readonly strictMandates: boolean;
 }
 
 /**
- * The independent judge of a run. Watches every commit, remembers what clients were told, and compares with the acquirer's books.
+ * The independent judge of a run. Watches every commit and every request to the acquirer, remembers what clients were told, and
+ * compares with the acquirer's books.
  */
 export class Auditor {
   readonly violations: string[] = [];
@@ -39,13 +40,19 @@ export class Auditor {
   readonly marks = new Map<string, number>();
   readonly #store: Store;
   readonly #simulator: Simulator;
+  readonly #settings: AuditedSettings;
   readonly #latest = new Map<string, Payment>();
+  readonly #captureBy = new Map<string, number>();
   readonly #cardUses = new Map<string, number>();
+  readonly #refundIds = new Map<RefundId, PaymentId>();
+  /** When each payment was first asked for, by merchant and code. */
+  readonly #asked = new Map<string, Instant>();
   readonly #promises: Promised[] = [];
 
-  constructor(store: Store, simulator: Simulator) {
+  constructor(store: Store, simulator: Simulator, settings: AuditedSettings) {
     this.#store = store;
     this.#simulator = simulator;
+    this.#settings = settings;
   }
 
   violation(text: string): void {
@@ -66,10 +73,27 @@ export class Auditor {
     });
   }
 
+  /** A client asks for a payment, perhaps not for the first time. */
+  asks(merchantId: MerchantId, code: string, at: Instant): void {
+    const key = merchantId + code;
+    if (!this.#asked.has(key)) this.#asked.set(key, at);
+  }
+
   /** A client was given this answer. */
-  told(payment: Payment): void {
-    this.#promises.push({ payment });
-    this.mark(`told ${payment.state}`);
+  told(payment: Payment, refund: Refund | undefined = undefined): void {
+    this.#promises.push({ payment, refund });
+    this.mark(refund === undefined ? `told ${payment.state}` : `told refund ${refund.state}`);
+  }
+
+  /** A request with this reference leaves for the acquirer: what it is about must have been written down before. */
+  async sends(merchantId: MerchantId, reference: string): Promise<void> {
+    const sent = /^([0-9a-f]{48})-(?:r(\d+)-)?(\d+)$/.exec(reference);
+    if (sent === null) return;
+    const [, id, refundId, attempt] = sent;
+    const payment = await this.#store.paymentById(merchantId, id as PaymentId);
+    const refund = payment?.refunds.find((each) => String(each.id) === refundId);
+    const written = (refundId === undefined ? payment?.attempts : refund?.attempts) ?? 0;
+    if (written < Number(attempt)) this.violation(`nothing is sent before it is written down: ${reference}`);
   }
 
   async #commit(store: Store, change: Change): Promise<CommitResult> {
@@ -77,7 +101,7 @@ export class Auditor {
       this.mark(`commit ${(error as { code: string }).code}`);
       throw error;
     });
-    this.mark(`commit ${result.outcome}`);
+    this.mark(result.outcome === "duplicate" ? `commit duplicate ${result.key}` : `commit ${result.outcome}`);
     if (result.outcome === "committed") await this.#look(change);
     return result;
   }
@@ -99,17 +123,21 @@ export class Auditor {
       return;
     }
     this.#lookAt(stored, change.payment.replaces);
+    this.#lookAtWindow(stored, change);
+    if (change.payment.replaces === undefined) await this.#lookAtToken(stored);
   }
 
   #lookAt(stored: Payment, replaces: number | undefined): void {
     const before = this.#latest.get(stored.id);
     this.#latest.set(stored.id, stored);
-    const is = (condition: boolean, what: string): void => {
-      if (!condition) this.violation(`${what} (payment ${stored.order.code}, version ${stored.version}, ${stored.state})`);
-    };
+    const is = this.#judging(`payment ${stored.order.code}, version ${stored.version}, ${stored.state}`);
     // A version in between is missing when a commit was unknown and applied: its move is seen as part of this one.
     const seenAll = before === undefined ? stored.version === 1 : before.version + 1 === stored.version;
-    if (seenAll) is(allowedMoves[before?.state ?? "nothing"].includes(stored.state), `I6: no move from ${before?.state}`);
+    if (seenAll) {
+      is(allowedMoves[before?.state ?? "nothing"].includes(stored.state), `I6: no move from ${before?.state}`);
+      const disputed = before?.chargeback?.state ?? "none";
+      is(allowedChargebackMoves[disputed].includes(stored.chargeback?.state ?? "none"), `I6: no move from a chargeback ${disputed}`);
+    }
     is((replaces ?? 0) + 1 === stored.version, "a commit makes the version after the one that it replaces");
     is(stored.captured >= 0n && stored.captured <= stored.authorized, "I3: captured never exceeds authorized");
     is(stored.authorized === 0n || stored.authorized === stored.order.amount.minor, "what is authorized is what was ordered");
@@ -117,6 +145,51 @@ export class Auditor {
     is(before === undefined || (stored.statusAt ?? 0) >= (before.statusAt ?? 0), "I6: the status date never goes back");
     is((stored.statusAt !== undefined) === finalStates.includes(stored.state), "the status date tells of a final state");
     is(stored.order.pricing.total.minor === stored.order.pricing.gross.minor + stored.order.pricing.tax.minor, "I11: the amounts agree");
+    this.#lookAtRefunds(before, stored, seenAll, is);
+  }
+
+  #lookAtRefunds(before: Payment | undefined, stored: Payment, seenAll: boolean, is: Is): void {
+    const promised = stored.refunds.reduce((sum, { state, amount }) => (state === "cancelled" ? sum : sum + amount), 0n);
+    const disputed = stored.chargeback?.state === "opened" ? stored.chargeback.amount : 0n;
+    is(promised + disputed <= stored.captured, `I4: ${promised} refunded and ${disputed} charged back exceed what was captured`);
+    is(stored.refunded === promised, "I4: refunded is the sum of the refunds that are not cancelled");
+    for (const was of before?.refunds ?? []) {
+      const now = stored.refunds.find(({ id }) => id === was.id);
+      is(now?.amount === was.amount && now.code === was.code, "I4: a refund keeps its names and its amount");
+      if (seenAll && now !== undefined) is(allowedRefundMoves[was.state].includes(now.state), `I6: no move of a refund from ${was.state}`);
+    }
+    for (const { id, state, amount } of stored.refunds) {
+      is(amount > 0n, "I4: a refund gives something back");
+      is((this.#refundIds.get(id) ?? stored.id) === stored.id, "a refund's id is its own");
+      this.#refundIds.set(id, stored.id);
+      if (!seenAll || before?.refunds.some((each) => each.id === id) === true) continue;
+      is(allowedRefundMoves.nothing.includes(state), `I6: a refund does not begin as ${state}`);
+      is(stored.chargeback?.state !== "opened", "I4: nothing is refunded that the issuer has taken back");
+    }
+  }
+
+  /** What is held is taken within its window, and given up only after it; only an acquirer that refuses the lapse extends it. */
+  #lookAtWindow(stored: Payment, { at, facts }: Change): void {
+    const before = this.#captureBy.get(stored.id);
+    const is = this.#judging(`payment ${stored.order.code}, version ${stored.version}, ${stored.state}`);
+    for (const { fact } of facts) {
+      is(fact !== "capture_sent" || before === undefined || at < before, "nothing is captured after the window");
+      is(fact !== "authorization_lapsed" || before === undefined || at >= before, "nothing lapses before its window is over");
+    }
+    const { captureBy } = stored;
+    if (captureBy === undefined || captureBy === before) return;
+    if (before === undefined) is(captureBy <= at + this.#settings.captureWindowMs, "the capture window is the account's");
+    else is(before <= at && captureBy <= at + lapseAgainMs, "the capture window stays as it is until the acquirer refuses the lapse");
+    this.#captureBy.set(stored.id, captureBy);
+  }
+
+  async #lookAtToken({ merchantId, order }: Payment): Promise<void> {
+    const { tokenDigest } = order.card;
+    if (tokenDigest === undefined) return;
+    const card = await this.#store.cardByToken(merchantId, tokenDigest);
+    const asked = this.#asked.get(merchantId + order.code);
+    if (card === undefined || asked === undefined) this.violation(`a token that is charged is one that a client stored: ${order.code}`);
+    else if (asked >= tokenDiesAt(card.lastUsedAt)) this.violation(`I10: no token is charged after it expired: ${order.code}`);
   }
 
   /** What must hold at any moment: nothing is at the acquirer that was not written down first, and nothing twice. */
@@ -124,13 +197,19 @@ export class Auditor {
     for (const merchantId of merchants) {
       const live = new Map<string, number>();
       for (const booked of this.#booksOf(merchantId)) {
+        if (isVerification(booked)) {
+          if (booked.held > 0n || booked.captured > 0n) this.violation(`a verification holds nothing: ${booked.reference}`);
+          continue;
+        }
         const id = paymentIdOf(booked);
-        const payment = await this.#store.paymentById(merchantId, id as Payment["id"]);
+        const payment = await this.#store.paymentById(merchantId, id);
         if (payment === undefined) this.violation(`nothing is sent before it is written down: ${booked.reference}`);
         if (booked.approvals > 1) this.violation(`I1: one authorization is held once: ${booked.reference}`);
         if (booked.captured > booked.amount.minor)
           this.violation(`I3: the acquirer takes no more than was authorized: ${booked.reference}`);
         if (booked.captures > 1) this.violation(`I3: an authorization is captured once: ${booked.reference}`);
+        const given = booked.refunds.map(({ reference }) => reference.slice(0, reference.lastIndexOf("-")));
+        if (new Set(given).size < given.length) this.violation(`I4: a refund is carried out once: ${booked.reference}`);
         const code = payment?.order.code ?? id;
         if (booked.held > 0n || booked.captured > 0n) live.set(code, (live.get(code) ?? 0) + 1);
       }
@@ -139,7 +218,7 @@ export class Auditor {
   }
 
   /** What must hold when the faults are over and everything had time to settle. */
-  async checkSettled(merchants: readonly MerchantId[], codes: ReadonlyMap<MerchantId, ReadonlySet<string>>): Promise<void> {
+  async checkSettled(merchants: readonly MerchantId[], codes: ReadonlyMap<MerchantId, ReadonlySet<string>>, now: Instant): Promise<void> {
     await this.checkBooks(merchants);
     const outbox = await this.#store.notificationsAfter(0, 1_000_000);
     for (const merchantId of merchants) {
@@ -150,79 +229,65 @@ export class Auditor {
         if (payment !== undefined) payments.push(payment);
       }
       for (const payment of payments) {
-        await this.#checkPayment(
+        const is = this.#judging(`payment ${payment.order.code}, ${payment.state}`);
+        const history = await this.#store.history(merchantId, payment.id);
+        checkAtRest(payment, now, is);
+        checkAgainstBooks(
           payment,
-          books.filter((booked) => paymentIdOf(booked) === payment.id),
+          books.filter((booked) => !isVerification(booked) && paymentIdOf(booked) === payment.id),
+          is,
         );
-        const told = outbox.filter(({ paymentId }) => paymentId === payment.id).length;
-        const expected = finalStates.includes(payment.state) ? 1 : 0;
-        if (told !== expected) this.violation(`I9: ${payment.order.code} in ${payment.state} has ${told} notifications, not ${expected}`);
+        checkHistory(
+          payment,
+          history,
+          outbox.filter(({ paymentId }) => paymentId === payment.id),
+          is,
+        );
+        checkJournal(payment, history, is);
+        if (this.#settings.strictMandates) checkMandate(payment, payments, is);
       }
-      await this.#checkBalances(merchantId, payments);
+      const refundCodes = payments.flatMap(({ refunds }) => refunds.flatMap(({ code }) => code ?? []));
+      if (new Set(refundCodes).size < refundCodes.length) this.violation(`a merchant's refund codes are different: ${merchantId}`);
     }
     await this.#checkPromises();
   }
 
-  async #checkPayment(payment: Payment, books: readonly BookedAuthorization[]): Promise<void> {
-    const is = (condition: boolean, what: string): void => {
-      if (!condition) this.violation(`${what} (payment ${payment.order.code}, ${payment.state})`);
-    };
-    is(restingStates.includes(payment.state), "I8: nothing stays in flight after the faults are over");
-    is(!payment.needsReview, "no payment waits for people");
-    const held = books.reduce((sum, booked) => sum + booked.held, 0n);
-    const captured = books.reduce((sum, booked) => sum + booked.captured, 0n);
-    is(captured === payment.captured, `I2: captured is ${payment.captured} here and ${captured} at the acquirer`);
-    const expectedHold = payment.state === "authorized" || payment.state === "in_review" ? payment.authorized : 0n;
-    if (payment.state !== "captured") is(held === expectedHold, `I2: held is ${expectedHold} here and ${held} at the acquirer`);
-
-    const history = await this.#store.history(payment.merchantId, payment.id);
-    is(history.length === payment.version, "one history row for each change");
-    is(
-      history.every(({ version }, index) => version === index + 1),
-      "history has no gaps",
-    );
-    for (const { entries } of history) {
-      for (const { postings } of entries) {
-        const sums = new Map<string, bigint>();
-        for (const { currency, minor } of postings) sums.set(currency, (sums.get(currency) ?? 0n) + minor);
-        is(
-          [...sums.values()].every((sum) => sum === 0n),
-          "I7: every entry balances in every currency",
-        );
+  async #checkPromises(): Promise<void> {
+    for (const { payment: told, refund } of this.#promises) {
+      const now = await this.#store.paymentById(told.merchantId, told.id);
+      if (now === undefined) this.violation(`I2: a payment that a client was told of is kept: ${told.order.code}`);
+      else if (!stillTrue(told, now)) this.violation(`I2: a client was told ${told.state} of ${told.order.code}, and it is ${now.state}`);
+      if (refund === undefined) continue;
+      const kept = now?.refunds.find(({ id }) => id === refund.id);
+      if (kept === undefined || !refundStillTrue(refund, kept)) {
+        this.violation(`I2: a client was told ${refund.state} of a refund of ${told.order.code}, and it is ${kept?.state}`);
       }
     }
   }
 
-  /** The ledger says what the payments say. */
-  async #checkBalances(merchantId: MerchantId, payments: readonly Payment[]): Promise<void> {
-    const balances = await this.#store.balances(merchantId);
-    const totals = new Map<string, bigint>();
-    for (const { currency, minor } of balances) totals.set(currency, (totals.get(currency) ?? 0n) + minor);
-    for (const [currency, sum] of totals) if (sum !== 0n) this.violation(`I7: the ledger of ${merchantId} sums to ${sum} in ${currency}`);
-    for (const currency of new Set(payments.map(({ order }) => order.amount.currency))) {
-      const own = payments.filter(({ order }) => order.amount.currency === currency);
-      const taken = own.reduce((sum, { captured }) => sum + captured, 0n);
-      const held = own
-        .filter(({ state }) => state === "authorized" || state === "in_review")
-        .reduce((sum, { authorized }) => sum + authorized, 0n);
-      const of = (account: string): bigint =>
-        balances.filter((row) => row.account === account && row.currency === currency).reduce((sum, { minor }) => sum + minor, 0n);
-      if (of("authorized_holds") !== held) this.violation(`I7: holds are ${held} and the ledger says ${of("authorized_holds")}`);
-      if (of("acquirer_receivable") !== taken) this.violation(`I7: captures are ${taken} and the ledger says ${of("acquirer_receivable")}`);
-    }
-  }
-
-  async #checkPromises(): Promise<void> {
-    for (const { payment: told } of this.#promises) {
-      const now = await this.#store.paymentById(told.merchantId, told.id);
-      if (now === undefined) this.violation(`I2: a payment that a client was told of is kept: ${told.order.code}`);
-      else if (!stillTrue(told, now)) this.violation(`I2: a client was told ${told.state} of ${told.order.code}, and it is ${now.state}`);
-    }
+  #judging(what: string): Is {
+    return (condition, rule) => {
+      if (!condition) this.violation(`${rule} (${what})`);
+    };
   }
 
   #booksOf(merchantId: MerchantId): readonly BookedAuthorization[] {
     return this.#simulator.books().merchants.find((books) => books.merchantId === merchantId)?.authorizations ?? [];
   }
+}
+
+/** On a strict account whatever names a mandate follows an initial payment of the same card. */
+function checkMandate({ order, createdAt }: Payment, payments: readonly Payment[], is: Is): void {
+  const { storedCredential, card } = order;
+  if (storedCredential?.use !== "stored") return;
+  const initial = payments.some(
+    (other) =>
+      other.order.storedCredential?.use === "initial" &&
+      other.verdict?.networkTransactionId === storedCredential.mandateId &&
+      other.order.card.maskedPan === card.maskedPan &&
+      other.createdAt <= createdAt,
+  );
+  is(storedCredential.mandateId !== undefined && initial, "a stored credential is charged under the mandate of its initial payment");
 }
 
 function stillTrue(told: Payment, now: Payment): boolean {
@@ -232,6 +297,15 @@ function stillTrue(told: Payment, now: Payment): boolean {
   return now.version >= told.version;
 }
 
-function paymentIdOf(booked: BookedAuthorization): string {
-  return booked.reference.slice(0, 48);
+function refundStillTrue(told: Refund, now: Refund): boolean {
+  if (now.amount !== told.amount || now.code !== told.code) return false;
+  return !finalRefundStates.includes(told.state) || now.state === told.state;
+}
+
+function isVerification({ reference }: BookedAuthorization): boolean {
+  return reference.endsWith("-v");
+}
+
+function paymentIdOf({ reference }: BookedAuthorization): PaymentId {
+  return reference.slice(0, 48) as PaymentId;
 }

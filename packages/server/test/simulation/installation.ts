@@ -1,8 +1,9 @@
 import type { Connector } from "../../src/connectors/connector.ts";
 import { createSimulator, type Simulator } from "../../src/connectors/simulator/simulator-connector.ts";
+import type { MerchantId } from "../../src/kernel/ids.ts";
 import { ServiceError, type ServiceErrorCode } from "../../src/kernel/service-error.ts";
 import { SeededRandom } from "../../src/kernel/seeded-random.ts";
-import { instant } from "../../src/kernel/instant.ts";
+import { day, instant } from "../../src/kernel/instant.ts";
 import type { Account, SimulatorSettings } from "../../src/merchant/account.ts";
 import { AccountDirectory } from "../../src/operations/account-directory.ts";
 import type { Operation } from "../../src/operations/operation.ts";
@@ -11,6 +12,8 @@ import { RecoveryJob } from "../../src/recovery/recovery-job.ts";
 import type { Change } from "../../src/stores/change.ts";
 import { type CommitFault, createMemoryStore } from "../../src/stores/memory/memory-store.ts";
 import type { Store } from "../../src/stores/store.ts";
+import { lapsesAt } from "../../src/payment/due.ts";
+import { CvvPocket } from "../../src/vault/cvv-pocket.ts";
 import type { Vault } from "../../src/vault/vault.ts";
 import { Auditor } from "./auditor.ts";
 import { Chance } from "./chance.ts";
@@ -69,7 +72,8 @@ export class Installation {
     this.time = new SimTime(new Chance(plan.seed + 2));
     this.simulator = createSimulator({ clock: this.time, scheduler: this.time, seed: `acquirer ${plan.seed}`, ...plan.personality });
     const store = createMemoryStore({ scheduler: this.time, slowMs: 2_000, commitFault: (change) => this.#commitFault(change) });
-    this.auditor = new Auditor(store, this.simulator);
+    const { captureWindowDays, strictMandates } = plan.settings;
+    this.auditor = new Auditor(store, this.simulator, { captureWindowMs: captureWindowDays * day, strictMandates });
     this.store = this.auditor.watch(store);
   }
 
@@ -124,6 +128,7 @@ export class Installation {
       store,
       vault: this.#vault,
       connector,
+      pocket: new CvvPocket(this.#random),
       clock: this.time,
       random: this.#random,
       acquirerTimeoutMs,
@@ -143,8 +148,10 @@ export class Installation {
       paymentById: (merchant, id) => step(() => store.paymentById(merchant, id)),
       paymentByCode: (merchant, code) => step(() => store.paymentByCode(merchant, code)),
       history: (merchant, id) => step(() => store.history(merchant, id)),
-      paymentsToRecover: (now, limit) => step(() => store.paymentsToRecover(now, limit)),
-      balances: (merchant) => step(() => store.balances(merchant)),
+      paymentByRefund: (merchant, refund) => step(() => store.paymentByRefund(merchant, refund)),
+      paymentByMandate: (merchant, mandateId) => step(() => store.paymentByMandate(merchant, mandateId)),
+      paymentsDue: (now, limit) => step(() => store.paymentsDue(now, limit)),
+      paymentsInFlight: (limit) => step(() => store.paymentsInFlight(limit)),
       cardByToken: (merchant, digest) => step(() => store.cardByToken(merchant, digest)),
       notificationsAfter: (sequence, limit) => step(() => store.notificationsAfter(sequence, limit)),
       commit: (change) => step(() => store.commit(change)),
@@ -154,15 +161,22 @@ export class Installation {
 
   #connectorOf(process: () => Process): Connector {
     const { simulator } = this;
-    const step = <T>(call: () => Promise<T>): Promise<T> => this.#await(process, 0, call);
+    type Sent = { readonly merchantId: MerchantId; readonly reference: string; readonly simulator: SimulatorSettings };
+    const send = <R extends Sent, T>(request: R, call: (request: R) => Promise<T>): Promise<T> =>
+      this.#await(process, 0, () => {
+        void this.auditor.sends(request.merchantId, request.reference);
+        return call(this.#overNetwork(request));
+      });
     return {
       name: simulator.name,
       capabilities: simulator.capabilities,
-      authorize: (request, card) => step(() => simulator.authorize(this.#overNetwork(request), card)),
-      capture: (request) => step(() => simulator.capture(this.#overNetwork(request))),
-      void: (request) => step(() => simulator.void(this.#overNetwork(request))),
-      reverse: (request) => step(() => simulator.reverse(this.#overNetwork(request))),
-      inquire: (request) => step(() => simulator.inquire(this.#overNetwork(request))),
+      authorize: (request, card) => send(request, (sent) => simulator.authorize(sent, card)),
+      verify: (request, card) => send(request, (sent) => simulator.verify(sent, card)),
+      capture: (request) => send(request, (sent) => simulator.capture(sent)),
+      void: (request) => send(request, (sent) => simulator.void(sent)),
+      refund: (request) => send(request, (sent) => simulator.refund(sent)),
+      reverse: (request) => send(request, (sent) => simulator.reverse(sent)),
+      inquire: (request) => send(request, (sent) => simulator.inquire(sent)),
     };
   }
 
@@ -172,9 +186,11 @@ export class Installation {
     return { ...request, simulator: { ...request.simulator, loseAnswer: 0, loseRequest: 0, lateAnswer: 0, doubleRequest: 0 } };
   }
 
-  /** True when no payment waits for an answer or for recovery. */
+  /** True when no payment waits for an answer, for recovery or for a refund, and none has outlived its capture window. */
   async isQuiet(): Promise<boolean> {
-    return (await this.store.paymentsToRecover(instant(Number.MAX_SAFE_INTEGER), 1)).length === 0;
+    const now = this.time.now();
+    const payments = await this.store.paymentsDue(instant(Number.MAX_SAFE_INTEGER), 10_000);
+    return payments.every((payment) => (lapsesAt(payment) ?? 0) > now && payment.refunds.every(({ dueAt }) => dueAt === undefined));
   }
 
   /** One await of the server: it may die just before the call takes effect, or just after, before anybody hears of it. */

@@ -1,5 +1,5 @@
 import type { SimulatorOptions } from "../../src/connectors/simulator/simulator-connector.ts";
-import type { SimulatorSettings } from "../../src/merchant/account.ts";
+import type { AccountSettings, SimulatorSettings } from "../../src/merchant/account.ts";
 import { Chance } from "./chance.ts";
 
 /** What one seed sets: each run has its own mix of faults, so that rare pairs of them meet in some run. */
@@ -13,7 +13,14 @@ export interface Plan {
   readonly restartMs: number;
   readonly storeFaultPerMille: number;
   readonly storeLatencyMs: number;
-  readonly partialCapture: boolean;
+  /** How far the clock jumps now and then: not at all, by days, or by more than a year. */
+  readonly jumps: "none" | "days" | "months";
+  /** Whether every capture window is over when the faults are. */
+  readonly endsLater: boolean;
+  readonly settings: Pick<
+    AccountSettings,
+    "partialCapture" | "captureWindowDays" | "refundRequestedMinutes" | "refundPendingMinutes" | "strictRefundCancel" | "strictMandates"
+  >;
   readonly simulator: SimulatorSettings;
   readonly personality: Partial<SimulatorOptions>;
 }
@@ -30,12 +37,21 @@ export function planOf(seed: number): Plan {
     seed,
     merchants: chance.between(1, 3),
     clientsPerMerchant: chance.between(1, 3),
-    commandsPerClient: chance.between(4, 12),
+    commandsPerClient: chance.between(5, 14),
     crashPerMillion: chance.pick([0, 0, 2_000, 10_000, 40_000]),
     restartMs: chance.pick([10, 1_000, 20_000, 120_000]),
     storeFaultPerMille: chance.pick(rates),
     storeLatencyMs: chance.pick([0, 1, 20, 400]),
-    partialCapture: chance.happens(500),
+    jumps: chance.pick(["none", "none", "none", "days", "days", "months"]),
+    endsLater: chance.happens(250),
+    settings: {
+      partialCapture: chance.happens(500),
+      captureWindowDays: chance.pick([1, 4]),
+      refundRequestedMinutes: chance.pick([0, 0, 0, 1]),
+      refundPendingMinutes: chance.pick([0, 0, 0, 1]),
+      strictRefundCancel: chance.happens(300),
+      strictMandates: chance.happens(300),
+    },
     simulator: {
       seed: `simulation ${seed}`,
       latencyMs: chance.pick([0, 1, 300, 5_000]),

@@ -1,5 +1,5 @@
 import { createHash } from "node:crypto";
-import { instant } from "../../src/kernel/instant.ts";
+import { day, hour, instant, minute } from "../../src/kernel/instant.ts";
 import { SeededRandom } from "../../src/kernel/seeded-random.ts";
 import { defaultAccountSettings } from "../../src/merchant/settings.ts";
 import { Keyring } from "../../src/vault/keyring.ts";
@@ -8,8 +8,9 @@ import { createMemoryKeyProvider, createMemoryWrappedKeyStore } from "../../src/
 import type { Vault } from "../../src/vault/vault.ts";
 import { Chance } from "./chance.ts";
 import { Installation } from "./installation.ts";
-import { openShop, runClient, type Shop } from "./merchants.ts";
+import { runClient } from "./merchants.ts";
 import { planOf } from "./plan.ts";
+import { openShop, type Shop } from "./shop.ts";
 import { epoch } from "./sim-time.ts";
 
 export interface SeedReport {
@@ -24,15 +25,13 @@ export interface SeedReport {
 }
 
 const maximumEvents = 200_000;
-const minuteMs = 60_000;
-const hourMs = 60 * minuteMs;
 
 /** One whole run: faults, then healing, then nothing may be left open. Everything follows from the seed. */
 export async function runSeed(seed: number): Promise<SeedReport> {
   const plan = planOf(seed);
   const installation = new Installation(plan, await sharedVault());
   const { auditor, time } = installation;
-  const settings = { ...defaultAccountSettings(), partialCapture: plan.partialCapture, simulator: plan.simulator };
+  const settings = { ...defaultAccountSettings(), ...plan.settings, simulator: plan.simulator };
   const shops: Shop[] = [];
   try {
     for (let index = 0; index < plan.merchants; index += 1) shops.push(await openShop(installation, index, settings));
@@ -44,21 +43,22 @@ export async function runSeed(seed: number): Promise<SeedReport> {
       for (let client = 0; client < plan.clientsPerMerchant; client += 1) {
         running += 1;
         const chance = new Chance(seed * 64 + index * 8 + client);
-        void runClient(installation, shop, chance, `order-${index}-${client}`, plan.commandsPerClient).then(() => {
+        void runClient(installation, shop, chance, `order-${index}-${client}`, plan).then(() => {
           running -= 1;
         });
       }
     }
-    await time.run(24 * hourMs, () => running === 0, maximumEvents);
+    await time.run(24 * hour, () => running === 0, maximumEvents);
     if (running > 0) auditor.violation("every client is answered or told that its connection broke");
     await auditor.checkBooks(merchants);
 
     installation.heal();
+    if (plan.endsLater) time.jump(plan.settings.captureWindowDays * day);
     // Recovery's checks are an hour apart at most: two are enough for whatever the faults left.
     for (let minutes = 0; minutes < 180 && (minutes < 3 || !(await installation.isQuiet())); minutes += 1) {
-      await time.run(minuteMs, () => false, maximumEvents);
+      await time.run(minute, () => false, maximumEvents);
     }
-    await auditor.checkSettled(merchants, new Map(shops.map(({ account, codes }) => [account.id, codes])));
+    await auditor.checkSettled(merchants, new Map(shops.map(({ account, codes }) => [account.id, codes])), time.now());
   } catch (error) {
     auditor.violation(`the run ends by itself: ${error instanceof Error ? error.message : String(error)}`);
   }
@@ -78,8 +78,8 @@ async function traceOf(installation: Installation, shops: readonly Shop[]): Prom
   const add = (value: unknown): void => {
     trace.update(JSON.stringify(value, (_, member: unknown) => (typeof member === "bigint" ? `${member}n` : member)) ?? "");
   };
-  for (const { account, codes, tokens, hashes } of shops) {
-    add([tokens, hashes]);
+  for (const { account, codes, tokens, payments } of shops) {
+    add([tokens, [...payments.keys()]]);
     for (const code of codes) {
       const payment = await installation.store.paymentByCode(account.id, code);
       add([code, payment, payment === undefined ? [] : await installation.store.history(account.id, payment.id)]);

@@ -22,6 +22,7 @@ export class SimTime implements Clock, Scheduler {
   readonly #chance: Chance;
   readonly #heap: Task[] = [];
   #now = epoch;
+  #jumped = 0;
   events = 0;
 
   constructor(chance: Chance) {
@@ -56,21 +57,27 @@ export class SimTime implements Clock, Scheduler {
 
   /** Runs what falls due until `untilMs` from now, or until `done` says so; at most `maximumEvents`, so that every run ends. */
   async run(untilMs: number, done: () => boolean, maximumEvents: number): Promise<void> {
-    const end = this.#now + untilMs;
+    const end = this.#now + untilMs - this.#jumped;
     const lastEvent = this.events + maximumEvents;
     await settled();
     while (!done()) {
       const task = this.#heap[0];
-      if (task === undefined || task.at > end) break;
+      if (task === undefined || task.at > end + this.#jumped) break;
       pop(this.#heap);
       if (task.cancelled) continue;
       if (this.events >= lastEvent) throw new Error("the simulation runs out of events: something waits in a loop");
       this.events += 1;
-      this.#now = task.at;
+      this.#now = Math.max(this.#now, task.at);
       task.run();
       await settled();
     }
-    if (!done()) this.#now = Math.max(this.#now, end);
+    if (!done()) this.#now = Math.max(this.#now, end + this.#jumped);
+  }
+
+  /** The clock goes on without anybody: a machine that slept. What fell due in the meantime runs now, in the order in which it fell due. */
+  jump(ms: number): void {
+    this.#now += ms;
+    this.#jumped += ms;
   }
 }
 

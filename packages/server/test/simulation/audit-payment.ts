@@ -1,0 +1,107 @@
+import type { BookedAuthorization } from "../../src/connectors/simulator/acquirer.ts";
+import type { LedgerAccount } from "../../src/ledger/journal.ts";
+import type { Payment } from "../../src/payment/payment.ts";
+import type { HistoryRow } from "../../src/stores/change.ts";
+import type { OutboxRow } from "../../src/stores/store.ts";
+import { announced, finalRefundStates, finalStates, restingStates } from "./audit-tables.ts";
+
+/** Says what does not hold; the condition is what should. */
+export type Is = (condition: boolean, what: string) => void;
+
+/** Minor units that have left the merchant: confirmed refunds, and a chargeback that was not won. */
+export function goneBack({ refunds, chargeback }: Payment): bigint {
+  const refunded = refunds.reduce((sum, { state, amount }) => (state === "confirmed" ? sum + amount : sum), 0n);
+  return refunded + (chargeback?.state === "opened" ? chargeback.amount : 0n);
+}
+
+/** What must be true of a payment by itself, once everything had time to settle. */
+export function checkAtRest(payment: Payment, now: number, is: Is): void {
+  is(restingStates.includes(payment.state), "I8: nothing stays in flight after the faults are over");
+  is(
+    payment.refunds.every(({ state, dueAt }) => finalRefundStates.includes(state) && dueAt === undefined),
+    "I8: every refund comes to its end after the faults are over",
+  );
+  is(!payment.needsReview, "no payment waits for people");
+  const waits = payment.state === "authorized" || payment.state === "in_review";
+  is(!waits || (payment.captureBy !== undefined && payment.captureBy > now - 60_000), "an authorization lapses when its window is over");
+}
+
+/** The payment against the acquirer's books of it. */
+export function checkAgainstBooks(payment: Payment, books: readonly BookedAuthorization[], is: Is): void {
+  const held = books.reduce((sum, booked) => sum + booked.held, 0n);
+  const captured = books.reduce((sum, booked) => sum + booked.captured, 0n);
+  is(captured === payment.captured, `I2: captured is ${payment.captured} here and ${captured} at the acquirer`);
+  const expectedHold = payment.state === "authorized" || payment.state === "in_review" ? payment.authorized : 0n;
+  if (payment.state !== "captured") is(held === expectedHold, `I2: held is ${expectedHold} here and ${held} at the acquirer`);
+
+  const given = books.flatMap(({ refunds }) => refunds);
+  for (const { id, state, amount } of payment.refunds) {
+    const carriedOut = given.filter(({ reference }) => reference.startsWith(`${payment.id}-r${id}-`));
+    const expected = state === "confirmed" ? 1 : 0;
+    is(carriedOut.length === expected, `I4: refund ${state} was carried out ${carriedOut.length} times at the acquirer`);
+    is(
+      carriedOut.every((booked) => booked.amount === amount),
+      "I4: the acquirer gives back what the refund says",
+    );
+  }
+  const back = given.reduce((sum, { amount }) => sum + amount, 0n);
+  const confirmed = payment.refunds.reduce((sum, { state, amount }) => (state === "confirmed" ? sum + amount : sum), 0n);
+  is(back === confirmed, `I4: confirmed refunds are ${confirmed} here and ${back} at the acquirer`);
+}
+
+/** One history row for each change, each balanced; one notification for each change that merchants are told of, and no other. */
+export function checkHistory(payment: Payment, history: readonly HistoryRow[], outbox: readonly OutboxRow[], is: Is): void {
+  is(history.length === payment.version, "one history row for each change");
+  is(
+    history.every(({ version }, index) => version === index + 1),
+    "history has no gaps",
+  );
+  const expected: string[] = [];
+  for (const { version, facts, entries } of history) {
+    for (const { fact } of facts) {
+      const kind = announced[fact];
+      if (kind !== undefined) expected.push(`${kind} of version ${version}`);
+    }
+    for (const { postings } of entries) {
+      is(sumsToNothing(postings), "I7: every entry balances in every currency");
+    }
+  }
+  const told = outbox.map(({ kind, version }) => `${kind} of version ${version}`);
+  is(told.join() === expected.join(), `I9: merchants are told of ${expected.join()} and not of ${told.join()}`);
+  const updates = outbox.filter(({ kind }) => kind === "update").length;
+  const final = finalStates.includes(payment.state) ? 1 : 0;
+  is(updates === final, `I9: ${payment.state} is announced ${final} times and not ${updates} times`);
+  for (const { id, state, pendingAt } of payment.refunds) {
+    const times = (fact: string): number =>
+      history.flatMap(({ facts }) => facts).filter((row) => row.fact === fact && row.attempt === id).length;
+    is(times("refund_queued") === (pendingAt === undefined ? 0 : 1), "I9: a refund is announced when it is pending, once");
+    is(times("refund_approved") === (state === "confirmed" ? 1 : 0), "I9: a confirmed refund is announced once");
+  }
+}
+
+/** What the journal says of a payment is what the payment says of itself. */
+export function checkJournal(payment: Payment, history: readonly HistoryRow[], is: Is): void {
+  const postings = history.flatMap(({ entries }) => entries.flatMap((entry) => entry.postings));
+  const standsOn = (account: LedgerAccount, currency: string): bigint =>
+    postings.reduce((sum, posting) => (posting.account === account && posting.currency === currency ? sum + posting.minor : sum), 0n);
+  const { currency } = payment.order.amount;
+  const local = payment.order.pricing.total.currency;
+  const waits = payment.state === "authorized" || payment.state === "in_review" || payment.attempt?.kind === "capture";
+  const held = waits ? payment.authorized : 0n;
+  is(standsOn("authorized_holds", currency) === held, `I7: ${held} is held and the journal says ${standsOn("authorized_holds", currency)}`);
+  const taken = payment.captured - goneBack(payment);
+  const receivable = standsOn("acquirer_receivable", currency);
+  is(receivable === taken, `I7: ${taken} is left of what was captured and the journal says ${receivable}`);
+  if (held === 0n) is(standsOn("authorized_holds", local) === 0n, "I7: what is not held is not held in the local currency either");
+  if (taken > 0n) return;
+  // All returns together give back what the capture took, to the cent.
+  for (const account of ["acquirer_receivable", "merchant_payable", "tax_payable"] as const) {
+    is(standsOn(account, local) === 0n, `I7: nothing is left on ${account} of what went back whole`);
+  }
+}
+
+function sumsToNothing(postings: readonly { readonly currency: string; readonly minor: bigint }[]): boolean {
+  const sums = new Map<string, bigint>();
+  for (const { currency, minor } of postings) sums.set(currency, (sums.get(currency) ?? 0n) + minor);
+  return [...sums.values()].every((sum) => sum === 0n);
+}

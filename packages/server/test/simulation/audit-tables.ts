@@ -1,0 +1,72 @@
+import { instant, type Instant } from "../../src/kernel/instant.ts";
+import type { NotificationKind } from "../../src/outbox/events.ts";
+import type { Chargeback } from "../../src/payment/chargeback.ts";
+import type { PaymentState } from "../../src/payment/payment-machine.ts";
+import type { RefundState } from "../../src/payment/refund.ts";
+import type { HistoryFact } from "../../src/stores/change.ts";
+
+/** What the auditor believes: written down by hand, apart from the machines' tables and the decisions. */
+
+export const allowedMoves: Readonly<Record<PaymentState | "nothing", readonly PaymentState[]>> = {
+  nothing: ["authorizing"],
+  received: [],
+  authorizing: ["authorizing", "authorized", "captured", "in_review", "declined", "reversing"],
+  authorized: ["capturing", "voiding"],
+  // A reviewer's yes to what was to be paid at once is followed by its capture.
+  in_review: ["authorized", "capturing", "voiding"],
+  capturing: ["capturing", "captured", "authorized"],
+  voiding: ["voiding", "voided", "expired", "authorized", "in_review"],
+  reversing: ["reversing", "voided"],
+  // Refunds and chargebacks are records of their own: a paid payment stays paid.
+  captured: ["captured"],
+  declined: [],
+  voided: [],
+  expired: [],
+};
+
+export const allowedRefundMoves: Readonly<Record<RefundState | "nothing", readonly RefundState[]>> = {
+  nothing: ["requested"],
+  requested: ["requested", "pending", "cancelled"],
+  pending: ["pending", "sending", "cancelled"],
+  // Back to pending when the acquirer is certain never to have carried it out.
+  sending: ["sending", "pending", "confirmed", "cancelled"],
+  confirmed: ["confirmed"],
+  cancelled: ["cancelled"],
+};
+
+export const allowedChargebackMoves: Readonly<Record<Chargeback["state"] | "none", readonly (Chargeback["state"] | "none")[]>> = {
+  none: ["none", "opened"],
+  opened: ["opened", "credited"],
+  credited: ["credited"],
+};
+
+export const finalStates: readonly PaymentState[] = ["captured", "declined", "voided", "expired"];
+export const restingStates: readonly PaymentState[] = [...finalStates, "authorized", "in_review"];
+export const finalRefundStates: readonly RefundState[] = ["confirmed", "cancelled"];
+
+/** Which facts merchants are told of, and by which notification; all others are told of by none. */
+export const announced: Partial<Readonly<Record<HistoryFact, NotificationKind>>> = {
+  sale_approved: "update",
+  authorization_declined: "update",
+  capture_approved: "update",
+  void_approved: "update",
+  lapse_approved: "update",
+  reversal_approved: "update",
+  refund_queued: "refund",
+  refund_approved: "refund",
+  refund_declined: "refund",
+  chargeback_opened: "chargeback",
+  chargeback_credited: "chargeback_credit",
+};
+
+/** An authorization whose lapse the acquirer refuses may be captured for so much longer. */
+export const lapseAgainMs = 3_600_000;
+
+/** Fourteen calendar months after a token's last use, at the month's end if it has no such day. */
+export function tokenDiesAt(lastUsedAt: number): Instant {
+  const used = new Date(lastUsedAt);
+  const month = used.getUTCMonth() + 14;
+  const lastDay = new Date(Date.UTC(used.getUTCFullYear(), month + 1, 0)).getUTCDate();
+  const midnight = Date.UTC(used.getUTCFullYear(), month, Math.min(used.getUTCDate(), lastDay));
+  return instant(midnight + (lastUsedAt % 86_400_000));
+}
