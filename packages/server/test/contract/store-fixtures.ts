@@ -3,6 +3,8 @@ import { instant } from "../../src/kernel/instant.ts";
 import type { JournalEntry } from "../../src/ledger/journal.ts";
 import type { Account } from "../../src/merchant/account.ts";
 import type { Attempt, Payment, Verdict } from "../../src/payment/payment.ts";
+import type { Chargeback } from "../../src/payment/chargeback.ts";
+import type { Refund } from "../../src/payment/refund.ts";
 import type { Change, FactRecord } from "../../src/stores/change.ts";
 import type { StoredCard } from "../../src/vault/stored-card.ts";
 
@@ -155,6 +157,35 @@ export const approval: Verdict = {
   networkTransactionId: "123456789012345",
   refusedBeforeIssuer: false,
 };
+
+export const dispute: Chargeback = { state: "opened", amount: 500n, description: "not mine", openedAt: start, creditedAt: undefined };
+
+/** A refund of 1.00 that was just asked for. */
+export function newRefund(id: number, over: Partial<Refund> = {}): Refund {
+  return {
+    id,
+    code: `refund-${id}`,
+    state: "requested",
+    amount: 100n,
+    description: "too large",
+    requestedAt: instant(start + 2_000),
+    pendingAt: undefined,
+    confirmedAt: undefined,
+    cancelledAt: undefined,
+    attempts: 0,
+    sentAt: undefined,
+    answerBy: undefined,
+    checks: 0,
+    dueAt: instant(start + 302_000),
+    ...over,
+  };
+}
+
+/** The next version of a payment, with these refunds and their sum. */
+export function refundedNext(payment: Payment, refunds: readonly Refund[]): Payment {
+  const refunded = refunds.reduce((sum, { state, amount }) => (state === "cancelled" ? sum : sum + amount), 0n);
+  return { ...payment, version: payment.version + 1, refunds, refunded };
+}
 
 /** The next version of a payment whose sale was approved. */
 export function paidNext(payment: Payment, over: Partial<Payment> = {}): Payment {

@@ -4,7 +4,15 @@ import type { TestContext } from "node:test";
 import { BrokenInvariant } from "../../src/kernel/assert.ts";
 import { instant } from "../../src/kernel/instant.ts";
 import { balancesOf } from "../../src/ledger/balances.ts";
+import { entryKinds, ledgerAccounts } from "../../src/ledger/journal.ts";
 import type { JournalEntry } from "../../src/ledger/journal.ts";
+import { notificationKinds } from "../../src/outbox/events.ts";
+import { chargebackFacts } from "../../src/payment/chargeback.ts";
+import { paymentFacts, paymentNotes } from "../../src/payment/payment-machine.ts";
+import type { Payment, StoredCredential } from "../../src/payment/payment.ts";
+import { refundFacts } from "../../src/payment/refund.ts";
+import type { Refund } from "../../src/payment/refund.ts";
+import { factSources } from "../../src/stores/change.ts";
 import type { Change } from "../../src/stores/change.ts";
 import type { Store } from "../../src/stores/store.ts";
 import * as given from "./store-fixtures.ts";
@@ -13,12 +21,42 @@ const { merchantA, merchantB, start } = given;
 const committed = { outcome: "committed" };
 const stale = { outcome: "stale" };
 
+/** Versions of a payment that say of refunds and disputes what cannot be. */
+function unsoundAftermaths(payment: Payment): readonly Payment[] {
+  const paid = { ...payment, authorized: 1_000n, captured: 1_000n };
+  const refunded = (...refunds: readonly Refund[]): Payment => given.refundedNext({ ...paid, version: 0 }, refunds);
+  return [
+    { ...paid, refunded: 1n },
+    { ...refunded(given.newRefund(1)), refunded: 99n },
+    { ...refunded(given.newRefund(1, { state: "cancelled" })), refunded: 100n },
+    refunded(given.newRefund(1, { amount: 1_001n })),
+    refunded(given.newRefund(1, { amount: 600n }), given.newRefund(2, { amount: 401n })),
+    refunded(given.newRefund(1, { amount: 0n })),
+    refunded(given.newRefund(1, { amount: -1n })),
+    refunded(given.newRefund(0)),
+    refunded(given.newRefund(2 ** 31)),
+    refunded(given.newRefund(1.5)),
+    refunded(given.newRefund(1), given.newRefund(1, { code: "other" })),
+    { ...paid, chargeback: { ...given.dispute, amount: 1_001n } },
+    { ...paid, chargeback: { ...given.dispute, amount: -1n } },
+    { ...refunded(given.newRefund(1)), chargeback: { ...given.dispute, amount: 901n } },
+  ];
+}
+
 /** A test for each promise of store.ts and change.ts. `open` gives an empty store; the suite closes it. */
 export function describeStoreContract(name: string, open: () => Promise<Store>): void {
   async function opened(context: TestContext): Promise<Store> {
     const store = await open();
     context.after(() => store.close());
     return store;
+  }
+
+  /** A payment that was paid, as it is stored. */
+  async function storedPaid(store: Store, number: number, merchantId = merchantA): Promise<Payment> {
+    const first = given.newPayment(number, { merchantId });
+    await store.commit(given.paymentChange(first));
+    await store.commit(given.paidChange(first));
+    return given.paidNext(first);
   }
 
   describe(`${name} keeps the store contract`, () => {
@@ -74,6 +112,13 @@ export function describeStoreContract(name: string, open: () => Promise<Store>):
         { state: "capturing", attempt: given.newAttempt({ kind: "capture", number: 4, amount: 2n ** 60n + 1n }) },
         { state: "declined", attempt: undefined, verdict: { ...declined, reason: "insufficient_funds" } },
         { verdict: { ...declined, reason: "high_risk", refusedBeforeIssuer: true, acquirerReference: undefined } },
+        { verdict: { ...given.approval, networkTransactionId: undefined } },
+        { state: "in_review", review: "waiting", captureBy: instant(start + 345_600_000), authorized: 10_050n },
+        { state: "voiding", review: "rejected", attempt: given.newAttempt({ kind: "reject", answerBy: instant(start + 1) }) },
+        { state: "authorized", review: "accepted", attempt: undefined },
+        { state: "voiding", attempt: given.newAttempt({ kind: "lapse", recheckAt: instant(start + 345_700_000) }) },
+        { state: "captured", attempt: undefined, captured: 10_050n, chargeback: { ...given.dispute, state: "opened" } },
+        { chargeback: { ...given.dispute, state: "credited", creditedAt: instant(start + 99) } },
         { needsReview: true },
       ] as const) {
         payment = { ...payment, ...over, version: payment.version + 1 };
@@ -206,7 +251,230 @@ export function describeStoreContract(name: string, open: () => Promise<Store>):
       await assert.rejects(store.commit(given.paymentChange(given.newPayment(2), { entries: [entry(largest + 1n)] })), BrokenInvariant);
     });
 
-    test("payments to recover are those due, of all merchants, soonest first, without those that need review", async (context) => {
+    test("every fact, source, kind of entry and account, and kind of notification reads as it was written", async (context) => {
+      const store = await opened(context);
+      const payment = given.newPayment(1);
+      const facts = [...paymentFacts, ...paymentNotes, ...refundFacts, ...chargebackFacts].map((fact, index) =>
+        given.fact({
+          fact,
+          by: factSources[index % factSources.length] ?? "merchant",
+          attempt: index % 3 === 0 ? undefined : 2 ** 31 - index,
+        }),
+      );
+      const entries = entryKinds.map((kind): JournalEntry => ({
+        kind,
+        postings: ledgerAccounts.flatMap((account, index) => [
+          { account, currency: "COP", minor: BigInt(index + 1) },
+          { account, currency: "COP", minor: BigInt(-index - 1) },
+        ]),
+      }));
+      const notifications = notificationKinds.map((kind) => ({ kind, paymentId: payment.id }));
+
+      await store.commit(given.paymentChange(payment, { facts, entries, notifications }));
+
+      assert.deepEqual(await store.history(merchantA, payment.id), [{ version: 1, at: start, facts, entries }]);
+      assert.deepEqual(
+        (await store.notificationsAfter(0, 10)).map(({ kind }) => kind),
+        notificationKinds,
+      );
+    });
+
+    test("refunds read as they were written, and their payment is found by the id and by the code of each", async (context) => {
+      const store = await opened(context);
+      const paid = await storedPaid(store, 1);
+      const at = (ms: number) => instant(start + ms);
+      const sent = { state: "sending", pendingAt: at(1), attempts: 2, sentAt: at(3), answerBy: at(4), checks: 5 } as const;
+      const versions = [
+        [given.newRefund(1)],
+        [given.newRefund(1, { state: "pending", pendingAt: at(1) }), given.newRefund(2 ** 31 - 1, { code: undefined, description: "" })],
+        [
+          given.newRefund(1, sent),
+          given.newRefund(2 ** 31 - 1, { code: undefined, description: "", state: "cancelled", dueAt: undefined }),
+        ],
+        [
+          given.newRefund(1, { ...sent, state: "confirmed", confirmedAt: at(9), dueAt: undefined }),
+          given.newRefund(2 ** 31 - 1, { code: undefined, state: "cancelled", cancelledAt: at(7), dueAt: undefined }),
+          given.newRefund(7, { amount: 9_950n, code: 'ü\' "code"' }),
+        ],
+      ];
+
+      let payment = paid;
+      for (const refunds of versions) {
+        payment = given.refundedNext(payment, refunds);
+        assert.deepEqual(await store.commit(given.paymentChange(payment)), committed);
+        assert.deepEqual(await store.paymentById(merchantA, payment.id), payment);
+      }
+
+      for (const selector of [{ id: 1 }, { id: 2 ** 31 - 1 }, { id: 7 }, { code: "refund-1" }, { code: 'ü\' "code"' }]) {
+        assert.deepEqual(await store.paymentByRefund(merchantA, selector), payment);
+        assert.equal(await store.paymentByRefund(merchantB, selector), undefined, "another merchant's");
+      }
+      assert.equal(await store.paymentByRefund(merchantA, { id: 8 }), undefined);
+      assert.equal(await store.paymentByRefund(merchantA, { code: "refund-7" }), undefined);
+    });
+
+    test("a refund id that another payment has, of any merchant, undoes the whole change", async (context) => {
+      const store = await opened(context);
+      const first = await storedPaid(store, 1);
+      await store.commit(given.paymentChange(given.refundedNext(first, [given.newRefund(5)])));
+      for (const owner of [merchantA, merchantB]) {
+        const second = await storedPaid(store, 2, owner);
+        const before = await store.notificationsAfter(0, 100);
+        const change = given.paymentChange(given.refundedNext(second, [given.newRefund(6), given.newRefund(5, { code: "own" })]), {
+          notifications: [{ kind: "refund", paymentId: second.id }],
+          card: { next: given.newCard(9, { merchantId: owner }), replaces: undefined },
+        });
+
+        assert.deepEqual(await store.commit(change), { outcome: "duplicate", key: "refund_id" });
+
+        assert.deepEqual(await store.paymentById(owner, second.id), second);
+        assert.equal((await store.history(owner, second.id)).length, 2);
+        assert.deepEqual(await store.notificationsAfter(0, 100), before);
+        assert.equal(await store.cardByToken(owner, given.tokenDigest(9)), undefined);
+        assert.equal(await store.paymentByRefund(owner, { id: 6 }), undefined, "the refund before it is not written either");
+        assert.equal(await store.paymentByRefund(owner, { code: "refund-6" }), undefined);
+      }
+      assert.equal((await store.paymentByRefund(merchantA, { id: 5 }))?.id, first.id);
+    });
+
+    test("a refund code is taken for ever and for its merchant alone", async (context) => {
+      const store = await opened(context);
+      const taken = { outcome: "duplicate", key: "refund_code" };
+      const [first, second, foreign] = [await storedPaid(store, 1), await storedPaid(store, 2), await storedPaid(store, 1, merchantB)];
+      const cancelled = given.newRefund(1, { code: "c", state: "cancelled" });
+      await store.commit(given.paymentChange(given.refundedNext(first, [cancelled])));
+      const again = given.newRefund(2, { code: "c" });
+
+      assert.deepEqual(await store.commit(given.paymentChange(given.refundedNext(second, [again]))), taken);
+      const own = given.refundedNext({ ...first, version: 3 }, [cancelled, again]);
+      assert.deepEqual(await store.commit(given.paymentChange(own)), taken, "nor may its own payment use it again");
+      const twins = [given.newRefund(3, { code: "d" }), given.newRefund(4, { code: "d" })];
+      assert.deepEqual(await store.commit(given.paymentChange(given.refundedNext(second, twins))), taken);
+      assert.deepEqual(await store.paymentById(merchantA, second.id), second);
+      assert.equal(await store.paymentByRefund(merchantA, { code: "d" }), undefined);
+      assert.deepEqual(await store.commit(given.paymentChange(given.refundedNext(foreign, [again]))), committed);
+      assert.equal((await store.paymentByRefund(merchantB, { code: "c" }))?.merchantId, merchantB);
+      assert.equal((await store.paymentByRefund(merchantA, { code: "c" }))?.id, first.id);
+      const nameless = [5, 6].map((id) => given.newRefund(id, { code: undefined }));
+      assert.deepEqual(await store.commit(given.paymentChange(given.refundedNext(second, nameless))), committed);
+    });
+
+    test("of several conflicts the payment's version is named first, then a refund's id, its code, then the card", async (context) => {
+      const store = await opened(context);
+      const [first, second] = [await storedPaid(store, 1), await storedPaid(store, 2)];
+      await store.commit(given.paymentChange(given.refundedNext(first, [given.newRefund(1)])));
+      await store.commit(given.cardChange(given.newCard(1)));
+      const card = { next: given.newCard(1), replaces: undefined };
+      const answer = (refund: number, code: string, version = second.version) =>
+        store.commit(given.paymentChange(given.refundedNext({ ...second, version }, [given.newRefund(refund, { code })]), { card }));
+
+      assert.deepEqual(await answer(1, "refund-1", 1), stale);
+      assert.deepEqual(await answer(1, "refund-1"), { outcome: "duplicate", key: "refund_id" });
+      assert.deepEqual(await answer(2, "refund-1"), { outcome: "duplicate", key: "refund_code" });
+      assert.deepEqual(await answer(2, "refund-2"), { outcome: "duplicate", key: "token" });
+      assert.equal(await store.paymentByRefund(merchantA, { id: 2 }), undefined);
+    });
+
+    test("of 64 concurrent refunds of one payment one wins each version, and of 64 with one code one is written", async (context) => {
+      const store = await opened(context);
+      const paid = await storedPaid(store, 1);
+      const refunds = Array.from({ length: 64 }, (_, index) => given.newRefund(index + 1, { amount: paid.captured }));
+      const results = await Promise.all(refunds.map((refund) => store.commit(given.paymentChange(given.refundedNext(paid, [refund])))));
+      assert.equal(results.filter(({ outcome }) => outcome === "committed").length, 1);
+      assert.equal((await store.paymentById(merchantA, paid.id))?.refunded, paid.captured);
+      const named = (await Promise.all(refunds.map(({ id }) => store.paymentByRefund(merchantA, { id })))).filter(
+        (found) => found !== undefined,
+      );
+      assert.equal(named.length, 1, "those that lost have left no name behind");
+
+      const others = await Promise.all(Array.from({ length: 64 }, (_, index) => storedPaid(store, index + 2)));
+      const shared = await Promise.all(
+        others.map((other, index) =>
+          store.commit(given.paymentChange(given.refundedNext(other, [given.newRefund(100 + index, { code: "one" })]))),
+        ),
+      );
+      assert.equal(shared.filter(({ outcome }) => outcome === "committed").length, 1);
+      assert.equal(shared.filter((result) => result.outcome === "duplicate" && result.key === "refund_code").length, 63);
+    });
+
+    test("a mandate is found by the network transaction id of its initial payment, the newest of this merchant", async (context) => {
+      const store = await opened(context);
+      const initial = { use: "initial", initiator: "CIT", reason: "SCHEDULED_RECURRING", mandateId: undefined } as const;
+      const pay = async (number: number, credential: StoredCredential | undefined, networkTransactionId: string | undefined, over = {}) => {
+        const first = given.newPayment(number, over);
+        const asked = { ...first, order: { ...first.order, storedCredential: credential } };
+        await store.commit(given.paymentChange(asked));
+        const next = given.paidNext(asked, { verdict: { ...given.approval, networkTransactionId } });
+        await store.commit(given.paymentChange(next));
+        return next;
+      };
+      await pay(1, initial, "A");
+      const newest = await pay(2, initial, "A");
+      await pay(3, { ...initial, use: "stored", mandateId: "A" }, "A");
+      await pay(4, undefined, "A");
+      const other = await pay(5, initial, "B");
+      await pay(6, initial, undefined);
+      await pay(1, initial, "A", { merchantId: merchantB });
+      await pay(2, initial, "C", { merchantId: merchantB });
+      const unanswered = given.newPayment(7);
+      await store.commit(given.paymentChange({ ...unanswered, order: { ...unanswered.order, storedCredential: initial } }));
+
+      assert.deepEqual(await store.paymentByMandate(merchantA, "A"), newest);
+      assert.deepEqual(await store.paymentByMandate(merchantA, "B"), other);
+      assert.equal(await store.paymentByMandate(merchantA, "C"), undefined);
+      const refunded = given.refundedNext(newest, [given.newRefund(1)]);
+      await store.commit(given.paymentChange(refunded));
+      assert.deepEqual(await store.paymentByMandate(merchantA, "A"), refunded, "in its newest version");
+    });
+
+    test("payments due are those with which the clock has business: attempts, lapses and refunds, whichever comes first", async (context) => {
+      const store = await opened(context);
+      const due = async (number: number, over: Partial<Payment>): Promise<void> => {
+        const amounts = { authorized: 10_050n, captured: 10_050n };
+        const base = given.refundedNext(
+          { ...given.newPayment(number, { attempt: undefined, ...amounts }), version: 0 },
+          over.refunds ?? [],
+        );
+        assert.deepEqual(await store.commit(given.paymentChange({ ...base, ...over })), committed);
+      };
+      const at = (ms: number) => instant(start + ms);
+      const refund = (id: number, ms: number | undefined) => given.newRefund(id, { dueAt: ms === undefined ? undefined : at(ms) });
+      await due(1, { state: "captured", refunds: [refund(1, 50), refund(2, 20), refund(3, undefined)] });
+      await due(2, { state: "authorized", captured: 0n, captureBy: at(30) });
+      await due(3, { state: "in_review", captured: 0n, captureBy: at(10) });
+      await due(4, { state: "capturing", captured: 0n, captureBy: at(1), attempt: given.newAttempt({ recheckAt: at(40) }) });
+      await due(5, { state: "captured", captureBy: at(1), refunds: [refund(4, undefined)] });
+      await due(6, { state: "authorized", captured: 0n, captureBy: at(1), needsReview: true });
+      await due(7, { state: "captured", refunds: [refund(5, 1)], needsReview: true });
+      await due(8, { state: "authorized", captured: 0n, captureBy: at(41) });
+      const found = async (ms: number): Promise<string[]> => (await store.paymentsDue(at(ms), 10)).map(({ order }) => order.code);
+
+      assert.deepEqual(await found(40), ["order-3", "order-1", "order-2", "order-4"]);
+      assert.deepEqual(await found(9), []);
+      const [payment] = await store.paymentsDue(at(20), 2).then((payments) => payments.slice(1));
+      assert.ok(payment !== undefined);
+      const done = payment.refunds.map((each) => ({ ...each, dueAt: undefined }));
+      await store.commit(given.paymentChange(given.refundedNext(payment, done)));
+      assert.deepEqual(await found(40), ["order-3", "order-2", "order-4"], "a payment that is done with is not due any more");
+    });
+
+    test("payments in flight are those with an attempt, due or not, of all merchants, without those that need review", async (context) => {
+      const store = await opened(context);
+      const later = given.newAttempt({ recheckAt: instant(start + 10 ** 9) });
+      await store.commit(given.paymentChange(given.newPayment(1, { attempt: later })));
+      await store.commit(given.paymentChange(given.newPayment(2, { merchantId: merchantB })));
+      await store.commit(given.paymentChange(given.newPayment(3, { needsReview: true })));
+      await store.commit(given.paymentChange(given.newPayment(4, { state: "authorized", attempt: undefined, captureBy: start })));
+      await store.commit(given.paymentChange(given.barePayment(5)));
+      await store.commit(given.paymentChange(given.newPayment(6)));
+      await store.commit(given.paidChange(given.newPayment(6)));
+
+      const found = (await store.paymentsInFlight(10)).toSorted((left, right) => (left.order.code < right.order.code ? -1 : 1));
+      assert.deepEqual(found, [given.newPayment(1, { attempt: later }), given.newPayment(2, { merchantId: merchantB })]);
+      assert.equal((await store.paymentsInFlight(1)).length, 1);
+    });
+
+    test("attempts that are due are found, of all merchants, longest due first, without those that need review", async (context) => {
       const store = await opened(context);
       const due = (number: number, afterMs: number, over = {}): Change =>
         given.paymentChange(given.newPayment(number, { attempt: given.newAttempt({ recheckAt: instant(start + afterMs) }), ...over }));
@@ -354,6 +622,7 @@ export function describeStoreContract(name: string, open: () => Promise<Store>):
         given.paymentChange({ ...payment, authorized: 1n, captured: 2n }),
         given.paymentChange({ ...payment, authorized: -1n, captured: -1n }),
         given.paymentChange({ ...payment, authorized: 1n, captured: -1n }),
+        ...unsoundAftermaths(payment).map((next) => given.paymentChange(next)),
         given.paymentChange(payment, { entries: [unbalanced] }),
         given.paymentChange(payment, { entries: [mixed] }),
         given.paymentChange(payment, { merchantId: merchantB }),

@@ -1,5 +1,5 @@
 import { dueAt } from "../../payment/due.ts";
-import type { Refund } from "../../payment/refund.ts";
+import type { Payment } from "../../payment/payment.ts";
 import type { Change } from "../change.ts";
 import {
   attemptToJson,
@@ -34,17 +34,23 @@ export type Dynamic = readonly [
   captureBy: number | null,
   authorized: bigint,
   captured: bigint,
-  refunded: bigint,
-  refunds: string | null,
-  chargeback: string | null,
-  review: string | null,
   attempts: number,
   attempt: string | null,
   dueAt: number | null,
   verdict: string | null,
-  mandate: string | null,
   needsReview: number,
 ];
+
+/** What most payments never have: refunds, a dispute, a reviewer, a mandate that they give. */
+export type Rare = readonly [
+  refunded: bigint,
+  refunds: string | null,
+  chargeback: string | null,
+  review: string | null,
+  mandate: string | null,
+];
+
+export type RefundName = readonly [id: number, code: string | null];
 
 export type PaymentPart = readonly [
   id: string,
@@ -55,8 +61,8 @@ export type PaymentPart = readonly [
   history: readonly [facts: string, detail: string | null, entries: string],
   /** Kinds of the notifications. */
   notifications: readonly string[],
-  /** The names of all its refunds, old and new. */
-  refunds: readonly (readonly [id: number, code: string | null])[],
+  /** With the names of all its refunds, old and new; undefined for a payment that has nothing rare. */
+  rare: readonly [columns: Rare, refunds: readonly RefundName[]] | undefined,
 ];
 
 export type CardPart = readonly [
@@ -104,27 +110,32 @@ function paymentPart({ facts, entries, notifications }: Change, { next, replaces
       next.captureBy ?? null,
       next.authorized,
       next.captured,
-      next.refunded,
-      next.refunds.length === 0 ? null : refundsToJson(next.refunds),
-      next.chargeback === undefined ? null : chargebackToJson(next.chargeback),
-      next.review === "none" ? null : next.review,
       next.attempts,
       next.attempt === undefined ? null : attemptToJson(next.attempt),
       dueAt(next) ?? null,
       next.verdict === undefined ? null : verdictToJson(next.verdict),
-      mandateOf(next) ?? null,
       next.needsReview ? 1 : 0,
     ],
     replaces,
     replaces === undefined ? [next.order.code, next.createdAt, orderToJson(next.order)] : undefined,
     [factsToText(facts), detailToJson(facts), entriesToText(entries)],
     notifications.map(({ kind }) => kind),
-    next.refunds.map(nameOf),
+    rarePart(next),
   ];
 }
 
-function nameOf({ id, code }: Refund): readonly [id: number, code: string | null] {
-  return [id, code ?? null];
+function rarePart(payment: Payment): PaymentPart[6] {
+  const { refunded, refunds, chargeback, review } = payment;
+  const mandate = mandateOf(payment);
+  if (refunds.length === 0 && chargeback === undefined && review === "none" && mandate === undefined) return undefined;
+  const columns: Rare = [
+    refunded,
+    refunds.length === 0 ? null : refundsToJson(refunds),
+    chargeback === undefined ? null : chargebackToJson(chargeback),
+    review === "none" ? null : review,
+    mandate ?? null,
+  ];
+  return [columns, refunds.map(({ id, code }) => [id, code ?? null] as const)];
 }
 
 function cardPart({ next, replaces }: NonNullable<Change["card"]>): CardPart {

@@ -1,12 +1,13 @@
 import type { DatabaseSync, StatementSync } from "node:sqlite";
 import { assert } from "../../kernel/assert.ts";
-import type { AccountPart, CardPart, ChangeMessage, Outcome, PaymentPart } from "./change-message.ts";
+import type { AccountPart, CardPart, ChangeMessage, Outcome, PaymentPart, RefundName } from "./change-message.ts";
 
 /** Writes one change within the transaction that is open. Owns the prepared statements of the writer's connection. */
 export class ChangeWriter {
   readonly #database: DatabaseSync;
-  readonly #insertPayment: StatementSync;
-  readonly #updatePayment: StatementSync;
+  /** For payments without anything rare, where constants save a third of what is bound. */
+  readonly #ordinary: PaymentStatements;
+  readonly #rare: PaymentStatements;
   readonly #paymentCodeTaken: StatementSync;
   readonly #insertHistory: StatementSync;
   readonly #insertOutbox: StatementSync;
@@ -21,16 +22,8 @@ export class ChangeWriter {
 
   constructor(database: DatabaseSync) {
     this.#database = database;
-    this.#insertPayment = database.prepare(
-      `INSERT INTO payment (merchant, id, code, created_at, order_json, version, state, status_at, captured_at, capture_by, authorized,
-         captured, refunded, refunds, chargeback, review, attempts, attempt, due_at, verdict, mandate, needs_review)
-       VALUES (unhex(?), unhex(?), ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?) ON CONFLICT DO NOTHING`,
-    );
-    this.#updatePayment = database.prepare(
-      `UPDATE payment SET version = ?, state = ?, status_at = ?, captured_at = ?, capture_by = ?, authorized = ?, captured = ?, refunded = ?,
-         refunds = ?, chargeback = ?, review = ?, attempts = ?, attempt = ?, due_at = ?, verdict = ?, mandate = ?, needs_review = ?
-       WHERE merchant = unhex(?) AND id = unhex(?) AND version = ? RETURNING no`,
-    );
+    this.#ordinary = paymentStatements(database, ["0", "NULL", "NULL", "NULL", "NULL"]);
+    this.#rare = paymentStatements(database, ["?", "?", "?", "?", "?"]);
     this.#paymentCodeTaken = database.prepare("SELECT 1 FROM payment WHERE merchant = unhex(?) AND code = ?");
     this.#insertHistory = database.prepare("INSERT INTO history (payment, version, at, facts, detail, entries) VALUES (?, ?, ?, ?, ?, ?)");
     this.#insertOutbox = database.prepare("INSERT INTO outbox (payment, version, kind) VALUES (?, ?, ?)");
@@ -62,7 +55,7 @@ export class ChangeWriter {
   write(message: ChangeMessage): Outcome {
     const [, , payment, card, , account] = message;
     // A lone payment or card finds its conflict with the first statement, before anything of it is written.
-    const mayConflictLate = account !== undefined || (payment !== undefined && (card !== undefined || payment[6].length > 0));
+    const mayConflictLate = account !== undefined || (payment !== undefined && (card !== undefined || payment[6] !== undefined));
     if (!mayConflictLate) return this.#writeParts(message);
     this.#database.exec("SAVEPOINT change");
     const outcome = this.#writeParts(message);
@@ -81,16 +74,18 @@ export class ChangeWriter {
   }
 
   #writePayment(merchant: string, at: number, part: PaymentPart): Outcome {
-    const [id, dynamic, replaces, fixed, history, notifications, refunds] = part;
+    const [id, dynamic, replaces, fixed, history, notifications, rare] = part;
+    const [columns, refunds] = rare ?? [[], []];
+    const { insert, update } = rare === undefined ? this.#ordinary : this.#rare;
     const [version] = dynamic;
     let no: number | bigint;
     if (fixed === undefined) {
       assert(replaces !== undefined, "a payment that is not new replaces a version");
-      const updated = this.#updatePayment.get(...dynamic, merchant, id, replaces);
+      const updated = update.get(...columns, ...dynamic, merchant, id, replaces);
       if (updated === undefined) return "stale";
       no = Number(updated["no"]);
     } else {
-      const inserted = this.#insertPayment.run(merchant, id, ...fixed, ...dynamic);
+      const inserted = insert.run(...columns, merchant, id, ...fixed, ...dynamic);
       if (Number(inserted.changes) === 0) {
         return this.#paymentCodeTaken.get(merchant, fixed[0]) === undefined ? "payment_id" : "payment_code";
       }
@@ -106,7 +101,7 @@ export class ChangeWriter {
   }
 
   /** A refund that its payment had before keeps its names; a new one takes them, unless they are taken. */
-  #nameRefund(merchant: string, payment: number | bigint, [id, code]: PaymentPart[6][number]): Outcome {
+  #nameRefund(merchant: string, payment: number | bigint, [id, code]: RefundName): Outcome {
     if (Number(this.#insertRefund.run(id, merchant, code, payment).changes) === 1) return "committed";
     const owner = this.#paymentOfRefund.get(id);
     if (owner === undefined) return "refund_code";
@@ -132,4 +127,27 @@ export class ChangeWriter {
     const added = keys.every(([digest, grants]) => Number(this.#insertAccountKey.run(digest, merchant, grants).changes) === 1);
     return added ? "committed" : "account_key";
   }
+}
+
+interface PaymentStatements {
+  readonly insert: StatementSync;
+  readonly update: StatementSync;
+}
+
+/** `rare` is what SQL says for each of the rare columns (change-message.ts), in their order. */
+function paymentStatements(database: DatabaseSync, rare: readonly [string, string, string, string, string]): PaymentStatements {
+  const [refunded, refunds, chargeback, review, mandate] = rare;
+  return {
+    insert: database.prepare(
+      `INSERT INTO payment (refunded, refunds, chargeback, review, mandate, merchant, id, code, created_at, order_json, version, state,
+         status_at, captured_at, capture_by, authorized, captured, attempts, attempt, due_at, verdict, needs_review)
+       VALUES (${rare.join(", ")}, unhex(?), unhex(?), ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?) ON CONFLICT DO NOTHING`,
+    ),
+    update: database.prepare(
+      `UPDATE payment SET refunded = ${refunded}, refunds = ${refunds}, chargeback = ${chargeback}, review = ${review},
+         mandate = ${mandate}, version = ?, state = ?, status_at = ?, captured_at = ?, capture_by = ?, authorized = ?, captured = ?,
+         attempts = ?, attempt = ?, due_at = ?, verdict = ?, needs_review = ?
+       WHERE merchant = unhex(?) AND id = unhex(?) AND version = ? RETURNING no`,
+    ),
+  };
 }

@@ -9,6 +9,7 @@ import type {
   Attempt,
   AttemptKind,
   Customer,
+  DeclineReason,
   OrderCard,
   Payment,
   PaymentOrder,
@@ -298,42 +299,41 @@ export function mandateOf({ order, verdict }: Payment): string | undefined {
   return order.storedCredential?.use === "initial" ? verdict?.networkTransactionId : undefined;
 }
 
+/** On every paid payment: what is missing is 0, which is shorter than null, and the reason of an approval is not said twice. */
 type PackedVerdict = readonly [
   approved: 0 | 1,
-  reason: Verdict["reason"],
+  reason: DeclineReason | 0,
   responseCode: string,
-  authorizationCode: string | null,
-  adviceCode: string | null,
-  acquirerReference: string | null,
+  authorizationCode: string | 0,
+  adviceCode: string | 0,
+  acquirerReference: string | 0,
   refusedBeforeIssuer: 0 | 1,
-  networkTransactionId: string | null,
+  networkTransactionId: string | 0,
 ];
 
 export function verdictToJson(verdict: Verdict): string {
   return JSON.stringify([
     verdict.approved ? 1 : 0,
-    verdict.reason,
+    verdict.reason === "approved" ? 0 : verdict.reason,
     verdict.responseCode,
-    verdict.authorizationCode ?? null,
-    verdict.adviceCode ?? null,
-    verdict.acquirerReference ?? null,
+    verdict.authorizationCode ?? 0,
+    verdict.adviceCode ?? 0,
+    verdict.acquirerReference ?? 0,
     verdict.refusedBeforeIssuer ? 1 : 0,
-    verdict.networkTransactionId ?? null,
+    verdict.networkTransactionId ?? 0,
   ] satisfies PackedVerdict);
 }
 
 function verdictFromJson(json: string): Verdict {
-  const [approved, reason, responseCode, authorizationCode, adviceCode, acquirerReference, refused, networkTransactionId] = JSON.parse(
-    json,
-  ) as PackedVerdict;
+  const [approved, reason, responseCode, authorization, advice, acquirer, refused, network] = JSON.parse(json) as PackedVerdict;
   return {
     approved: approved === 1,
-    authorizationCode: authorizationCode ?? undefined,
+    authorizationCode: authorization === 0 ? undefined : authorization,
     responseCode,
-    reason,
-    adviceCode: adviceCode ?? undefined,
-    acquirerReference: acquirerReference ?? undefined,
-    networkTransactionId: networkTransactionId ?? undefined,
+    reason: reason === 0 ? "approved" : reason,
+    adviceCode: advice === 0 ? undefined : advice,
+    acquirerReference: acquirer === 0 ? undefined : acquirer,
+    networkTransactionId: network === 0 ? undefined : network,
     refusedBeforeIssuer: refused === 1,
   };
 }
