@@ -2,6 +2,7 @@ import { day } from "../../src/kernel/instant.ts";
 import { cancel } from "../../src/operations/cancel.ts";
 import { capture } from "../../src/operations/capture.ts";
 import { creditChargeback, openChargeback } from "../../src/operations/chargeback.ts";
+import type { Operation } from "../../src/operations/operation.ts";
 import { query } from "../../src/operations/query.ts";
 import { cancelRefund, refund, refundOrCancel, type Refunded } from "../../src/operations/refund.ts";
 import { acceptReview, rejectReview } from "../../src/operations/review.ts";
@@ -59,7 +60,7 @@ export async function act(installation: Installation, shop: Shop, chance: Chance
 async function actOn(installation: Installation, shop: Shop, chance: Chance, verbs: readonly Verb[], hash: string): Promise<void> {
   const won = await Promise.all(
     verbs.map(async (verb) => {
-      const answer = await ask(installation, shop, chance, verb, hash);
+      const answer = await ask[verb]((operation, input) => installation.call(operation, shop.account, input), chance, hash);
       if (answer.kind !== "answer") return false;
       note(installation, shop, answer.value);
       return wins[verb](answer.value);
@@ -70,25 +71,19 @@ async function actOn(installation: Installation, shop: Shop, chance: Chance, ver
   }
 }
 
-function ask(installation: Installation, shop: Shop, chance: Chance, verb: Verb, hash: string): Promise<Answer<Payment>> {
-  const { account } = shop;
-  switch (verb) {
-    case "capture": {
-      const amount = chance.happens(500) ? undefined : chance.pick(["1.00", "3.33", "0", "50000.00"]);
-      return installation.call(capture, account, { selector: { hash }, amount });
-    }
-    case "cancel":
-      return installation.call(cancel, account, { hash });
-    case "accept":
-      return installation.call(acceptReview, account, { hash });
-    case "reject":
-      return installation.call(rejectReview, account, { hash });
-    case "dispute":
-      return installation.call(openChargeback, account, { selector: { hash }, description: "not known" });
-    case "credit":
-      return installation.call(creditChargeback, account, { hash });
-  }
-}
+const ask: Readonly<Record<Verb, (call: Call, chance: Chance, hash: string) => Promise<Answer<Payment>>>> = {
+  capture: (call, chance, hash) => {
+    const amount = chance.happens(500) ? undefined : chance.pick(["1.00", "3.33", "0", "50000.00"]);
+    return call(capture, { selector: { hash }, amount });
+  },
+  cancel: (call, _, hash) => call(cancel, { hash }),
+  accept: (call, _, hash) => call(acceptReview, { hash }),
+  reject: (call, _, hash) => call(rejectReview, { hash }),
+  dispute: (call, _, hash) => call(openChargeback, { selector: { hash }, description: "not known" }),
+  credit: (call, _, hash) => call(creditChargeback, { hash }),
+};
+
+type Call = <Input, Output>(operation: Operation<Input, Output>, input: Input) => Promise<Answer<Output>>;
 
 /** One to four refunds of one payment at once; now and then the issuer takes the money back, or gives it again, at the same moment. */
 export async function refundBunch(installation: Installation, shop: Shop, chance: Chance): Promise<void> {

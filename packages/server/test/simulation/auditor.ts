@@ -80,7 +80,7 @@ export class Auditor {
   }
 
   /** A client was given this answer. */
-  told(payment: Payment, refund: Refund | undefined = undefined): void {
+  told(payment: Payment, refund?: Refund): void {
     this.#promises.push({ payment, refund });
     this.mark(refund === undefined ? `told ${payment.state}` : `told refund ${refund.state}`);
   }

@@ -35,6 +35,8 @@ interface Process {
 }
 
 const acquirerTimeoutMs = 30_000;
+/** Long enough that what was about to be sent still is, hardly. */
+const longestStallMs = 29_000;
 const commitFaults = [
   "unavailable",
   "overloaded",
@@ -193,18 +195,19 @@ export class Installation {
     return payments.every((payment) => (lapsesAt(payment) ?? 0) > now && payment.refunds.every(({ dueAt }) => dueAt === undefined));
   }
 
-  /** One await of the server: it may die just before the call takes effect, or just after, before anybody hears of it. */
+  /** One await of the server: now and then it takes long, and the server may die just before the call takes effect, or just after, before anybody hears of it. */
   #await<T>(process: () => Process, latencyMs: number, call: () => Promise<T>): Promise<T> {
     return new Promise((resolve, reject) => {
       const goOn = (step: () => void): void => {
-        this.time.after(latencyMs === 0 ? 0 : this.#chance.below(latencyMs + 1), () => {
+        const stallMs = this.#stallsNow() ? this.#chance.between(1_000, longestStallMs) : 0;
+        this.time.after(stallMs + (latencyMs === 0 ? 0 : this.#chance.below(latencyMs + 1)), () => {
           if (process().alive && !this.#crashesNow(process())) step();
         });
       };
       goOn(() => {
         call().then(
           (value) => goOn(() => resolve(value)),
-          (error: unknown) => goOn(() => reject(error as Error)),
+          (error: unknown) => goOn(() => reject(error)),
         );
       });
     });
@@ -217,7 +220,7 @@ export class Installation {
           if (process().alive) resolve(value);
         },
         (error: unknown) => {
-          if (process().alive) reject(error as Error);
+          if (process().alive) reject(error);
         },
       );
     });
@@ -233,6 +236,10 @@ export class Installation {
       if (this.#starting?.alive !== true) this.start();
     });
     return true;
+  }
+
+  #stallsNow(): boolean {
+    return this.#faultsOn && this.#chance.below(1_000_000) < this.#plan.stallPerMillion;
   }
 
   #commitFault(change: Change): CommitFault | undefined {

@@ -36,7 +36,8 @@ for (let seed = first; seed < first + count; seed += 1) {
 }
 
 if (values.seed !== undefined || !values.stop) {
-  for (const [mark, times] of [...marks].toSorted()) process.stdout.write(`  ${mark}: ${times}\n`);
+  for (const [mark, times] of [...marks].toSorted(([left], [right]) => (left < right ? -1 : 1)))
+    process.stdout.write(`  ${mark}: ${times}\n`);
 }
 const hours = Math.round(total.simulatedMs / 3_600_000);
 process.stdout.write(`${count} seeds, ${total.events} events, ${total.crashes} crashes, ${hours} simulated hours\n`);

@@ -10,6 +10,8 @@ export interface Plan {
   readonly commandsPerClient: number;
   /** Chance of a crash at each await of the server, in 1/1,000,000. */
   readonly crashPerMillion: number;
+  /** Chance that an await of the server takes seconds, in 1/1,000,000. */
+  readonly stallPerMillion: number;
   readonly restartMs: number;
   readonly storeFaultPerMille: number;
   readonly storeLatencyMs: number;
@@ -39,6 +41,7 @@ export function planOf(seed: number): Plan {
     clientsPerMerchant: chance.between(1, 3),
     commandsPerClient: chance.between(5, 14),
     crashPerMillion: chance.pick([0, 0, 2_000, 10_000, 40_000]),
+    stallPerMillion: chance.pick([0, 0, 0, 3_000, 20_000]),
     restartMs: chance.pick([10, 1_000, 20_000, 120_000]),
     storeFaultPerMille: chance.pick(rates),
     storeLatencyMs: chance.pick([0, 1, 20, 400]),

@@ -32,7 +32,7 @@ export async function openShop(installation: Installation, index: number, settin
 }
 
 /** A client was told of a payment, and perhaps of one of its refunds. */
-export function note(installation: Installation, shop: Shop, payment: Payment, refund: Refund | undefined = undefined): void {
+export function note(installation: Installation, shop: Shop, payment: Payment, refund?: Refund): void {
   installation.auditor.told(payment, refund);
   shop.payments.delete(payment.id);
   shop.payments.set(payment.id, payment);
