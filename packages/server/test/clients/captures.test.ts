@@ -5,6 +5,7 @@ import { type Capture, readCaptures, send, withLiveValues } from "./replay.ts";
 
 const recordedKey = "test_ik_loopbackAAAAAAAAAA";
 const recordedPublicKey = "test_pk_loopback";
+const recordedRefund = "20001";
 const liveKey = "live-secret-key-of-another-length";
 const livePublicKey = "live-public-key";
 
@@ -56,6 +57,57 @@ function check(capture: Capture, status: number, body: Json): void {
       success();
       assert.deepEqual([payment?.["status"], body["operation"]], ["CA", "cancel"]);
       return;
+    case "/ws/refund": {
+      success();
+      if (capture.name.includes("refund-cancel")) return assert.equal(body["refund"]?.["status"], "CA");
+      assert.deepEqual([payment?.["status"], body["operation"]], ["CO", "refund"]);
+      // Ids of refunds are read as whole numbers by one client, and looked for in the list by another.
+      assert.match(textOf(body["refund"]?.["id"]), /^[1-9]\d{0,9}$/);
+      const refunds = JSON.parse(JSON.stringify(payment?.["refunds"])) as readonly Json[];
+      assert.deepEqual(refunds.at(-1), body["refund"]);
+      assert.equal(body["refund"]?.["status"], "RE");
+      assert.match(textOf(body["refund"]["description"]), /^(?:item returned|again)/);
+      return;
+    }
+    case "/ws/refundorcancel":
+      // Recorded on an authorization that was captured before: what is paid is given back.
+      success();
+      assert.deepEqual([payment?.["status"], body["operation"], body["refund"]?.["description"]], ["CO", "refund", "customer gave up"]);
+      return;
+    case "/ws/verifycard":
+      success();
+      assert.equal(body["payment_type_code"], "creditcard");
+      assert.deepEqual(body["card_verification"], {
+        transaction_status: { code: "OK", description: "Accepted" },
+        transaction_type: "ZERO DOLLAR",
+      });
+      return;
+    case "/ws/token/setcvv":
+      success();
+      assert.match(textOf(body["masked_card_number"]), /^\d{6}x{6}\d{4}$/);
+      return;
+    case "/ws/exchange":
+      success();
+      // Clients multiply by it.
+      assert.ok(Number(textOf(body["currency_rate"]?.["rate"])) > 0);
+      return;
+    case "/ws/merchantintegrationproperties/get":
+      success();
+      assert.deepEqual([body["success"], body["resource"], body["operation"]], [true, "merchantIntegrationProperties", "get"]);
+      return;
+    case "/ws/zipcode":
+      success();
+      assert.match(textOf(body["zipcode"]?.["state"]), /^[A-Z]{2}$/);
+      return;
+    case "/ws/documentbalance":
+      success();
+      assert.equal(body["document_balance"]?.["document"], "85351346893");
+      return;
+    case "/fingerprint":
+      assert.equal(status, 200);
+      assert.match(textOf(body["ebanx_session_id"]), /^[0-9a-f]{32}$/);
+      assert.deepEqual(body["providers"], []);
+      return;
     case "/ws/query":
       success();
       assert.match(textOf(payment?.["hash"]), /^[0-9a-f]{48}$/);
@@ -95,6 +147,9 @@ describe("recorded requests of public clients", () => {
           .reduce<Json | undefined>((node, name) => node?.[name], answers.get(fromCapture.replace(/\.json$/, "")));
         if (found !== undefined) live.set(value, textOf(found));
       }
+      // No answer was recorded that the refund's id could come from: it is the one that the same client has just been given.
+      const own = answers.get(capture.name.replace("refund-cancel", "refund"))?.["refund"]?.["id"];
+      if (own !== undefined) live.set(recordedRefund, textOf(own));
       await context.test(capture.name, async () => {
         const { status, headers, text } = await send(withLiveValues(capture, live), world.port);
         assert.match(headers.get("content-type") ?? "", /^application\/json/);

@@ -11,9 +11,11 @@ import type { WireAnswer } from "../answer.ts";
 import { decodeRequest } from "../decode.ts";
 import type { KeyedEndpoint } from "../endpoint.ts";
 import type { EndpointDeps } from "./deps.ts";
+import { simulatedError } from "../simulated-error.ts";
 import { directEndpoint } from "./direct.ts";
 import { notAvailableEndpoints } from "./not-available.ts";
 import { tokenEndpoint } from "./token.ts";
+import { verificationOf } from "./verify-card.ts";
 
 const account: Account = { id: "0a1b2c3d" as MerchantId, version: 1, name: "Loja", settings: defaultAccountSettings() };
 const card = { card_number: "4111111111111111", card_name: "Ana Lima", card_due_date: "4/2030", card_cvv: "321" };
@@ -114,4 +116,32 @@ test("operations that come later say so by name, to browsers too where browsers 
   assert.match(body, /"The operation request is not available yet"/);
   const open = notAvailableEndpoints.filter(({ cors }) => cors).map(({ path }) => path);
   assert.ok(open.includes("/ws/threedsecureserver-record") && !open.includes("/ws/request"));
+});
+
+test("a verification without an answer asks for another try: nothing is held, nothing was charged", () => {
+  assert.equal(
+    verificationOf({ kind: "unknown", cause: "timeout" }, true),
+    '{"transaction_status":{"code":"RETRY","description":"Timeout"},"transaction_type":"ZERO DOLLAR"}',
+  );
+});
+
+describe("the header that simulates failures", () => {
+  const simulate = (value: string, sandbox: EndpointDeps["sandbox"]): Promise<WireAnswer | undefined> =>
+    simulatedError(value, account.id, sandbox);
+
+  test("asks the acquirer's network to lose the next authorization's answer, and lets the request go on", async () => {
+    const lost: string[] = [];
+    const answer = await simulate(" bp-dr-119 ", { loseNextAuthorization: (merchantId) => void lost.push(merchantId) });
+    assert.deepEqual([answer, lost], [undefined, [account.id]]);
+  });
+
+  test("has no meaning where money is real", async () => {
+    assert.equal(await simulate("BP-DR-102", undefined), undefined);
+    // The control: in the sandbox it has.
+    assert.equal((await simulate("BP-DR-102", { loseNextAuthorization: () => undefined }))?.code, "BP-DR-102");
+  });
+
+  test("names no error of our own", async () => {
+    assert.equal(await simulate("COFRE-1", { loseNextAuthorization: () => undefined }), undefined);
+  });
 });

@@ -30,7 +30,7 @@ export function verifyCardEndpoints({ runner, clockOf }: EndpointDeps): readonly
 const methods = { zero_amount: "ZERO DOLLAR", ghost_authorization: "GHOST AUTHORIZATION" } as const;
 
 /** Without an answer nothing is held and nothing was charged: the same card may be tried again (interface 4.3, RETRY). */
-function verificationOf(outcome: VerifyOutcome, isInitial: boolean): string {
+export function verificationOf(outcome: VerifyOutcome, isInitial: boolean): string {
   if (outcome.kind === "unknown") return '{"transaction_status":{"code":"RETRY","description":"Timeout"},"transaction_type":"ZERO DOLLAR"}';
   const reason = outcome.kind === "good" ? "approved" : outcome.reason;
   const mandate = outcome.kind === "good" && isInitial ? outcome.networkTransactionId : undefined;

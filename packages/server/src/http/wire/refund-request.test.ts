@@ -1,0 +1,110 @@
+import assert from "node:assert/strict";
+import { describe, test } from "node:test";
+import { decodeRequest } from "./decode.ts";
+import { readRefundOrCancel, readRefundRequest } from "./refund-request.ts";
+import { WireError } from "./wire-error.ts";
+
+const hash = "6925f1c8b7d04e3aa91c5f20d8e6437b10c2f9a4be7d5831";
+
+function params(query: string, body = ""): ReturnType<typeof decodeRequest>["params"] {
+  return decodeRequest(`/ws/refund?integration_key=key&${query}`, Buffer.from(body)).params;
+}
+
+function codeOf(work: () => unknown): string | undefined {
+  try {
+    work();
+  } catch (error) {
+    assert.ok(error instanceof WireError);
+    return error.statusCode;
+  }
+  return undefined;
+}
+
+describe("a refund that is asked for", () => {
+  test("brings payment, amount, description and the merchant's code", () => {
+    assert.deepEqual(
+      readRefundRequest(params(`operation=Request&hash=${hash}&amount=+40.00&description=damaged+box&merchant_refund_code=r-1`)),
+      {
+        kind: "request",
+        input: { selector: { hash }, amount: "40.00", description: "damaged box", code: "r-1" },
+      },
+    );
+  });
+
+  test("may come without operation and description, and with the id 0 that one client always sends", () => {
+    const body = `{"hash":"${hash}","amount":10.5,"refund_id":0,"split":[]}`;
+    assert.deepEqual(readRefundRequest(params("", body)), {
+      kind: "request",
+      input: { selector: { hash }, amount: "10.5", description: "", code: undefined },
+    });
+  });
+
+  test("never means everything because its amount is missing, zero or no scalar", () => {
+    for (const none of ["", "&amount=", "&amount=0", "&amount=0.00"]) {
+      assert.equal(
+        codeOf(() => readRefundRequest(params(`operation=request&hash=${hash}${none}`))),
+        "BP-REF-3",
+        none,
+      );
+    }
+    assert.equal(
+      codeOf(() => readRefundRequest(params(`hash=${hash}&amount[]=1`))),
+      "BP-REF-4",
+    );
+  });
+
+  test("has texts of the longer lengths that the sources give, and no longer ones", () => {
+    const asked = (fields: string): unknown => readRefundRequest(params(`hash=${hash}&amount=1&${fields}`));
+    assert.equal(
+      codeOf(() => asked(`description=${"é".repeat(1_500)}&merchant_refund_code=${"c".repeat(40)}`)),
+      undefined,
+    );
+    assert.equal(
+      codeOf(() => asked(`description=${"d".repeat(1_501)}`)),
+      "BP-REF-6",
+    );
+    assert.equal(
+      codeOf(() => asked(`merchant_refund_code=${"c".repeat(41)}`)),
+      "BP-REF-6",
+    );
+  });
+
+  test("keeps no card number that its description holds", () => {
+    const asked = readRefundRequest(params(`hash=${hash}&amount=1&description=card+4111111111111111`));
+    assert.ok(asked.kind === "request" && asked.input.description === "card 411111xxxxxx1111");
+  });
+});
+
+describe("a refund that is taken back", () => {
+  test("is named by its id, else by the merchant's code", () => {
+    const named = (fields: string): unknown => readRefundRequest(params(`operation=cancel&${fields}`));
+    assert.deepEqual(named("refund_id=20001&merchant_refund_code=r-1"), { kind: "cancel", selector: { id: 20_001 } });
+    assert.deepEqual(named("refund_id=0&merchant_refund_code=r-1"), { kind: "cancel", selector: { code: "r-1" } });
+    assert.equal(
+      codeOf(() => named("refund_id=0")),
+      "BP-REF-8",
+    );
+  });
+
+  test("is nobody's when its id is no number that an id can be", () => {
+    for (const id of ["-1", "1.5", "2147483648", "99999999999", "x"]) {
+      assert.deepEqual(readRefundRequest(params(`operation=cancel&refund_id=${id}`)), { kind: "cancel", selector: { id: 0 } });
+    }
+  });
+});
+
+test("refundOrCancel gives everything back, whatever amount stands beside it", () => {
+  const input = readRefundOrCancel(params(`operation=request&hash=${hash}&amount=1&description=gave+up`));
+  assert.deepEqual(input, { selector: { hash }, amount: undefined, description: "gave up", code: undefined });
+  assert.equal(
+    codeOf(() => readRefundOrCancel(params("description=gave+up"))),
+    "BP-REF-1",
+  );
+});
+
+test("another operation than request and cancel is refused", () => {
+  assert.equal(
+    codeOf(() => readRefundRequest(params(`operation=confirm&hash=${hash}&amount=1`))),
+    "BP-REF-2",
+  );
+});
