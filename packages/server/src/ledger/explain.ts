@@ -1,6 +1,6 @@
 import { scaleOf, type CurrencyCode } from "../kernel/currency.ts";
 import type { Instant } from "../kernel/instant.ts";
-import { formatAmount } from "../kernel/money.ts";
+import { formatAmount, proportion } from "../kernel/money.ts";
 import type { PaymentState } from "../payment/payment-machine.ts";
 import type { Payment } from "../payment/payment.ts";
 import { priceOfPart } from "../payment/pricing.ts";
@@ -31,13 +31,17 @@ export interface MoneyPosition {
   readonly currency: CurrencyCode;
   /** What the issuer still holds. */
   readonly held: bigint;
-  /** What the customer has paid, and the acquirer owes. */
+  /** What the customer has paid. */
   readonly captured: bigint;
   /** What was held and given back. */
   readonly released: bigint;
-  /** What of `captured` is the state's. */
+  /** What of `captured` went back to the customer by refunds. */
+  readonly refunded: bigint;
+  /** What of `captured` the issuer took back, and has not paid again. */
+  readonly chargedBack: bigint;
+  /** What of the rest is the state's. */
   readonly taxed: bigint;
-  /** What of `captured` is the merchant's. */
+  /** What of the rest is the merchant's. */
   readonly payable: bigint;
 }
 
@@ -83,18 +87,27 @@ function linesOf(history: readonly JournaledRow[]): readonly ExplainedLine[] {
 }
 
 function positionIn(currency: CurrencyCode, entries: readonly JournalEntry[]): MoneyPosition {
-  const balances = balancesOf(entries);
-  const on = (account: LedgerAccount) => balances.find((each) => each.account === account && each.currency === currency)?.minor ?? 0n;
-  const releases = balancesOf(entries.filter(({ kind }) => kind === "release"));
-  const givenBack = releases.find((each) => each.account === "authorized_holds" && each.currency === currency)?.minor ?? 0n;
+  const on = (account: LedgerAccount) => sumOn(account, currency, entries);
+  const by = (account: LedgerAccount, ...kinds: readonly EntryKind[]) =>
+    sumOn(
+      account,
+      currency,
+      entries.filter(({ kind }) => kinds.includes(kind)),
+    );
   return {
     currency,
     held: on("authorized_holds"),
-    captured: on("acquirer_receivable"),
-    released: -givenBack,
+    captured: by("acquirer_receivable", "capture"),
+    released: -by("authorized_holds", "release"),
+    refunded: -by("acquirer_receivable", "refund"),
+    chargedBack: -by("acquirer_receivable", "chargeback", "chargeback_credit"),
     taxed: -on("tax_payable"),
     payable: -on("merchant_payable"),
   };
+}
+
+function sumOn(account: LedgerAccount, currency: CurrencyCode, entries: readonly JournalEntry[]): bigint {
+  return balancesOf(entries).find((each) => each.account === account && each.currency === currency)?.minor ?? 0n;
 }
 
 function problemsOf(entries: readonly JournalEntry[]): readonly string[] {
@@ -105,17 +118,55 @@ function problemsOf(entries: readonly JournalEntry[]): readonly string[] {
 const holdingStates: ReadonlySet<PaymentState> = new Set(["authorized", "in_review", "capturing", "voiding"]);
 
 function disagreements(position: MoneyPosition, payment: Payment): readonly string[] {
-  const { currency } = position;
-  const held = holdingStates.has(payment.state) ? valueIn(currency, payment, payment.authorized) : 0n;
-  const captured = valueIn(currency, payment, payment.captured);
+  const { currency, held, captured, refunded, chargedBack, taxed, payable } = position;
+  const heldByState = holdingStates.has(payment.state) ? payment.authorized : 0n;
+  const returned = returnedOf(payment);
+  const left = leftOf(currency, payment, returned.refunded + returned.chargedBack);
+  const owned = captured - refunded - chargedBack;
   return [
-    ...(position.held === held ? [] : [`The books hold another amount of ${currency} than the payment's state says.`]),
-    ...(position.captured === captured ? [] : [`The books captured another amount of ${currency} than the payment.`]),
-    ...(position.captured === position.taxed + position.payable ? [] : [`What was captured in ${currency} has no owner for a part of it.`]),
+    ...(held === valueIn(currency, payment, heldByState)
+      ? []
+      : [`The books hold another amount of ${currency} than the payment's state says.`]),
+    ...(captured === valueIn(currency, payment, payment.captured)
+      ? []
+      : [`The books captured another amount of ${currency} than the payment.`]),
+    ...(owned === left.total ? [] : [`The books are left with another amount of ${currency} than the payment's refunds and dispute say.`]),
+    ...(isLocal(currency, payment) || (refunded === returned.refunded && chargedBack === returned.chargedBack)
+      ? []
+      : [`The books divide what was returned in ${currency} between refunds and dispute in another way than the payment.`]),
+    ...(owned === taxed + payable ? [] : [`What was captured in ${currency} has no owner for a part of it.`]),
+    ...(taxed === left.tax ? [] : [`The books owe another tax in ${currency} than the payment.`]),
   ];
 }
 
+/** What has left the merchant's account, in minor units of the requested currency. */
+function returnedOf({ refunds, chargeback }: Payment): { readonly refunded: bigint; readonly chargedBack: bigint } {
+  return {
+    refunded: refunds.reduce((sum, { state, amount }) => (state === "confirmed" ? sum + amount : sum), 0n),
+    chargedBack: chargeback?.state === "opened" ? chargeback.amount : 0n,
+  };
+}
+
+/**
+ * What is left of the captured amount once `returned` have gone back. In the local currency a single return may be a cent more or
+ * less, depending on what went before it; their sum never is.
+ */
+function leftOf(currency: CurrencyCode, payment: Payment, returned: bigint): { readonly total: bigint; readonly tax: bigint } {
+  if (payment.captured === 0n) return { total: 0n, tax: 0n };
+  if (!isLocal(currency, payment)) return { total: payment.captured - returned, tax: 0n };
+  const { total, tax } = priceOfPart(payment.order.pricing, payment.order.amount, payment.captured);
+  return {
+    total: total.minor - proportion(total.minor, returned, payment.captured),
+    tax: tax.minor - proportion(tax.minor, returned, payment.captured),
+  };
+}
+
 /** `minor` of the requested currency as the books of `currency` keep it. */
-function valueIn(currency: CurrencyCode, { order }: Payment, minor: bigint): bigint {
-  return currency === order.pricing.total.currency ? priceOfPart(order.pricing, order.amount, minor).total.minor : minor;
+function valueIn(currency: CurrencyCode, payment: Payment, minor: bigint): bigint {
+  const { pricing, amount } = payment.order;
+  return isLocal(currency, payment) ? priceOfPart(pricing, amount, minor).total.minor : minor;
+}
+
+function isLocal(currency: CurrencyCode, { order }: Payment): boolean {
+  return currency === order.pricing.total.currency;
 }

@@ -5,13 +5,22 @@ import type { MerchantId, PaymentId } from "../kernel/ids.ts";
 import { instant } from "../kernel/instant.ts";
 import { countryCodes, countryOf } from "../payment/countries.ts";
 import type { PaymentState } from "../payment/payment-machine.ts";
+import type { Chargeback } from "../payment/chargeback.ts";
 import type { Payment } from "../payment/payment.ts";
 import { taxPolicyNames } from "../payment/pricing-tables.ts";
 import { priceOfPart, priceOrder, type PricingSettings } from "../payment/pricing.ts";
 import { balancesOf, isBalanced } from "./balances.ts";
 import { explain, type JournaledRow, type MoneyPosition } from "./explain.ts";
 import { ledgerAccounts, type JournalEntry } from "./journal.ts";
-import { captureEntries, holdEntries, releaseEntries, saleEntries } from "./postings.ts";
+import {
+  captureEntries,
+  chargebackCreditEntries,
+  chargebackEntries,
+  holdEntries,
+  refundEntries,
+  releaseEntries,
+  saleEntries,
+} from "./postings.ts";
 
 const at = instant(Date.parse("2026-11-28T12:00:00Z"));
 const sandbox: PricingSettings = { rateTable: "sandbox-2024", taxPolicy: "brazil-cross-border", taxPaidBy: "customer" };
@@ -81,6 +90,43 @@ function paymentOf({ minor, currency, country, settings }: Order, state: Payment
     verdict: undefined,
     needsReview: false,
   };
+}
+
+/** The payment after these refunds were confirmed, and this dispute opened or won. */
+function returning(payment: Payment, confirmed: readonly bigint[], dispute?: Pick<Chargeback, "amount" | "state">): Payment {
+  return {
+    ...payment,
+    refunded: confirmed.reduce((sum, amount) => sum + amount, 0n),
+    refunds: confirmed.map((amount, index) => ({
+      id: index + 1,
+      code: undefined,
+      state: "confirmed",
+      amount,
+      description: "",
+      requestedAt: at,
+      pendingAt: at,
+      confirmedAt: at,
+      cancelledAt: undefined,
+      attempts: 1,
+      sentAt: at,
+      answerBy: at,
+      checks: 0,
+      dueAt: undefined,
+    })),
+    chargeback:
+      dispute === undefined
+        ? undefined
+        : { ...dispute, description: "", openedAt: at, creditedAt: dispute.state === "credited" ? at : undefined },
+  };
+}
+
+/** Refunds of a sale, one after the other. */
+function refundsOf(payment: Payment, amounts: readonly bigint[]): readonly (readonly JournalEntry[])[] {
+  let before = 0n;
+  return amounts.map((amount) => {
+    before += amount;
+    return refundEntries(payment, before - amount, amount);
+  });
 }
 
 function rowsOf(...entries: readonly (readonly JournalEntry[])[]): readonly JournaledRow[] {
@@ -158,6 +204,65 @@ describe("entries", () => {
     ]);
   });
 
+  test("a refund is a capture the other way round, in both books, with its share of the tax", () => {
+    const sale = paymentOf(hundredDollars, "captured", 10_000n);
+    assert.deepEqual(shown(refundEntries(sale, 0n, 2_550n)), [
+      [
+        "refund",
+        "acquirer_receivable USD -2550",
+        "merchant_payable USD 2550",
+        "acquirer_receivable BRL -14923",
+        "merchant_payable BRL 14866",
+        "tax_payable BRL 57",
+      ],
+    ]);
+  });
+
+  test("a chargeback takes what refunds have left, and its credit gives back the same", () => {
+    const sale = paymentOf(hundredReais, "captured", 10_000n);
+    assert.deepEqual(shown([...chargebackEntries(sale, 3_333n, 6_667n), ...chargebackCreditEntries(sale, 3_333n, 6_667n)]), [
+      ["chargeback", "acquirer_receivable BRL -6692", "merchant_payable BRL 6667", "tax_payable BRL 25"],
+      ["chargeback_credit", "acquirer_receivable BRL 6692", "merchant_payable BRL -6667", "tax_payable BRL -25"],
+    ]);
+  });
+
+  test("thirds, instalments' remainders and single cents come to exactly what was captured", () => {
+    const cases: readonly (readonly [minor: bigint, refunds: readonly bigint[]])[] = [
+      [10_000n, [3_333n, 3_333n, 3_334n]],
+      // 559.30 in three, the remainder first; 22.94, 10 and 10 of 42.94.
+      [55_930n, [18_644n, 18_643n, 18_643n]],
+      [4_294n, [2_294n, 1_000n, 1_000n]],
+      [100n, Array.from({ length: 100 }, () => 1n)],
+      [1n, [1n]],
+    ];
+    for (const [minor, amounts] of cases) {
+      for (const order of [hundredDollars, hundredReais].map((each) => ({ ...each, minor }))) {
+        const sale = paymentOf(order, "captured", minor);
+        const entries = [...saleEntries(sale), ...refundsOf(sale, amounts).flat()];
+        assert.ok(
+          balancesOf(entries).every((balance) => balance.minor === 0n),
+          `${amounts.join(", ")} of ${order.currency}`,
+        );
+      }
+    }
+    // Control: by itself each third's tax would be 13, a cent too much in all.
+    const thirds = refundsOf(paymentOf(hundredReais, "captured", 10_000n), [3_333n, 3_333n, 3_334n]).flat();
+    const tax = thirds.map(({ postings }) => postings.find(({ account }) => account === "tax_payable")?.minor);
+    assert.deepEqual(tax, [13n, 12n, 13n]);
+  });
+
+  test("more than was captured is never returned, nor nothing, nor anything of what was not captured", () => {
+    const half = paymentOf(hundredDollars, "captured", 4_000n);
+    for (const entries of [refundEntries, chargebackEntries, chargebackCreditEntries]) {
+      assert.throws(() => entries(half, 0n, 4_001n), { name: "BrokenInvariant" });
+      assert.throws(() => entries(half, 3_999n, 2n), { name: "BrokenInvariant" });
+      assert.throws(() => entries(half, 0n, 0n), { name: "BrokenInvariant" });
+      assert.throws(() => entries(half, -1n, 1n), { name: "BrokenInvariant" });
+      assert.throws(() => entries(paymentOf(hundredDollars, "authorized"), 0n, 1n), { name: "BrokenInvariant" });
+      assert.equal(entries(half, 3_999n, 1n).length, 1, "control: all of it may go back");
+    }
+  });
+
   test("more than was authorized is never captured, nor nothing, nor a hold given up after a capture", () => {
     const payment = paymentOf(hundredDollars, "capturing");
     assert.throws(() => captureEntries(payment, 10_001n), { name: "BrokenInvariant" });
@@ -216,6 +321,82 @@ describe("whatever the order", () => {
       }),
       { numRuns: 1_000 },
     );
+  });
+
+  /**
+   * Steps of what may follow a capture. A refund counts against the rest from when it is asked for, and is posted when it is
+   * confirmed: a dispute may be opened, and won, in between.
+   */
+  const anySteps = fc.array(
+    fc.oneof(
+      { weight: 4, arbitrary: fc.record({ kind: fc.constant("request" as const), millionths: fc.integer({ min: 1, max: 1_000_000 }) }) },
+      { weight: 4, arbitrary: fc.record({ kind: fc.constantFrom("confirm" as const, "cancel" as const), which: fc.nat(3) }) },
+      { weight: 3, arbitrary: fc.record({ kind: fc.constantFrom("dispute" as const, "win" as const) }) },
+    ),
+    { maxLength: 20 },
+  );
+
+  test("refunds, a chargeback and its credit leave exactly the captured amounts less what was returned, in both books", () => {
+    const met = { refundAfterDispute: 0, refundAfterCredit: 0, everythingReturned: 0 };
+    fc.assert(
+      fc.property(anyOrder, fc.integer({ min: 1, max: 1_000_000 }), anySteps, (order, millionths, steps) => {
+        const captured = partOf(order.minor, millionths);
+        const payment = paymentOf(order, "captured", captured);
+        const { total, tax } = priceOfPart(payment.order.pricing, payment.order.amount, captured);
+        const rows: (readonly JournalEntry[])[] = [holdEntries(payment), captureEntries(payment, captured)];
+        const open: bigint[] = [];
+        const confirmed: bigint[] = [];
+        let dispute: Pick<Chargeback, "amount" | "state"> | undefined;
+        const sum = (amounts: readonly bigint[]): bigint => amounts.reduce((all, amount) => all + amount, 0n);
+        const disputed = (): bigint => (dispute?.state === "opened" ? dispute.amount : 0n);
+
+        for (const step of steps) {
+          const left = captured - sum(open) - sum(confirmed) - disputed();
+          if (step.kind === "request" && left > 0n && disputed() === 0n) open.push(partOf(left, step.millionths));
+          if (step.kind === "cancel") open.splice(step.which, 1);
+          if (step.kind === "confirm") {
+            for (const amount of open.splice(step.which, 1)) {
+              rows.push(refundEntries(payment, sum(confirmed) + disputed(), amount));
+              confirmed.push(amount);
+              if (dispute?.state === "opened") met.refundAfterDispute += 1;
+              if (dispute?.state === "credited") met.refundAfterCredit += 1;
+            }
+          }
+          if (step.kind === "dispute" && dispute === undefined && left > 0n) {
+            rows.push(chargebackEntries(payment, sum(confirmed), left));
+            dispute = { amount: left, state: "opened" };
+          }
+          if (step.kind === "win" && dispute?.state === "opened") {
+            rows.push(chargebackCreditEntries(payment, sum(confirmed), dispute.amount));
+            dispute = { ...dispute, state: "credited" };
+          }
+
+          const { positions, problems } = explain(rowsOf(...rows), returning(payment, confirmed, dispute));
+          assert.deepEqual(problems, []);
+          const returned = sum(confirmed) + disputed();
+          const [requested, local] = [positions[0], positions.at(-1)];
+          if (requested !== local) assert.equal(requested?.payable, captured - returned);
+          // Half up, reckoned here once more: the share of what is left with the merchant and the state.
+          const share = (whole: bigint): bigint => whole - (2n * whole * returned + captured) / (2n * captured);
+          assert.deepEqual([local?.taxed, (local?.payable ?? 0n) + (local?.taxed ?? 0n)], [share(tax.minor), share(total.minor)]);
+          if (returned === captured) {
+            assert.ok(balancesOf(rows.flat()).every(({ minor }) => minor === 0n));
+            met.everythingReturned += 1;
+          }
+        }
+        for (const { kind, postings } of rows.flat()) {
+          const sign = kind === "refund" || kind === "chargeback" ? -1n : 1n;
+          if (kind === "hold" || kind === "release") continue;
+          for (const { account, minor } of postings) {
+            if (account === "acquirer_receivable") assert.ok(minor * sign > 0n);
+            if (account === "tax_payable" || account === "merchant_payable")
+              assert.ok(minor * sign < 0n, "nobody pays for what they get back");
+          }
+        }
+      }),
+      { numRuns: 2_000 },
+    );
+    for (const [name, times] of Object.entries(met)) assert.ok(times > 20, `control: ${name} was met ${times} times`);
   });
 
   test("a sale and a hold that is captured whole end with the same balances", () => {
@@ -278,9 +459,65 @@ describe("explaining a payment", () => {
 
   test("it says where the money is, in both books", () => {
     assert.deepEqual(explain(history, payment).positions, [
-      { currency: "USD", held: 0n, captured: 4_000n, released: 6_000n, taxed: 0n, payable: 4_000n },
-      { currency: "BRL", held: 0n, captured: 23_409n, released: 35_113n, taxed: 89n, payable: 23_320n },
+      { currency: "USD", held: 0n, captured: 4_000n, released: 6_000n, refunded: 0n, chargedBack: 0n, taxed: 0n, payable: 4_000n },
+      { currency: "BRL", held: 0n, captured: 23_409n, released: 35_113n, refunded: 0n, chargedBack: 0n, taxed: 89n, payable: 23_320n },
     ]);
+  });
+
+  test("it says what of it went back, and by which way", () => {
+    const sale = paymentOf(hundredDollars, "captured", 10_000n);
+    const after = returning(sale, [1_000n], { amount: 9_000n, state: "opened" });
+    const entries = [saleEntries(sale), refundEntries(sale, 0n, 1_000n), chargebackEntries(sale, 1_000n, 9_000n)];
+    const { positions, problems } = explain(rowsOf(...entries), after);
+    assert.deepEqual(problems, []);
+    assert.deepEqual(positions, [
+      { currency: "USD", held: 0n, captured: 10_000n, released: 0n, refunded: 1_000n, chargedBack: 9_000n, taxed: 0n, payable: 0n },
+      { currency: "BRL", held: 0n, captured: 58_522n, released: 0n, refunded: 5_852n, chargedBack: 52_670n, taxed: 0n, payable: 0n },
+    ]);
+    const won = explain(
+      rowsOf(...entries, chargebackCreditEntries(sale, 1_000n, 9_000n)),
+      returning(sale, [1_000n], { amount: 9_000n, state: "credited" }),
+    );
+    assert.deepEqual(won.problems, []);
+    assert.deepEqual(won.positions.at(-1), {
+      currency: "BRL",
+      held: 0n,
+      captured: 58_522n,
+      released: 0n,
+      refunded: 5_852n,
+      chargedBack: 0n,
+      taxed: 200n,
+      payable: 52_470n,
+    });
+  });
+
+  test("a refund that was not posted, was posted twice or as a chargeback, and a dispute that was won and not credited are told", () => {
+    const sale = paymentOf(hundredDollars, "captured", 10_000n);
+    const refund = refundEntries(sale, 0n, 1_000n);
+    const refunded = returning(sale, [1_000n]);
+    const left = (currency: string) => `The books are left with another amount of ${currency} than the payment's refunds and dispute say.`;
+    const divided = "The books divide what was returned in USD between refunds and dispute in another way than the payment.";
+    const tax = "The books owe another tax in BRL than the payment.";
+    const problems = (after: Payment, ...entries: readonly (readonly JournalEntry[])[]) =>
+      explain(rowsOf(saleEntries(sale), ...entries), after).problems;
+
+    assert.deepEqual(problems(refunded, refund), [], "control");
+    assert.deepEqual(problems(refunded), [left("USD"), divided, left("BRL"), tax]);
+    assert.deepEqual(problems(refunded, refund, refund), [left("USD"), divided, left("BRL"), tax]);
+    assert.deepEqual(problems(sale, refund), [left("USD"), divided, left("BRL"), tax]);
+    assert.deepEqual(problems(refunded, chargebackEntries(sale, 0n, 1_000n)), [divided]);
+    const won = returning(sale, [], { amount: 10_000n, state: "credited" });
+    assert.deepEqual(problems(won, chargebackEntries(sale, 0n, 10_000n)), [left("USD"), divided, left("BRL"), tax]);
+  });
+
+  test("a refund that is requested, on its way or cancelled has moved nothing yet", () => {
+    const sale = paymentOf(hundredDollars, "captured", 10_000n);
+    for (const state of ["requested", "pending", "sending", "cancelled"] as const) {
+      const [refund] = returning(sale, [1_000n]).refunds;
+      assert.ok(refund !== undefined);
+      const payment = { ...sale, refunded: state === "cancelled" ? 0n : 1_000n, refunds: [{ ...refund, state }] };
+      assert.deepEqual(explain(rowsOf(saleEntries(sale)), payment).problems, [], state);
+    }
   });
 
   test("while everything is held the books agree with the payment, and not with one that was voided", () => {
@@ -301,6 +538,7 @@ describe("explaining a payment", () => {
     assert.deepEqual(explain(withoutTax, payment).problems, [
       "An entry does not sum to zero in each currency.",
       "What was captured in BRL has no owner for a part of it.",
+      "The books owe another tax in BRL than the payment.",
     ]);
   });
 });

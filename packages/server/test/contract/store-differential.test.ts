@@ -4,7 +4,11 @@ import * as fc from "fast-check";
 import { instant } from "../../src/kernel/instant.ts";
 import type { JournalEntry } from "../../src/ledger/journal.ts";
 import { paymentStates } from "../../src/payment/payment-machine.ts";
-import { attemptKinds, declineReasons } from "../../src/payment/payment.ts";
+import type { ChargebackState } from "../../src/payment/chargeback.ts";
+import { attemptKinds, declineReasons, reviewStates } from "../../src/payment/payment.ts";
+import type { Payment, StoredCredential } from "../../src/payment/payment.ts";
+import { refundStates } from "../../src/payment/refund.ts";
+import type { Refund } from "../../src/payment/refund.ts";
 import type { Change, CommitResult, FactRecord } from "../../src/stores/change.ts";
 import { openEmbeddedStore } from "../../src/stores/embedded/embedded-store.ts";
 import { createMemoryStore } from "../../src/stores/memory/memory-store.ts";
@@ -41,6 +45,14 @@ interface RandomPart {
   readonly minors: readonly bigint[];
   readonly detail: FactRecord["detail"];
   readonly notifications: number;
+  readonly captureBy: number | undefined;
+  readonly review: (typeof reviewStates)[number];
+  readonly disputed: Exclude<ChargebackState, "none"> | undefined;
+  /** What becomes of the refunds that are there: as many states as there are, the rest stay as they are. */
+  readonly moves: readonly { readonly state: (typeof refundStates)[number]; readonly dueAt: number | undefined }[];
+  /** New refunds: numbers of their ids and codes. */
+  readonly refunds: readonly { readonly id: number; readonly code: number | undefined; readonly state: (typeof refundStates)[number] }[];
+  readonly network: number | undefined;
 }
 
 const optional = <T>(arbitrary: fc.Arbitrary<T>): fc.Arbitrary<T | undefined> => fc.option(arbitrary, { nil: undefined });
@@ -61,6 +73,12 @@ const randomPart: fc.Arbitrary<RandomPart> = fc.record({
   minors: fc.array(fc.bigInt(-(2n ** 40n), 2n ** 40n), { maxLength: 3 }),
   detail: fc.dictionary(word, fc.oneof(word, fc.integer(), fc.boolean()), { maxKeys: 2, noNullPrototype: true }),
   notifications: fc.integer({ min: 0, max: 2 }),
+  captureBy: optional(moment),
+  review: fc.constantFrom(...reviewStates),
+  disputed: optional(fc.constantFrom("opened" as const, "credited" as const)),
+  moves: fc.array(fc.record({ state: fc.constantFrom(...refundStates), dueAt: optional(moment) }), { maxLength: 2 }),
+  refunds: fc.array(fc.record({ id: moment, code: optional(number), state: fc.constantFrom(...refundStates) }), { maxLength: 2 }),
+  network: optional(number),
 });
 const step: fc.Arbitrary<Step> = fc.oneof(
   fc.record({ kind: fc.constant("payment" as const), merchant, number, code: number, card: fc.boolean() }),
@@ -83,12 +101,16 @@ async function changeOf(asked: Step, base: number): Promise<Change | undefined> 
   switch (asked.kind) {
     case "payment": {
       const model = asked.code % 2 === 0 ? given.newPayment(asked.number) : given.barePayment(asked.number);
-      const next = { ...model, merchantId, order: { ...model.order, code: `code ${asked.code}` } };
+      const next = {
+        ...model,
+        merchantId,
+        order: { ...model.order, code: `code ${asked.code}`, storedCredential: credentialOf(asked.number) },
+      };
       const card = { next: given.newCard(asked.number, { merchantId }), replaces: undefined };
       return given.paymentChange(next, asked.card ? { card } : {});
     }
     case "next":
-      return nextChange(asked, merchantId);
+      return nextChange(asked, merchantId, base);
     case "card":
       return given.cardChange(
         given.newCard(asked.number, { merchantId, version: asked.version, lastUsedAt: instant(given.start + asked.usedAt) }),
@@ -105,20 +127,34 @@ async function changeOf(asked: Step, base: number): Promise<Change | undefined> 
   }
 }
 
-async function nextChange(asked: Step & { kind: "next" }, merchantId: Change["merchantId"]): Promise<Change | undefined> {
+async function nextChange(asked: Step & { kind: "next" }, merchantId: Change["merchantId"], base: number): Promise<Change | undefined> {
   const stored = await memory.paymentById(merchantId, given.paymentId(asked.number));
   const version = (stored?.version ?? 1) + asked.off;
   if (version < 1) return undefined;
   const { random } = asked;
   const at = (ms: number | undefined) => (ms === undefined ? undefined : instant(given.start + ms));
+  const model = given.newPayment(asked.number, { merchantId });
+  // One that is not there yet may be by then: its order stays what it is, the model's is only read for the mandate.
+  const before = stored ?? { ...model, order: { ...model.order, storedCredential: credentialOf(asked.number) } };
+  const refunds = refundsAfter(before.refunds, random, base);
+  const { refunded } = given.refundedNext(before, refunds);
+  const disputed = random.disputed === undefined ? undefined : { ...given.dispute, state: random.disputed, amount: random.authorized / 8n };
+  // Enough was captured for whatever is given back.
+  const least = refunded + (disputed?.amount ?? 0n);
+  const captured = [least, (random.authorized * BigInt(random.taken)) / 4n].reduce((one, other) => (one > other ? one : other));
   const next = {
-    ...(stored ?? given.newPayment(asked.number, { merchantId })),
+    ...before,
     version: version + 1,
     state: random.state,
     statusAt: at(random.statusAt),
     capturedAt: at(random.statusAt),
-    authorized: random.authorized,
-    captured: (random.authorized * BigInt(random.taken)) / 4n,
+    captureBy: at(random.captureBy),
+    authorized: captured > random.authorized ? captured : random.authorized,
+    captured,
+    refunded,
+    refunds,
+    chargeback: disputed,
+    review: random.review,
     attempt:
       random.attempt === undefined
         ? undefined
@@ -126,7 +162,13 @@ async function nextChange(asked: Step & { kind: "next" }, merchantId: Change["me
     verdict:
       random.reason === undefined
         ? undefined
-        : { ...given.approval, reason: random.reason, approved: false, acquirerReference: random.text },
+        : {
+            ...given.approval,
+            reason: random.reason,
+            approved: false,
+            acquirerReference: random.text,
+            networkTransactionId: random.network === undefined ? undefined : `network ${random.network}`,
+          },
     needsReview: random.needsReview,
   };
   const entries = random.minors.map((minor): JournalEntry => ({
@@ -136,14 +178,46 @@ async function nextChange(asked: Step & { kind: "next" }, merchantId: Change["me
       { account: "cardholder_commitments", currency: "USD", minor: -minor },
     ],
   }));
-  const facts = [given.fact({ detail: random.detail }), given.fact({ fact: "void_declined", attempt: random.attempt?.checks })];
+  const facts = [
+    given.fact({ detail: random.detail }),
+    given.fact({ fact: "void_declined", attempt: random.attempt?.checks, by: "clock" }),
+    ...random.refunds.map(({ id }) => given.fact({ fact: "refund_requested", attempt: id, by: "operator" })),
+  ];
   const notifications = Array.from({ length: random.notifications }, () => ({ kind: "update" as const, paymentId: next.id }));
   return given.paymentChange(next, { facts, entries, notifications });
+}
+
+/** Two payments of a sequence may give a mandate, one follows another, one has nothing to do with any. */
+function credentialOf(number: number): StoredCredential | undefined {
+  if (number === 3) return undefined;
+  return { use: number === 1 ? "stored" : "initial", initiator: "CIT", reason: "CUSTOMER_COF", mandateId: undefined };
+}
+
+function refundsAfter(before: readonly Refund[], { moves, refunds }: RandomPart, base: number): readonly Refund[] {
+  const at = (ms: number | undefined) => (ms === undefined ? undefined : instant(given.start + ms));
+  const moved = before.map((refund, index) => {
+    const move = moves[index];
+    return move === undefined ? refund : { ...refund, state: move.state, dueAt: at(move.dueAt), checks: index };
+  });
+  const added = refunds.map(({ id, code, state }) =>
+    given.newRefund(refundId(base, id), { code: code === undefined ? undefined : `refund ${code}`, state, dueAt: at(id) }),
+  );
+  const fresh = added.filter(({ id }, index) => [...before, ...added.slice(0, index)].every((other) => other.id !== id));
+  return [...moved, ...fresh];
+}
+
+/** Ids are one for all merchants of a sequence. */
+function refundId(base: number, number: number): number {
+  return base * 10 + number;
 }
 
 /** A taken code shows its payment as it is at the answer, which may be after later changes of the same batch: only its id. */
 function comparable(result: CommitResult): unknown {
   return result.outcome === "duplicate" && result.key === "payment_code" ? { ...result, existing: result.existing.id } : result;
+}
+
+function keyOf({ merchantId, id }: Payment): string {
+  return merchantId + id;
 }
 
 async function everything(store: Store, base: number): Promise<unknown> {
@@ -156,9 +230,13 @@ async function everything(store: Store, base: number): Promise<unknown> {
       ...numbers.map((each) => store.history(id, given.paymentId(each))),
       ...numbers.map((each) => store.cardByToken(id, given.tokenDigest(each))),
       ...numbers.map((each) => store.accountByKey(given.keyDigest(base * 10 + each))),
+      ...[0, 1, 2, 3, 4, 5].map((each) => store.paymentByRefund(id, { id: refundId(base, each) })),
+      ...numbers.map((each) => store.paymentByRefund(id, { code: `refund ${each}` })),
+      ...numbers.map((each) => store.paymentByMandate(id, `network ${each}`)),
     ]);
   });
-  return Promise.all([...ofMerchants, store.paymentsDue(instant(given.start + 3), 50)]);
+  const inFlight = (await store.paymentsInFlight(1_000_000)).toSorted((left, right) => (keyOf(left) < keyOf(right) ? -1 : 1));
+  return Promise.all([...ofMerchants, store.paymentsDue(instant(given.start + 3), 50), inFlight]);
 }
 
 test(`the memory store and the embedded store give the same answers to ${sequences} random sequences`, async () => {
@@ -189,7 +267,7 @@ test(`the memory store and the embedded store give the same answers to ${sequenc
   // Control: the sequences reached every answer that a commit can give.
   assert.deepEqual(
     [...outcomes.keys()].toSorted(),
-    ["account", "account_key", "committed", "payment_code", "payment_id", "stale", "token"],
+    ["account", "account_key", "committed", "payment_code", "payment_id", "refund_code", "refund_id", "stale", "token"],
     JSON.stringify([...outcomes]),
   );
 });

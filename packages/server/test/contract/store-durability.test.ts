@@ -8,6 +8,7 @@ import { createInterface } from "node:readline";
 import { test } from "node:test";
 import type { TestContext } from "node:test";
 import { fileURLToPath } from "node:url";
+import { isBalanced } from "../../src/ledger/balances.ts";
 import { openEmbeddedStore } from "../../src/stores/embedded/embedded-store.ts";
 import type { EmbeddedStore } from "../../src/stores/embedded/embedded-store.ts";
 import * as given from "./store-fixtures.ts";
@@ -37,8 +38,13 @@ async function assertKept(store: EmbeddedStore, acknowledged: ReadonlyMap<number
   for (const [number, version] of acknowledged) {
     const payment = await store.paymentById(merchantA, given.paymentId(number));
     assert.ok(payment !== undefined && payment.version >= version, `payment ${number} has the acknowledged version ${version}`);
-    assert.deepEqual(payment, payment.version === 1 ? given.newPayment(number) : given.paidNext(given.newPayment(number)));
-    assert.equal((await store.history(merchantA, payment.id)).length, payment.version);
+    assert.deepEqual(payment, given.lifeOf(number)[payment.version - 1]?.payment?.next);
+    const history = await store.history(merchantA, payment.id);
+    assert.equal(history.length, payment.version);
+    const entries = history.flatMap((row) => row.entries);
+    assert.ok(entries.length === 0 || isBalanced(entries.flatMap(({ postings }) => postings)), "no entry lost a line");
+    const named = await store.paymentByRefund(merchantA, { code: `refund-${number + 1}` });
+    assert.deepEqual(named, payment.refunds.length === 0 ? undefined : payment, "a refund and its names are there together, or neither is");
   }
 }
 

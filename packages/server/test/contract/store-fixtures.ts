@@ -300,6 +300,14 @@ export function paidChange(payment: Payment, over: Partial<Change> = {}): Change
   });
 }
 
+/** A payment's changes: asked for, paid, a refund of it asked for. */
+export function lifeOf(number: number): readonly Change[] {
+  const payment = newPayment(number);
+  const refunded = refundedNext(paidNext(payment), [newRefund(number + 1)]);
+  const facts = [fact({ fact: "refund_requested", attempt: number + 1 })];
+  return [paymentChange(payment), paidChange(payment), paymentChange(refunded, { at: instant(start + 2_000), facts })];
+}
+
 export function cardChange(next: StoredCard): Change {
   return { ...empty(next.merchantId), card: { next, replaces: next.version === 1 ? undefined : next.version - 1 } };
 }

@@ -6,6 +6,7 @@ import * as given from "../../../test/contract/store-fixtures.ts";
 import type { PaymentId } from "../../kernel/ids.ts";
 import type { Change } from "../change.ts";
 import { BatchWriter } from "./batch-writer.ts";
+import { sql } from "./embedded-store.ts";
 import { messageOf } from "./change-message.ts";
 import { openForWriting } from "./open-database.ts";
 import { temporaryFile } from "./temporary-file.ts";
@@ -28,6 +29,9 @@ function count(database: DatabaseSync, table: string): number {
 const broken: Readonly<Record<string, Change>> = {
   "captured above authorized": given.paymentChange(given.newPayment(7, { authorized: 1n, captured: 2n })),
   "captured below zero": given.paymentChange(given.newPayment(7, { authorized: 1n, captured: -1n })),
+  "refunded above captured": given.paymentChange(given.newPayment(7, { authorized: 2n, captured: 1n, refunded: 2n, review: "waiting" })),
+  "refunded below zero": given.paymentChange(given.newPayment(7, { authorized: 1n, captured: 1n, refunded: -1n, review: "waiting" })),
+  "a refund's id beyond 31 bits": given.paymentChange(given.newPayment(7, { refunds: [given.newRefund(2 ** 31)] })),
   "a short payment id": given.paymentChange(given.newPayment(7, { id: given.paymentId(7).slice(2) as PaymentId })),
   "a version of zero": given.paymentChange(given.newPayment(7), {
     payment: { next: given.newPayment(7, { version: 0 }), replaces: undefined },
@@ -61,6 +65,31 @@ test("a batch without a failure is one commit, and one without an effect is none
 
   assert.deepEqual(writer.write([change, change]), { outcomes: ["committed", "payment_code"], commits: 1 });
   assert.deepEqual(writer.write([change, change]), { outcomes: ["payment_code", "payment_code"], commits: 0 });
+});
+
+test("an attempt that nothing would ever look at again is refused by the database", (context) => {
+  const database = newDatabase(context);
+  new BatchWriter(database).write([messageOf(given.paymentChange(given.newPayment(1)))]);
+
+  assert.throws(() => database.exec("UPDATE payment SET due_at = NULL"), /CHECK/);
+  assert.throws(() => database.exec("UPDATE payment SET needs_review = 1"), /CHECK/);
+  database.exec("UPDATE payment SET needs_review = 1, due_at = NULL");
+});
+
+test("what is due, in flight, or named by a refund or mandate is found in an index alone", (context) => {
+  const database = newDatabase(context);
+  const plan = (name: keyof typeof sql): string =>
+    database
+      .prepare(`EXPLAIN QUERY PLAN ${sql[name]}`)
+      .all()
+      .map((row) => String(row["detail"]))
+      .join("; ");
+
+  assert.match(plan("paymentsDue"), /^SEARCH payment USING INDEX payment_due \(due_at<\?\)/);
+  assert.match(plan("paymentsInFlight"), /; SEARCH payment USING COVERING INDEX payment_due /);
+  assert.match(plan("paymentByMandate"), /^SEARCH payment USING INDEX payment_mandate \(merchant=\? AND mandate=\?\)$/);
+  assert.match(plan("paymentByRefundId"), /SEARCH refund USING INTEGER PRIMARY KEY/);
+  assert.match(plan("paymentByRefundCode"), /SEARCH refund USING (COVERING )?INDEX refund_code \(merchant=\? AND code=\?\)/);
 });
 
 test("history can neither be changed nor deleted", (context) => {

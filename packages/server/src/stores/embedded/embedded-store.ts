@@ -207,7 +207,7 @@ function accountFromRow({ id, version, name, settings }: AccountRow): Account {
   return { id, version, name, settings: JSON.parse(settings) as Account["settings"] };
 }
 
-const sql = {
+export const sql = {
   accountByKey: `SELECT lower(hex(account.id)) AS id, version, name, settings, grants FROM account_key
     JOIN account ON account.id = account_key.account WHERE digest = unhex(?)`,
   accounts: "SELECT lower(hex(id)) AS id, version, name, settings FROM account ORDER BY account.id",
