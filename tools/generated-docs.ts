@@ -2,6 +2,7 @@ import { readFileSync, writeFileSync } from "node:fs";
 import { fileURLToPath } from "node:url";
 import { firstMinute } from "../packages/server/src/cli/banner.ts";
 import { settingsAsMarkdown } from "../packages/server/src/config/reference.ts";
+import { catalogueAsMarkdown } from "../packages/server/src/http/wire/error-catalogue.ts";
 import { wireStatusOf } from "../packages/server/src/http/wire/payment-answer.ts";
 import { logEvents } from "../packages/server/src/observe/log-event.ts";
 import { paymentMachine } from "../packages/server/src/payment/payment-machine.ts";
@@ -22,6 +23,8 @@ export const sections: readonly Section[] = [
   { file: "docs/concepts/payment-states.md", name: "wire statuses", make: statusTable },
   { file: "docs/operate/configuration.md", name: "settings", make: settingsAsMarkdown },
   { file: "docs/operate/logs.md", name: "log events", make: eventTable },
+  { file: "docs/wire/errors.md", name: "error codes", make: () => catalogueAsMarkdown("told") },
+  { file: "docs/wire/errors.md", name: "codes that are never told", make: () => catalogueAsMarkdown("never") },
 ];
 
 /** The file's text with the section between its marks made anew. */

@@ -70,11 +70,7 @@ export const catalogue: readonly CatalogueRow[] = [
     "Invalid value for instalments: {count} ({range})",
     "the country or the brand has no such plan, or each instalment is too small",
   ),
-  told(
-    "BP-DR-35",
-    "{Field payment.payment_type_code is required | Invalid payment_type_code: {type}}",
-    "missing without a card, or unknown",
-  ),
+  told("BP-DR-35", "Invalid payment_type_code: {type}", "unknown; missing without a card (Field payment.payment_type_code is required)"),
   told("BP-DR-36", "Payment type is not active", "a brand that the country does not have, or no card"),
   told("BP-DR-38", "Payment type not allowed in Direct API (full mode): {type}", "a name of the hosted page's"),
   never("BP-DR-39", "CPF, name and birth date do not match", "nothing here knows persons"),

@@ -1,0 +1,326 @@
+import assert from "node:assert/strict";
+import { after, before, describe, test } from "node:test";
+import { catalogue } from "../../src/http/wire/error-catalogue.ts";
+import { errorFamilies, rowsOf } from "../../src/http/wire/errors.ts";
+import { directRules } from "../../src/http/wire/direct-request.ts";
+import { requestErrors } from "../../src/http/wire/request-errors.ts";
+import { tokenRules } from "../../src/http/wire/token-request.ts";
+import { verifyRules } from "../../src/http/wire/verify-request.ts";
+import { directBody, integrationKey, startWorld, testCard, type Answer, type World } from "../world.ts";
+
+/**
+ * Every code of docs/wire/errors.md is told to somebody who asks over HTTP. The acquirer's silence is short here; the clock stands
+ * unless a test moves it.
+ */
+const dayMs = 86_400_000;
+let world: World;
+let codes = 0;
+
+type Fields = Readonly<Record<string, unknown>>;
+
+const newCode = (): string => `errors-${(codes += 1)}`;
+const post = (path: string, fields: Fields = {}): Promise<Answer> => world.postJson(path, { integration_key: integrationKey, ...fields });
+const direct = (payment: Fields = {}, top: Fields = {}): Promise<Answer> =>
+  world.postJson("/ws/direct", { ...directBody(newCode(), payment), ...top });
+const card = (changes: Fields): Promise<Answer> => direct({ creditcard: { ...testCard, ...changes } });
+const scenario = (number: string, payment: Fields = {}): Promise<Answer> =>
+  direct({ creditcard: { ...testCard, card_number: number }, ...payment });
+
+async function raw(path: string, init: RequestInit): Promise<Answer> {
+  const response = await fetch(world.url + path, init);
+  return { status: response.status, body: (await response.json()) as Record<string, unknown> };
+}
+
+async function hashOf(answer: Promise<Answer>): Promise<string> {
+  const { body } = await answer;
+  const { hash } = (body["payment"] ?? {}) as { readonly hash?: string };
+  assert.ok(hash !== undefined, JSON.stringify(body));
+  return hash;
+}
+
+const sale = (): Promise<string> => hashOf(direct());
+const hold = (): Promise<string> => hashOf(card({ auto_capture: false }));
+const waiting = (): Promise<string> => hashOf(direct({ manual_review: true }));
+const refund = (hash: string, fields: Fields = {}): Promise<Answer> =>
+  post("/ws/refund", { operation: "request", hash, amount: "1", ...fields });
+const act = (hash: string, action: string): Promise<Answer> => post("/__cofre/payment", { hash, action });
+
+async function done(answer: Promise<Answer>): Promise<void> {
+  const { body } = await answer;
+  assert.equal(body["status"], "SUCCESS", JSON.stringify(body));
+}
+
+/** The acquirer does something else than what it would to the next message. */
+const instruct = (next: Fields): Promise<void> => done(post("/__cofre/simulator", next));
+
+/** With other switches of the account, which are turned back. */
+async function having(settings: Fields, back: Fields, ask: () => Promise<Answer>): Promise<Answer> {
+  await done(post("/__cofre/settings", { settings }));
+  try {
+    return await ask();
+  } finally {
+    await done(post("/__cofre/settings", { settings: back }));
+  }
+}
+
+const long = (characters: number): string => "x".repeat(characters);
+const networkToken = { network_token_pan: testCard.card_number, network_token_expire_date: "12/2030", network_token_cryptogram: "AAAA" };
+
+const provocations: Readonly<Record<string, () => Promise<Answer>>> = {
+  "BP-SA-1": () => world.get("/ws/query"),
+  "BP-SA-2": () => world.get("/ws/query", { integration_key: "nonsense" }),
+  "DA-1": () => direct({}, { integration_key: "nonsense" }),
+
+  "BP-DR-0": async () => {
+    await sale();
+    return world.postJson("/ws/direct", directBody(`errors-${codes}`));
+  },
+  "BP-DR-1": () => direct({}, { mode: "simple" }),
+  "BP-DR-2": () => direct({}, { payment: null }),
+  "BP-DR-3": () => direct({ currency_code: "" }),
+  "BP-DR-4": () => direct({ currency_code: "GBP" }),
+  "BP-DR-5": () => direct({ amount_total: "1e2" }),
+  "BP-DR-6": () => direct({ amount_total: "0.00" }),
+  "BP-DR-7": () => direct({ amount_total: "10000.01" }),
+  "BP-DR-8": () => direct({ amount_itens: "99", amount_shipping: "2" }),
+  "BP-DR-9": () => direct({ merchant_payment_code: null }),
+  "BP-DR-10": () => direct({ merchant_payment_code: long(41) }),
+  "BP-DR-11": () => direct({ order_number: long(41) }),
+  "BP-DR-12": () => direct({ user_value_3: long(21) }),
+  "BP-DR-13": () => direct({ name: "" }),
+  "BP-DR-14": () => direct({ name: long(101) }),
+  "BP-DR-15": () => direct({ email: "" }),
+  "BP-DR-16": () => direct({ email: `${long(90)}@example.com` }),
+  "BP-DR-17": () => direct({ email: "nobody" }),
+  "BP-DR-20": () => direct({ birth_date: "1979-04-12" }),
+  "BP-DR-21": () => direct({ birth_date: "12/04/2020" }),
+  "BP-DR-22": () => direct({ document: "" }),
+  "BP-DR-23": () => direct({ document: "85351346894" }),
+  "BP-DR-24": () => direct({ zipcode: "" }),
+  "BP-DR-25": () => direct({ address: "" }),
+  "BP-DR-26": () => direct({ street_number: long(31) }),
+  "BP-DR-27": () => direct({ city: "" }),
+  "BP-DR-28": () => direct({ state: "" }),
+  "BP-DR-29": () => direct({ state: "XX" }),
+  "BP-DR-31": () => direct({ phone_number: "" }),
+  "BP-DR-32": () => direct({ phone_number: "1234567" }),
+  "BP-DR-33": () => direct({ instalments: "some" }),
+  "BP-DR-34": () => direct({ instalments: 13 }),
+  "BP-DR-35": () => direct({ payment_type_code: "shells" }),
+  "BP-DR-36": () => direct({ payment_type_code: "boleto" }),
+  "BP-DR-38": () => direct({ payment_type_code: "_all" }),
+  "BP-DR-41": () => direct({ person_type: "robot" }),
+  "BP-DR-42": () => direct({ person_type: "business" }),
+  "BP-DR-43": () => direct({ person_type: "business", responsible: { document: "32593371000111" } }),
+  "BP-DR-48": () => direct({ creditcard: null }),
+  "BP-DR-49": () => card({ card_number: "" }),
+  "BP-DR-51": () => card({ card_name: "" }),
+  "BP-DR-52": () => card({ card_name: long(51) }),
+  "BP-DR-54": () => card({ card_cvv: "" }),
+  "BP-DR-55": () => card({ card_cvv: "12345" }),
+  "BP-DR-56": () => card({ card_due_date: "" }),
+  "BP-DR-57": () => card({ card_due_date: "12-2030" }),
+  "BP-DR-58": () => card({ card_due_date: "13/2030" }),
+  "BP-DR-59": () => card({ card_due_date: "12/2099" }),
+  "BP-DR-61": () => direct({ create_token: true, creditcard: networkToken }),
+  "BP-DR-62": () => having({ createToken: false }, { createToken: true }, () => direct({ create_token: true })),
+  "BP-DR-64": () => direct({ creditcard: { token: long(128) } }),
+  "BP-DR-65": async () => {
+    const chosen = { token: `errors-${long(40)}`, creditcard: testCard, country: "br" };
+    await done(post("/ws/token", chosen));
+    return post("/ws/token", chosen);
+  },
+  "BP-DR-66": () => direct({ create_token: true, token: long(31) }),
+  "BP-DR-67": () => card({ card_due_date: "10/2026" }),
+  "BP-DR-75": () => card({ card_number: "4111111111111112" }),
+  "BP-DR-76": () => direct({ country: { code: "br" } }),
+  "BP-DR-77": () => direct({ country: "xx" }),
+  "BP-DR-83": () => scenario("4000000000002222"),
+  "BP-DR-95": () => card({ card_name: testCard.card_number }),
+  "BP-DR-97": () => scenario("4000000000002206", { instalments: 2 }),
+  "BP-DR-100": () => scenario("4000000000002214", { instalments: 2 }),
+  "BP-DR-101": () => scenario("4000000000002230"),
+  "BP-DR-102": () => scenario("4000000000002248"),
+  "BP-DR-136": () => direct({ creditcard: { ...networkToken, network_token_expire_date: "13/2030" } }),
+
+  "BP-CAP-1": () => post("/ws/capture"),
+  "BP-CAP-2": () => post("/ws/capture", { hash: "0".repeat(48) }),
+  "BP-CAP-3": async () => {
+    const hash = await hold();
+    await done(post("/ws/cancel", { hash }));
+    return post("/ws/capture", { hash });
+  },
+  "BP-CAP-4": async () => post("/ws/capture", { hash: await sale() }),
+  "BP-CAP-5": async () => post("/ws/capture", { hash: await waiting() }),
+  "BP-CAP-6": async () => post("/ws/capture", { hash: await hold(), amount: "100.01" }),
+  "BP-CAP-7": async () => {
+    const hash = await hold();
+    await instruct({ next: "decline", reason: "not_accepted", of: "capture" });
+    return post("/ws/capture", { hash });
+  },
+  "BP-CAP-11": async () => post("/ws/capture", { hash: await hold(), amount: "99.99" }),
+
+  "BP-CAN-1": () => post("/ws/cancel"),
+  "BP-CAN-2": () => post("/ws/cancel", { merchant_payment_code: "nobody's" }),
+  "BP-CAN-3": async () => post("/ws/cancel", { hash: await sale() }),
+  "BP-CAN-4": async () => {
+    const hash = await hold();
+    await instruct({ next: "decline", reason: "not_accepted", of: "void" });
+    return post("/ws/cancel", { hash });
+  },
+
+  "BP-REF-1": () => post("/ws/refund", { operation: "request", amount: 1 }),
+  "BP-REF-2": () => refund("00", { operation: "confirm" }),
+  "BP-REF-3": () => refund("00", { amount: 0 }),
+  "BP-REF-4": async () => refund(await sale(), { amount: "1,5" }),
+  "BP-REF-5": async () => refund(await sale(), { amount: "100.01" }),
+  "BP-REF-6": () => refund("00", { description: long(1_501) }),
+  "BP-REF-7": async () => refund(await hold()),
+  "BP-REF-8": () => post("/ws/refund", { operation: "cancel", refund_id: 0 }),
+  "BP-REF-9": () => post("/ws/refund", { operation: "cancel", refund_id: 20_001 }),
+  "BP-REF-10": async () => {
+    const mine = { merchant_refund_code: newCode() };
+    await done(refund(await sale(), mine));
+    await done(post("/ws/refund", { operation: "cancel", ...mine }));
+    return post("/ws/refund", { operation: "cancel", ...mine });
+  },
+  "BP-REF-11": async () => {
+    const [hash, mine] = [await sale(), { merchant_refund_code: newCode() }];
+    await done(refund(hash, mine));
+    return refund(hash, mine);
+  },
+  "BP-REF-12": async () => {
+    const hash = await sale();
+    await done(post("/ws/refundOrCancel", { hash }));
+    return refund(hash);
+  },
+  "BP-REF-CAN-2": () => refund("0".repeat(48)),
+
+  "BP-QRY-1": () => post("/ws/query"),
+  "BP-QRY-2": () => post("/ws/query", { hash: "0".repeat(48) }),
+  "BP-ZIP-1": () => post("/ws/zipcode"),
+  "BP-ZIP-2": () => post("/ws/zipcode", { zipcode: "123" }),
+  "BP-ZIP-3": () => post("/ws/zipcode", { zipcode: "01310-100" }),
+
+  "COFRE-1": () => raw("/ws/query", { method: "POST", body: '{"hash":' }),
+  "COFRE-2": () => raw("/ws/query", { method: "POST", body: long(300_000) }),
+  "COFRE-3": () => raw("/ws/query", { method: "POST", body: `${'{"a":'.repeat(200)}1${"}".repeat(200)}` }),
+  "COFRE-4": () =>
+    raw("/ws/query", { method: "POST", body: JSON.stringify(Object.fromEntries(Array.from({ length: 20_000 }, (_, n) => [n, 1]))) }),
+  "COFRE-5": () => raw("/ws/query", { method: "POST", body: JSON.stringify({ [long(5_000)]: 1 }) }),
+  "COFRE-6": () => raw("/ws/query?hash=1&hash=2", {}),
+  "COFRE-7": () => raw("/ws/query", { method: "POST", body: "[1]" }),
+  "COFRE-8": () => {
+    const body = `request_body={"integration_key":"${integrationKey}","payment":{"name":"Ana & Lima"}}`;
+    return having({ strictForms: true }, { strictForms: false }, () => raw("/ws/direct", { method: "POST", body }));
+  },
+  "COFRE-9": () => raw("/ws/nothing", {}),
+  "COFRE-10": () => raw("/ws/query", { method: "PUT", body: "{}" }),
+  "COFRE-11": () => raw("/nothing", {}),
+  "COFRE-20": async () => {
+    const hash = await hold();
+    await instruct({ next: "lose_request", of: "capture" });
+    await post("/ws/capture", { hash });
+    return post("/ws/cancel", { hash });
+  },
+  "COFRE-21": () =>
+    raw("/ws/direct", {
+      method: "POST",
+      headers: { "x-ebanx-simulate-internal-error": "503" },
+      body: JSON.stringify(directBody(newCode())),
+    }),
+  "COFRE-22": async () => {
+    const hash = await hold();
+    await instruct({ next: "lose_answer", of: "capture" });
+    return post("/ws/capture", { hash });
+  },
+  "COFRE-23": () => post("/ws/request"),
+  "COFRE-24": async () => {
+    const hash = await sale();
+    world.clock.advance(2 * dayMs);
+    return having({ refundWindowDays: 1 }, { refundWindowDays: 0 }, () => refund(hash));
+  },
+  "COFRE-25": async () => {
+    const hash = await sale();
+    await done(act(hash, "chargeback"));
+    return refund(hash);
+  },
+  "COFRE-26": () => direct({ cof_info: { cof_type: "again" } }),
+  "COFRE-27": () => card({ threeds_eci: "03" }),
+  "COFRE-28": () =>
+    having({ strictMandates: true }, { strictMandates: false }, () => direct({ cof_info: { cof_type: "stored", mandate_id: "1234" } })),
+  "COFRE-29": async () => post("/ws/everest/resendNotification", { hash: await hold() }),
+  "COFRE-30": () => post("/__cofre/settings", { settings: "all" }),
+  "COFRE-31": () => post("/__cofre/settings", { settings: { nothing: 1 } }),
+  "COFRE-32": () => post("/__cofre/simulator", { next: "explode" }),
+  "COFRE-33": () => post("/__cofre/simulator", { next: "lose_answer", of: "explode" }),
+  "COFRE-34": () => post("/__cofre/simulator", { next: "lose_answer", times: 0 }),
+  "COFRE-35": () => post("/__cofre/simulator", { next: "decline", reason: "timeout", of: "reverse" }),
+  "COFRE-36": () => act("00", "explode"),
+  "COFRE-37": async () => act(await hold(), "accept_review"),
+  "COFRE-38": async () => act(await hold(), "chargeback"),
+  "COFRE-39": () => post("/ws/merchantIntegrationProperties/edit", { image: "nowhere" }),
+  "COFRE-40": () => post("/ws/exchange"),
+  "COFRE-41": () => post("/ws/exchange", { currency_code: "JPY" }),
+  "COFRE-42": () => post("/ws/documentbalance", { currency_code: "USD" }),
+};
+
+/** `{x}` is anything, `{one | other}` one of these. */
+function patternOf(message: string): RegExp {
+  const parts = message.split(/(\{[^}]*\})/).map((part) => {
+    if (!part.startsWith("{")) return escaped(part);
+    const words = part.slice(1, -1).split("|");
+    return words.length === 1 ? ".+" : `(?:${words.map((word) => escaped(word.trim())).join("|")})`;
+  });
+  return new RegExp(`^${parts.join("")}$`);
+}
+
+function escaped(text: string): string {
+  return text.replaceAll(/[.*+?^${}()|[\]\\]/g, "\\$&");
+}
+
+describe("the catalogue of errors", () => {
+  before(async () => {
+    world = await startWorld({ seed: "errors", environment: { COFRE_ACQUIRER_TIMEOUT_MS: "100" } });
+  });
+  after(async () => {
+    await world[Symbol.asyncDispose]();
+  });
+
+  for (const { code, message, when, told } of catalogue) {
+    if (told !== "provoked") continue;
+    test(`${code}: ${when}`, async () => {
+      const provoke = provocations[code];
+      assert.ok(provoke !== undefined, "a code that is told has a request that is told it");
+      const { status, body } = await provoke();
+      assert.equal(body["status_code"], code, JSON.stringify(body));
+      assert.match(String(body["status_message"]), patternOf(message));
+      assert.equal(status, code === "COFRE-21" ? 503 : code === "COFRE-11" ? 404 : 200);
+    });
+  }
+
+  test("has no request for what is not told", () => {
+    const toldCodes = new Set(catalogue.filter(({ told }) => told === "provoked").map(({ code }) => code));
+    assert.deepEqual(
+      Object.keys(provocations).filter((code) => !toldCodes.has(code)),
+      [],
+    );
+  });
+
+  test("has each code once", () => {
+    assert.equal(new Set(catalogue.map(({ code }) => code)).size, catalogue.length);
+  });
+
+  test("has every code of the tables that answers are made from", () => {
+    const known = new Set(catalogue.map(({ code }) => code));
+    const used = [
+      ...errorFamilies.flatMap((family) => Object.values(rowsOf(family)).map(({ code }) => code)),
+      ...Object.values(requestErrors).map(({ code }) => code),
+      ...[...directRules, ...tokenRules, ...verifyRules].map(({ code }) => `BP-DR-${code}`),
+    ];
+    assert.deepEqual(
+      used.filter((code) => !known.has(code)),
+      [],
+    );
+  });
+});
