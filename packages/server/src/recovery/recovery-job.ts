@@ -15,7 +15,7 @@ export interface RecoveryParts {
   readonly accounts: AccountDirectory;
   readonly clock: Clock;
   readonly scheduler: Scheduler;
-  /** Told of every payment that recovery settled or failed to settle for more than an hour. */
+  /** Told of every payment that recovery settled, and of every payment or refund that it failed to settle for more than an hour. */
   readonly report: (progress: RecoveryProgress) => void;
 }
 
@@ -108,9 +108,11 @@ export class RecoveryJob {
       if (account === undefined) return;
       const after = await work(runner.contextOf(account), payment);
       const checks = after.attempt?.checks ?? payment.attempt?.checks ?? 0;
+      const openRefund = after.refunds.find((refund) => refund.state === "sending" && refund.checks >= overdueChecks);
       const progress = { merchantId: payment.merchantId, paymentId: payment.id, state: after.state, checks };
       if (payment.attempt !== undefined && after.attempt === undefined) report({ kind: "settled", ...progress });
       else if (after.attempt !== undefined && checks >= overdueChecks) report({ kind: "overdue", ...progress });
+      else if (openRefund !== undefined) report({ kind: "overdue", ...progress, state: "refund_sending", checks: openRefund.checks });
     } catch (error) {
       // A store failure leaves the payment as it was, due again at the next poll.
       if (!(error instanceof ServiceError)) await runner.raise(error, payment);
