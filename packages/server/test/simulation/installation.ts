@@ -136,8 +136,14 @@ export class Installation {
       acquirerTimeoutMs,
       alarm: ({ kind, what }) => this.auditor.violation(`no alarm is raised: ${kind}: ${what}`),
     });
-    const report = (): void => undefined;
-    const recovery = new RecoveryJob({ store, runner, accounts, clock: this.time, scheduler, report });
+    const recovery = new RecoveryJob({
+      store,
+      runner,
+      accounts,
+      clock: this.time,
+      scheduler,
+      report: ({ kind, state }) => this.auditor.mark(`${kind} ${state}`),
+    });
     return { runner, recovery };
   }
 

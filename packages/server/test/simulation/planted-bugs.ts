@@ -53,15 +53,6 @@ export const plantedBugs: readonly PlantedBug[] = [
     replace: `outcome.kind === "unknown_original"`,
   },
   {
-    name: "whether an original can still arrive is asked after the acquirer has answered",
-    file: recover,
-    find: `  const outcome = await context.connector.reverse(askingRequest(context, payment));`,
-    replace: `  const outcome = await context.connector.reverse(askingRequest(context, payment));
-  if (outcome.kind === "unknown_original" && arrivalIsPast(context, attempt)) {
-    return settle(context, payment, (current) => decideReversed(current, context.clock.now()));
-  }`,
-  },
-  {
     name: "an acquirer that has not heard of an authorization is believed at once",
     file: recover,
     find: `    return conclusive ? claimAndReverse(context, payment) : checkLater(context, payment, attempt);`,
@@ -147,12 +138,11 @@ export const plantedBugs: readonly PlantedBug[] = [
   {
     name: "a refund whose answer is lost is taken for declined",
     file: refunds,
-    find: `  if (outcome.kind === "declined") {
-    const next = withRefund(payment, moved(refund, "refund_declined", { cancelledAt: now, dueAt: undefined }));
-    const fact = record("refund_declined", id, by, { responseCode: outcome.responseCode });`,
-    replace: `  if (outcome.kind !== "approved") {
-    const next = withRefund(payment, moved(refund, "refund_declined", { cancelledAt: now, dueAt: undefined }));
-    const fact = record("refund_declined", id, by);`,
+    find: `    const checks = refund.checks + 1;
+    const next = withRefund(payment, { ...refund, checks, dueAt: recheckAfter(now, refund.checks) });
+    return change(now, next, payment.version, [record("attempt_unanswered", id, by)]);`,
+    replace: `    const declined = withRefund(payment, moved(refund, "refund_declined", { cancelledAt: now, dueAt: undefined }));
+    return change(now, declined, payment.version, [record("refund_declined", id, by)], [], "refund");`,
   },
   {
     name: "a refund that the acquirer has not heard of is believed lost at once",
