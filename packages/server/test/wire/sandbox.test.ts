@@ -1,0 +1,80 @@
+import assert from "node:assert/strict";
+import { describe, test } from "node:test";
+import { directBody, integrationKey, startWorld, testCard, type World } from "../world.ts";
+
+/** What an integrator makes happen here that an acquirer, an issuer or the calendar makes happen elsewhere. */
+
+type Fields = Readonly<Record<string, unknown>>;
+
+async function call(world: World, path: string, fields: Fields): Promise<Readonly<Record<string, unknown>>> {
+  const { body } = await world.postJson(path, { integration_key: integrationKey, ...fields });
+  assert.equal(body["status"], "SUCCESS", JSON.stringify(body));
+  return body;
+}
+
+const paymentIn = (body: Fields): Fields => body["payment"] as Fields;
+
+describe("the sandbox", { timeout: 60_000 }, () => {
+  test("leaves a charge unknown when the header asks for BP-DR-119, and finds out later that it was paid", async () => {
+    await using world = await startWorld({ environment: { COFRE_ACQUIRER_TIMEOUT_MS: "100" } });
+    const response = await fetch(`${world.url}/ws/direct`, {
+      method: "POST",
+      headers: { "x-ebanx-simulate-internal-error": "BP-DR-119" },
+      body: JSON.stringify(directBody("unknown-1")),
+    });
+    const payment = paymentIn((await response.json()) as Fields);
+    assert.deepEqual([payment["status"], payment["pre_approved"]], ["PE", false]);
+
+    // The second charge is an ordinary one: the header asked for one lost answer.
+    const second = await world.postJson("/ws/direct", directBody("unknown-2"));
+    assert.equal(paymentIn(second.body)["status"], "CO");
+
+    world.clock.advance(10 * 60_000);
+    const shown = async (): Promise<unknown> => paymentIn(await call(world, "/ws/query", { hash: payment["hash"] }))["status"];
+    // Recovery looks once a second.
+    while ((await shown()) === "PE") await new Promise((resolve) => setTimeout(resolve, 50));
+    assert.equal(await shown(), "CO");
+  });
+
+  test("lets refunds go their way by the clock: RE, PE, CO", async () => {
+    await using world = await startWorld();
+    const { hash } = paymentIn((await world.postJson("/ws/direct", directBody("refund-1"))).body);
+    await call(world, "/ws/refund", { operation: "request", hash, amount: "40.00", description: "damaged box" });
+    const status = async (): Promise<unknown> => {
+      const refunds = paymentIn(await call(world, "/ws/query", { hash }))["refunds"] as readonly Fields[];
+      return refunds[0]?.["status"];
+    };
+    assert.equal(await status(), "RE");
+    for (const next of ["PE", "CO"]) {
+      world.clock.advance(90_000);
+      while ((await status()) !== next) await new Promise((resolve) => setTimeout(resolve, 50));
+    }
+  });
+
+  test("accepts a later stored-credential payment by the mandate that the initial one was told, where the account is strict", async () => {
+    await using world = await startWorld();
+    await call(world, "/__cofre/settings", { settings: { strictMandates: true } });
+    const initial = { cof_type: "initial", initiator: "CIT", trans_type: "SCHEDULED_RECURRING" };
+    const first = paymentIn((await world.postJson("/ws/direct", directBody("mandate-1", { cof_info: initial }))).body);
+    const mandate = (first["cof_info"] as Fields)["mandate_id"];
+    const later = { cof_type: "stored", initiator: "MIT", transType: "SCHEDULED_RECURRING", mandate_id: mandate };
+    const { card_number, card_name, card_due_date } = testCard;
+    const without = { card_number, card_name, card_due_date };
+    const second = await world.postJson("/ws/direct", directBody("mandate-2", { cof_info: later, creditcard: without }));
+    assert.equal(paymentIn(second.body)["status"], "CO", JSON.stringify(second.body));
+    // The control: the same mandate with another card.
+    const other = { ...without, card_number: "5555555555554444" };
+    const third = await world.postJson("/ws/direct", directBody("mandate-3", { cof_info: later, creditcard: other }));
+    assert.equal(third.body["status_code"], "COFRE-28");
+  });
+
+  test("imitates the hosts local to Brazil: no tax, no customer, no pin", async () => {
+    await using world = await startWorld();
+    await call(world, "/__cofre/settings", { settings: { profile: "B" } });
+    const payment = paymentIn(
+      (await world.postJson("/ws/direct", directBody("local-1", { currency_code: "BRL", amount_total: "23.02" }))).body,
+    );
+    assert.deepEqual([payment["amount_br"], payment["amount_iof"]], ["23.02", "0.00"]);
+    assert.ok(!("customer" in payment) && !("pin" in payment));
+  });
+});
