@@ -7,12 +7,21 @@ import { directBody, integrationKey, startWorld, testCard, type World } from "..
 interface EbanxClient {
   configure(settings: { readonly integrationKey: string; readonly testMode: boolean }): void;
   readonly settings: { getEndPoint(): string };
-  token(parameters: unknown, callback: Callback): void;
-  direct(parameters: unknown, callback: Callback): void;
-  capture(parameters: unknown, callback: Callback): void;
-  query(parameters: unknown, callback: Callback): void;
-  cancel(parameters: unknown, callback: Callback): void;
+  readonly token: Call;
+  readonly direct: Call;
+  readonly capture: Call;
+  readonly query: Call;
+  readonly cancel: Call;
+  readonly refund: Call;
+  readonly refundOrCancel: Call;
+  readonly exchange: Call;
+  readonly zipcode: Call;
+  readonly documentBalance: Call;
+  readonly request: Call;
+  readonly print: Call;
 }
+type Call = (parameters: unknown, callback: Callback) => void;
+type CallName = Exclude<keyof EbanxClient, "configure" | "settings">;
 type Callback = (error: Error | null | undefined, body: string) => void;
 type Answer = { readonly [name: string]: Answer | undefined };
 
@@ -33,7 +42,7 @@ describe("the npm package ebanx 1.5", () => {
     await world[Symbol.asyncDispose]();
   });
 
-  const call = (operation: "token" | "direct" | "capture" | "query" | "cancel", parameters: unknown): Promise<Answer> =>
+  const call = (operation: CallName, parameters: unknown): Promise<Answer> =>
     new Promise((resolve, reject) => {
       ebanx[operation](parameters, (error, body) => {
         if (error === null || error === undefined) resolve(JSON.parse(body) as Answer);
@@ -74,6 +83,45 @@ describe("the npm package ebanx 1.5", () => {
     const cancelled = await call("cancel", { hash: authorized["payment"]?.["hash"] });
     assert.equal(cancelled["operation"], "cancel");
     assert.equal(cancelled["payment"]?.["status"], "CA");
+  });
+
+  test("gives part of a payment back, takes a refund back, and gives back the rest", async () => {
+    const { payment: paid } = await call("direct", payment("ebanx-refund"));
+    const hash = paid?.["hash"];
+    const first = await call("refund", { operation: "request", hash, amount: 40, description: "item returned & refunded" });
+    assert.equal(first["operation"], "refund");
+    assert.equal(first["refund"]?.["status"], "RE");
+    assert.equal(first["refund"]["amount_ext"], "40.00");
+    assert.equal(first["refund"]["description"], "item returned & refunded");
+    const taken = await call("refund", { operation: "cancel", refund_id: first["refund"]["id"] });
+    assert.equal(taken["refund"]?.["status"], "CA");
+    const rest = await call("refundOrCancel", { hash, description: "customer gave up" });
+    assert.equal(rest["operation"], "refund");
+    assert.equal(rest["refund"]?.["amount_ext"], "100.00");
+    assert.equal(rest["payment"]?.["status"], "CO");
+    const more = await call("refund", { operation: "request", hash, amount: 1, description: "again" });
+    assert.equal(more["status"], "ERROR");
+  });
+
+  test("gives an authorization up by refundOrCancel", async () => {
+    const authorized = await call("direct", payment("ebanx-give-up", { creditcard: { ...testCard, auto_capture: false } }));
+    const given = await call("refundOrCancel", { hash: authorized["payment"]?.["hash"], description: "customer gave up" });
+    assert.equal(given["operation"], "cancel");
+    assert.equal(given["payment"]?.["status"], "CA");
+  });
+
+  test("asks what a dollar is worth, where a zip code is, and what a document may still spend", async () => {
+    assert.equal((await call("exchange", { currency_code: "USD" }))["currency_rate"]?.["rate"], "5.8300");
+    assert.equal((await call("zipcode", { zipcode: "61919-230" }))["zipcode"]?.["state"], "CE");
+    const balance = await call("documentBalance", { currency_code: "USD", document: "853.513.468-93" });
+    assert.equal(balance["document_balance"]?.["document"], "85351346893");
+  });
+
+  test("is told by name of the two calls that come later", async () => {
+    const page = { currency_code: "BRL", amount: 100, name: "Ana", email: "ana@example.com", payment_type_code: "_all" };
+    const request = await call("request", { ...page, merchant_payment_code: "ebanx-page" });
+    const print = await call("print", { hash: "0".repeat(48) });
+    for (const { status, status_code: code } of [request, print]) assert.deepEqual([status, code], ["ERROR", "COFRE-23"]);
   });
 
   test("is told of a decline as a success that is cancelled", async () => {
