@@ -160,6 +160,7 @@ export class Installation {
       paymentByMandate: (merchant, mandateId) => step(() => store.paymentByMandate(merchant, mandateId)),
       paymentsDue: (now, limit) => step(() => store.paymentsDue(now, limit)),
       paymentsInFlight: (limit) => step(() => store.paymentsInFlight(limit)),
+      namedRequest: (merchant, key) => step(() => store.namedRequest(merchant, key)),
       cardByToken: (merchant, digest) => step(() => store.cardByToken(merchant, digest)),
       notificationsAfter: (sequence, limit) => step(() => store.notificationsAfter(sequence, limit)),
       commit: (change) => step(() => store.commit(change)),

@@ -34,7 +34,7 @@ export function planOf(seed: number): Plan {
   const dedupes = !chance.happens(200);
   const answersInquiries = !chance.happens(200);
   // An acquirer that can neither be asked nor asked again leaves a lost capture to people.
-  const repeatsFollowUps = !answersInquiries || !chance.happens(200);
+  const repeatsFollowUps = !answersInquiries || !chance.happens(400);
   return {
     seed,
     merchants: chance.between(1, 3),
@@ -68,7 +68,7 @@ export function planOf(seed: number): Plan {
       dedupes,
       answersInquiries,
       repeatsFollowUps,
-      lateArrivalMs: chance.pick([1_000, 20_000, 90_000]),
+      lateArrivalMs: chance.pick([1_000, 20_000, 90_000, 90_000]),
     },
   };
 }
