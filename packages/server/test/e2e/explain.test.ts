@@ -17,8 +17,26 @@ test("an explanation tells every fact of a partly captured payment and accounts 
   );
   // 40.00 USD at 5.8300 are 233.20 BRL, and 40 % of the tax on all of it (2.22) are 0.89.
   assert.deepEqual(body["money"], [
-    { currency: "USD", held: "0.00", captured: "40.00", released: "60.00", taxed: "0.00", payable: "40.00" },
-    { currency: "BRL", held: "0.00", captured: "234.09", released: "351.13", taxed: "0.89", payable: "233.20" },
+    {
+      currency: "USD",
+      held: "0.00",
+      captured: "40.00",
+      released: "60.00",
+      refunded: "0.00",
+      chargedBack: "0.00",
+      taxed: "0.00",
+      payable: "40.00",
+    },
+    {
+      currency: "BRL",
+      held: "0.00",
+      captured: "234.09",
+      released: "351.13",
+      refunded: "0.00",
+      chargedBack: "0.00",
+      taxed: "0.89",
+      payable: "233.20",
+    },
   ]);
   assert.deepEqual(body["problems"], []);
 });
