@@ -4,7 +4,7 @@ import type { SandboxDeps } from "./endpoints/deps.ts";
 import { catalogue } from "./error-catalogue.ts";
 import { serviceUnavailable } from "./errors.ts";
 
-const messages = new Map(catalogue.filter(({ code }) => code.startsWith("BP-")).map(({ code, message }) => [code, message]));
+const messages = new Map(catalogue.filter(({ code }) => code.startsWith("BP-")).map(({ code, message }) => [code, plain(message)]));
 
 /**
  * What `X-EBANX-Simulate-Internal-Error` on a charge asks for (interface 1.4), in the sandbox only. An answer: nothing is done.
@@ -24,4 +24,9 @@ export async function simulatedError(
   }
   const message = messages.get(value);
   return message === undefined ? undefined : errorAnswer(value, message);
+}
+
+/** The first of alternatives, and the name of what changes from case to case. */
+function plain(message: string): string {
+  return message.replaceAll(/\{([^|}]*)[^}]*\}/g, (_, first: string) => first.trim());
 }

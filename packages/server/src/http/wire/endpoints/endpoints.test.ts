@@ -141,6 +141,11 @@ describe("the header that simulates failures", () => {
     assert.equal((await simulate("BP-DR-102", { loseNextAuthorization: () => undefined }))?.code, "BP-DR-102");
   });
 
+  test("tells one text where the catalogue has several", async () => {
+    const answer = await simulate("BP-DR-24", { loseNextAuthorization: () => undefined });
+    assert.match(answer?.body ?? "", /"status_message":"Field payment\.zipcode is required"/);
+  });
+
   test("names no error of our own", async () => {
     assert.equal(await simulate("COFRE-1", { loseNextAuthorization: () => undefined }), undefined);
   });
