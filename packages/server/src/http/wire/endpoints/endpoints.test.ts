@@ -6,16 +6,18 @@ import { SeededRandom } from "../../../kernel/seeded-random.ts";
 import { ServiceError } from "../../../kernel/service-error.ts";
 import type { Account } from "../../../merchant/account.ts";
 import { defaultAccountSettings } from "../../../merchant/settings.ts";
-import type { DirectInput, TokenizeInput } from "../../../operations/direct-input.ts";
+import type { DirectInput, TokenizeInput, VerifyInput } from "../../../operations/direct-input.ts";
 import type { WireAnswer } from "../answer.ts";
 import { decodeRequest } from "../decode.ts";
 import type { KeyedEndpoint } from "../endpoint.ts";
 import type { EndpointDeps } from "./deps.ts";
+import type { Cvv } from "../../../vault/pan.ts";
 import { simulatedError } from "../simulated-error.ts";
 import { directEndpoint } from "./direct.ts";
 import { notAvailableEndpoints } from "./not-available.ts";
+import { setCvvEndpoint } from "./set-cvv.ts";
 import { tokenEndpoint } from "./token.ts";
-import { verificationOf } from "./verify-card.ts";
+import { verificationOf, verifyCardEndpoints } from "./verify-card.ts";
 
 const account: Account = { id: "0a1b2c3d" as MerchantId, version: 1, name: "Loja", settings: defaultAccountSettings() };
 const card = { card_number: "4111111111111111", card_name: "Ana Lima", card_due_date: "4/2030", card_cvv: "321" };
@@ -70,23 +72,34 @@ describe("card data of an endpoint's request", () => {
     ["fails", fail],
   ] as const) {
     test(`is there while the operation runs, and gone when it ${how}`, async () => {
-      const inputs: (DirectInput | TokenizeInput)[] = [];
+      const inputs: (DirectInput | TokenizeInput | VerifyInput)[] = [];
       const lengths: number[] = [];
       const deps = depsThat((input) => {
-        const given = input as DirectInput | TokenizeInput;
+        const given = input as DirectInput | TokenizeInput | VerifyInput;
         inputs.push(given);
         lengths.push(panOf(given).reveal().length);
       }, end);
 
-      const asked = [ask(keyed(directEndpoint(deps)), { payment }), ask(keyed(tokenEndpoint(deps)), { card })];
+      const verify = verifyCardEndpoints(deps).map((endpoint) => ask(keyed(endpoint), { country: "br", card }));
+      const asked = [ask(keyed(directEndpoint(deps)), { payment }), ask(keyed(tokenEndpoint(deps)), { card }), ...verify];
       await Promise.allSettled(asked);
 
-      assert.deepEqual(lengths, [16, 16]);
+      assert.deepEqual(lengths, [16, 16, 16, 16]);
       for (const input of inputs) assert.throws(() => panOf(input).reveal(), { name: "BrokenInvariant" });
     });
   }
 
-  function panOf(input: DirectInput | TokenizeInput): TokenizeInput["card"]["pan"] {
+  test("is gone after a security code was left for a token, or refused", async () => {
+    const codes: Cvv[] = [];
+    const deps = depsThat((input) => void codes.push((input as { readonly cvv: Cvv }).cvv), refuse);
+    await ask(keyed(setCvvEndpoint(deps)), { token: "a-token", card_cvv: "123" });
+    // Posted there by mistake: the same work.
+    await ask(keyed(tokenEndpoint(deps)), { token: "a-token", card_cvv: "123" });
+    assert.equal(codes.length, 2);
+    for (const code of codes) assert.throws(() => code.reveal(), { name: "BrokenInvariant" });
+  });
+
+  function panOf(input: DirectInput | TokenizeInput | VerifyInput): TokenizeInput["card"]["pan"] {
     if ("card" in input) return input.card.pan;
     assert.ok(input.source.kind !== "token");
     return input.source.card.pan;
