@@ -101,9 +101,13 @@ async function refundOnce(installation: Installation, shop: Shop, chance: Chance
     description: "changed their mind",
     // Shared by all clients of the shop, so that codes meet.
     code: chance.happens(300) ? `refund-${chance.below(6)}` : undefined,
+    request: chance.happens(500) ? `request-${chance.next()}` : undefined,
   };
   if (chance.happens(800)) {
-    told(installation, shop, await installation.call(refund, shop.account, input));
+    const first = await installation.call(refund, shop.account, input);
+    told(installation, shop, first);
+    // Who named the request may send it again without knowing what became of it: it is one refund.
+    if (input.request !== undefined && chance.happens(400)) told(installation, shop, await installation.call(refund, shop.account, input));
     return;
   }
   const answer = await installation.call(refundOrCancel, shop.account, input);

@@ -247,6 +247,11 @@ export class Auditor {
         if (this.#settings.strictMandates) checkMandate(payment, payments, is);
       }
       const refundCodes = payments.flatMap(({ refunds }) => refunds.flatMap(({ code }) => code ?? []));
+      for (const { order, refunds } of payments) {
+        const requests = refunds.flatMap(({ request }) => request ?? []);
+        if (new Set(requests).size < requests.length)
+          this.violation(`I4: a request is one refund, however often it is sent: ${order.code}`);
+      }
       if (new Set(refundCodes).size < refundCodes.length) this.violation(`a merchant's refund codes are different: ${merchantId}`);
     }
     await this.#checkPromises();

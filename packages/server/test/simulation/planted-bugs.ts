@@ -114,9 +114,14 @@ export const plantedBugs: readonly PlantedBug[] = [
   {
     name: "the sum of refunds is checked against what was first read, not against what is stored",
     file: "operations/refund.ts",
-    find: `      return decideRefund(current, { id, code, amount, description }, context.account.settings, context.clock.now());`,
-    replace: `      const first = { ...seen, version: current.version };
-      return decideRefund(first, { id, code, amount, description }, context.account.settings, context.clock.now());`,
+    find: `      return decideRefund(current, {`,
+    replace: `      return decideRefund({ ...seen, version: current.version }, {`,
+  },
+  {
+    name: "a request for a refund that is sent again is another refund",
+    file: "operations/refund.ts",
+    find: `      const asked = refundAskedForBy(current, request);`,
+    replace: `      const asked = refundAskedForBy(current, request?.slice(0, 0));`,
   },
   {
     name: "a refund is sent before it is written down as sending",
