@@ -262,6 +262,11 @@ const provocations: Readonly<Record<string, () => Promise<Answer>>> = {
   "COFRE-39": () => post("/ws/merchantIntegrationProperties/edit", { image: "nowhere" }),
   "COFRE-40": () => post("/ws/exchange"),
   "COFRE-41": () => post("/ws/exchange", { currency_code: "JPY" }),
+  "COFRE-43": async () => {
+    const hash = await sale();
+    for (let refunds = 0; refunds < 100; refunds += 1) await done(refund(hash, { amount: "0.01" }));
+    return refund(hash, { amount: "0.01" });
+  },
   "COFRE-42": () => post("/ws/documentbalance", { currency_code: "USD" }),
 };
 

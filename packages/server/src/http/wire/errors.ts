@@ -61,6 +61,8 @@ const noSuchPlan: ErrorRow = { code: "BP-DR-34", message: "Invalid value for ins
 
 const always = {
   payment_in_flight: inFlight,
+  request_key_reused: { code: "COFRE-44", message: "This Idempotency-Key came with another request before", httpStatus: 200 },
+  request_key_taken: { code: "COFRE-45", message: "Another request with this Idempotency-Key is under way", httpStatus: 200 },
   store_unavailable: serviceUnavailable,
   outcome_unknown: unknown,
   internal_failure: failed,
@@ -91,6 +93,7 @@ const refundRows = {
   refund_code_taken: { code: "BP-REF-11", message: "Refund already exists with this merchant_refund_code", httpStatus: 200 },
   payment_already_refunded: { code: "BP-REF-12", message: "Payment has already been refunded", httpStatus: 200 },
   refund_window_over: { code: "COFRE-24", message: "The time in which this payment can be refunded is over", httpStatus: 200 },
+  refund_limit_reached: { code: "COFRE-43", message: "The payment has as many refunds as it can have", httpStatus: 200 },
   payment_charged_back: { code: "COFRE-25", message: "The issuer has taken the money back already", httpStatus: 200 },
 } as const;
 
