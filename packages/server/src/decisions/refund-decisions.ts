@@ -11,6 +11,9 @@ import { type Refund, type RefundFact, type RefundId, refundMachine } from "../p
 import type { FactSource } from "../stores/change.ts";
 import { change, changed, type PaymentChange, recheckAfter, record } from "./steps.ts";
 
+/** Each change of a payment writes all of its refunds: a bound keeps a payment of one-cent refunds from growing without end. */
+const mostRefunds = 100;
+
 /** The part of an account's settings that refunds go by. */
 export interface RefundSettings {
   /** Days after the capture in which a refund may be asked for; 0: no limit. */
@@ -28,6 +31,13 @@ export interface RefundCommand {
   /** Decimal text in the payment's currency; undefined: all that is left. */
   readonly amount: string | undefined;
   readonly description: string;
+  /** What names the request, when something does. */
+  readonly request: string | undefined;
+}
+
+/** The refund that this request has asked for already. */
+export function refundAskedForBy(payment: Payment, request: string | undefined): Refund | undefined {
+  return request === undefined ? undefined : payment.refunds.find((refund) => refund.request === request);
 }
 
 /** The merchant gives money back. The payment's version guards the sum: two refunds at once cannot both count on the same rest. */
@@ -39,6 +49,7 @@ export function decideRefund(payment: Payment, command: RefundCommand, settings:
   if (payment.chargeback?.state === "opened") throw new ServiceError("payment_charged_back");
   const { refundWindowDays } = settings;
   if (refundWindowDays > 0 && now > addDays(payment.capturedAt, refundWindowDays)) throw new ServiceError("refund_window_over");
+  if (payment.refunds.length >= mostRefunds) throw new ServiceError("refund_limit_reached");
   const amount = amountToRefund(payment, command.amount);
   const refund: Refund = {
     id: command.id,
@@ -46,6 +57,7 @@ export function decideRefund(payment: Payment, command: RefundCommand, settings:
     state: refundMachine.initial,
     amount,
     description: command.description,
+    request: command.request,
     requestedAt: now,
     pendingAt: undefined,
     confirmedAt: undefined,

@@ -103,6 +103,7 @@ function returning(payment: Payment, confirmed: readonly bigint[], dispute?: Pic
       state: "confirmed",
       amount,
       description: "",
+      request: undefined,
       requestedAt: at,
       pendingAt: at,
       confirmedAt: at,

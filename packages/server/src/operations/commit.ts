@@ -20,6 +20,7 @@ export async function commitDecision<C extends Change | undefined>(store: Store,
       case "duplicate":
         if (result.key === "payment_code") throw new PaymentCodeTaken(result.existing);
         if (result.key === "token") throw new ServiceError("token_taken");
+        if (result.key === "request_key") throw new ServiceError("request_key_taken");
         if (result.key === "refund_code") throw new ServiceError("refund_code_taken");
         // Refund ids have 31 bits: now and then one is drawn twice, and the decision draws another.
         if (result.key === "refund_id") break;

@@ -47,6 +47,8 @@ export interface RefundInput {
   readonly description: string;
   /** merchant_refund_code. */
   readonly code: string | undefined;
+  /** SHA-256 that names the request, when it came with an Idempotency-Key. */
+  readonly request?: string | undefined;
 }
 
 /** A refund of the merchant, by either of its names. */

@@ -1,4 +1,4 @@
-import { decideRefund, decideRefundCancel } from "../decisions/refund-decisions.ts";
+import { decideRefund, decideRefundCancel, refundAskedForBy } from "../decisions/refund-decisions.ts";
 import { assert } from "../kernel/assert.ts";
 import { ServiceError } from "../kernel/service-error.ts";
 import type { Random } from "../kernel/random.ts";
@@ -24,6 +24,7 @@ const refundErrors = [
   "refund_amount_invalid",
   "refund_amount_too_high",
   "refund_code_taken",
+  "refund_limit_reached",
 ] as const;
 
 /** Gives money back: asked for now, carried out by the clock. */
@@ -31,12 +32,14 @@ export const refund = defineOperation<RefundInput, Refunded>({
   name: "refund",
   errors: refundErrors,
 
-  async run(context, { selector, amount, description, code }) {
+  async run(context, { selector, amount, description, code, request }) {
     const seen = await selectPayment(context, selector);
     let id: RefundId = 0;
     const { payment } = await changePayment(context, seen, (current) => {
-      id = newRefundId(context.random);
-      return decideRefund(current, { id, code, amount, description }, context.account.settings, context.clock.now());
+      const asked = refundAskedForBy(current, request);
+      id = asked?.id ?? newRefundId(context.random);
+      if (asked !== undefined) return undefined;
+      return decideRefund(current, { id, code, amount, description, request }, context.account.settings, context.clock.now());
     });
     return { payment, refund: refundOf(payment, id) };
   },

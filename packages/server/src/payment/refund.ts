@@ -48,6 +48,8 @@ export interface Refund {
   /** Minor units of the payment's currency, above zero. */
   readonly amount: bigint;
   readonly description: string;
+  /** SHA-256 of the named request that asked for it (Idempotency-Key): asked for again, it is this refund. */
+  readonly request: string | undefined;
   readonly requestedAt: Instant;
   readonly pendingAt: Instant | undefined;
   readonly confirmedAt: Instant | undefined;

@@ -11,7 +11,7 @@ const largestRefundId = 2 ** 31 - 1;
 
 /** What every store demands of a change before it looks at anything stored. Throws BrokenInvariant. */
 export function assertChangeIsSound(change: Change): void {
-  const { payment, card, cardUse, account } = change;
+  const { payment, card, cardUse, account, request } = change;
   assert(isHex(change.merchantId, 8), "a merchant id is 8 hex characters");
   if (payment === undefined) {
     assert(
@@ -32,6 +32,11 @@ export function assertChangeIsSound(change: Change): void {
     assertFollows(card.next.version, card.replaces);
   }
   if (cardUse !== undefined) assert(isHex(cardUse.tokenDigest, 64), "a token's digest is 64 hex characters");
+  if (request !== undefined) {
+    assert((payment ?? card ?? cardUse ?? account) === undefined, "a named request is a change of its own");
+    assert(isHex(request.next.digest, 64), "a request's digest is 64 hex characters");
+    assert((request.next.answer === undefined) === (request.replaces === "nothing"), "a request is claimed first and answered then");
+  }
   if (account !== undefined) {
     assert(account.next.id === change.merchantId, "a change belongs to one merchant");
     assertFollows(account.next.version, account.replaces);

@@ -28,9 +28,22 @@ export interface Change {
     /** Keys to add. */
     readonly keys: readonly { readonly digest: KeyDigest; readonly grants: KeyGrant }[];
   };
+  /** A request that is named by an Idempotency-Key: claimed before it runs, answered once. */
+  readonly request?: { readonly next: NamedRequest; readonly replaces: "nothing" | "claim" };
   readonly facts: readonly FactRecord[];
   readonly entries: readonly JournalEntry[];
   readonly notifications: readonly Notification[];
+}
+
+/** What an Idempotency-Key stands for. */
+export interface NamedRequest {
+  /** The merchant's word, 1 to 255 characters. */
+  readonly key: string;
+  /** SHA-256 of what was asked, 64 lower-case hex characters: the same key for another request is refused. */
+  readonly digest: string;
+  readonly claimedAt: Instant;
+  /** What was answered; undefined while it runs, or when the process died before it had an answer. */
+  readonly answer: { readonly status: number; readonly body: string } | undefined;
 }
 
 /** A secret key may do everything, a public one may only create tokens and the like (interface 1.6). */
@@ -69,4 +82,7 @@ export type CommitResult =
   | { readonly outcome: "stale" }
   /** A unique key is taken; nothing was written. `existing` is there when the key is a payment code. */
   | { readonly outcome: "duplicate"; readonly key: "payment_code"; readonly existing: Payment }
-  | { readonly outcome: "duplicate"; readonly key: "payment_id" | "token" | "account" | "account_key" | "refund_id" | "refund_code" };
+  | {
+      readonly outcome: "duplicate";
+      readonly key: "payment_id" | "token" | "account" | "account_key" | "refund_id" | "refund_code" | "request_key";
+    };

@@ -5,7 +5,7 @@ import type { Notification } from "../outbox/events.ts";
 import type { Payment } from "../payment/payment.ts";
 import type { RefundId } from "../payment/refund.ts";
 import type { StoredCard } from "../vault/stored-card.ts";
-import type { Change, CommitResult, HistoryRow, KeyGrant } from "./change.ts";
+import type { Change, CommitResult, HistoryRow, KeyGrant, NamedRequest } from "./change.ts";
 
 /**
  * Port: everything that is kept. Reads see every change that was acknowledged before they began. All methods reject with
@@ -41,6 +41,9 @@ export interface Store {
 
   /** Reads a stored card of this merchant by the SHA-256 of its token; undefined when there is none. */
   cardByToken(merchantId: MerchantId, digest: TokenDigest): Promise<StoredCard | undefined>;
+
+  /** Reads what this merchant's Idempotency-Key stands for; undefined when it was never used. */
+  namedRequest(merchantId: MerchantId, key: string): Promise<NamedRequest | undefined>;
 
   /** Notifications that were committed, in the order of their commits, from after `sequence`, at most `limit`. */
   notificationsAfter(sequence: number, limit: number): Promise<readonly OutboxRow[]>;

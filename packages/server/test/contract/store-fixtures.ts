@@ -168,6 +168,7 @@ export function newRefund(id: number, over: Partial<Refund> = {}): Refund {
     state: "requested",
     amount: 100n,
     description: "too large",
+    request: undefined,
     requestedAt: instant(start + 2_000),
     pendingAt: undefined,
     confirmedAt: undefined,

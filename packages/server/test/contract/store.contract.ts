@@ -13,7 +13,7 @@ import type { Payment, StoredCredential } from "../../src/payment/payment.ts";
 import { refundFacts } from "../../src/payment/refund.ts";
 import type { Refund } from "../../src/payment/refund.ts";
 import { factSources } from "../../src/stores/change.ts";
-import type { Change } from "../../src/stores/change.ts";
+import type { Change, NamedRequest } from "../../src/stores/change.ts";
 import type { Store } from "../../src/stores/store.ts";
 import * as given from "./store-fixtures.ts";
 
@@ -138,6 +138,27 @@ export function describeStoreContract(name: string, open: () => Promise<Store>):
       assert.equal(await store.paymentByCode(merchantB, "order-1"), undefined);
       assert.deepEqual(await store.history(merchantB, payment.id), []);
       assert.equal(await store.cardByToken(merchantB, given.tokenDigest(1)), undefined);
+    });
+
+    test("a named request is claimed once, answered once, and seen by its merchant alone", async (context) => {
+      const store = await opened(context);
+      const claim = { key: "order-1", digest: "ab".repeat(32), claimedAt: instant(start), answer: undefined };
+      const answered = { ...claim, answer: { status: 200, body: '{"status":"SUCCESS"}' } };
+      const other = { ...answered, digest: "cd".repeat(32) };
+      const write = (next: NamedRequest, replaces: "nothing" | "claim", merchantId = merchantA) =>
+        store.commit({ merchantId, at: instant(start), request: { next, replaces }, facts: [], entries: [], notifications: [] });
+
+      assert.deepEqual(await write(answered, "claim"), stale, "nothing is claimed yet");
+      assert.deepEqual(await write(claim, "nothing"), committed);
+      assert.deepEqual(await store.namedRequest(merchantA, "order-1"), claim);
+      assert.deepEqual(await write(claim, "nothing"), { outcome: "duplicate", key: "request_key" });
+      assert.deepEqual(await write(other, "claim"), stale, "another request cannot answer it");
+      assert.deepEqual(await write(answered, "claim"), committed);
+      assert.deepEqual(await write(answered, "claim"), stale, "an answer is given once");
+      assert.deepEqual(await store.namedRequest(merchantA, "order-1"), answered);
+      assert.equal(await store.namedRequest(merchantB, "order-1"), undefined);
+      assert.equal(await store.namedRequest(merchantA, "order-2"), undefined);
+      assert.deepEqual(await write(claim, "nothing", merchantB), committed);
     });
 
     test("two merchants may use the same payment code and the same token", async (context) => {

@@ -261,6 +261,7 @@ describe("the answer of a payment", () => {
       state: "requested",
       amount: 4_000n,
       description: "damaged box",
+      request: undefined,
       requestedAt: confirmed,
       pendingAt: undefined,
       confirmedAt: undefined,

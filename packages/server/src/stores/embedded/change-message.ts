@@ -24,6 +24,7 @@ export type ChangeMessage = readonly [
   card: CardPart | undefined,
   cardUse: CardUsePart | undefined,
   account: AccountPart | undefined,
+  request: RequestPart | undefined,
 ];
 
 export type Dynamic = readonly [
@@ -77,6 +78,16 @@ export type CardPart = readonly [
   ref: Uint8Array,
 ];
 
+/** `claims`: a new row without an answer, or the answer of the row that is there. */
+export type RequestPart = readonly [
+  claims: boolean,
+  key: string,
+  digest: string,
+  claimedAt: number,
+  status: number | null,
+  body: string | null,
+];
+
 export type CardUsePart = readonly [tokenDigest: string, at: number];
 
 export type AccountPart = readonly [
@@ -88,7 +99,7 @@ export type AccountPart = readonly [
 ];
 
 export function messageOf(change: Change): ChangeMessage {
-  const { merchantId, at, payment, card, cardUse, account } = change;
+  const { merchantId, at, payment, card, cardUse, account, request } = change;
   return [
     merchantId,
     at,
@@ -96,6 +107,7 @@ export function messageOf(change: Change): ChangeMessage {
     card === undefined ? undefined : cardPart(card),
     cardUse === undefined ? undefined : [cardUse.tokenDigest, cardUse.at],
     account === undefined ? undefined : accountPart(account),
+    request === undefined ? undefined : requestPart(request),
   ];
 }
 
@@ -149,6 +161,11 @@ function accountPart({ next, replaces, keys }: NonNullable<Change["account"]>): 
   return [next.version, replaces, next.name, JSON.stringify(next.settings), keys.map(({ digest, grants }) => [digest, grants] as const)];
 }
 
+function requestPart({ next, replaces }: NonNullable<Change["request"]>): RequestPart {
+  const { key, digest, claimedAt, answer } = next;
+  return [replaces === "nothing", key, digest, claimedAt, answer?.status ?? null, answer?.body ?? null];
+}
+
 /** What became of a change, as the writer thread answers it: an index. */
 export const outcomes = [
   "committed",
@@ -160,6 +177,7 @@ export const outcomes = [
   "token",
   "account",
   "account_key",
+  "request_key",
   "unavailable",
   "commit_unknown",
   "broken",

@@ -1,6 +1,6 @@
 import type { DatabaseSync, StatementSync } from "node:sqlite";
 import { assert } from "../../kernel/assert.ts";
-import type { AccountPart, CardPart, ChangeMessage, Outcome, PaymentPart, RefundName } from "./change-message.ts";
+import type { AccountPart, CardPart, ChangeMessage, Outcome, PaymentPart, RequestPart, RefundName } from "./change-message.ts";
 
 /** Writes one change within the transaction that is open. Owns the prepared statements of the writer's connection. */
 export class ChangeWriter {
@@ -17,6 +17,8 @@ export class ChangeWriter {
   readonly #insertCard: StatementSync;
   readonly #updateCard: StatementSync;
   readonly #useCard: StatementSync;
+  readonly #insertRequest: StatementSync;
+  readonly #answerRequest: StatementSync;
   readonly #insertAccount: StatementSync;
   readonly #updateAccount: StatementSync;
   readonly #insertAccountKey: StatementSync;
@@ -44,6 +46,13 @@ export class ChangeWriter {
     this.#useCard = database.prepare(
       "UPDATE card SET last_used_at = ?3 WHERE merchant = unhex(?1) AND token_digest = unhex(?2) AND last_used_at < ?3",
     );
+    this.#insertRequest = database.prepare(
+      `INSERT INTO named_request (merchant, key, digest, claimed_at, status, body)
+       VALUES (unhex(?), ?, unhex(?), ?, ?, ?) ON CONFLICT DO NOTHING`,
+    );
+    this.#answerRequest = database.prepare(
+      "UPDATE named_request SET status = ?, body = ? WHERE merchant = unhex(?) AND key = ? AND digest = unhex(?) AND status IS NULL",
+    );
     this.#insertAccount = database.prepare(
       "INSERT INTO account (id, version, name, settings) VALUES (unhex(?), ?, ?, ?) ON CONFLICT DO NOTHING",
     );
@@ -66,11 +75,12 @@ export class ChangeWriter {
     return outcome;
   }
 
-  #writeParts([merchant, at, payment, card, cardUse, account]: ChangeMessage): Outcome {
+  #writeParts([merchant, at, payment, card, cardUse, account, request]: ChangeMessage): Outcome {
     let outcome: Outcome = "committed";
     if (payment !== undefined) outcome = this.#writePayment(merchant, at, payment);
     if (outcome === "committed" && card !== undefined) outcome = this.#writeCard(merchant, card);
     if (outcome === "committed" && account !== undefined) outcome = this.#writeAccount(merchant, account);
+    if (request !== undefined) outcome = this.#writeRequest(merchant, request);
     if (outcome === "committed" && cardUse !== undefined) this.#useCard.run(merchant, ...cardUse);
     return outcome;
   }
@@ -120,6 +130,15 @@ export class ChangeWriter {
     }
     const updated = this.#updateCard.run(version, ...changing, merchant, tokenDigest, replaces);
     return Number(updated.changes) === 0 ? "stale" : "committed";
+  }
+
+  #writeRequest(merchant: string, [claims, key, digest, claimedAt, status, body]: RequestPart): Outcome {
+    if (claims) {
+      const claimed = this.#insertRequest.run(merchant, key, digest, claimedAt, status, body);
+      return Number(claimed.changes) === 0 ? "request_key" : "committed";
+    }
+    const answered = this.#answerRequest.run(status, body, merchant, key, digest);
+    return Number(answered.changes) === 0 ? "stale" : "committed";
   }
 
   #writeAccount(merchant: string, [version, replaces, name, settings, keys]: AccountPart): Outcome {

@@ -7,7 +7,7 @@ import type { Payment } from "../../payment/payment.ts";
 import type { RefundId } from "../../payment/refund.ts";
 import type { StoredCard } from "../../vault/stored-card.ts";
 import { assertChangeIsSound } from "../change-rules.ts";
-import type { Change, CommitResult, HistoryRow, KeyGrant } from "../change.ts";
+import type { Change, CommitResult, HistoryRow, KeyGrant, NamedRequest } from "../change.ts";
 import { StoreError } from "../store.ts";
 import type { OutboxRow, Store } from "../store.ts";
 import { messageOf } from "./change-message.ts";
@@ -114,6 +114,13 @@ class SqliteStore implements EmbeddedStore {
     return this.#rows<PaymentRow>("paymentsInFlight", limit).map(paymentFromRow);
   }
 
+  async namedRequest(merchantId: MerchantId, key: string): Promise<NamedRequest | undefined> {
+    const [row] = this.#rows<NamedRequestRow>("namedRequest", merchantId, key);
+    if (row === undefined) return undefined;
+    const { digest, claimedAt, status, body } = row;
+    return { key, digest, claimedAt, answer: status === null || body === null ? undefined : { status, body } };
+  }
+
   async cardByToken(merchantId: MerchantId, digest: TokenDigest): Promise<StoredCard | undefined> {
     const [row] = this.#rows<Omit<StoredCard, "merchantId" | "tokenDigest">>("cardByToken", merchantId, digest);
     return row === undefined ? undefined : { merchantId, tokenDigest: digest, ...row };
@@ -149,6 +156,7 @@ class SqliteStore implements EmbeddedStore {
       case "token":
       case "account":
       case "account_key":
+      case "request_key":
         return { outcome: "duplicate", key: outcome };
       case "payment_code": {
         assert(payment !== undefined, "a payment code is taken by a payment");
@@ -207,6 +215,13 @@ function accountFromRow({ id, version, name, settings }: AccountRow): Account {
   return { id, version, name, settings: JSON.parse(settings) as Account["settings"] };
 }
 
+interface NamedRequestRow {
+  readonly digest: string;
+  readonly claimedAt: Instant;
+  readonly status: number | null;
+  readonly body: string | null;
+}
+
 export const sql = {
   accountByKey: `SELECT lower(hex(account.id)) AS id, version, name, settings, grants FROM account_key
     JOIN account ON account.id = account_key.account WHERE digest = unhex(?)`,
@@ -224,6 +239,8 @@ export const sql = {
     WHERE no IN (SELECT no FROM payment WHERE due_at IS NOT NULL AND (attempt IS NOT NULL) = 1 LIMIT ?)`,
   cardByToken: `SELECT version, ref, fingerprint, brand, masked_pan AS maskedPan, created_at AS createdAt, last_used_at AS lastUsedAt
     FROM card WHERE merchant = unhex(?) AND token_digest = unhex(?)`,
+  namedRequest: `SELECT lower(hex(digest)) AS digest, claimed_at AS claimedAt, status, body
+    FROM named_request WHERE merchant = unhex(?) AND key = ?`,
   notificationsAfter: `SELECT sequence, kind, lower(hex(payment.id)) AS paymentId, lower(hex(payment.merchant)) AS merchantId,
       outbox.version, history.at
     FROM outbox JOIN payment ON payment.no = outbox.payment
@@ -245,6 +262,7 @@ function prepareAll(database: DatabaseSync): Record<StatementName, StatementSync
     paymentsDue: database.prepare(sql.paymentsDue),
     paymentsInFlight: database.prepare(sql.paymentsInFlight),
     cardByToken: database.prepare(sql.cardByToken),
+    namedRequest: database.prepare(sql.namedRequest),
     notificationsAfter: database.prepare(sql.notificationsAfter),
   };
 }

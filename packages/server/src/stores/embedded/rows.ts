@@ -227,6 +227,7 @@ type PackedRefund = readonly [
   answerBy: Instant | null,
   checks: number,
   dueAt: Instant | null,
+  request: string | null,
 ];
 
 export function refundsToJson(refunds: readonly Refund[]): string {
@@ -253,18 +254,20 @@ function packRefund(refund: Refund): PackedRefund {
     refund.answerBy ?? null,
     refund.checks,
     refund.dueAt ?? null,
+    refund.request ?? null,
   ];
 }
 
 function unpackRefund(packed: PackedRefund): Refund {
   const [id, state, amount, code, description, requestedAt, pendingAt, confirmedAt, cancelledAt, attempts, ...rest] = packed;
-  const [sentAt, answerBy, checks, dueAt] = rest;
+  const [sentAt, answerBy, checks, dueAt, request] = rest;
   return {
     id,
     code: code ?? undefined,
     state,
     amount: BigInt(amount),
     description,
+    request: request ?? undefined,
     requestedAt,
     pendingAt: pendingAt ?? undefined,
     confirmedAt: confirmedAt ?? undefined,

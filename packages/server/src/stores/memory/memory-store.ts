@@ -8,7 +8,7 @@ import type { Payment } from "../../payment/payment.ts";
 import type { RefundId } from "../../payment/refund.ts";
 import type { StoredCard } from "../../vault/stored-card.ts";
 import { assertChangeIsSound } from "../change-rules.ts";
-import type { Change, CommitResult, HistoryRow, KeyGrant } from "../change.ts";
+import type { Change, CommitResult, HistoryRow, KeyGrant, NamedRequest } from "../change.ts";
 import { frozenCopy } from "../frozen-copy.ts";
 import { StoreError } from "../store.ts";
 import type { OutboxRow, Store } from "../store.ts";
@@ -67,6 +67,7 @@ class MemoryStore implements Store {
   readonly #cards = new Map<string, StoredCard>();
   readonly #accounts = new Map<MerchantId, Account>();
   readonly #accountKeys = new Map<KeyDigest, { readonly merchantId: MerchantId; readonly grants: KeyGrant }>();
+  readonly #requests = new Map<string, NamedRequest>();
   readonly #outbox: OutboxRow[] = [];
   /** Commits that wait for the scheduler: close() lets them finish. */
   readonly #underWay = new Set<Promise<unknown>>();
@@ -144,6 +145,11 @@ class MemoryStore implements Store {
       .slice(0, limit);
   }
 
+  async namedRequest(merchantId: MerchantId, key: string): Promise<NamedRequest | undefined> {
+    this.#beforeRead("namedRequest");
+    return this.#requests.get(keyOf(merchantId, key));
+  }
+
   async cardByToken(merchantId: MerchantId, digest: TokenDigest): Promise<StoredCard | undefined> {
     this.#beforeRead("cardByToken");
     return frozenCopy(this.#cards.get(keyOf(merchantId, digest)));
@@ -214,11 +220,16 @@ class MemoryStore implements Store {
   /** Looks at all that may be in the way before it writes anything. */
   #apply(change: Change): CommitResult {
     const conflict =
-      this.#paymentConflict(change) ?? this.#refundConflict(change) ?? this.#cardConflict(change) ?? this.#accountConflict(change);
+      this.#paymentConflict(change) ??
+      this.#refundConflict(change) ??
+      this.#cardConflict(change) ??
+      this.#accountConflict(change) ??
+      this.#requestConflict(change);
     if (conflict !== undefined) return conflict;
     this.#writePayment(change);
     this.#writeCard(change);
     this.#writeAccount(change);
+    if (change.request !== undefined) this.#requests.set(keyOf(change.merchantId, change.request.next.key), change.request.next);
     return { outcome: "committed" };
   }
 
@@ -263,6 +274,13 @@ class MemoryStore implements Store {
       ({ digest }, index) => this.#accountKeys.has(digest) || account.keys.findIndex((other) => other.digest === digest) !== index,
     );
     return taken ? { outcome: "duplicate", key: "account_key" } : undefined;
+  }
+
+  #requestConflict({ merchantId, request }: Change): CommitResult | undefined {
+    if (request === undefined) return undefined;
+    const stored = this.#requests.get(keyOf(merchantId, request.next.key));
+    if (request.replaces === "nothing") return stored === undefined ? undefined : { outcome: "duplicate", key: "request_key" };
+    return stored?.digest === request.next.digest && stored.answer === undefined ? undefined : { outcome: "stale" };
   }
 
   #writePayment({ merchantId, at, payment, facts, entries, notifications }: Change): void {

@@ -125,4 +125,17 @@ CREATE TABLE card (
   ref BLOB NOT NULL,
   UNIQUE (merchant, token_digest)
 ) STRICT;
+
+-- Requests that came with an Idempotency-Key. status and body are null until it was answered, once.
+CREATE TABLE named_request (
+  no INTEGER PRIMARY KEY,
+  merchant BLOB NOT NULL CHECK (length(merchant) = 4),
+  key TEXT NOT NULL,
+  digest BLOB NOT NULL CHECK (length(digest) = 32),
+  claimed_at INTEGER NOT NULL,
+  status INTEGER,
+  body TEXT,
+  UNIQUE (merchant, key),
+  CHECK ((status IS NULL) = (body IS NULL))
+) STRICT;
 `;

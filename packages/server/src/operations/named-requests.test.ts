@@ -1,0 +1,63 @@
+import assert from "node:assert/strict";
+import { describe, test } from "node:test";
+import type { MerchantId } from "../kernel/ids.ts";
+import { instant } from "../kernel/instant.ts";
+import { createMemoryStore } from "../stores/memory/memory-store.ts";
+import { NamedRequests } from "./named-requests.ts";
+
+const merchant = "0a0b0c0d" as MerchantId;
+const digest = "ab".repeat(32);
+const clock = { now: () => instant(1_000) };
+
+describe("requests with an Idempotency-Key", () => {
+  test("run once: the same request gets the first answer again", async () => {
+    const requests = new NamedRequests(createMemoryStore(), clock);
+    let runs = 0;
+    const run = async (): Promise<{ status: number; body: string; keep: boolean }> => {
+      runs += 1;
+      return { status: 200, body: `answer ${runs}`, keep: true };
+    };
+    const answers = await Promise.all(Array.from({ length: 5 }, () => requests.answer(merchant, "key", digest, run)));
+    assert.deepEqual([runs, new Set(answers.map(({ body }) => body)).size], [1, 1]);
+    // A control: another key runs.
+    await requests.answer(merchant, "other key", digest, run);
+    assert.equal(runs, 2);
+  });
+
+  test("are refused when the key came with another request, and belong to their merchant alone", async () => {
+    const requests = new NamedRequests(createMemoryStore(), clock);
+    const run = async (): Promise<{ status: number; body: string; keep: boolean }> => ({ status: 200, body: "done", keep: true });
+    await requests.answer(merchant, "key", digest, run);
+    await assert.rejects(requests.answer(merchant, "key", "cd".repeat(32), run), { code: "request_key_reused" });
+    await requests.answer("ffffffff" as MerchantId, "key", "cd".repeat(32), run);
+  });
+
+  test("are taken up again when the process died, or the answer was not the last word", async () => {
+    const store = createMemoryStore();
+    const resumed: boolean[] = [];
+    const run =
+      (keep: boolean) =>
+      async (again: boolean): Promise<{ status: number; body: string; keep: boolean }> => {
+        resumed.push(again);
+        return { status: 200, body: "pending", keep };
+      };
+    await assert.rejects(
+      new NamedRequests(store, clock).answer(merchant, "key", digest, () => Promise.reject(new Error("the process dies"))),
+    );
+    await new NamedRequests(store, clock).answer(merchant, "key", digest, run(false));
+    await new NamedRequests(store, clock).answer(merchant, "key", digest, run(true));
+    await new NamedRequests(store, clock).answer(merchant, "key", digest, run(true));
+    assert.deepEqual(resumed, [true, true]);
+  });
+
+  test("are answered although the answer could not be kept", async () => {
+    let commits = 0;
+    const store = createMemoryStore({ commitFault: () => ((commits += 1) === 2 ? "unavailable" : undefined) });
+    const answer = await new NamedRequests(store, clock).answer(merchant, "key", digest, async () => ({
+      status: 200,
+      body: "done",
+      keep: true,
+    }));
+    assert.equal(answer.body, "done");
+  });
+});
