@@ -282,6 +282,17 @@ describe("overload and the end", () => {
     assert.match(text, /^HTTP\/1\.1 200 OK/);
   });
 
+  test("a stop that takes too long is cut short: nobody waits for the work any more", async (t) => {
+    const { port, server } = await startTrivialServer(t);
+    const slow = send(port, "POST", "/ws/slow", `{"integration_key":"${secretKey}"}`);
+    while (server.inFlight === 0) await new Promise((resolve) => void setImmediate(resolve));
+    const closing = server.close();
+    server.closeAllConnections();
+    await assert.rejects(slow, { code: "ECONNRESET" });
+    await closing;
+    assert.equal(server.inFlight, 1, "control: the work is still under way");
+  });
+
   test("probes tell whether requests may be sent", async (t) => {
     const { port, setReady, events } = await startTrivialServer(t);
     assert.deepEqual([(await send(port, "GET", "/healthz")).body, (await send(port, "GET", "/readyz")).status], ['{"status":"ok"}', 200]);

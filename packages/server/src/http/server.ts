@@ -61,6 +61,7 @@ export class HttpServer {
   #inFlight = 0;
   #bodiesBytes = 0;
   #isStopping = false;
+  #isGivenUp = false;
   #whenIdle: (() => void) | undefined;
   #refused = 0;
   #reportedAt = Number.NEGATIVE_INFINITY;
@@ -118,13 +119,15 @@ export class HttpServer {
     await Promise.all([closed, this.#idle()]);
   }
 
-  /** Cuts all connections. Work under way goes on, but nobody hears of its end. */
+  /** Cuts all connections. Work under way goes on, but nobody hears of its end, and `close` no longer waits for it. */
   closeAllConnections(): void {
+    this.#isGivenUp = true;
     this.#server.closeAllConnections();
+    this.#whenIdle?.();
   }
 
   #idle(): Promise<void> {
-    if (this.#inFlight === 0) return Promise.resolve();
+    if (this.#inFlight === 0 || this.#isGivenUp) return Promise.resolve();
     return new Promise((resolve) => {
       const earlier = this.#whenIdle;
       this.#whenIdle = () => {
