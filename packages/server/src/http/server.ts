@@ -116,7 +116,9 @@ export class HttpServer {
       });
     });
     this.#server.closeIdleConnections();
-    await Promise.all([closed, this.#idle()]);
+    await closed;
+    // Clients that left do not keep a connection open, but what they asked for is under way.
+    await this.#idle();
   }
 
   /** Cuts all connections. Work under way goes on, but nobody hears of its end, and `close` no longer waits for it. */
@@ -154,17 +156,20 @@ export class HttpServer {
 
     const startedAt = this.#options.clock.now();
     if (this.#isStopping) return this.#refuse("stopping", request, response, endpoint);
-    if (this.#inFlight >= this.#options.limits.maxInFlight) {
+    if (this.#isFull) {
       this.#countRefusal("in_flight", startedAt);
       return this.#refuse("overloaded", request, response, endpoint);
     }
 
-    this.#inFlight += 1;
     const headers = new Headers(request.rawHeaders);
     let merchantId: string | undefined;
     let answer: WireAnswer;
+    let isAdmitted = false;
     try {
+      // Who sends slowly takes no place: a thousand such clients would lock everybody else out.
       const body = headers.hasBody ? await this.#readBody(request, response) : undefined;
+      this.#admit();
+      isAdmitted = true;
       const decoded = decodeRequest(target, body);
       try {
         if (endpoint.key === "none") {
@@ -181,10 +186,27 @@ export class HttpServer {
     } catch (error) {
       answer = this.#failure(error, endpoint.path, merchantId);
     }
-    this.#inFlight -= 1;
-    if (this.#inFlight === 0) this.#whenIdle?.();
+    if (isAdmitted) this.#leave();
     this.#write(response, answer, endpoint.cors);
     this.#report(method, endpoint.path, answer, merchantId, startedAt);
+  }
+
+  get #isFull(): boolean {
+    return this.#inFlight >= this.#options.limits.maxInFlight;
+  }
+
+  /** Takes one of the places for work; throws when there is none. */
+  #admit(): void {
+    if (this.#isFull) {
+      this.#countRefusal("in_flight", this.#options.clock.now());
+      throw requestError("overloaded");
+    }
+    this.#inFlight += 1;
+  }
+
+  #leave(): void {
+    this.#inFlight -= 1;
+    if (this.#inFlight === 0) this.#whenIdle?.();
   }
 
   async #holderOf(endpoint: KeyedEndpoint, { params }: DecodedRequest): Promise<KeyHolder> {

@@ -30,7 +30,7 @@ export class Lifted {
 
   /** A copy for an owner that will wipe it (Pan.from, Cvv.from); the decoded request wipes the original. */
   copy(): Uint8Array {
-    return Uint8Array.from(this.bytes);
+    return new Uint8Array(this.bytes);
   }
 
   toString(): string {
