@@ -12,7 +12,6 @@ export interface TreeObject {
 
 /** The names whose values never become strings, at any depth. */
 export const liftedNames = ["card_number", "card_cvv", "network_token_pan", "network_token_cryptogram", "threeds_cryptogram"] as const;
-export type LiftedName = (typeof liftedNames)[number];
 
 /**
  * The bytes of a sensitive value, lifted out of the request before anything else was read and overwritten there. Blanks and
