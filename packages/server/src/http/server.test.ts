@@ -301,6 +301,22 @@ describe("overload and the end", () => {
     assert.deepEqual(events, []);
   });
 
+  test("unfinished bodies have a bound together, and what they held is given back", async (t) => {
+    const { port, events } = await startTrivialServer(t, { maxBodiesBytes: 1_000 });
+    const slow = connect(port, "127.0.0.1");
+    slow.write(`POST /ws/direct HTTP/1.1\r\nHost: x\r\nContent-Length: 2000\r\n\r\n${" ".repeat(990)}`);
+    const body = `{"integration_key":"${secretKey}"}`;
+    let refused = await send(port, "POST", "/ws/direct", body);
+    // The slow body may come second.
+    while (refused.status === 200) refused = await send(port, "POST", "/ws/direct", body);
+    assert.deepEqual([refused.status, envelope(refused)[0]], [503, "COFRE-12"]);
+    assert.ok(events.some((event) => event.event === "overloaded" && event.limit === "bodies"));
+    slow.destroy();
+    while (!events.some((event) => event.event === "request" && event.status === 499))
+      await new Promise((resolve) => void setImmediate(resolve));
+    assert.equal((await send(port, "POST", "/ws/direct", body)).status, 200);
+  });
+
   test("clients that send slowly take no places from others, and are forgotten when they leave", async (t) => {
     const { port, events, calls } = await startTrivialServer(t, { maxInFlight: 1 });
     const slow = Array.from({ length: 20 }, () => connect(port, "127.0.0.1"));

@@ -33,6 +33,8 @@ export interface HttpLimits {
   readonly maxConnections: number;
   /** Requests whose work is under way; further ones are answered 503 before their body is read. */
   readonly maxInFlight: number;
+  /** What all bodies that are still being received may hold together; 64 MiB when it is not given. */
+  readonly maxBodiesBytes?: number;
 }
 
 export const defaultHttpLimits: HttpLimits = { maxBodyBytes: 256 * 1024, maxConnections: 4_096, maxInFlight: 1_024 };
@@ -46,8 +48,7 @@ const keepAliveTimeoutMs = 30_000;
 const maxHeadBytes = 16 * 1024;
 /** A body above the limit is read and forgotten up to this multiple of it, for the client to see the answer instead of a reset. */
 const drainFactor = 16;
-/** What all bodies that are still being received may hold together. */
-const maxBodiesBytes = 64 * 1024 * 1024;
+const defaultBodiesBytes = 64 * 1024 * 1024;
 const overloadReportMs = 1_000;
 
 /**
@@ -286,7 +287,7 @@ export class HttpServer {
 
   /** The whole body, in memory of its own that the caller may overwrite; undefined when it is empty. */
   #readBody(request: IncomingMessage, response: ServerResponse): Promise<Buffer | undefined> {
-    const { maxBodyBytes } = this.#options.limits;
+    const { maxBodyBytes, maxBodiesBytes = defaultBodiesBytes } = this.#options.limits;
     return new Promise((resolve, reject) => {
       let chunks: Buffer[] = [];
       let length = 0;
