@@ -5,13 +5,15 @@ import type { Clock } from "../kernel/clock.ts";
 import { ServiceError } from "../kernel/service-error.ts";
 import type { Log } from "../observe/log-event.ts";
 import type { KeyHolder } from "../operations/account-directory.ts";
+import { answers, framingAnswers, goneAnswer, headRefused, noContent } from "./fixed-answers.ts";
+import { allowHeaders, commonHeaders, corsHeaders, preflightHeaders, RequestHeaders, retryAfterSeconds } from "./headers.ts";
 import { isInterfacePath, pathOf, Routes } from "./routes.ts";
 import { errorAnswer, type WireAnswer } from "./wire/answer.ts";
 import { decodeRequest, type DecodedRequest } from "./wire/decode.ts";
-import type { Endpoint, KeyedEndpoint, WireHeaders } from "./wire/endpoint.ts";
+import type { Endpoint, KeyedEndpoint } from "./wire/endpoint.ts";
 import { wireErrorOf } from "./wire/errors.ts";
 import { resolveHolder } from "./wire/key-check.ts";
-import { requestError, requestErrors, type RequestErrorKind } from "./wire/request-errors.ts";
+import { requestError, requestErrors } from "./wire/request-errors.ts";
 import { WireError } from "./wire/wire-error.ts";
 
 export interface HttpServerOptions {
@@ -162,7 +164,7 @@ export class HttpServer {
       return this.#refuse("overloaded", request, response, endpoint);
     }
 
-    const headers = new Headers(request.rawHeaders);
+    const headers = new RequestHeaders(request.rawHeaders);
     let merchantId: string | undefined;
     let answer: WireAnswer;
     let isAdmitted = false;
@@ -352,85 +354,8 @@ export function createHttpServer(options: HttpServerOptions): HttpServer {
   return new HttpServer(options);
 }
 
-/** What the server needs of a request's head, read from it once: Node's own table of headers is made only when it is asked for. */
-class Headers implements WireHeaders {
-  readonly hasBody: boolean;
-  readonly simulateInternalError: string | undefined;
-  readonly processingType: string | undefined;
-
-  /** Names and values in turns. */
-  constructor(rawHeaders: readonly string[]) {
-    let hasBody = false;
-    for (let index = 0; index + 1 < rawHeaders.length; index += 2) {
-      const name = rawHeaders[index] ?? "";
-      // The length tells most names apart without making another string.
-      if (name.length !== 14 && name.length !== 17 && name.length !== 31 && name.length !== 27) continue;
-      const value = rawHeaders[index + 1] ?? "";
-      switch (name.toLowerCase()) {
-        case "content-length":
-          hasBody ||= value !== "0";
-          break;
-        case "transfer-encoding":
-          hasBody = true;
-          break;
-        case "x-ebanx-simulate-internal-error":
-          this.simulateInternalError ??= value;
-          break;
-        case "x-ebanx-api-processing-type":
-          this.processingType ??= value;
-          break;
-        default:
-      }
-    }
-    this.hasBody = hasBody;
-  }
-}
-
 class ClientGone extends Error {
   override readonly name = "ClientGone";
-}
-
-const retryAfterSeconds = "1";
-const commonHeaders = [
-  "Content-Type",
-  "application/json; charset=utf-8",
-  // Keys travel in addresses (interface 1.4): no cache keeps an answer, and no page tells the address.
-  "Cache-Control",
-  "no-store",
-  "Referrer-Policy",
-  "no-referrer",
-  "X-Content-Type-Options",
-  "nosniff",
-];
-const corsHeaders = [...commonHeaders, "Access-Control-Allow-Origin", "*"];
-const allowHeaders = ["Allow", "GET, POST"];
-const preflightHeaders = [
-  "Access-Control-Allow-Origin",
-  "*",
-  "Access-Control-Allow-Methods",
-  "GET, POST",
-  "Access-Control-Allow-Headers",
-  "Content-Type, X-Ebanx-Client-User-Agent",
-  "Access-Control-Max-Age",
-  "86400",
-];
-
-const noContent: WireAnswer = { status: 204, body: "" };
-const headRefused: WireAnswer = { status: 405, body: "" };
-/** Never written: there is nobody to read it. The status is what access logs use for this. */
-const goneAnswer: WireAnswer = { status: 499, body: "" };
-const answers = {
-  unknown_operation: answerTo("unknown_operation"),
-  not_found: answerTo("not_found"),
-  method_not_allowed: answerTo("method_not_allowed"),
-  overloaded: answerTo("overloaded"),
-  stopping: answerTo("stopping"),
-  internal: answerTo("internal"),
-} as const;
-
-function answerTo(kind: Exclude<RequestErrorKind, "repeated_field">): WireAnswer {
-  const { code, message, httpStatus } = requestErrors[kind];
-  return errorAnswer(code, message, httpStatus);
 }
 
 /** The method is the client's word: only words of ours are logged. */
@@ -460,9 +385,3 @@ function onClientError(error: NodeJS.ErrnoException, socket: Socket): void {
     `HTTP/1.1 ${status} ${reason}\r\nContent-Type: application/json; charset=utf-8\r\nContent-Length: ${body.length}\r\nConnection: close\r\n\r\n${body}`,
   );
 }
-
-const framingAnswers: Readonly<Record<string, readonly [status: number, reason: string]>> = {
-  ERR_HTTP_REQUEST_TIMEOUT: [408, "Request Timeout"],
-  HPE_HEADER_OVERFLOW: [431, "Request Header Fields Too Large"],
-  HPE_CHUNK_EXTENSIONS_OVERFLOW: [413, "Payload Too Large"],
-};
