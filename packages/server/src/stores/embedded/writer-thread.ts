@@ -54,9 +54,11 @@ export class WriterThread {
     // The worker's file has the ending that this file has: .ts here, .js once built.
     const here = import.meta.url;
     const worker = new Worker(new URL(`./writer-worker${here.slice(here.lastIndexOf("."))}`, here), { workerData: options });
+    // Listened for from the start: a thread that refuses may end in the same turn in which its last message is read.
+    const exited = new Promise<void>((resolve) => void worker.once("exit", () => resolve()));
     const [greeting] = (await once(worker, "message")) as ["ready" | OpenRefusal];
     if (greeting === "ready") return new WriterThread(worker, maxQueued);
-    await once(worker, "exit");
+    await exited;
     throw new StoreOpenError(greeting, options.file);
   }
 
