@@ -1,0 +1,237 @@
+import { mkdirSync, mkdtempSync, readdirSync, readFileSync, rmSync, writeFileSync } from "node:fs";
+import { tmpdir } from "node:os";
+import { join, relative } from "node:path";
+import { DatabaseSync } from "node:sqlite";
+import { setTimeout as sleep } from "node:timers/promises";
+import { startAcquirer } from "../../acquirer/start-acquirer.ts";
+import { Chance } from "../../simulation/chance.ts";
+import { CofreProcess } from "./cofre-process.ts";
+import { approvedBins, canaries, type Canary, type LeakTarget, type Way, wayOf } from "./leak-load.ts";
+import { type Finding, LeakScanner, scanForSecurityCodes } from "./leak-scanner.ts";
+import { serverRoot } from "./planted-copy.ts";
+import { WireClient } from "./wire-client.ts";
+
+export interface LeakReport {
+  readonly findings: readonly (Finding & { readonly way: string })[];
+  /** Card numbers of finished requests in the heap of the process, which is no place at rest. */
+  readonly inHeap: readonly (Finding & { readonly way: string })[];
+  readonly figures: Readonly<Record<string, number>>;
+  /** Ways that all cards together were sent by, and how many got an answer. */
+  readonly ways: ReadonlyMap<string, { sent: number; answered: number }>;
+}
+
+const integrationKey = "test_ik_leakleakleakleakleakleak";
+const clients = 16;
+
+/** How each life of the server ends; the load goes on until then. */
+const endings = ["SIGTERM", "SIGKILL", "SIGTERM", "SIGABRT"] as const;
+
+/** Sends cards in every right and wrong way to a server that ends well or badly, and looks for them in whatever is left behind. */
+export async function runLeaks(cards: number, seed: number): Promise<LeakReport> {
+  const scratch = mkdtempSync(join(tmpdir(), "cofre-leaks-"));
+  const acquirer = await startAcquirer(approvedBins.flatMap((bin) => ["--test-bin", bin]));
+  const client = new WireClient(clients);
+  try {
+    return await new LeakRun(canaries(cards, new Chance(seed)), scratch, acquirer.address, client).run();
+  } finally {
+    client.close();
+    await acquirer.stop();
+    rmSync(scratch, { recursive: true, force: true });
+  }
+}
+
+class LeakRun {
+  readonly #cards: readonly Canary[];
+  readonly #scanner: LeakScanner;
+  readonly #byMask = new Map<string, Canary>();
+  readonly #scratch: string;
+  readonly #acquirerAddress: string;
+  readonly #client: WireClient;
+  readonly #findings = new Map<string, Finding>();
+  readonly #ways = new Map<string, { sent: number; answered: number }>();
+  #inHeap: Finding[] = [];
+  #heapBytes = 0;
+  #scannedBytes = 0;
+  #scanMs = 0;
+  #files = 0;
+  #answers: string[] = [];
+
+  constructor(cards: readonly Canary[], scratch: string, acquirerAddress: string, client: WireClient) {
+    this.#cards = cards;
+    this.#scanner = new LeakScanner(cards.map(({ pan }) => pan));
+    for (const card of cards) this.#byMask.set(card.pan.slice(0, 6) + "x".repeat(card.pan.length - 10) + card.pan.slice(-4), card);
+    this.#scratch = scratch;
+    this.#acquirerAddress = acquirerAddress;
+    this.#client = client;
+    for (const folder of ["kept", "heap"]) mkdirSync(join(scratch, folder));
+  }
+
+  async run(): Promise<LeakReport> {
+    const share = Math.ceil(this.#cards.length / endings.length);
+    const begin = Date.now();
+    for (const [life, ending] of endings.entries()) {
+      await this.#live(life, ending, this.#cards.slice(life * share, (life + 1) * share));
+      this.#scanKept();
+    }
+    return {
+      findings: [...this.#findings.values()].map((finding) => this.#withWay(finding)),
+      inHeap: this.#inHeap.map((finding) => this.#withWay(finding)),
+      ways: this.#ways,
+      figures: {
+        cards: this.#cards.length,
+        ways: this.#ways.size,
+        "requests answered": [...this.#ways.values()].reduce((sum, { answered }) => sum + answered, 0),
+        "files scanned": this.#files,
+        "bytes scanned": this.#scannedBytes,
+        "ms of scanning": this.#scanMs,
+        "ms in all": Date.now() - begin,
+        "cards of the load in the database": this.#countMasked(),
+        "diagnostic reports": readdirSync(join(this.#scratch, "kept")).filter((name) => name.startsWith("report.")).length,
+        "bytes of heap snapshot": this.#heapBytes,
+        "numbers in the heap": new Set(this.#inHeap.map(({ maskedPan }) => maskedPan)).size,
+      },
+    };
+  }
+
+  async #live(life: number, ending: (typeof endings)[number], cards: readonly Canary[]): Promise<void> {
+    const kept = join(this.#scratch, "kept");
+    const heap = join(this.#scratch, "heap");
+    const server = CofreProcess.spawn({
+      root: serverRoot,
+      dataDirectory: join(kept, "data"),
+      logDirectory: kept,
+      name: `life-${life}`,
+      environment: { COFRE_ACQUIRER_URL: this.#acquirerAddress, COFRE_SANDBOX_INTEGRATION_KEY: integrationKey, COFRE_LOG_LEVEL: "debug" },
+      nodeOptions: [
+        "--report-on-signal",
+        "--report-on-fatalerror",
+        "--report-uncaught-exception",
+        `--report-directory=${kept}`,
+        "--heapsnapshot-signal=SIGUSR1",
+        `--diagnostic-dir=${heap}`,
+      ],
+    });
+    try {
+      const port = await server.listening();
+      if (port === undefined) throw new Error("Cofre ended before it listened");
+      const target = { client: this.#client, port, integrationKey };
+      const inTheEnd = cards.slice(-clients);
+      await this.#send(target, cards.slice(0, -clients));
+      if (ending === "SIGABRT") await this.#snapshotHeap(server, heap);
+      // The process ends, and tells of itself before, while the last cards are under way.
+      const last = this.#send(target, inTheEnd);
+      server.signal("SIGUSR2");
+      await sleep(5);
+      await server.end(ending);
+      await last;
+    } finally {
+      await server.end("SIGKILL");
+    }
+    writeFileSync(join(kept, `life-${life}.answers`), this.#answers.join("\n"));
+    this.#answers = [];
+  }
+
+  async #send(target: LeakTarget, cards: readonly Canary[]): Promise<void> {
+    const queue = cards.values();
+    await Promise.all(
+      Array.from({ length: clients }, async () => {
+        for (const card of queue) await this.#sendOne(target, card);
+      }),
+    );
+  }
+
+  async #sendOne(target: LeakTarget, card: Canary): Promise<void> {
+    const way: Way = wayOf(card);
+    const tally = this.#ways.get(way.name) ?? { sent: 0, answered: 0 };
+    this.#ways.set(way.name, tally);
+    tally.sent += 1;
+    const answer = await way.send(target, card);
+    if (answer === "") return;
+    tally.answered += 1;
+    this.#answers.push(answer);
+  }
+
+  async #snapshotHeap(server: CofreProcess, folder: string): Promise<void> {
+    server.signal("SIGUSR1");
+    let size = -1;
+    // Complete when it has stopped growing.
+    for (let waited = 0; waited < 60_000; waited += 500) {
+      await sleep(500);
+      const length = readdirSync(folder).reduce((sum, name) => sum + readFileSync(join(folder, name)).length, 0);
+      if (length > 0 && length === size) break;
+      size = length;
+    }
+    this.#heapBytes = size;
+    for (const name of readdirSync(folder)) {
+      const snapshot = readFileSync(join(folder, name));
+      if (!snapshot.includes("/ws/direct")) throw new Error("a heap snapshot shows the strings of the program");
+      this.#inHeap.push(...this.#scanner.scan(name, snapshot));
+    }
+  }
+
+  #scanKept(): void {
+    const kept = join(this.#scratch, "kept");
+    const begin = Date.now();
+    for (const entry of readdirSync(kept, { recursive: true, withFileTypes: true })) {
+      if (!entry.isFile()) continue;
+      const file = join(entry.parentPath, entry.name);
+      this.#files += 1;
+      this.#look(relative(kept, file), readFileSync(file));
+    }
+    this.#scanValues(join(kept, "data", "cofre.db"));
+    this.#scanMs += Date.now() - begin;
+  }
+
+  #look(place: string, bytes: Uint8Array): void {
+    this.#scannedBytes += bytes.length;
+    // Answers name the field of the security code when it is wrong, with the number of digits that it must have.
+    const codes = place.endsWith(".answers") ? [] : scanForSecurityCodes(place, withoutExamples(bytes));
+    for (const finding of [...this.#scanner.scan(place, bytes), ...codes]) {
+      this.#findings.set(`${finding.place} ${finding.offset} ${finding.form} ${finding.maskedPan}`, finding);
+    }
+  }
+
+  /** Every value as SQLite reads it: on its pages a long one is cut into pieces. */
+  #scanValues(file: string): void {
+    const database = new DatabaseSync(file, { readOnly: true });
+    try {
+      const tables = database.prepare("SELECT name FROM sqlite_schema WHERE type = 'table'").all();
+      for (const { name } of tables) {
+        const statement = database.prepare(`SELECT * FROM "${String(name)}"`);
+        statement.setReadBigInts(true);
+        const rows = statement.all().map((row) => Object.values(row).map(bytesOf));
+        this.#look(`data/cofre.db, table ${String(name)}`, Buffer.concat(rows.flat().flatMap((value) => [value, Buffer.from("\n")])));
+      }
+    } finally {
+      database.close();
+    }
+  }
+
+  #countMasked(): number {
+    const database = new DatabaseSync(join(this.#scratch, "kept", "data", "cofre.db"), { readOnly: true });
+    try {
+      const masked = database.prepare("SELECT masked_pan AS masked FROM card").all();
+      return masked.filter((row) => this.#byMask.has(String(row["masked"]))).length;
+    } finally {
+      database.close();
+    }
+  }
+
+  #withWay(finding: Finding): Finding & { readonly way: string } {
+    const card = this.#byMask.get(finding.maskedPan);
+    return { ...finding, way: card === undefined ? "" : wayOf(card).name };
+  }
+}
+
+/** Without the commands that the first start prints for people to try, with a public test card in them. */
+function withoutExamples(bytes: Uint8Array): Uint8Array {
+  const text = Buffer.from(bytes).toString("latin1");
+  return Buffer.from(
+    text.replace(/^TOKEN=\$\(curl .*$/m, (line) => " ".repeat(line.length)),
+    "latin1",
+  );
+}
+
+function bytesOf(value: unknown): Buffer {
+  return value instanceof Uint8Array ? Buffer.from(value) : Buffer.from(String(value));
+}
