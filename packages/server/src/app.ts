@@ -57,10 +57,10 @@ export async function startCofre(config: Config, log: Log, ports: Ports = system
   await using parts = new AsyncDisposableStack();
   const inMemory = config.dataDirectory === ":memory:";
 
-  // The keys come first: where they are is made for them, readable by its owner alone.
-  const vault = await openVault(config, ports);
   const store = await openEmbeddedStore({ file: inMemory ? ":memory:" : join(config.dataDirectory, "cofre.db") });
   parts.defer(() => store.close());
+  // Keys are made once, before there is anything to seal: whoever lost them gets them from a backup, not new ones without a word.
+  const vault = await openVault(config, ports, (await store.accounts()).length === 0);
   const firstStart = await openSandboxAccount(store, random, clock.now(), {
     integrationKey: config.sandboxIntegrationKey?.reveal(),
     publicIntegrationKey: config.sandboxPublicIntegrationKey?.reveal(),
@@ -134,12 +134,12 @@ export async function startCofre(config: Config, log: Log, ports: Ports = system
   };
 }
 
-async function openVault(config: Config, { clock, random }: Ports): Promise<Vault> {
+async function openVault(config: Config, { clock, random }: Ports, create: boolean): Promise<Vault> {
   const { environment, dataDirectory: directory } = config;
   const { provider, store } =
     directory === ":memory:"
       ? { provider: createMemoryKeyProvider(random), store: createMemoryWrappedKeyStore() }
-      : await openKeyFiles({ directory, environment, create: true, random });
-  const keyring = await Keyring.open({ provider, store, environment, random, clock });
+      : await openKeyFiles({ directory, environment, create, random });
+  const keyring = await Keyring.open({ provider, store, environment, random, clock, create });
   return createLocalVault({ keyring, environment, random });
 }
