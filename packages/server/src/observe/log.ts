@@ -113,7 +113,7 @@ const disturbing = /[\u007f-\u009f\u2028\u2029\u200e\u200f\u202a-\u202e\u2066-\u
 export function harmless(text: string): string {
   if (isPlain(text)) return text;
   const cut = text.length > longestText ? `${text.slice(0, longestText)}…` : text;
-  return cut.replace(digitRun, "[digits]").replace(disturbing, "\uFFFD");
+  return cut.toWellFormed().replace(digitRun, "[digits]").replace(disturbing, "\uFFFD");
 }
 
 /** Tells the usual text, which has nothing to strike out, in one pass: patterns would cost ten times as much. */
