@@ -48,6 +48,7 @@ describe("controls: what is planted is found", () => {
     ["ascii", Buffer.from(`99${pan}99`)],
     ["ascii with separators", Buffer.from(groups.join(" "))],
     ["ascii with separators", Buffer.from(`is ${groups.join("-")}.`)],
+    ["ascii with separators", Buffer.from(groups.join("/"))],
     ["ascii with separators", Buffer.from(Array.from(pan).join(" . "))],
     ["utf-16 le", Buffer.from(pan, "utf16le")],
     ["utf-16 be", Buffer.from(pan, "utf16le").swap16()],

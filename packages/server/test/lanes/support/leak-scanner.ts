@@ -49,8 +49,8 @@ const overlapBytes = 256;
 const filterBits = 24;
 const tableBits = 19;
 
-/** Between two digits of one number: blanks, dashes, dots. */
-const separators: ReadonlySet<number> = new Set([0x20, 0x2d, 0x2e]);
+/** Between two digits of one number: what people group it by. */
+const separators: ReadonlySet<number> = new Set(Buffer.from(" -.,/_|+"));
 const mostSeparators = 3;
 
 interface Needle {
