@@ -1,8 +1,10 @@
 import assert from "node:assert/strict";
+import { rmSync } from "node:fs";
 import { describe, test } from "node:test";
 import { Chance } from "../simulation/chance.ts";
 import { canaries } from "./support/leak-load.ts";
 import { runLeaks } from "./support/leak-run.ts";
+import { plantedCopy, serverRoot } from "./support/planted-copy.ts";
 import { LeakScanner, scanForSecurityCodes } from "./support/leak-scanner.ts";
 
 const cards = Number(process.env["COFRE_LEAK_CARDS"] ?? "10000");
@@ -11,7 +13,7 @@ const seed = Number(process.env["COFRE_LEAK_SEED"] ?? "1");
 const mostInHeap = 8;
 
 test(`after ${cards} cards no number and no security code is in anything that Cofre has written`, async (context) => {
-  const report = await runLeaks(cards, seed);
+  const report = await runLeaks({ root: serverRoot, cards, seed });
   for (const [name, figure] of Object.entries(report.figures)) context.diagnostic(`${name}: ${figure}`);
   for (const { place, offset, form, way } of [...report.findings, ...report.inHeap].slice(0, 50)) {
     context.diagnostic(`found in ${place} at ${offset}: ${form}, sent as "${way}"`);
@@ -28,6 +30,21 @@ test(`after ${cards} cards no number and no security code is in anything that Co
   const unanswered = [...report.ways].filter(([, { answered }]) => answered === 0).map(([name]) => name);
   // One of these waits for the rest of its body, the other is followed by bytes that are no request: both connections end.
   assert.deepEqual(unanswered.sort(), ["in a body that never ends", "with a wrong length"]);
+});
+
+test("control: a program that keeps what people type as it is does not pass", async (context) => {
+  const root = plantedCopy({
+    name: "card numbers in free text are not masked",
+    file: "http/wire/card-like.ts",
+    find: "  return manyDigits.test(text) ? text.replace(candidate, maskRun) : text;",
+    replace: "  return text;",
+  });
+  context.after(() => rmSync(root, { recursive: true, force: true }));
+  const { findings } = await runLeaks({ root, cards: 600, seed });
+  const places = new Set(findings.map(({ place }) => place));
+  context.diagnostic(`${findings.length} findings in ${[...places].join(", ")}`);
+  for (const way of ["in note", "in name", "in user_value_1"]) assert.ok(findings.some((finding) => finding.way === way));
+  for (const place of ["data/cofre.db", "data/cofre.db-wal", "data/cofre.db, table payment"]) assert.ok(places.has(place));
 });
 
 describe("controls: what is planted is found", () => {

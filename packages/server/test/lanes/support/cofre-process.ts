@@ -57,6 +57,12 @@ export class CofreProcess {
     return undefined;
   }
 
+  get pid(): number {
+    const { pid } = this.#child;
+    if (pid === undefined) throw new Error("the process has not started");
+    return pid;
+  }
+
   get hasEnded(): boolean {
     return this.#child.exitCode !== null || this.#child.signalCode !== null;
   }

@@ -1,4 +1,15 @@
-import { mkdirSync, mkdtempSync, readdirSync, readFileSync, rmSync, writeFileSync } from "node:fs";
+import {
+  closeSync,
+  existsSync,
+  mkdirSync,
+  mkdtempSync,
+  openSync,
+  readdirSync,
+  readFileSync,
+  readSync,
+  rmSync,
+  writeFileSync,
+} from "node:fs";
 import { tmpdir } from "node:os";
 import { join, relative } from "node:path";
 import { DatabaseSync } from "node:sqlite";
@@ -8,13 +19,14 @@ import { Chance } from "../../simulation/chance.ts";
 import { CofreProcess } from "./cofre-process.ts";
 import { approvedBins, canaries, type Canary, type LeakTarget, type Way, wayOf } from "./leak-load.ts";
 import { type Finding, LeakScanner, scanForSecurityCodes } from "./leak-scanner.ts";
-import { serverRoot } from "./planted-copy.ts";
 import { WireClient } from "./wire-client.ts";
 
 export interface LeakReport {
   readonly findings: readonly (Finding & { readonly way: string })[];
   /** Card numbers of finished requests in the heap of the process, which is no place at rest. */
   readonly inHeap: readonly (Finding & { readonly way: string })[];
+  /** Numbers that the memory of the process still holds, freed or not: what a core dump would show. */
+  readonly inMemory: readonly (Finding & { readonly way: string })[];
   readonly figures: Readonly<Record<string, number>>;
   /** Ways that all cards together were sent by, and how many got an answer. */
   readonly ways: ReadonlyMap<string, { sent: number; answered: number }>;
@@ -22,17 +34,25 @@ export interface LeakReport {
 
 const integrationKey = "test_ik_leakleakleakleakleakleak";
 const clients = 16;
+const untouched = Buffer.alloc(1 << 20);
 
 /** How each life of the server ends; the load goes on until then. */
 const endings = ["SIGTERM", "SIGKILL", "SIGTERM", "SIGABRT"] as const;
 
+export interface LeakOptions {
+  /** packages/server, or a copy of it with something planted. */
+  readonly root: string;
+  readonly cards: number;
+  readonly seed: number;
+}
+
 /** Sends cards in every right and wrong way to a server that ends well or badly, and looks for them in whatever is left behind. */
-export async function runLeaks(cards: number, seed: number): Promise<LeakReport> {
+export async function runLeaks({ root, cards, seed }: LeakOptions): Promise<LeakReport> {
   const scratch = mkdtempSync(join(tmpdir(), "cofre-leaks-"));
   const acquirer = await startAcquirer(approvedBins.flatMap((bin) => ["--test-bin", bin]));
   const client = new WireClient(clients);
   try {
-    return await new LeakRun(canaries(cards, new Chance(seed)), scratch, acquirer.address, client).run();
+    return await new LeakRun(root, canaries(cards, new Chance(seed)), scratch, acquirer.address, client).run();
   } finally {
     client.close();
     await acquirer.stop();
@@ -41,6 +61,7 @@ export async function runLeaks(cards: number, seed: number): Promise<LeakReport>
 }
 
 class LeakRun {
+  readonly #root: string;
   readonly #cards: readonly Canary[];
   readonly #scanner: LeakScanner;
   readonly #byMask = new Map<string, Canary>();
@@ -51,12 +72,15 @@ class LeakRun {
   readonly #ways = new Map<string, { sent: number; answered: number }>();
   #inHeap: Finding[] = [];
   #heapBytes = 0;
+  #inMemory: Finding[] = [];
+  #memoryBytes = 0;
   #scannedBytes = 0;
   #scanMs = 0;
   #files = 0;
   #answers: string[] = [];
 
-  constructor(cards: readonly Canary[], scratch: string, acquirerAddress: string, client: WireClient) {
+  constructor(root: string, cards: readonly Canary[], scratch: string, acquirerAddress: string, client: WireClient) {
+    this.#root = root;
     this.#cards = cards;
     this.#scanner = new LeakScanner(cards.map(({ pan }) => pan));
     for (const card of cards) this.#byMask.set(card.pan.slice(0, 6) + "x".repeat(card.pan.length - 10) + card.pan.slice(-4), card);
@@ -76,6 +100,7 @@ class LeakRun {
     return {
       findings: [...this.#findings.values()].map((finding) => this.#withWay(finding)),
       inHeap: this.#inHeap.map((finding) => this.#withWay(finding)),
+      inMemory: this.#inMemory.map((finding) => this.#withWay(finding)),
       ways: this.#ways,
       figures: {
         cards: this.#cards.length,
@@ -88,7 +113,9 @@ class LeakRun {
         "cards of the load in the database": this.#countMasked(),
         "diagnostic reports": readdirSync(join(this.#scratch, "kept")).filter((name) => name.startsWith("report.")).length,
         "bytes of heap snapshot": this.#heapBytes,
-        "numbers in the heap": new Set(this.#inHeap.map(({ maskedPan }) => maskedPan)).size,
+        "bytes of its memory": this.#memoryBytes,
+        "numbers in its memory, of those that this process was sent": numbersIn(this.#inMemory),
+        "numbers in the heap": numbersIn(this.#inHeap),
       },
     };
   }
@@ -97,7 +124,7 @@ class LeakRun {
     const kept = join(this.#scratch, "kept");
     const heap = join(this.#scratch, "heap");
     const server = CofreProcess.spawn({
-      root: serverRoot,
+      root: this.#root,
       dataDirectory: join(kept, "data"),
       logDirectory: kept,
       name: `life-${life}`,
@@ -117,7 +144,10 @@ class LeakRun {
       const target = { client: this.#client, port, integrationKey };
       const inTheEnd = cards.slice(-clients);
       await this.#send(target, cards.slice(0, -clients));
-      if (ending === "SIGABRT") await this.#snapshotHeap(server, heap);
+      if (ending === "SIGABRT") {
+        this.#inMemory = this.#scanMemory(server.pid);
+        await this.#snapshotHeap(server, heap);
+      }
       // The process ends, and tells of itself before, while the last cards are under way.
       const last = this.#send(target, inTheEnd);
       server.signal("SIGUSR2");
@@ -167,6 +197,33 @@ class LeakRun {
       if (!snapshot.includes("/ws/direct")) throw new Error("a heap snapshot shows the strings of the program");
       this.#inHeap.push(...this.#scanner.scan(name, snapshot));
     }
+  }
+
+  /** What a core dump of the idle process would hold; nothing where there is no /proc. */
+  #scanMemory(pid: number): Finding[] {
+    if (!existsSync(`/proc/${pid}/maps`)) return [];
+    const memory = openSync(`/proc/${pid}/mem`, "r");
+    try {
+      return readFileSync(`/proc/${pid}/maps`, "latin1")
+        .split("\n")
+        .map((line) => /^([\da-f]+)-([\da-f]+) rw/.exec(line))
+        .flatMap((range) => (range === null ? [] : this.#scanRange(memory, Number(`0x${range[1]}`), Number(`0x${range[2]}`))));
+    } finally {
+      closeSync(memory);
+    }
+  }
+
+  #scanRange(memory: number, from: number, to: number): Finding[] {
+    const findings: Finding[] = [];
+    const piece = Buffer.alloc(untouched.length);
+    for (let at = from; at < to; at += piece.length) {
+      const length = readAt(memory, piece, Math.min(piece.length, to - at), at);
+      // Most of what is mapped was never used.
+      if (untouched.subarray(0, length).equals(piece.subarray(0, length))) continue;
+      this.#memoryBytes += length;
+      findings.push(...this.#scanner.scan("memory", piece.subarray(0, length)));
+    }
+    return findings;
   }
 
   #scanKept(): void {
@@ -220,6 +277,19 @@ class LeakRun {
   #withWay(finding: Finding): Finding & { readonly way: string } {
     const card = this.#byMask.get(finding.maskedPan);
     return { ...finding, way: card === undefined ? "" : wayOf(card).name };
+  }
+}
+
+function numbersIn(findings: readonly Finding[]): number {
+  return new Set(findings.map(({ maskedPan }) => maskedPan)).size;
+}
+
+/** Pages that were never touched cannot be read: they hold nothing. */
+function readAt(file: number, into: Buffer, length: number, position: number): number {
+  try {
+    return readSync(file, into, 0, length, position);
+  } catch {
+    return 0;
   }
 }
 

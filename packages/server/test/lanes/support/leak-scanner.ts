@@ -40,6 +40,7 @@ const forms: readonly (readonly [name: string, write: (pan: string) => readonly 
  */
 const restForm = "all but the first six";
 const shortestRest = 10;
+const shortestPan = 15;
 const separatedForm = "ascii with separators";
 
 const anchorBytes = 8;
@@ -71,15 +72,16 @@ export class LeakScanner {
   readonly #filter = new Uint8Array(1 << (filterBits - 3));
   readonly #heads = new Int32Array(1 << tableBits).fill(-1);
   readonly #next: number[] = [];
-  readonly #stripped = Buffer.alloc(chunkBytes + overlapBytes);
-  readonly #origins = new Uint32Array(chunkBytes + overlapBytes);
+  /** Twice the chunk: each number in it is followed by a zero. */
+  readonly #ungrouped = new Uint8Array(2 * (chunkBytes + overlapBytes));
+  readonly #origins = new Uint32Array(2 * (chunkBytes + overlapBytes));
 
   /** Numbers of 15 to 19 digits. */
   constructor(pans: readonly string[]) {
     this.#pans = pans;
     this.#text = Buffer.alloc(pans.length * 2_048);
     for (const [index, pan] of pans.entries()) {
-      assert.match(pan, /^\d{15,19}$/);
+      assert.ok(/^\d+$/.test(pan) && pan.length >= shortestPan && pan.length <= 19);
       for (const [form, write] of forms) for (const bytes of write(pan)) this.#add({ pan: index, form }, bytes);
       if (pan.length >= 6 + shortestRest) this.#add({ pan: index, form: restForm }, ascii(pan.slice(6)));
     }
@@ -98,8 +100,7 @@ export class LeakScanner {
       this.#search(chunk, (start, needle, length) => {
         if (needle.form !== restForm || standsAlone(bytes, from + start, length)) keep(from + start, needle);
       });
-      const stripped = this.#strip(chunk);
-      this.#search(stripped, (start, { pan, form }, length) => {
+      this.#search(this.#ungroup(chunk), (start, { pan, form }, length) => {
         const [first = 0, last = 0] = [this.#origins[start], this.#origins[start + length - 1]];
         if (form === "ascii" && last - first >= length) keep(from + first, { pan, form: separatedForm });
       });
@@ -142,24 +143,27 @@ export class LeakScanner {
     }
   }
 
-  /** The chunk without the separators between digits, and where each byte of that was. */
-  #strip(chunk: Uint8Array): Uint8Array {
+  /** The grouped numbers of the chunk without their separators, apart from one another, and where each digit was. */
+  #ungroup(chunk: Uint8Array): Uint8Array {
     let length = 0;
     for (let at = 0; at < chunk.length; at += 1) {
-      const byte = chunk[at] ?? 0;
-      if (separators.has(byte) && isDigit(this.#stripped[length - 1]) && length > 0) {
-        let after = at + 1;
-        while (after - at < mostSeparators && separators.has(chunk[after] ?? 0)) after += 1;
-        if (isDigit(chunk[after])) {
-          at = after - 1;
-          continue;
-        }
+      if (!isDigit(chunk[at]) || isDigit(chunk[at - 1])) continue;
+      const begin = length;
+      let next = at;
+      let isGrouped = false;
+      while (isDigit(chunk[next])) {
+        this.#ungrouped[length] = chunk[next] ?? 0;
+        this.#origins[length] = next;
+        length += 1;
+        at = next;
+        next += 1;
+        while (next - at <= mostSeparators && separators.has(chunk[next] ?? 0)) next += 1;
+        if (next > at + 1 && isDigit(chunk[next])) isGrouped = true;
       }
-      this.#stripped[length] = byte;
-      this.#origins[length] = at;
-      length += 1;
+      if (!isGrouped || length - begin < shortestPan) length = begin;
+      else this.#ungrouped[length++] = 0;
     }
-    return this.#stripped.subarray(0, length);
+    return this.#ungrouped.subarray(0, length);
   }
 }
 
