@@ -25,8 +25,6 @@ export interface LeakReport {
   readonly findings: readonly (Finding & { readonly way: string })[];
   /** Card numbers of finished requests in the heap of the process, which is no place at rest. */
   readonly inHeap: readonly (Finding & { readonly way: string })[];
-  /** Numbers that the memory of the process still holds, freed or not: what a core dump would show. */
-  readonly inMemory: readonly (Finding & { readonly way: string })[];
   readonly figures: Readonly<Record<string, number>>;
   /** Ways that all cards together were sent by, and how many got an answer. */
   readonly ways: ReadonlyMap<string, { sent: number; answered: number }>;
@@ -100,7 +98,6 @@ class LeakRun {
     return {
       findings: [...this.#findings.values()].map((finding) => this.#withWay(finding)),
       inHeap: this.#inHeap.map((finding) => this.#withWay(finding)),
-      inMemory: this.#inMemory.map((finding) => this.#withWay(finding)),
       ways: this.#ways,
       figures: {
         cards: this.#cards.length,
@@ -114,7 +111,8 @@ class LeakRun {
         "diagnostic reports": readdirSync(join(this.#scratch, "kept")).filter((name) => name.startsWith("report.")).length,
         "bytes of heap snapshot": this.#heapBytes,
         "bytes of its memory": this.#memoryBytes,
-        "numbers in its memory, of those that this process was sent": numbersIn(this.#inMemory),
+        "numbers in its memory": numbersIn(this.#inMemory),
+        "of those, sent in their own field": numbersIn(this.#inMemory.filter((finding) => this.#wayOf(finding)?.wiped === true)),
         "numbers in the heap": numbersIn(this.#inHeap),
       },
     };
@@ -274,9 +272,13 @@ class LeakRun {
     }
   }
 
+  #wayOf({ maskedPan }: Finding): Way | undefined {
+    const card = this.#byMask.get(maskedPan);
+    return card === undefined ? undefined : wayOf(card);
+  }
+
   #withWay(finding: Finding): Finding & { readonly way: string } {
-    const card = this.#byMask.get(finding.maskedPan);
-    return { ...finding, way: card === undefined ? "" : wayOf(card).name };
+    return { ...finding, way: this.#wayOf(finding)?.name ?? "" };
   }
 }
 
