@@ -45,10 +45,18 @@ export async function openEmbeddedStore(options: EmbeddedStoreOptions): Promise<
   const { maxQueued = 4_096, maxFileBytes } = options;
   const temporary = options.file === ":memory:" ? temporaryFile() : undefined;
   const file = temporary?.file ?? options.file;
-  // Readable by its owner alone, as the files in it will be.
-  if (temporary === undefined) mkdirSync(dirname(file), { recursive: true, mode: 0o700 });
+  if (temporary === undefined) makeFolderOf(file);
   const writer = await WriterThread.start({ file, durable: temporary === undefined, maxFileBytes }, maxQueued);
   return new SqliteStore(openForReading(file), writer, () => temporary?.remove());
+}
+
+/** Readable by its owner alone, as the files in it will be. */
+function makeFolderOf(file: string): void {
+  try {
+    mkdirSync(dirname(file), { recursive: true, mode: 0o700 });
+  } catch {
+    throw new StoreOpenError("cannot_open", file);
+  }
 }
 
 /** Owns the read-only connection and its statements, and the writer thread. */
