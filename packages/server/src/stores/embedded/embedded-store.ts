@@ -15,6 +15,7 @@ import type { OutboxRow, Store } from "../store.ts";
 import { messageOf } from "./change-message.ts";
 import type { Outcome } from "./change-message.ts";
 import { openForReading } from "./open-database.ts";
+import { StoreOpenError } from "./open-error.ts";
 import { entriesFromText, factsFromText, paymentColumns, paymentFromRow } from "./rows.ts";
 import type { PaymentRow } from "./rows.ts";
 import { temporaryFile } from "./temporary-file.ts";
