@@ -268,6 +268,7 @@ describe("architecture", () => {
       'import { spawn } from "node:child_process";',
       'import { scheduler } from "node:timers/promises";',
       'const { readFile } = await import("node:fs/promises");',
+      'const { readFile } = process.getBuiltinModule("node:fs/promises");',
       'import { createHash, randomBytes } from "node:crypto";',
       'import { randomUUID as fresh } from "node:crypto";',
       'import { webcrypto } from "node:crypto";',
