@@ -4,6 +4,7 @@ import { connectors } from "./connectors/index.ts";
 import { explainEndpoint } from "./http/admin/explain-endpoint.ts";
 import { settingsEndpoint } from "./http/admin/settings-endpoint.ts";
 import { simulatorEndpoint } from "./http/admin/simulator-endpoint.ts";
+import { statsEndpoint } from "./http/admin/stats-endpoint.ts";
 import { createHttpServer } from "./http/server.ts";
 import { cancelEndpoint } from "./http/wire/endpoints/cancel.ts";
 import { captureEndpoint } from "./http/wire/endpoints/capture.ts";
@@ -108,6 +109,7 @@ export async function startCofre(config: Config, log: Log, ports: Ports = system
       publicKeyCheckEndpoint(deps),
       ...notAvailableEndpoints,
       explainEndpoint(runner),
+      statsEndpoint(() => store.stats()),
       settingsEndpoint(runner, accounts),
       simulatorEndpoint((merchantId, instruction) => connector.instruct(merchantId, instruction)),
     ],
