@@ -75,23 +75,56 @@ export class ChangeWriter {
   }
 
   #writePayment(merchant: string, at: number, part: PaymentPart): Outcome {
-    const [id, dynamic, replaces, fixed, history, notifications] = part;
-    const [version] = dynamic;
+    const [id, replaces, version, state, statusAt, capturedAt, authorized, captured, attempts, attempt, recheckAt, verdict, needsReview] =
+      part;
+    const [, , , , , , , , , , , , , facts, detail, entries, notifications, code, createdAt, orderJson] = part;
     let no: number | bigint;
-    if (fixed === undefined) {
-      assert(replaces !== undefined, "a payment that is not new replaces a version");
-      const updated = this.#updatePayment.get(...dynamic, merchant, id, replaces);
-      if (updated === undefined) return "stale";
-      no = Number(updated["no"]);
-    } else {
-      const inserted = this.#insertPayment.run(merchant, id, ...fixed, ...dynamic);
+    if (replaces === undefined) {
+      assert(code !== undefined && createdAt !== undefined && orderJson !== undefined, "a payment that is new brings its fixed columns");
+      const inserted = this.#insertPayment.run(
+        merchant,
+        id,
+        code,
+        createdAt,
+        orderJson,
+        version,
+        state,
+        statusAt,
+        capturedAt,
+        authorized,
+        captured,
+        attempts,
+        attempt,
+        recheckAt,
+        verdict,
+        needsReview,
+      );
       if (Number(inserted.changes) === 0) {
-        return this.#paymentCodeTaken.get(merchant, fixed[0]) === undefined ? "payment_id" : "payment_code";
+        return this.#paymentCodeTaken.get(merchant, code) === undefined ? "payment_id" : "payment_code";
       }
       no = inserted.lastInsertRowid;
+    } else {
+      const updated = this.#updatePayment.get(
+        version,
+        state,
+        statusAt,
+        capturedAt,
+        authorized,
+        captured,
+        attempts,
+        attempt,
+        recheckAt,
+        verdict,
+        needsReview,
+        merchant,
+        id,
+        replaces,
+      );
+      if (updated === undefined) return "stale";
+      no = Number(updated["no"]);
     }
-    this.#insertHistory.run(no, version, at, ...history);
-    for (const kind of notifications) this.#insertOutbox.run(no, version, kind);
+    this.#insertHistory.run(no, version, at, facts, detail, entries);
+    if (notifications !== "") for (const kind of notifications.split(" ")) this.#insertOutbox.run(no, version, kind);
     return "committed";
   }
 
