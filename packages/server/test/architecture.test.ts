@@ -63,7 +63,7 @@ const ownedGlobals: Readonly<Record<string, readonly string[]>> = {
   "Math.random": [],
   setTimeout: ["kernel/system-scheduler.ts"],
   setInterval: [],
-  setImmediate: [],
+  setImmediate: ["stores/embedded/writer-thread.ts"],
   performance: [],
   fetch: [],
   WebSocket: [],
