@@ -4,7 +4,7 @@ import { performance } from "node:perf_hooks";
 import { decideAuthorizeOutcome, decideIntention } from "../packages/server/src/decisions/payment-decisions.ts";
 import { newPaymentId, type MerchantId, type PaymentId } from "../packages/server/src/kernel/ids.ts";
 import { instant, laterBy } from "../packages/server/src/kernel/instant.ts";
-import { systemRandom } from "../packages/server/src/kernel/system-random.ts";
+import { SystemRandom } from "../packages/server/src/kernel/system-random.ts";
 import { openEmbeddedStore } from "../packages/server/src/stores/embedded/embedded-store.ts";
 import type { Store } from "../packages/server/src/stores/store.ts";
 import type { PaymentOrder } from "../packages/server/src/payment/payment.ts";
@@ -32,6 +32,7 @@ const outstanding = 256;
 const slice = 50_000;
 const marks: readonly number[] = [200_000, 1_000_000, 2_000_000];
 
+const random = new SystemRandom();
 const merchantId = "0be5c0de" as MerchantId;
 
 /**
@@ -93,7 +94,7 @@ export function printGrowth(report: GrowthReport): void {
 
 async function chargeOnce(store: Store, code: string): Promise<PaymentId> {
   const now = instant(Date.now());
-  const id = newPaymentId(now, systemRandom);
+  const id = newPaymentId(now, random);
   const intention = decideIntention(merchantId, id, { ...order, code }, now, laterBy(now, 30_000));
   await mustCommit(store, intention);
   const outcome = { kind: "approved", authorizationCode: "48213", responseCode: "00", acquirerReference: "ref00000001" } as const;
