@@ -84,6 +84,11 @@ export class Client {
     lane.framer = new AnswerFramer();
     lane.busy = false;
     const take = (answer: Answer): void => {
+      if (!lane.busy) {
+        // A server tells a connection that it is idle for too long (408) and closes it: ensureOpen opens it anew.
+        socket.destroy();
+        return;
+      }
       const now = performance.now();
       this.#usedAt = now;
       lane.busy = false;

@@ -1,10 +1,10 @@
 import { mkdirSync } from "node:fs";
-import { randomBytes } from "node:crypto";
 import { join } from "node:path";
 import { performance } from "node:perf_hooks";
 import { decideAuthorizeOutcome, decideIntention } from "../packages/server/src/decisions/payment-decisions.ts";
 import { newPaymentId, type MerchantId, type PaymentId } from "../packages/server/src/kernel/ids.ts";
 import { instant, laterBy } from "../packages/server/src/kernel/instant.ts";
+import { SystemRandom } from "../packages/server/src/kernel/system-random.ts";
 import { openEmbeddedStore } from "../packages/server/src/stores/embedded/embedded-store.ts";
 import type { Store } from "../packages/server/src/stores/store.ts";
 import type { PaymentOrder } from "../packages/server/src/payment/payment.ts";
@@ -32,6 +32,7 @@ const outstanding = 256;
 const slice = 50_000;
 const marks: readonly number[] = [200_000, 1_000_000, 2_000_000];
 
+const random = new SystemRandom();
 const merchantId = "0be5c0de" as MerchantId;
 
 /**
@@ -93,11 +94,21 @@ export function printGrowth(report: GrowthReport): void {
 
 async function chargeOnce(store: Store, code: string): Promise<PaymentId> {
   const now = instant(Date.now());
-  const id = newPaymentId(now, { bytes: (length) => randomBytes(length) });
+  const id = newPaymentId(now, random);
   const intention = decideIntention(merchantId, id, { ...order, code }, now, laterBy(now, 30_000));
   await mustCommit(store, intention);
-  const outcome = { kind: "approved", authorizationCode: "48213", responseCode: "00", acquirerReference: "ref00000001" } as const;
-  const result = decideAuthorizeOutcome(intention.payment.next, outcome, now, "merchant", { notify: true, cardUsed: undefined });
+  const outcome = {
+    kind: "approved",
+    authorizationCode: "48213",
+    responseCode: "00",
+    acquirerReference: "ref00000001",
+    networkTransactionId: undefined,
+  } as const;
+  const result = decideAuthorizeOutcome(intention.payment.next, outcome, now, "merchant", {
+    notify: true,
+    captureWindowDays: 4,
+    cardUsed: undefined,
+  });
   if (result === undefined) throw new Error("an approved attempt has a result");
   await mustCommit(store, result);
   return id;
@@ -163,4 +174,6 @@ const order: Omit<PaymentOrder, "code"> = {
   userValues: [],
   notificationUrl: undefined,
   deviceId: undefined,
+  storedCredential: undefined,
+  threeDSecure: undefined,
 };

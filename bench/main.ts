@@ -11,7 +11,18 @@ import { weighMillion, type MillionReport } from "./million.ts";
 import { readOptions, usage } from "./options.ts";
 import type { PairResult } from "./pairs.ts";
 import { startFloor, startProduct } from "./product.ts";
-import { megabytes, printAudit, printCalibration, printHead, printMillion, printOpenLoop, printPair, type CaseReport } from "./report.ts";
+import {
+  megabytes,
+  printAudit,
+  printCalibration,
+  printHead,
+  printMillion,
+  printOpenLoop,
+  printPair,
+  printStoreFigures,
+  type CaseReport,
+} from "./report.ts";
+import { storeFigures, type StoreFigures } from "./store-figures.ts";
 import { median } from "./statistics.ts";
 import { growth, printGrowth, type GrowthReport } from "./growth.ts";
 
@@ -32,6 +43,7 @@ interface Report {
   openLoop: { readonly arm: string; readonly perSecond: number; readonly p50Ms: number; readonly p99Ms: number; readonly p999Ms: number }[];
   gate: GateResult[];
   audit?: Audit;
+  store?: StoreFigures;
   million?: MillionReport;
   growth?: GrowthReport;
 }
@@ -74,7 +86,12 @@ async function run(report: Report, scratch: string): Promise<void> {
       `start        ${Math.round(median(report.startMs)).toString()} ms to the first answer on an empty store (median of ${String(report.startMs.length)})`,
     );
   }
-  if (wanted("load")) await underLoad(report, scratch);
+  if (wanted("load") && selectedUnderLoad()) await underLoad(report, scratch);
+  if (wanted("load") && selected("store") && !options.control && options.against === undefined) {
+    report.store = await storeFigures(join(scratch, "store"), options.quick ? 10_000 : 40_000);
+    printStoreFigures(report.store);
+    if (report.store.audit.faults.length > 0) process.exitCode = 1;
+  }
   if (options.million) {
     report.million = await weighMillion(join(scratch, "million"));
     printMillion(report.million);
@@ -158,4 +175,9 @@ async function openLoops(report: Report, bench: Bench): Promise<void> {
 
 function selected(name: string): boolean {
   return options.cases.length === 0 || options.cases.includes(name);
+}
+
+/** Whether anything is selected that needs both servers. */
+function selectedUnderLoad(): boolean {
+  return selected("open-loop") || cases.some(({ name }) => selected(name));
 }

@@ -55,7 +55,8 @@ export function openLoop(client: Client, load: Load, perSecond: number, warmUpMs
         generatorLateMs = Math.max(generatorLateMs, now - (begin + ((sent + 1) * 1_000) / perSecond));
       }
       for (; sent < due; sent++) {
-        const lane = free.pop();
+        // The one that has rested longest: none rests so long that the server closes it.
+        const lane = free.shift();
         if (lane === undefined) waiting.push(now);
         else dispatch(lane, now);
       }

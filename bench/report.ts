@@ -1,6 +1,7 @@
 import type { Calibration } from "./calibration.ts";
 import type { PairResult } from "./pairs.ts";
 import type { Audit } from "./audit.ts";
+import type { StoreFigures } from "./store-figures.ts";
 import type { MillionReport } from "./million.ts";
 import type { OpenLoopResult } from "./open-loop.ts";
 
@@ -61,10 +62,19 @@ export function printOpenLoop(arm: string, perSecond: number, { latency, answers
   );
 }
 
+export function printStoreFigures({ perFsync, audit }: StoreFigures): void {
+  const shown = perFsync.map(({ outstanding, chargesPerFsync }) => `${chargesPerFsync.toFixed(1)} at ${String(outstanding)} outstanding`);
+  console.log(`\ncharges      by token alone, two commits each; charges per fsync: ${shown.join(", ")}`);
+  printAudit(audit);
+}
+
 export function printAudit(audit: Audit): void {
   console.log(
     `stored       ${String(audit.payments)} payments, ${String(audit.tokens)} tokens, ${String(audit.journalLines)} journal lines, ${megabytes(audit.fileBytes)} MB; ` +
-      `${audit.bytesPerPayment.toFixed(0)} bytes a payment, ${(audit.bytesPerPayment - audit.payloadBytesPerPayment).toFixed(0)} beyond its payload, ${audit.bytesPerToken.toFixed(0)} a token`,
+      (audit.payments === 0
+        ? ""
+        : `${audit.bytesPerPayment.toFixed(0)} bytes a payment, ${(audit.bytesPerPayment - audit.payloadBytesPerPayment).toFixed(0)} beyond its payload, `) +
+      `${audit.bytesPerToken.toFixed(0)} a token`,
   );
   for (const { name, bytes } of audit.pages.slice(0, 8)) console.log(`             ${megabytes(bytes).padStart(8)} MB  ${name}`);
   console.log(

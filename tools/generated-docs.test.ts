@@ -1,5 +1,6 @@
 import assert from "node:assert/strict";
-import { readFileSync } from "node:fs";
+import { existsSync, globSync, readFileSync } from "node:fs";
+import { dirname, join } from "node:path";
 import { describe, test } from "node:test";
 import { pathOf, renewed, sections } from "./generated-docs.ts";
 
@@ -16,5 +17,36 @@ describe("the documentation", () => {
     const text = "before\n<!-- made from the program, npm run docs: numbers -->\n\nold\n\n<!-- end of numbers -->\nafter\n";
     assert.equal(renewed(text, section), text.replace("old", "new"));
     assert.throws(() => renewed("no marks", section), /has no marks for numbers/);
+  });
+});
+
+/** Relative links of a Markdown file, without what follows `#`. */
+function linksOf(text: string): string[] {
+  return [...text.matchAll(/\]\(([^)#\s]+)/g)].map(([, target]) => target ?? "").filter((target) => !target.includes("://"));
+}
+
+describe("links", () => {
+  const files = ["README.md", "CONTRIBUTING.md", "CHANGELOG.md", "SECURITY.md", ...globSync("docs/**/*.md", { cwd: pathOf("") })];
+
+  test("every page links to what is there", () => {
+    const broken = files.flatMap((file) =>
+      linksOf(readFileSync(pathOf(file), "utf8"))
+        .filter((target) => !existsSync(join(dirname(pathOf(file)), target)))
+        .map((target) => `${file}: ${target}`),
+    );
+    assert.deepEqual(broken, []);
+  });
+
+  test("every page is linked from another", () => {
+    const linked = new Set(
+      files.flatMap((file) => linksOf(readFileSync(pathOf(file), "utf8")).map((target) => join(dirname(file), target))),
+    );
+    const alone = files.filter((file) => file !== "README.md" && !linked.has(join(file)));
+    assert.ok(alone.length === 0, `link these from docs/README.md: ${alone.join(", ")}`);
+  });
+
+  test("control: links are seen", () => {
+    assert.deepEqual(linksOf("see [a](b/c.md#d) and [x](https://example.com) and [y](z.md)"), ["b/c.md", "z.md"]);
+    assert.ok(files.length > 10);
   });
 });

@@ -5,6 +5,7 @@ import { explainEndpoint } from "./http/admin/explain-endpoint.ts";
 import { paymentEndpoint } from "./http/admin/payment-endpoint.ts";
 import { settingsEndpoint } from "./http/admin/settings-endpoint.ts";
 import { simulatorEndpoint } from "./http/admin/simulator-endpoint.ts";
+import { statsEndpoint } from "./http/admin/stats-endpoint.ts";
 import { createHttpServer } from "./http/server.ts";
 import type { EndpointDeps } from "./http/wire/endpoints/deps.ts";
 import { wireEndpoints } from "./http/wire/endpoints/index.ts";
@@ -53,10 +54,10 @@ export async function startCofre(config: Config, log: Log, ports: Ports = system
   await using parts = new AsyncDisposableStack();
   const inMemory = config.dataDirectory === ":memory:";
 
-  // The keys come first: where they are is made for them, readable by its owner alone.
-  const vault = await openVault(config, ports);
   const store = await openEmbeddedStore({ file: inMemory ? ":memory:" : join(config.dataDirectory, "cofre.db") });
   parts.defer(() => store.close());
+  // Keys are made once, before there is anything to seal: whoever lost them gets them from a backup, not new ones without a word.
+  const vault = await openVault(config, ports, (await store.accounts()).length === 0);
   const firstStart = await openSandboxAccount(store, random, clock.now(), {
     integrationKey: config.sandboxIntegrationKey?.reveal(),
     publicIntegrationKey: config.sandboxPublicIntegrationKey?.reveal(),
@@ -103,6 +104,7 @@ export async function startCofre(config: Config, log: Log, ports: Ports = system
       ...wireEndpoints(deps),
       explainEndpoint(runner),
       paymentEndpoint(runner),
+      statsEndpoint(() => store.stats()),
       settingsEndpoint(runner, accounts),
       simulatorEndpoint((merchantId, instruction) => connector.instruct(merchantId, instruction)),
     ],
@@ -129,12 +131,12 @@ export async function startCofre(config: Config, log: Log, ports: Ports = system
   };
 }
 
-async function openVault(config: Config, { clock, random }: Ports): Promise<Vault> {
+async function openVault(config: Config, { clock, random }: Ports, create: boolean): Promise<Vault> {
   const { environment, dataDirectory: directory } = config;
   const { provider, store } =
     directory === ":memory:"
       ? { provider: createMemoryKeyProvider(random), store: createMemoryWrappedKeyStore() }
-      : await openKeyFiles({ directory, environment, create: true, random });
-  const keyring = await Keyring.open({ provider, store, environment, random, clock });
+      : await openKeyFiles({ directory, environment, create, random });
+  const keyring = await Keyring.open({ provider, store, environment, random, clock, create });
   return createLocalVault({ keyring, environment, random });
 }

@@ -8,6 +8,7 @@ import { settingsAsText } from "./config/reference.ts";
 import type { Config } from "./config/settings.ts";
 import { systemClock } from "./kernel/system-clock.ts";
 import { systemScheduler } from "./kernel/system-scheduler.ts";
+import { codeOf, errorFacts } from "./observe/error-facts.ts";
 import type { Log } from "./observe/log-event.ts";
 import { createLog, standardOutput } from "./observe/log.ts";
 
@@ -102,16 +103,6 @@ function endOnUnhandled(log: Log, end: (code: number) => never): void {
       end(failed);
     });
   }
-}
-
-/** Name and code of an error; its text could quote a request. */
-function errorFacts(error: unknown): { readonly errorName: string; readonly errorCode: string | undefined } {
-  if (!(error instanceof Error)) return { errorName: typeof error, errorCode: undefined };
-  return { errorName: error.name, errorCode: codeOf(error) };
-}
-
-function codeOf(error: Error): string | undefined {
-  return "code" in error && typeof error.code === "string" ? error.code : undefined;
 }
 
 function startProblem(error: unknown, config: Config): string {

@@ -6,7 +6,7 @@
 export interface Scan {
   /** The source with comments, and the text of string, template and regular-expression literals, replaced by blanks. Same line breaks. */
   readonly code: string;
-  /** Specifiers of static, re-exporting and dynamic imports, and of `new URL("./x.ts", import.meta.url)`, which is how workers are named. */
+  /** Specifiers of static, re-exporting and dynamic imports, of `process.getBuiltinModule`, and of `new URL("./x.ts", import.meta.url)`, which is how workers are named. */
   readonly imports: readonly ImportedModule[];
 }
 
@@ -23,6 +23,7 @@ const importForms = [
   /\b(?:import|export)\b([^"'`;]*?)\bfrom\s*(["'])([^"']+)\2/g,
   /\bimport\s*()(["'])([^"']+)\2/g,
   /\bimport\s*\(\s*()(["'])([^"']+)\2/g,
+  /\bgetBuiltinModule\s*\(\s*()(["'])([^"']+)\2/g,
   /\bnew\s+URL\(\s*()(["'])([^"']+)\2\s*,\s*import\.meta\.url/g,
 ];
 

@@ -282,6 +282,17 @@ describe("overload and the end", () => {
     assert.match(text, /^HTTP\/1\.1 200 OK/);
   });
 
+  test("a stop that takes too long is cut short: nobody waits for the work any more", async (t) => {
+    const { port, server } = await startTrivialServer(t);
+    const slow = send(port, "POST", "/ws/slow", `{"integration_key":"${secretKey}"}`);
+    while (server.inFlight === 0) await new Promise((resolve) => void setImmediate(resolve));
+    const closing = server.close();
+    server.closeAllConnections();
+    await assert.rejects(slow, { code: "ECONNRESET" });
+    await closing;
+    assert.equal(server.inFlight, 1, "control: the work is still under way");
+  });
+
   test("probes tell whether requests may be sent", async (t) => {
     const { port, setReady, events } = await startTrivialServer(t);
     assert.deepEqual([(await send(port, "GET", "/healthz")).body, (await send(port, "GET", "/readyz")).status], ['{"status":"ok"}', 200]);
@@ -290,14 +301,31 @@ describe("overload and the end", () => {
     assert.deepEqual(events, []);
   });
 
-  test("a client that leaves before its request is whole frees its place", async (t) => {
-    const { port, server, events, calls } = await startTrivialServer(t, { maxInFlight: 1 });
-    const socket = connect(port, "127.0.0.1");
-    socket.write("POST /ws/direct HTTP/1.1\r\nHost: x\r\nContent-Length: 100\r\n\r\n{");
-    while (server.inFlight === 0) await new Promise((resolve) => void setImmediate(resolve));
-    socket.destroy();
-    while (server.inFlight > 0) await new Promise((resolve) => void setImmediate(resolve));
-    assert.deepEqual(calls, []);
-    assert.equal(events.length === 1 && events[0]?.event === "request" && events[0].status, 499);
+  test("unfinished bodies have a bound together, and what they held is given back", async (t) => {
+    const { port, events } = await startTrivialServer(t, { maxBodiesBytes: 1_000 });
+    const slow = connect(port, "127.0.0.1");
+    slow.write(`POST /ws/direct HTTP/1.1\r\nHost: x\r\nContent-Length: 2000\r\n\r\n${" ".repeat(990)}`);
+    const body = `{"integration_key":"${secretKey}"}`;
+    let refused = await send(port, "POST", "/ws/direct", body);
+    // The slow body may come second.
+    while (refused.status === 200) refused = await send(port, "POST", "/ws/direct", body);
+    assert.deepEqual([refused.status, envelope(refused)[0]], [503, "COFRE-12"]);
+    assert.ok(events.some((event) => event.event === "overloaded" && event.limit === "bodies"));
+    slow.destroy();
+    while (!events.some((event) => event.event === "request" && event.status === 499))
+      await new Promise((resolve) => void setImmediate(resolve));
+    assert.equal((await send(port, "POST", "/ws/direct", body)).status, 200);
+  });
+
+  test("clients that send slowly take no places from others, and are forgotten when they leave", async (t) => {
+    const { port, events, calls } = await startTrivialServer(t, { maxInFlight: 1 });
+    const slow = Array.from({ length: 20 }, () => connect(port, "127.0.0.1"));
+    for (const socket of slow) socket.write("POST /ws/direct HTTP/1.1\r\nHost: x\r\nContent-Length: 100\r\n\r\n{");
+    await Promise.all(slow.map((socket) => once(socket, "connect")));
+    assert.equal((await send(port, "POST", "/ws/direct", `{"integration_key":"${secretKey}"}`)).status, 200);
+    for (const socket of slow) socket.destroy();
+    while (events.length <= slow.length) await new Promise((resolve) => void setImmediate(resolve));
+    assert.equal(events.filter((event) => event.event === "request" && event.status === 499).length, slow.length);
+    assert.equal(calls.length, 1);
   });
 });

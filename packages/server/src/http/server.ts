@@ -1,18 +1,23 @@
-import { createServer, type IncomingMessage, type Server, type ServerResponse } from "node:http";
+import type { IncomingMessage, Server, ServerResponse } from "node:http";
 import type { Socket } from "node:net";
 import { assert } from "../kernel/assert.ts";
 import type { Clock } from "../kernel/clock.ts";
 import { ServiceError } from "../kernel/service-error.ts";
 import type { Log } from "../observe/log-event.ts";
 import type { KeyHolder } from "../operations/account-directory.ts";
+import { answers, framingAnswers, goneAnswer, headRefused, noContent } from "./fixed-answers.ts";
+import { allowHeaders, commonHeaders, corsHeaders, preflightHeaders, RequestHeaders, retryAfterSeconds } from "./headers.ts";
 import { isInterfacePath, pathOf, Routes } from "./routes.ts";
 import { errorAnswer, type WireAnswer } from "./wire/answer.ts";
 import { decodeRequest, type DecodedRequest } from "./wire/decode.ts";
-import type { Endpoint, KeyedEndpoint, WireHeaders } from "./wire/endpoint.ts";
+import type { Endpoint, KeyedEndpoint } from "./wire/endpoint.ts";
 import { wireErrorOf } from "./wire/errors.ts";
 import { resolveHolder } from "./wire/key-check.ts";
-import { requestError, requestErrors, type RequestErrorKind } from "./wire/request-errors.ts";
+import { requestError, requestErrors } from "./wire/request-errors.ts";
 import { WireError } from "./wire/wire-error.ts";
+
+/** An import would read every export of the module, one of which loads a WebSocket client: 15 MB and 50 ms of each start. */
+const { createServer } = process.getBuiltinModule("node:http");
 
 export interface HttpServerOptions {
   readonly endpoints: readonly Endpoint[];
@@ -33,6 +38,8 @@ export interface HttpLimits {
   readonly maxConnections: number;
   /** Requests whose work is under way; further ones are answered 503 before their body is read. */
   readonly maxInFlight: number;
+  /** What all bodies that are still being received may hold together; 64 MiB when it is not given. */
+  readonly maxBodiesBytes?: number;
 }
 
 export const defaultHttpLimits: HttpLimits = { maxBodyBytes: 256 * 1024, maxConnections: 4_096, maxInFlight: 1_024 };
@@ -46,8 +53,7 @@ const keepAliveTimeoutMs = 30_000;
 const maxHeadBytes = 16 * 1024;
 /** A body above the limit is read and forgotten up to this multiple of it, for the client to see the answer instead of a reset. */
 const drainFactor = 16;
-/** What all bodies that are still being received may hold together. */
-const maxBodiesBytes = 64 * 1024 * 1024;
+const defaultBodiesBytes = 64 * 1024 * 1024;
 const overloadReportMs = 1_000;
 
 /**
@@ -61,6 +67,7 @@ export class HttpServer {
   #inFlight = 0;
   #bodiesBytes = 0;
   #isStopping = false;
+  #isGivenUp = false;
   #whenIdle: (() => void) | undefined;
   #refused = 0;
   #reportedAt = Number.NEGATIVE_INFINITY;
@@ -115,16 +122,20 @@ export class HttpServer {
       });
     });
     this.#server.closeIdleConnections();
-    await Promise.all([closed, this.#idle()]);
+    await closed;
+    // Clients that left do not keep a connection open, but what they asked for is under way.
+    await this.#idle();
   }
 
-  /** Cuts all connections. Work under way goes on, but nobody hears of its end. */
+  /** Cuts all connections. Work under way goes on, but nobody hears of its end, and `close` no longer waits for it. */
   closeAllConnections(): void {
+    this.#isGivenUp = true;
     this.#server.closeAllConnections();
+    this.#whenIdle?.();
   }
 
   #idle(): Promise<void> {
-    if (this.#inFlight === 0) return Promise.resolve();
+    if (this.#inFlight === 0 || this.#isGivenUp) return Promise.resolve();
     return new Promise((resolve) => {
       const earlier = this.#whenIdle;
       this.#whenIdle = () => {
@@ -151,17 +162,20 @@ export class HttpServer {
 
     const startedAt = this.#options.clock.now();
     if (this.#isStopping) return this.#refuse("stopping", request, response, endpoint);
-    if (this.#inFlight >= this.#options.limits.maxInFlight) {
+    if (this.#isFull) {
       this.#countRefusal("in_flight", startedAt);
       return this.#refuse("overloaded", request, response, endpoint);
     }
 
-    this.#inFlight += 1;
-    const headers = new Headers(request.rawHeaders);
+    const headers = new RequestHeaders(request.rawHeaders);
     let merchantId: string | undefined;
     let answer: WireAnswer;
+    let isAdmitted = false;
     try {
+      // Who sends slowly takes no place: a thousand such clients would lock everybody else out.
       const body = headers.hasBody ? await this.#readBody(request, response) : undefined;
+      this.#admit();
+      isAdmitted = true;
       const decoded = decodeRequest(target, body);
       try {
         if (endpoint.key === "none") {
@@ -178,10 +192,27 @@ export class HttpServer {
     } catch (error) {
       answer = this.#failure(error, endpoint.path, merchantId);
     }
-    this.#inFlight -= 1;
-    if (this.#inFlight === 0) this.#whenIdle?.();
+    if (isAdmitted) this.#leave();
     this.#write(response, answer, endpoint.cors);
     this.#report(method, endpoint.path, answer, merchantId, startedAt);
+  }
+
+  get #isFull(): boolean {
+    return this.#inFlight >= this.#options.limits.maxInFlight;
+  }
+
+  /** Takes one of the places for work; throws when there is none. */
+  #admit(): void {
+    if (this.#isFull) {
+      this.#countRefusal("in_flight", this.#options.clock.now());
+      throw requestError("overloaded");
+    }
+    this.#inFlight += 1;
+  }
+
+  #leave(): void {
+    this.#inFlight -= 1;
+    if (this.#inFlight === 0) this.#whenIdle?.();
   }
 
   async #holderOf(endpoint: KeyedEndpoint, { params }: DecodedRequest): Promise<KeyHolder> {
@@ -261,7 +292,7 @@ export class HttpServer {
 
   /** The whole body, in memory of its own that the caller may overwrite; undefined when it is empty. */
   #readBody(request: IncomingMessage, response: ServerResponse): Promise<Buffer | undefined> {
-    const { maxBodyBytes } = this.#options.limits;
+    const { maxBodyBytes, maxBodiesBytes = defaultBodiesBytes } = this.#options.limits;
     return new Promise((resolve, reject) => {
       let chunks: Buffer[] = [];
       let length = 0;
@@ -327,85 +358,8 @@ export function createHttpServer(options: HttpServerOptions): HttpServer {
   return new HttpServer(options);
 }
 
-/** What the server needs of a request's head, read from it once: Node's own table of headers is made only when it is asked for. */
-class Headers implements WireHeaders {
-  readonly hasBody: boolean;
-  readonly simulateInternalError: string | undefined;
-  readonly processingType: string | undefined;
-
-  /** Names and values in turns. */
-  constructor(rawHeaders: readonly string[]) {
-    let hasBody = false;
-    for (let index = 0; index + 1 < rawHeaders.length; index += 2) {
-      const name = rawHeaders[index] ?? "";
-      // The length tells most names apart without making another string.
-      if (name.length !== 14 && name.length !== 17 && name.length !== 31 && name.length !== 27) continue;
-      const value = rawHeaders[index + 1] ?? "";
-      switch (name.toLowerCase()) {
-        case "content-length":
-          hasBody ||= value !== "0";
-          break;
-        case "transfer-encoding":
-          hasBody = true;
-          break;
-        case "x-ebanx-simulate-internal-error":
-          this.simulateInternalError ??= value;
-          break;
-        case "x-ebanx-api-processing-type":
-          this.processingType ??= value;
-          break;
-        default:
-      }
-    }
-    this.hasBody = hasBody;
-  }
-}
-
 class ClientGone extends Error {
   override readonly name = "ClientGone";
-}
-
-const retryAfterSeconds = "1";
-const commonHeaders = [
-  "Content-Type",
-  "application/json; charset=utf-8",
-  // Keys travel in addresses (interface 1.4): no cache keeps an answer, and no page tells the address.
-  "Cache-Control",
-  "no-store",
-  "Referrer-Policy",
-  "no-referrer",
-  "X-Content-Type-Options",
-  "nosniff",
-];
-const corsHeaders = [...commonHeaders, "Access-Control-Allow-Origin", "*"];
-const allowHeaders = ["Allow", "GET, POST"];
-const preflightHeaders = [
-  "Access-Control-Allow-Origin",
-  "*",
-  "Access-Control-Allow-Methods",
-  "GET, POST",
-  "Access-Control-Allow-Headers",
-  "Content-Type, X-Ebanx-Client-User-Agent",
-  "Access-Control-Max-Age",
-  "86400",
-];
-
-const noContent: WireAnswer = { status: 204, body: "" };
-const headRefused: WireAnswer = { status: 405, body: "" };
-/** Never written: there is nobody to read it. The status is what access logs use for this. */
-const goneAnswer: WireAnswer = { status: 499, body: "" };
-const answers = {
-  unknown_operation: answerTo("unknown_operation"),
-  not_found: answerTo("not_found"),
-  method_not_allowed: answerTo("method_not_allowed"),
-  overloaded: answerTo("overloaded"),
-  stopping: answerTo("stopping"),
-  internal: answerTo("internal"),
-} as const;
-
-function answerTo(kind: Exclude<RequestErrorKind, "repeated_field">): WireAnswer {
-  const { code, message, httpStatus } = requestErrors[kind];
-  return errorAnswer(code, message, httpStatus);
 }
 
 /** The method is the client's word: only words of ours are logged. */
@@ -435,9 +389,3 @@ function onClientError(error: NodeJS.ErrnoException, socket: Socket): void {
     `HTTP/1.1 ${status} ${reason}\r\nContent-Type: application/json; charset=utf-8\r\nContent-Length: ${body.length}\r\nConnection: close\r\n\r\n${body}`,
   );
 }
-
-const framingAnswers: Readonly<Record<string, readonly [status: number, reason: string]>> = {
-  ERR_HTTP_REQUEST_TIMEOUT: [408, "Request Timeout"],
-  HPE_HEADER_OVERFLOW: [431, "Request Header Fields Too Large"],
-  HPE_CHUNK_EXTENSIONS_OVERFLOW: [413, "Payload Too Large"],
-};

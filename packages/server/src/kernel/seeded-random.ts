@@ -8,8 +8,8 @@ const zeros = new Uint8Array(pieceBytes);
  * Repeatable chance for sandbox worlds and the simulation: the same seed gives the same bytes on every machine and version.
  * The stream is AES-256 in counter mode over zeros, from counter 0, under the key SHA-256(`cofre seeded random 1` NUL seed), and
  * is read in the order of the calls. Whoever knows the seed knows every byte, so nothing that must stay secret may be drawn from
- * it where real cards are kept: only app.ts and what is itself part of a sandbox or a simulation may import this file
- * (architecture.test.ts), and the configuration knows no environment other than the sandbox.
+ * it where real cards are kept: no file of the server imports this one (architecture.test.ts has the list of those that may),
+ * and the configuration refuses to be anything but a sandbox.
  */
 export class SeededRandom implements Random {
   readonly #stream: Cipheriv;

@@ -42,11 +42,11 @@ export const logEvents = {
     doc: "The process ends with requests under way; recovery takes them up at the next start.",
     fields: { reason: "text" },
   },
-  start_failed: { level: "error", doc: "The process could not start.", fields: { errorName: "text", errorCode: "text?" } },
+  start_failed: { level: "error", doc: "The process could not start.", fields: { errorName: "text", errorCode: "text?", where: "text?" } },
   process_failed: {
     level: "error",
     doc: "An error that nothing handled; the process ends. Its text is withheld, for it could quote a request.",
-    fields: { origin: "text", errorName: "text", errorCode: "text?" },
+    fields: { origin: "text", errorName: "text", errorCode: "text?", where: "text?" },
   },
   request: {
     level: "info",

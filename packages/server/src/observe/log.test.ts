@@ -103,7 +103,7 @@ describe("a JSON log", () => {
 
   test("is silent when told so", () => {
     const { log, lines } = capture("json", "silent");
-    log.write({ event: "start_failed", errorName: "Error", errorCode: undefined });
+    log.write({ event: "start_failed", errorName: "Error", errorCode: undefined, where: undefined });
     assert.equal(lines.length, 0);
   });
 });

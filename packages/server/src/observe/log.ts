@@ -6,12 +6,16 @@ import { type FieldKind, type Log, type LogEvent, logEvents } from "./log-event.
 export const logFormats = ["json", "text"] as const;
 export type LogFormat = (typeof logFormats)[number];
 
+export interface LogDestination extends DestinationStream {
+  flush?(): void;
+}
+
 export interface LogOptions {
   readonly level: LevelWithSilent;
   readonly format: LogFormat;
   readonly clock: Clock;
-  /** Takes whole lines. */
-  readonly destination: DestinationStream;
+  /** Takes whole lines, and may keep some back until it is flushed. */
+  readonly destination: LogDestination;
 }
 
 /** A reader that stopped reading costs lines, not memory: beyond this many waiting bytes lines are dropped. */
@@ -20,9 +24,22 @@ const longestBacklogBytes = 8 * 1_024 * 1_024;
 /** Longest text field in UTF-16 units; our own words are far shorter. */
 const longestText = 300;
 
-/** Standard output: written in the background, and to the end when the process exits or `flushSync` is called. */
-export function standardOutput(): DestinationStream & { flushSync(): void } {
-  const destination = pino.destination({ dest: 1, sync: false, maxLength: longestBacklogBytes });
+/** Lines of requests wait for others up to this many bytes or this long: a write for each was 4 % of a charge's CPU. */
+const gatheredBytes = 4_096;
+const gatheredMs = 100;
+
+/**
+ * Standard output: written in the background, and to the end when the process exits or `flushSync` is called. A killed process
+ * loses the lines of its last tenth of a second.
+ */
+export function standardOutput(): LogDestination & { flushSync(): void } {
+  const destination = pino.destination({
+    dest: 1,
+    sync: false,
+    minLength: gatheredBytes,
+    periodicFlush: gatheredMs,
+    maxLength: longestBacklogBytes,
+  });
   // A closed pipe (`cofre | head`) is no reason to stop taking payments.
   destination.on("error", () => undefined);
   return destination;
@@ -46,7 +63,10 @@ export function createLog(options: LogOptions): Log {
   return {
     write: (event) => {
       const { level } = logEvents[event.event];
-      if (logger.isLevelEnabled(level)) logger[level](declaredFields(event));
+      if (!logger.isLevelEnabled(level)) return;
+      logger[level](declaredFields(event));
+      // People and scripts wait for all but the lines of requests.
+      if (event.event !== "request") destination.flush?.();
     },
   };
 }
@@ -113,7 +133,7 @@ const disturbing = /[\u007f-\u009f\u2028\u2029\u200e\u200f\u202a-\u202e\u2066-\u
 export function harmless(text: string): string {
   if (isPlain(text)) return text;
   const cut = text.length > longestText ? `${text.slice(0, longestText)}…` : text;
-  return cut.replace(digitRun, "[digits]").replace(disturbing, "\uFFFD");
+  return cut.toWellFormed().replace(digitRun, "[digits]").replace(disturbing, "\uFFFD");
 }
 
 /** Tells the usual text, which has nothing to strike out, in one pass: patterns would cost ten times as much. */

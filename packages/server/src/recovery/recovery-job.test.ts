@@ -26,7 +26,7 @@ async function given() {
   const random = new SeededRandom("recovery job");
   const ports = { clock: time, random };
   const keys = { provider: createMemoryKeyProvider(random), store: createMemoryWrappedKeyStore() };
-  const keyring = await Keyring.open({ ...keys, ...ports, environment: "test" });
+  const keyring = await Keyring.open({ ...keys, ...ports, environment: "test", create: true });
   const store = createMemoryStore();
   const simulator = createSimulator({ clock: time, scheduler: time });
   const runner = new Runner({

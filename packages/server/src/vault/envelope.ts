@@ -127,7 +127,8 @@ function encode({ pan, expiryMonth, expiryYear, holderName }: Card): Buffer {
   const nameAt = digits.length + fixedCardBytes;
   const nameLength = Buffer.byteLength(holderName);
   assert(nameLength <= longestName, "a holder name has at most 256 bytes");
-  const plaintext = Buffer.alloc(nameAt + nameLength);
+  // Buffer.alloc would keep so few bytes inside V8's heap, where each collection that moves them leaves the digits behind.
+  const plaintext = Buffer.from(new ArrayBuffer(nameAt + nameLength));
   plaintext[0] = digits.length;
   plaintext.set(digits, 1);
   plaintext[digits.length + 1] = expiryMonth;

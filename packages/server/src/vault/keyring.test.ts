@@ -18,6 +18,7 @@ function installation(root = random.bytes(32)) {
     environment: "sandbox",
     random,
     clock: { now: () => instant((now += 1)) },
+    create: true,
   };
   // The provider wipes the root that it is given, as a restart would read it again.
   return {
@@ -217,4 +218,11 @@ test("what is kept outside holds no key, and a keyring shows none", async () => 
     JSON.stringify(keyring),
   ];
   for (const key of keys) for (const text of shown) assert.ok(!text.includes(key) && !text.includes(key.slice(0, 16)));
+});
+
+test("keys are never made anew beside what was sealed with lost ones", async () => {
+  const { open } = installation();
+  await assert.rejects(open({ create: false }), { name: "KeyringError", message: /the keys are missing/ });
+  await open();
+  await open({ create: false });
 });

@@ -55,6 +55,8 @@ interface KeyringOptions {
   readonly environment: string;
   readonly random: Random;
   readonly clock: Clock;
+  /** Whether keys may be made when there are none: only before anything was sealed, for new keys open nothing. */
+  readonly create: boolean;
   readonly limits?: Partial<KeyringLimits>;
 }
 
@@ -113,6 +115,9 @@ export class Keyring {
     }
     if (kept !== undefined && kept.rootKeyId !== provider.keyId) {
       throw new KeyringError(`the keys are wrapped by the root key ${kept.rootKeyId}, this one is ${provider.keyId}`);
+    }
+    if (kept === undefined && !options.create) {
+      throw new KeyringError("the keys are missing, but there are cards that were sealed with them: restore the keys from their backup");
     }
     const keyring = new Keyring({ ...options, limits: { ...defaultLimits, ...options.limits } });
     await keyring.#load(kept?.keys ?? []);

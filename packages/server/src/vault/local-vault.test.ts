@@ -19,6 +19,7 @@ async function newVault(limits = {}) {
     provider: createMemoryKeyProvider(random),
     store: createMemoryWrappedKeyStore(),
     environment: "sandbox",
+    create: true,
     random,
     clock: { now: () => instant(0) },
     limits,

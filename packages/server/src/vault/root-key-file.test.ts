@@ -29,7 +29,7 @@ function installation(context: TestContext) {
   context.after(() => rmSync(join(directory, ".."), { recursive: true }));
   const open = async ({ environment = "sandbox", create = true } = {}) => {
     const files = await openKeyFiles({ directory, environment, create, random });
-    return await Keyring.open({ ...files, environment, random, clock });
+    return await Keyring.open({ ...files, environment, random, clock, create });
   };
   return { directory, open, root: join(directory, "root.key"), keys: join(directory, "keys.1.json") };
 }

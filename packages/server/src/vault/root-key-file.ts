@@ -48,7 +48,10 @@ export async function openKeyFiles({ directory, environment, create, random }: K
     if ((await generationsIn(directory)).length > 0) {
       throw new KeyringError(`${rootPath} is missing, but there are keys that were wrapped by it: restore the root key from its backup`);
     }
-    if (!create) throw new KeyringError(`${rootPath} is missing, and a root key is only made by itself in a sandbox`);
+    if (!create)
+      throw new KeyringError(
+        `${rootPath} is missing, but there is data that needs it: restore the root key and the wrapped keys from their backup`,
+      );
     await mkdir(directory, { recursive: true, mode: 0o700 });
     await makeRoot(rootPath, directory, environment, random);
     content = await readPrivate(rootPath, largestRootFile);

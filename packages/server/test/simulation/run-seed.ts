@@ -104,6 +104,7 @@ async function openVault(): Promise<Vault> {
     provider: createMemoryKeyProvider(random),
     store: createMemoryWrappedKeyStore(),
     environment: "simulation",
+    create: true,
     random,
     clock: { now: () => instant(epoch) },
   });

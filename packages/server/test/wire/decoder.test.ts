@@ -53,25 +53,22 @@ test("a guarded field given twice in one layer is refused in each of the layers,
 
 test("a guarded field with different values in two layers is refused, with one value it is not", () => {
   const layers = {
-    query: (value: string) => ({ target: `?hash=${value}`, body: "" }),
-    form: (value: string) => ({ target: "", body: `hash=${value}` }),
-    json: (value: string) => ({ target: "", body: `request_body={"hash":"${value}"}` }),
+    query: (name: string, value: string) => ({ target: `?${name}=${value}`, body: "" }),
+    form: (name: string, value: string) => ({ target: "", body: `${name}=${value}` }),
+    json: (name: string, value: string) => ({ target: "", body: `request_body={"${name}":"${value}"}` }),
   };
   for (const [first, ofFirst] of Object.entries(layers)) {
     for (const [second, ofSecond] of Object.entries(layers)) {
       if (first === second) continue;
-      const both = (a: string, b: string): [string, string] => {
-        const parts = [ofFirst(a), ofSecond(b)];
-        return [
-          `/ws/capture${parts.map((part) => part.target).join("")}`,
-          parts
-            .map((part) => part.body)
-            .filter((body) => body !== "")
-            .join("&"),
-        ];
-      };
-      assertRefused("repeated_field", ...both("a", "b"), "hash");
-      assert.deepEqual(decodedTree(...both("a", "a")), { hash: "a" }, `${first} and ${second}`);
+      for (const name of ["hash", "amount", "integration_key", "token"]) {
+        const both = (a: string, b: string): [string, string] => {
+          const parts = [ofFirst(name, a), ofSecond(name, b)];
+          const bodies = parts.map(({ body }) => body).filter((body) => body !== "");
+          return [`/ws/capture${parts.map(({ target }) => target).join("")}`, bodies.join("&")];
+        };
+        assertRefused("repeated_field", ...both("1", "2"), name);
+        assert.deepEqual(decodedTree(...both("1", "1")), { [name]: "1" }, `${first} and ${second}`);
+      }
     }
   }
   assertRefused("repeated_field", "/ws/direct?payment[amount_total]=1", '{"payment":{"amount_total":2}}', "amount_total");

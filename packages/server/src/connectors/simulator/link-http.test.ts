@@ -216,6 +216,22 @@ describe("the acquirer's server", () => {
     });
   }
 
+  test("its answer takes the account's latency", async (context) => {
+    const slept: number[] = [];
+    const scheduler = {
+      ...systemScheduler,
+      sleep: async (ms: number) => {
+        slept.push(ms);
+      },
+    };
+    const server = await startAcquirerServer({ clock: systemClock, scheduler, port: 0 });
+    context.after(() => server.close());
+    const slow = message.replace('"latencyMs":0', '"latencyMs":250');
+    const { status } = await speak(server.port, "POST", "/authorize", Buffer.concat([card("4111111111111111"), Buffer.from(slow)]));
+    assert.equal(status, 200);
+    assert.deepEqual(slept, [250]);
+  });
+
   test("an instruction that it refuses rejects at the connector", async (context) => {
     const connector = await connectSimulator({ ...ports, address: `http://127.0.0.1:${await started(context)}` });
     context.after(() => connector.close());

@@ -1,5 +1,4 @@
-import { Agent, request as openRequest } from "node:http";
-import type { ClientRequest, IncomingMessage } from "node:http";
+import type { Agent, ClientRequest, IncomingMessage } from "node:http";
 import type { Clock } from "../../kernel/clock.ts";
 import type { MerchantId } from "../../kernel/ids.ts";
 import type { Instant } from "../../kernel/instant.ts";
@@ -21,6 +20,9 @@ import {
   readReverseOutcome,
   readVerifyOutcome,
 } from "./wire.ts";
+
+/** Not an import: see http/server.ts. */
+const http = process.getBuiltinModule("node:http");
 
 export interface RemoteSimulatorOptions {
   readonly clock: Clock;
@@ -54,7 +56,7 @@ const garbled: Unknown = { kind: "unknown", cause: "garbled" };
 
 /** Connects to an acquirer process and asks it what it can do. Rejects when nothing there answers. */
 export async function connectSimulator({ clock, scheduler, address }: RemoteSimulatorOptions): Promise<RemoteSimulator> {
-  const agent = new Agent({ keepAlive: true, maxSockets: mostSockets });
+  const agent = new http.Agent({ keepAlive: true, maxSockets: mostSockets });
   const exchange = exchangeOver(agent, scheduler, address);
 
   async function housekeeping(method: "GET" | "POST", path: string, body?: Buffer): Promise<unknown> {
@@ -133,7 +135,7 @@ function exchangeOver(agent: Agent, scheduler: Scheduler, address: string): (exc
   return ({ method, path, body, leftMs, largestAnswer }) =>
     new Promise((resolve) => {
       const headers = body === undefined ? {} : { "content-type": "application/octet-stream", "content-length": body.length };
-      const request: ClientRequest = openRequest(new URL(path, address), { agent, method, headers });
+      const request: ClientRequest = http.request(new URL(path, address), { agent, method, headers });
       const cancel = scheduler.after(leftMs, () => settle(timedOut));
       let settled = false;
 

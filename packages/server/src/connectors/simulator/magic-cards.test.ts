@@ -3,6 +3,7 @@ import { describe, test } from "node:test";
 import { cardOf, numberUnder, panOf } from "../../../test/vectors/cards.ts";
 import { instant } from "../../kernel/instant.ts";
 import { brandOf } from "../../vault/bin.ts";
+import { Pan } from "../../vault/pan.ts";
 import { cardJudge, issuerDecline, magicCards, scenarioCards, traitsOf } from "./magic-cards.ts";
 
 const judge = cardJudge([]);
@@ -57,6 +58,15 @@ describe("magic cards", () => {
       assert.equal(verdict.responseCode, "14");
       assert.equal(verdict.refusedBeforeIssuer, true);
     }
+  });
+
+  test("a magic number that is cut or goes on is another number", () => {
+    const cut = magicCards
+      .flatMap(([digits]) => [14, 15, 16, 17, 18].filter((length) => length < digits.length).map((length) => digits.slice(0, length)))
+      .filter((digits) => Pan.from(Buffer.from(digits)) !== undefined);
+    const longer = magicCards.filter(([digits]) => digits.length < 19).map(([digits]) => numberUnder(digits, digits.length + 1));
+    assert.ok(cut.length > 0);
+    for (const other of [...cut, ...longer]) assert.equal(judge(cardOf(other), now)?.reason, "invalid_card_number", other);
   });
 
   test("a refusal by the issuer does not say that it came before the issuer", () => {

@@ -36,6 +36,9 @@ describe("card numbers in free text", () => {
     assert.equal(maskCardNumbers("3782-822463-10005"), "3782-82xxxx-x0005");
     assert.equal(maskCardNumbers("4111.1111.1111.1111"), "4111.11xx.xxxx.1111");
     assert.equal(maskCardNumbers("4111  1111 - 1111 1111"), "4111  11xx - xxxx 1111");
+    for (const separator of ["/", "_", ", ", "|", "+", "\u2013", "\u00a0", "\u200b"]) {
+      assert.equal(maskCardNumbers(["4111", "1111", "1111", "1111"].join(separator)), ["4111", "11xx", "xxxx", "1111"].join(separator));
+    }
   });
 
   test("are found beside other groups of digits", () => {
@@ -61,6 +64,8 @@ describe("card numbers in free text", () => {
       "0b6c2f9e47d1a8355ce09b714fd2683a",
       "85351346893",
       "+55 (85) 2284-7035",
+      "2804:1411:1111:1111:1111:1111:0001:0002",
+      "https://shop.example.com/2026/11/28/paid?order=1040",
     ]) {
       assert.equal(maskCardNumbers(text), text);
       assert.ok(!holdsCardNumber(text));

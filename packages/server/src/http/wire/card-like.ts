@@ -1,9 +1,10 @@
 /**
  * People type card numbers into any field. What looks like one must not be kept or repeated in clear (docs/wire/parity.md, card numbers
- * in other fields): 13 to 19 digits, grouped by blanks, dashes or dots or not at all, that pass the Luhn check and begin as some
- * scheme's cards do.
+ * in other fields): 13 to 19 digits, in one piece or grouped, that pass the Luhn check and begin as some scheme's cards do. What groups
+ * them: blanks, dashes of all kinds, dots, commas, slashes, strokes, plus signs, and characters that nobody sees. No colons, which make
+ * IPv6 addresses.
  */
-const candidate = /\d(?:[\s.-]{0,3}\d){12,}/g;
+const candidate = /\d(?:[\s.,/_|+\p{Pd}\p{Cf}]{0,3}\d){12,}/gu;
 /** Any text that could hold a candidate has thirteen digits; most texts end here. */
 const manyDigits = /\d(?:\D*\d){12}/;
 

@@ -12,7 +12,6 @@ export interface TreeObject {
 
 /** The names whose values never become strings, at any depth. */
 export const liftedNames = ["card_number", "card_cvv", "network_token_pan", "network_token_cryptogram", "threeds_cryptogram"] as const;
-export type LiftedName = (typeof liftedNames)[number];
 
 /**
  * The bytes of a sensitive value, lifted out of the request before anything else was read and overwritten there. Blanks and
@@ -28,9 +27,14 @@ export class Lifted {
     this.wellFormed = wellFormed;
   }
 
-  /** A copy for an owner that will wipe it (Pan.from, Cvv.from); the decoded request wipes the original. */
+  /**
+   * A copy for an owner that will wipe it (Pan.from, Cvv.from); the decoded request wipes the original. In memory of its own: V8
+   * keeps small typed arrays inside its heap, where each collection that moves one leaves its digits behind.
+   */
   copy(): Uint8Array {
-    return Uint8Array.from(this.bytes);
+    const copied = new Uint8Array(new ArrayBuffer(this.bytes.length));
+    copied.set(this.bytes);
+    return copied;
   }
 
   toString(): string {

@@ -66,7 +66,7 @@ export class ChangeWriter {
   write(message: ChangeMessage): Outcome {
     const [, , payment, card, , account] = message;
     // A lone payment or card finds its conflict with the first statement, before anything of it is written.
-    const mayConflictLate = account !== undefined || (payment !== undefined && (card !== undefined || payment[6] !== undefined));
+    const mayConflictLate = account !== undefined || (payment !== undefined && (card !== undefined || payment[18] !== undefined));
     if (!mayConflictLate) return this.#writeParts(message);
     this.#database.exec("SAVEPOINT change");
     const outcome = this.#writeParts(message);
@@ -86,27 +86,64 @@ export class ChangeWriter {
   }
 
   #writePayment(merchant: string, at: number, part: PaymentPart): Outcome {
-    const [id, dynamic, replaces, fixed, history, notifications, rare] = part;
+    const [id, replaces, version, state, statusAt, capturedAt, captureBy, authorized, captured, attempts, attempt, due, verdict, review] =
+      part;
+    const [, , , , , , , , , , , , , , facts, detail, entries, notifications, rare, code, createdAt, orderJson] = part;
     const [columns, refunds] = rare ?? [[], []];
     const { insert, update } = rare === undefined ? this.#ordinary : this.#rare;
-    const [version] = dynamic;
     let no: number | bigint;
-    if (fixed === undefined) {
-      assert(replaces !== undefined, "a payment that is not new replaces a version");
+    if (replaces === undefined) {
+      assert(code !== undefined && createdAt !== undefined && orderJson !== undefined, "a payment that is new brings its fixed columns");
+      const inserted = insert.run(
+        ...columns,
+        merchant,
+        id,
+        code,
+        createdAt,
+        orderJson,
+        version,
+        state,
+        statusAt,
+        capturedAt,
+        captureBy,
+        authorized,
+        captured,
+        attempts,
+        attempt,
+        due,
+        verdict,
+        review,
+      );
+      if (Number(inserted.changes) === 0) {
+        return this.#paymentCodeTaken.get(merchant, code) === undefined ? "payment_id" : "payment_code";
+      }
+      no = inserted.lastInsertRowid;
+    } else {
       // A look-up first: the table that SQLite builds for a RETURNING costs more than this statement.
       const stored = this.#paymentNo.get(merchant, id);
       if (stored === undefined) return "stale";
       no = Number(stored["no"]);
-      if (Number(update.run(...columns, ...dynamic, no, replaces).changes) === 0) return "stale";
-    } else {
-      const inserted = insert.run(...columns, merchant, id, ...fixed, ...dynamic);
-      if (Number(inserted.changes) === 0) {
-        return this.#paymentCodeTaken.get(merchant, fixed[0]) === undefined ? "payment_id" : "payment_code";
-      }
-      no = inserted.lastInsertRowid;
+      const updated = update.run(
+        ...columns,
+        version,
+        state,
+        statusAt,
+        capturedAt,
+        captureBy,
+        authorized,
+        captured,
+        attempts,
+        attempt,
+        due,
+        verdict,
+        review,
+        no,
+        replaces,
+      );
+      if (Number(updated.changes) === 0) return "stale";
     }
-    this.#insertHistory.run(no, version, at, ...history);
-    for (const kind of notifications) this.#insertOutbox.run(no, version, kind);
+    this.#insertHistory.run(no, version, at, facts, detail, entries);
+    if (notifications !== "") for (const kind of notifications.split(" ")) this.#insertOutbox.run(no, version, kind);
     for (const refund of refunds) {
       const outcome = this.#nameRefund(merchant, no, refund);
       if (outcome !== "committed") return outcome;

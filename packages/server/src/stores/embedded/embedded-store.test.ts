@@ -88,8 +88,14 @@ test("a database that lost its end is refused as damaged", async (context) => {
   await assertRefused(file, "damaged");
 });
 
-test("a folder that is not there is refused", async (context) => {
-  await assertRefused(join(newFolder(context), "nowhere", "store.db"), "cannot_open");
+test("a folder that is not there is made, for its owner alone; one that cannot be made is refused", async (context) => {
+  const folder = newFolder(context);
+  const made = join(folder, "deep", "data");
+  await (await openEmbeddedStore({ file: join(made, "store.db") })).close();
+  assert.equal(statSync(made).mode & 0o777, 0o700);
+
+  writeFileSync(join(folder, "file"), "no folder");
+  await assertRefused(join(folder, "file", "store.db"), "cannot_open");
 });
 
 test("a closed store leaves everything in the one file, its write-ahead log gone", async (context) => {

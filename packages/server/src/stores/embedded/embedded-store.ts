@@ -1,3 +1,5 @@
+import { mkdirSync } from "node:fs";
+import { dirname } from "node:path";
 import type { DatabaseSync, StatementSync } from "node:sqlite";
 import { assert, BrokenInvariant, unreachable } from "../../kernel/assert.ts";
 import type { KeyDigest, MerchantId, PaymentId, TokenDigest } from "../../kernel/ids.ts";
@@ -13,6 +15,7 @@ import type { OutboxRow, Store } from "../store.ts";
 import { messageOf } from "./change-message.ts";
 import type { Outcome } from "./change-message.ts";
 import { openForReading } from "./open-database.ts";
+import { StoreOpenError } from "./open-error.ts";
 import { entriesFromText, factsFromText, paymentColumns, paymentFromRow } from "./rows.ts";
 import type { PaymentRow } from "./rows.ts";
 import { temporaryFile } from "./temporary-file.ts";
@@ -21,7 +24,7 @@ import type { StoreStats } from "./writer-thread.ts";
 
 export interface EmbeddedStoreOptions {
   /**
-   * Path of the database file, made when it is not there; `-wal`, `-shm` and `-lock` files live beside it. `:memory:`: the same
+   * Path of the database file, made with its directory when it is not there; `-wal`, `-shm` and `-lock` files live beside it. `:memory:`: the same
    * code on a private temporary file that is never synced and is gone when the store is closed.
    */
   readonly file: string;
@@ -43,8 +46,18 @@ export async function openEmbeddedStore(options: EmbeddedStoreOptions): Promise<
   const { maxQueued = 4_096, maxFileBytes } = options;
   const temporary = options.file === ":memory:" ? temporaryFile() : undefined;
   const file = temporary?.file ?? options.file;
+  if (temporary === undefined) makeFolderOf(file);
   const writer = await WriterThread.start({ file, durable: temporary === undefined, maxFileBytes }, maxQueued);
   return new SqliteStore(openForReading(file), writer, () => temporary?.remove());
+}
+
+/** Readable by its owner alone, as the files in it will be. */
+function makeFolderOf(file: string): void {
+  try {
+    mkdirSync(dirname(file), { recursive: true, mode: 0o700 });
+  } catch {
+    throw new StoreOpenError("cannot_open", file);
+  }
 }
 
 /** Owns the read-only connection and its statements, and the writer thread. */

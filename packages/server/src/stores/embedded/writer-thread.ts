@@ -24,13 +24,20 @@ interface Waiting {
   readonly reject: (error: StoreError) => void;
 }
 
-/** The main thread's end of the writer thread. Answers come in the order of the changes, so a queue tells whose they are. */
+/**
+ * The main thread's end of the writer thread. Answers come in the order of the changes, so a queue tells whose they are.
+ *
+ * What one turn of the event loop brings is posted together at its end, never later: a writer that is woken for each change commits
+ * ones and twos, and an fsync for each of them is the largest part of its work. Parts of a turn, posted as they come, made twice as
+ * many commits and no more charges a second at 16, 64 and 256 requests under way.
+ */
 export class WriterThread {
   readonly #worker: Worker;
   readonly #maxQueued: number;
   readonly #waiting: Waiting[] = [];
   readonly #exited: Promise<void>;
   readonly #whenDrained: (() => void)[] = [];
+  #gathered: ChangeMessage[] = [];
   #alive = true;
   #commits = 0;
   #changes = 0;
@@ -54,9 +61,11 @@ export class WriterThread {
     // The worker's file has the ending that this file has: .ts here, .js once built.
     const here = import.meta.url;
     const worker = new Worker(new URL(`./writer-worker${here.slice(here.lastIndexOf("."))}`, here), { workerData: options });
+    // Listened for from the start: a thread that refuses may end in the same turn in which its last message is read.
+    const exited = new Promise<void>((resolve) => void worker.once("exit", () => resolve()));
     const [greeting] = (await once(worker, "message")) as ["ready" | OpenRefusal];
     if (greeting === "ready") return new WriterThread(worker, maxQueued);
-    await once(worker, "exit");
+    await exited;
     throw new StoreOpenError(greeting, options.file);
   }
 
@@ -65,8 +74,15 @@ export class WriterThread {
       if (!this.#alive) throw new StoreError("unavailable");
       if (this.#waiting.length >= this.#maxQueued) throw new StoreError("overloaded");
       this.#waiting.push({ resolve, reject });
-      this.#worker.postMessage(message, []);
+      this.#gathered.push(message);
+      if (this.#gathered.length === 1) setImmediate(() => this.#post());
     });
+  }
+
+  #post(): void {
+    if (this.#gathered.length === 0 || !this.#alive) return;
+    this.#worker.postMessage(this.#gathered, []);
+    this.#gathered = [];
   }
 
   /** Resolves when everything submitted has been answered. */
@@ -76,6 +92,7 @@ export class WriterThread {
 
   /** Closes the file. Resolves when the thread has ended. */
   async close(): Promise<void> {
+    this.#post();
     if (this.#alive) this.#worker.postMessage("close", []);
     await this.#exited;
   }

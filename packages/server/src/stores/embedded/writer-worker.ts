@@ -22,14 +22,14 @@ try {
   const database = openForWriting(options);
   const writer = new BatchWriter(database);
 
-  port.on("message", (first: ChangeMessage | "close") => {
+  port.on("message", (first: readonly ChangeMessage[] | "close") => {
     const batch: ChangeMessage[] = [];
     let message = first;
     while (message !== "close") {
-      batch.push(message);
+      batch.push(...message);
       const waiting = batch.length < largestBatch ? receiveMessageOnPort(port) : undefined;
       if (waiting === undefined) break;
-      message = waiting.message as ChangeMessage | "close";
+      message = waiting.message as readonly ChangeMessage[] | "close";
     }
     if (batch.length > 0) {
       const result = writer.write(batch);

@@ -1,0 +1,27 @@
+import { errorAnswer, type WireAnswer } from "./wire/answer.ts";
+import { requestErrors, type RequestErrorKind } from "./wire/request-errors.ts";
+
+export const noContent: WireAnswer = { status: 204, body: "" };
+export const headRefused: WireAnswer = { status: 405, body: "" };
+/** Never written: there is nobody to read it. The status is what access logs use for this. */
+export const goneAnswer: WireAnswer = { status: 499, body: "" };
+export const answers = {
+  unknown_operation: answerTo("unknown_operation"),
+  not_found: answerTo("not_found"),
+  method_not_allowed: answerTo("method_not_allowed"),
+  overloaded: answerTo("overloaded"),
+  stopping: answerTo("stopping"),
+  internal: answerTo("internal"),
+} as const;
+
+function answerTo(kind: Exclude<RequestErrorKind, "repeated_field">): WireAnswer {
+  const { code, message, httpStatus } = requestErrors[kind];
+  return errorAnswer(code, message, httpStatus);
+}
+
+/** What Node's parser refuses, by the code of its error; anything else is a Bad Request. */
+export const framingAnswers: Readonly<Record<string, readonly [status: number, reason: string]>> = {
+  ERR_HTTP_REQUEST_TIMEOUT: [408, "Request Timeout"],
+  HPE_HEADER_OVERFLOW: [431, "Request Header Fields Too Large"],
+  HPE_CHUNK_EXTENSIONS_OVERFLOW: [413, "Payload Too Large"],
+};

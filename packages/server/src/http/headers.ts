@@ -1,0 +1,60 @@
+import type { WireHeaders } from "./wire/endpoint.ts";
+
+/** What the server needs of a request's head, read from it once: Node's own table of headers is made only when it is asked for. */
+export class RequestHeaders implements WireHeaders {
+  readonly hasBody: boolean;
+  readonly simulateInternalError: string | undefined;
+  readonly processingType: string | undefined;
+
+  /** Names and values in turns. */
+  constructor(rawHeaders: readonly string[]) {
+    let hasBody = false;
+    for (let index = 0; index + 1 < rawHeaders.length; index += 2) {
+      const name = rawHeaders[index] ?? "";
+      // The length tells most names apart without making another string.
+      if (name.length !== 14 && name.length !== 17 && name.length !== 31 && name.length !== 27) continue;
+      const value = rawHeaders[index + 1] ?? "";
+      switch (name.toLowerCase()) {
+        case "content-length":
+          hasBody ||= value !== "0";
+          break;
+        case "transfer-encoding":
+          hasBody = true;
+          break;
+        case "x-ebanx-simulate-internal-error":
+          this.simulateInternalError ??= value;
+          break;
+        case "x-ebanx-api-processing-type":
+          this.processingType ??= value;
+          break;
+        default:
+      }
+    }
+    this.hasBody = hasBody;
+  }
+}
+
+export const retryAfterSeconds = "1";
+export const commonHeaders = [
+  "Content-Type",
+  "application/json; charset=utf-8",
+  // Keys travel in addresses (interface 1.4): no cache keeps an answer, and no page tells the address.
+  "Cache-Control",
+  "no-store",
+  "Referrer-Policy",
+  "no-referrer",
+  "X-Content-Type-Options",
+  "nosniff",
+];
+export const corsHeaders = [...commonHeaders, "Access-Control-Allow-Origin", "*"];
+export const allowHeaders = ["Allow", "GET, POST"];
+export const preflightHeaders = [
+  "Access-Control-Allow-Origin",
+  "*",
+  "Access-Control-Allow-Methods",
+  "GET, POST",
+  "Access-Control-Allow-Headers",
+  "Content-Type, X-Ebanx-Client-User-Agent",
+  "Access-Control-Max-Age",
+  "86400",
+];

@@ -1,0 +1,182 @@
+import assert from "node:assert/strict";
+import { type ChildProcess, execFile, spawn } from "node:child_process";
+import { once } from "node:events";
+import { mkdtempSync, rmSync } from "node:fs";
+import { connect } from "node:net";
+import { tmpdir } from "node:os";
+import { join } from "node:path";
+import { createInterface } from "node:readline";
+import { describe, test, type TestContext } from "node:test";
+import { fileURLToPath } from "node:url";
+import { promisify } from "node:util";
+
+const program = fileURLToPath(new URL("../bin/cofre.js", import.meta.url));
+
+/** The settings of whoever runs the tests stay out of the processes that are started here. */
+const environment = Object.fromEntries(Object.entries(process.env).filter(([name]) => !name.startsWith("COFRE_")));
+
+interface Ended {
+  readonly code: number;
+  readonly stdout: string;
+  readonly stderr: string;
+}
+
+/** Runs the program to its end. */
+async function run(args: readonly string[], more: Record<string, string> = {}, nodeArgs: readonly string[] = []): Promise<Ended> {
+  const child = spawn(process.execPath, [...nodeArgs, program, ...args], { env: { ...environment, ...more } });
+  const [stdout, stderr] = await Promise.all([textOf(child.stdout), textOf(child.stderr), once(child, "exit")]);
+  return { code: child.exitCode ?? -1, stdout, stderr };
+}
+
+async function textOf(stream: NodeJS.ReadableStream): Promise<string> {
+  let text = "";
+  for await (const piece of stream.setEncoding("utf8")) text += String(piece);
+  return text;
+}
+
+/** A server that was started as a user starts it. */
+class Serving {
+  readonly child: ChildProcess;
+  /** What was said to people so far. */
+  stderr = "";
+  readonly #lines: AsyncIterator<string, undefined>;
+  readonly #exited: Promise<unknown[]>;
+
+  constructor(context: TestContext, args: readonly string[], more: Record<string, string> = {}) {
+    const child = spawn(process.execPath, [program, "start", "--port", "0", ...args], { env: { ...environment, ...more } });
+    this.child = child;
+    child.stderr.setEncoding("utf8").on("data", (piece: string) => (this.stderr += piece));
+    this.#lines = createInterface({ input: child.stdout })[Symbol.asyncIterator]();
+    // `close`: exited, and everything it wrote has been read.
+    this.#exited = once(child, "close");
+    context.after(() => child.kill("SIGKILL"));
+  }
+
+  /** Reads the log up to this event and returns its fields. */
+  async event(name: string): Promise<Record<string, unknown>> {
+    for (;;) {
+      const line = (await this.#lines.next()).value;
+      assert.ok(line !== undefined, `the log has an event ${name}`);
+      const fields = JSON.parse(line) as Record<string, unknown>;
+      if (fields["event"] === name) return fields;
+    }
+  }
+
+  /** Resolves with what was said to people once it fits `pattern`. */
+  async said(pattern: RegExp): Promise<string> {
+    while (!pattern.test(this.stderr)) await once(this.child.stderr ?? this.child, "data");
+    return this.stderr;
+  }
+
+  async exitCode(): Promise<number | null> {
+    await this.#exited;
+    return this.child.exitCode;
+  }
+}
+
+function newFolder(context: TestContext): string {
+  const folder = mkdtempSync(join(tmpdir(), "cofre-main-"));
+  context.after(() => rmSync(folder, { recursive: true, force: true }));
+  return folder;
+}
+
+describe("the program", () => {
+  test("tells an old Node what it lacks", async () => {
+    const pretend = `data:text/javascript,Object.defineProperty(process.versions,"node",{value:"24.15.9"})`;
+    const { code, stderr } = await run(["--version"], {}, ["--import", pretend]);
+    assert.equal(code, 1);
+    assert.match(stderr, /^Cofre needs Node 24\.16 or later/);
+  });
+
+  test("says its version and its help on standard output", async () => {
+    assert.match((await run(["--version"])).stdout, /^\d+\.\d+\.\d+\n$/);
+    const help = await run(["help"]);
+    assert.equal(help.code, 0);
+    assert.match(help.stdout, /Usage: cofre/);
+  });
+
+  test("refuses a word that it does not know with exit code 2", async () => {
+    const { code, stdout, stderr } = await run(["strat"]);
+    assert.equal(code, 2);
+    assert.equal(stdout, "");
+    assert.match(stderr, /^strat is no command\. Did you mean start\?/);
+  });
+
+  test("refuses wrong settings with exit code 2 and all that is wrong", async () => {
+    const { code, stdout, stderr } = await run(["start"], { COFRE_PROT: "1", COFRE_ENVIRONMENT: "production" });
+    assert.equal(code, 2);
+    assert.equal(stdout, "");
+    assert.match(stderr, /COFRE_PROT is no setting\. Did you mean COFRE_PORT\?\n.*COFRE_ENVIRONMENT is production/);
+  });
+
+  test("shows the settings that hold, without secrets", async () => {
+    const { code, stdout } = await run(["config", "--port", "1234"], { COFRE_SANDBOX_INTEGRATION_KEY: "hush" });
+    assert.equal(code, 0);
+    assert.match(stdout, /COFRE_PORT, --port = 1234/);
+    assert.equal(stdout.includes("hush"), false);
+  });
+});
+
+describe("a started server", () => {
+  test("shows keys and commands at its first start only; the commands work as they are; SIGTERM ends it with 0", async (context) => {
+    const folder = join(newFolder(context), "data");
+    const first = new Serving(context, ["--data-dir", folder]);
+    const { port } = await first.event("listening");
+    const banner = await first.said(/\/ws\/capture .*\n/);
+    assert.ok(banner.includes(`http://127.0.0.1:${String(port)}`));
+
+    const commands = banner.split("\n").filter((line) => /^(?:TOKEN=|HASH=|curl )/.test(line));
+    assert.equal(commands.length, 3);
+    const { stdout } = await promisify(execFile)("sh", ["-c", commands.join("\n")]);
+    const [token, hash, answer] = stdout.split("\n");
+    assert.match(token ?? "", /^[0-9a-f]{128}$/);
+    assert.match(hash ?? "", /^[0-9a-f]{48}$/);
+    assert.match(answer ?? "", /"status":"CO".*"status":"SUCCESS"\}$/);
+
+    first.child.kill("SIGTERM");
+    await first.event("stopped");
+    assert.equal(await first.exitCode(), 0);
+
+    const second = new Serving(context, ["--data-dir", folder]);
+    await second.event("listening");
+    second.child.kill("SIGINT");
+    assert.equal(await second.exitCode(), 0);
+    assert.equal(second.stderr, "");
+  });
+
+  test("does not print keys that were chosen", async (context) => {
+    const keys = { COFRE_SANDBOX_INTEGRATION_KEY: "chosen-secret-key", COFRE_SANDBOX_PUBLIC_INTEGRATION_KEY: "chosen-public-key" };
+    const serving = new Serving(context, ["--data-dir", ":memory:"], keys);
+    await serving.event("listening");
+    serving.child.kill("SIGTERM");
+    assert.equal(await serving.exitCode(), 0);
+    assert.equal(serving.stderr.includes("chosen-"), false);
+    assert.match(serving.stderr, /\(the one you chose\)/);
+  });
+
+  test("says in words that its port is taken, and ends with 1", async (context) => {
+    const serving = new Serving(context, ["--data-dir", ":memory:"]);
+    const { port } = await serving.event("listening");
+    const { code, stdout, stderr } = await run(["start", "--data-dir", ":memory:", "--port", String(port)]);
+    assert.equal(code, 1);
+    assert.match(stderr, /^Cofre could not start: port \d+ of 127\.0\.0\.1 is taken\./);
+    assert.match(stdout, /"event":"start_failed","errorName":"Error","errorCode":"EADDRINUSE"/);
+  });
+
+  test("waits for a request under way at the first signal and ends at once at the second", async (context) => {
+    const serving = new Serving(context, ["--data-dir", ":memory:"]);
+    const { port } = await serving.event("listening");
+    const client = connect(Number(port), "127.0.0.1");
+    context.after(() => client.destroy());
+    client.on("error", () => undefined);
+    // A body that never comes, asked for: the server's go-ahead shows that the request is under way.
+    client.write("POST /ws/token HTTP/1.1\r\nHost: x\r\nContent-Length: 10\r\nExpect: 100-continue\r\n\r\n");
+    await once(client, "data");
+
+    serving.child.kill("SIGTERM");
+    await serving.event("stopping");
+    serving.child.kill("SIGTERM");
+    assert.deepEqual((await serving.event("stop_forced"))["reason"], "second_signal");
+    assert.equal(await serving.exitCode(), 1);
+  });
+});

@@ -1,0 +1,62 @@
+import assert from "node:assert/strict";
+import { rmSync } from "node:fs";
+import { describe, test, type TestContext } from "node:test";
+import { type PlantedBug, plantedBugs } from "../simulation/planted-bugs.ts";
+import { runKills, type KillReport } from "./support/kill-run.ts";
+import { plantedCopy, serverRoot } from "./support/planted-copy.ts";
+
+/** COFRE_KILL_CYCLES=1000 for a night, COFRE_KILL_SEED for another mix. */
+const cycles = Number(process.env["COFRE_KILL_CYCLES"] ?? "50");
+const seed = Number(process.env["COFRE_KILL_SEED"] ?? "1");
+
+function tell(context: TestContext, { figures, violations }: KillReport): void {
+  for (const [name, figure] of Object.entries(figures)) context.diagnostic(`${name}: ${figure}`);
+  for (const violation of violations.slice(0, 20)) context.diagnostic(`violation: ${violation}`);
+}
+
+function bugNamed(name: string): PlantedBug {
+  const bug = plantedBugs.find((planted) => planted.name === name);
+  assert.ok(bug !== undefined, `there is a planted bug: ${name}`);
+  return bug;
+}
+
+test(`Cofre killed ${cycles} times under load loses nothing, charges nothing twice and leaves nothing stuck`, async (context) => {
+  const report = await runKills({ root: serverRoot, cycles, seed, settleMs: 30_000 });
+  tell(context, report);
+  assert.deepEqual(report.violations, []);
+  // A run that met nothing would prove nothing.
+  assert.ok((report.figures["kills with attempts in flight"] ?? 0) > cycles / 4);
+  assert.ok((report.figures["attempts that recovery was seen to settle"] ?? 0) > cycles / 2);
+  assert.ok((report.figures["acknowledged writes"] ?? 0) > cycles * 10);
+});
+
+describe("controls: the judge objects", () => {
+  /** What the judge must say about each, within a few kills. */
+  const controls: readonly (readonly [bug: PlantedBug, cycles: number, says: RegExp])[] = [
+    [bugNamed("the acquirer is asked before the intention is written down"), 12, /^nothing is sent before it is written down/],
+    [bugNamed("recovery never runs"), 3, /^nothing is stuck/],
+    [
+      {
+        name: "a change is acknowledged before it is committed",
+        file: "stores/embedded/embedded-store.ts",
+        find: "return this.#resultOf(change, await this.#writer.submit(messageOf(change)));",
+        replace: `void this.#writer.submit(messageOf(change));
+    return { outcome: "committed" };`,
+      },
+      12,
+      /^an acknowledged (?:payment|token) is there/,
+    ],
+  ];
+  for (const [bug, most, says] of controls) {
+    test(bug.name, async (context) => {
+      const root = plantedCopy(bug);
+      context.after(() => rmSync(root, { recursive: true, force: true }));
+      const report = await runKills({ root, cycles: most, seed, stop: true, settleMs: 3_000 });
+      tell(context, report);
+      assert.ok(
+        report.violations.some((violation) => says.test(violation)),
+        `the judge says ${says.source}`,
+      );
+    });
+  }
+});

@@ -1,0 +1,190 @@
+import { createHash } from "node:crypto";
+import { copyFileSync, existsSync, mkdirSync, rmSync } from "node:fs";
+import { join } from "node:path";
+import { DatabaseSync } from "node:sqlite";
+import type { AcquirerBooks, BookedAuthorization } from "../../../src/connectors/simulator/acquirer.ts";
+import type { Promises } from "./kill-promises.ts";
+
+interface PaymentRow {
+  readonly no: number;
+  readonly id: string;
+  readonly code: string;
+  readonly state: string;
+  readonly version: number;
+  readonly authorized: bigint;
+  readonly captured: bigint;
+  readonly inFlight: boolean;
+  readonly needsReview: boolean;
+}
+
+const finalStates: readonly string[] = ["captured", "declined", "voided", "expired"];
+
+/** Length of a payment's identifier, with which each reference begins that the acquirer sees. */
+const identifierLength = 48;
+
+/** How many attempts have no outcome yet, in the database of a server that runs. */
+export function attemptsInFlight(dataDirectory: string): number {
+  const database = new DatabaseSync(join(dataDirectory, "cofre.db"), { readOnly: true });
+  try {
+    return Number(database.prepare("SELECT count(*) AS count FROM payment WHERE attempt IS NOT NULL").get()?.["count"]);
+  } finally {
+    database.close();
+  }
+}
+
+/**
+ * The judge of what a kill left behind: SQL of its own over the database file, and the books of the acquirer, which was never
+ * killed. It shares no code with the store.
+ */
+export class KillJudge implements Disposable {
+  readonly violations: string[] = [];
+  readonly #database: DatabaseSync;
+  readonly #payments: ReadonlyMap<string, PaymentRow>;
+
+  /** Looks at a copy of the database: opening the file itself would repair it before Cofre can. */
+  constructor(dataDirectory: string, scratch: string) {
+    rmSync(scratch, { recursive: true, force: true });
+    mkdirSync(scratch, { recursive: true });
+    for (const name of ["cofre.db", "cofre.db-wal"]) {
+      if (existsSync(join(dataDirectory, name))) copyFileSync(join(dataDirectory, name), join(scratch, name));
+    }
+    this.#database = new DatabaseSync(join(scratch, "cofre.db"));
+    this.#payments = new Map(this.#readPayments().map((row) => [row.id, row]));
+  }
+
+  [Symbol.dispose](): void {
+    this.#database.close();
+  }
+
+  get payments(): number {
+    return this.#payments.size;
+  }
+
+  get inFlight(): number {
+    return [...this.#payments.values()].filter((payment) => payment.inFlight).length;
+  }
+
+  /** What holds at any moment, that of a crash above all. */
+  checkAlways(books: AcquirerBooks): void {
+    const integrity = this.#rows<{ readonly integrity_check: string }>("PRAGMA integrity_check");
+    this.#is(integrity.length === 1 && integrity[0]?.integrity_check === "ok", "the database is sound");
+    this.#is(books.forgottenReferences === 0, "the acquirer's books are complete");
+    const live = new Map<string, number>();
+    for (const booked of books.merchants.flatMap(({ authorizations }) => authorizations)) {
+      const payment = this.#payments.get(paymentIdOf(booked));
+      this.#is(payment !== undefined, `nothing is sent before it is written down: ${booked.reference}`);
+      this.#is(booked.approvals <= 1, `an authorization is held once: ${booked.reference}`);
+      this.#is(booked.captures <= 1, `an authorization is captured once: ${booked.reference}`);
+      this.#is(booked.captured <= booked.amount.minor, `no more is taken than was authorized: ${booked.reference}`);
+      if (payment === undefined || (booked.held === 0n && booked.captured === 0n)) continue;
+      live.set(payment.code, (live.get(payment.code) ?? 0) + 1);
+    }
+    for (const [code, count] of live) this.#is(count === 1, `one payment code, one live authorization: ${code} has ${count}`);
+    this.#checkLedger();
+    this.#checkHistory();
+  }
+
+  /** What was acknowledged is there: payments by their identifier, cards by the digest of their token. */
+  checkAcknowledged(promises: Promises): void {
+    for (const hash of promises.hashes) this.#is(this.#payments.has(hash), `an acknowledged payment is there: ${hash}`);
+    const rows = this.#rows<{ readonly digest: string }>("SELECT lower(hex(token_digest)) AS digest FROM card");
+    const digests = new Set(rows.map(({ digest }) => digest));
+    for (const [token, masked] of promises.tokens) {
+      this.#is(digests.has(createHash("sha256").update(token).digest("hex")), `an acknowledged token is there: ${masked}`);
+    }
+  }
+
+  /** What holds once the faults are over and recovery had its time. */
+  checkSettled(books: AcquirerBooks): void {
+    this.checkAlways(books);
+    const held = sumByPayment(books, (booked) => booked.held);
+    const taken = sumByPayment(books, (booked) => booked.captured);
+    const told = this.#outboxRows();
+    for (const payment of this.#payments.values()) {
+      const name = `${payment.code}, ${payment.state}`;
+      this.#is(!payment.inFlight, `nothing is stuck: ${name}`);
+      this.#is(!payment.needsReview, `nothing waits for people: ${name}`);
+      const takenThere = taken.get(payment.id) ?? 0n;
+      this.#is(takenThere === payment.captured, `captured here and there is the same: ${name}, ${payment.captured} and ${takenThere}`);
+      const heldHere = payment.state === "authorized" ? payment.authorized : 0n;
+      const heldThere = held.get(payment.id) ?? 0n;
+      this.#is(heldThere === heldHere, `held here and there is the same: ${name}, ${heldHere} and ${heldThere}`);
+      const rows = told.get(payment.no) ?? 0;
+      this.#is(rows === (finalStates.includes(payment.state) ? 1 : 0), `one outbox row per final payment: ${name} has ${rows}`);
+    }
+  }
+
+  #readPayments(): PaymentRow[] {
+    const rows = this.#rows<Record<keyof PaymentRow, string | number>>(
+      `SELECT no, lower(hex(id)) AS id, code, state, version, CAST(authorized AS TEXT) AS authorized,
+        CAST(captured AS TEXT) AS captured, attempt IS NOT NULL AS inFlight, needs_review AS needsReview FROM payment`,
+    );
+    return rows.map((row) => ({
+      no: Number(row.no),
+      id: String(row.id),
+      code: String(row.code),
+      state: String(row.state),
+      version: Number(row.version),
+      authorized: BigInt(row.authorized),
+      captured: BigInt(row.captured),
+      inFlight: row.inFlight === 1,
+      needsReview: row.needsReview === 1,
+    }));
+  }
+
+  #checkLedger(): void {
+    const unbalanced = this.#rows<object>(
+      "SELECT payment FROM journal GROUP BY merchant, payment, version, entry, currency HAVING sum(minor) <> 0",
+    );
+    this.#is(unbalanced.length === 0, `every entry sums to zero: ${unbalanced.length} do not`);
+    const balances = this.#rows<{ readonly account: string; readonly currency: string; readonly minor: string }>(
+      "SELECT account, currency, CAST(sum(minor) AS TEXT) AS minor FROM journal GROUP BY account, currency",
+    );
+    const total = balances.reduce((sum, { minor }) => sum + BigInt(minor), 0n);
+    this.#is(total === 0n, `the ledger sums to zero: ${total}`);
+    const of = (wanted: string): bigint =>
+      balances.filter(({ account }) => account === wanted).reduce((sum, { minor }) => sum + BigInt(minor), 0n);
+    const payments = [...this.#payments.values()];
+    const captured = payments.reduce((sum, payment) => sum + payment.captured, 0n);
+    this.#is(of("acquirer_receivable") === captured, `the ledger knows every capture: ${of("acquirer_receivable")} and ${captured}`);
+    const holding = payments.filter(({ state }) => state === "authorized" || state === "capturing" || state === "voiding");
+    const held = holding.reduce((sum, payment) => sum + payment.authorized, 0n);
+    this.#is(of("authorized_holds") === held, `the ledger knows every hold: ${of("authorized_holds")} and ${held}`);
+  }
+
+  #checkHistory(): void {
+    const gaps = this.#rows<object>(
+      `SELECT payment.no FROM payment LEFT JOIN history ON history.payment = payment.no GROUP BY payment.no
+        HAVING count(*) <> payment.version OR max(history.version) <> payment.version`,
+    );
+    this.#is(gaps.length === 0, `one history row per change: ${gaps.length} payments lack some`);
+  }
+
+  #outboxRows(): Map<number, number> {
+    const rows = this.#rows<{ readonly payment: number; readonly count: number }>(
+      "SELECT payment, count(*) AS count FROM outbox GROUP BY payment",
+    );
+    return new Map(rows.map(({ payment, count }) => [payment, count]));
+  }
+
+  #rows<Row>(sql: string): Row[] {
+    return this.#database.prepare(sql).all() as Row[];
+  }
+
+  #is(holds: boolean, what: string): void {
+    if (!holds) this.violations.push(what);
+  }
+}
+
+function sumByPayment(books: AcquirerBooks, minor: (booked: BookedAuthorization) => bigint): Map<string, bigint> {
+  const sums = new Map<string, bigint>();
+  for (const booked of books.merchants.flatMap(({ authorizations }) => authorizations)) {
+    const id = paymentIdOf(booked);
+    sums.set(id, (sums.get(id) ?? 0n) + minor(booked));
+  }
+  return sums;
+}
+
+function paymentIdOf({ reference }: BookedAuthorization): string {
+  return reference.slice(0, identifierLength);
+}

@@ -1,0 +1,68 @@
+/** The payment of an answer, as far as a client relies on it. */
+export interface ToldPayment {
+  readonly hash: string;
+  readonly code: string;
+  readonly status: string;
+  readonly captureAvailable: boolean;
+  readonly preApproved: boolean;
+  readonly amount: string;
+}
+
+/** Reads `payment` of an answer; undefined when there is none. */
+export function toldPaymentOf(answer: Readonly<Record<string, unknown>> | undefined): ToldPayment | undefined {
+  const payment = answer?.["payment"];
+  if (typeof payment !== "object" || payment === null) return undefined;
+  const fields = payment as Readonly<Record<string, unknown>>;
+  return {
+    hash: String(fields["hash"]),
+    code: String(fields["merchant_payment_code"]),
+    status: String(fields["status"]),
+    captureAvailable: fields["capture_available"] === true,
+    preApproved: fields["pre_approved"] === true,
+    amount: String(fields["amount_ext"]),
+  };
+}
+
+/** Everything that clients were told, which no crash may make untrue: a write that was acknowledged is a promise. */
+export class Promises {
+  /** Token to the masked number that was told with it. */
+  readonly tokens = new Map<string, string>();
+  readonly #payments = new Map<string, ToldPayment[]>();
+  /** Codes whose cancellation somebody asked for, heard or not. */
+  readonly cancelled = new Set<string>();
+  /** Answers that acknowledged a write. */
+  acknowledged = 0;
+
+  told(payment: ToldPayment): void {
+    const told = this.#payments.get(payment.code);
+    if (told === undefined) this.#payments.set(payment.code, [payment]);
+    else told.push(payment);
+  }
+
+  get codes(): readonly string[] {
+    return [...this.#payments.keys()];
+  }
+
+  /** Identifiers of all payments that were told. */
+  get hashes(): readonly string[] {
+    return [...this.#payments.values()].flatMap(([first]) => (first === undefined ? [] : [first.hash]));
+  }
+
+  /** What was told of this code and is not true of `now`, in words. */
+  broken(code: string, now: ToldPayment | undefined): string[] {
+    const told = this.#payments.get(code) ?? [];
+    if (now === undefined) return [`${code} was acknowledged and is not there`];
+    const problems: string[] = [];
+    for (const before of told) {
+      if (before.hash !== now.hash) problems.push(`${code} had two identifiers`);
+      if (before.amount !== now.amount) problems.push(`${code} was told with another amount`);
+      if ((before.status === "CO" || before.status === "CA") && now.status !== before.status) {
+        problems.push(`${code} was told ${before.status} and is ${now.status}`);
+      }
+      // An approval is never taken back, except by the merchant.
+      if (before.preApproved && now.status === "CA" && !this.cancelled.has(code)) problems.push(`${code} was approved and is gone`);
+      if (before.preApproved && now.status === "PE" && !now.captureAvailable) problems.push(`${code} was approved and is stuck`);
+    }
+    return problems;
+  }
+}

@@ -1,0 +1,251 @@
+import { mkdtempSync, rmSync } from "node:fs";
+import { tmpdir } from "node:os";
+import { join } from "node:path";
+import { setTimeout as sleep } from "node:timers/promises";
+import type { AcquirerBooks } from "../../../src/connectors/simulator/acquirer.ts";
+import { decode, readBooks } from "../../../src/connectors/simulator/wire.ts";
+import { startAcquirer } from "../../acquirer/start-acquirer.ts";
+import { Chance } from "../../simulation/chance.ts";
+import { CofreProcess } from "./cofre-process.ts";
+import { attemptsInFlight, KillJudge } from "./kill-judge.ts";
+import { KillLoad } from "./kill-load.ts";
+import { Promises, toldPaymentOf } from "./kill-promises.ts";
+import { WireClient } from "./wire-client.ts";
+
+export interface KillOptions {
+  /** packages/server, or a copy of it with something planted. */
+  readonly root: string;
+  readonly cycles: number;
+  readonly seed: number;
+  /** Stop at the first crash that is objected to. */
+  readonly stop?: boolean;
+  /** How long recovery may take in the end. */
+  readonly settleMs: number;
+}
+
+export interface KillReport {
+  readonly violations: readonly string[];
+  readonly figures: Readonly<Record<string, number>>;
+}
+
+const integrationKey = "test_ik_killkillkillkillkillkill";
+const clients = 24;
+const answerMs = 400;
+/** A request may reach the acquirer this long after it was sent; below the pause before the last start. */
+const lateArrivalMs = 300;
+
+/** In thousandths: some of everything, and little enough that most requests get through. */
+const faults = { latencyMs: 3, loseRequest: 10, loseAnswer: 15, lateAnswer: 10, doubleRequest: 30 };
+const noFaults = { latencyMs: 0, loseRequest: 0, loseAnswer: 0, lateAnswer: 0, doubleRequest: 0 };
+
+/**
+ * Kills Cofre again and again under load and starts it on what it left, while the acquirer goes on living; its books and the
+ * clients' memories are what each crash is judged by.
+ */
+export async function runKills(options: KillOptions): Promise<KillReport> {
+  const scratch = mkdtempSync(join(tmpdir(), "cofre-kill-"));
+  const acquirer = await startAcquirer(["--remembered-references", "1000000", "--late-arrival-ms", String(lateArrivalMs)]);
+  const run = new KillRun(options, scratch, acquirer.address);
+  try {
+    await run.run();
+    return { violations: [...run.violations], figures: run.figures() };
+  } finally {
+    await run.close();
+    await acquirer.stop();
+    rmSync(scratch, { recursive: true, force: true });
+  }
+}
+
+class KillRun {
+  readonly violations = new Set<string>();
+  readonly #options: KillOptions;
+  readonly #scratch: string;
+  readonly #acquirerAddress: string;
+  readonly #dataDirectory: string;
+  readonly #client = new WireClient(clients);
+  readonly #chance: Chance;
+  readonly #promises = new Promises();
+  readonly #load: KillLoad;
+  #starts = 0;
+  #server: CofreProcess | undefined;
+  #port: number | undefined;
+  #killsWhileStarting = 0;
+  #killsInFlight = 0;
+  #attemptsInFlight = 0;
+  #recovered = 0;
+  #payments = 0;
+  #settledMs = 0;
+  readonly #startMs: number[] = [];
+
+  constructor(options: KillOptions, scratch: string, acquirerAddress: string) {
+    this.#options = options;
+    this.#scratch = scratch;
+    this.#acquirerAddress = acquirerAddress;
+    this.#dataDirectory = join(scratch, "data");
+    this.#chance = new Chance(options.seed);
+    this.#load = new KillLoad({
+      client: this.#client,
+      chance: new Chance(options.seed + 1),
+      promises: this.#promises,
+      integrationKey,
+      name: `kill-${options.seed}`,
+      port: () => this.#port,
+    });
+  }
+
+  async run(): Promise<void> {
+    await this.#start();
+    await this.#setFaults(faults);
+    this.#load.start(clients);
+    for (let cycle = 0; cycle < this.#options.cycles; cycle += 1) {
+      // Every eighth kill meets a server that has just begun to open its store and to recover.
+      if (cycle % 8 === 7) {
+        await this.#kill();
+        this.#spawn();
+        await sleep(this.#chance.between(100, 700));
+        this.#killsWhileStarting += 1;
+      } else {
+        await sleep(this.#chance.between(20, 900));
+      }
+      await this.#kill();
+      await this.#judgeCrash();
+      if (this.violations.size > 0 && this.#options.stop === true) return;
+      await this.#start();
+    }
+    await this.#settle();
+  }
+
+  figures(): Readonly<Record<string, number>> {
+    return {
+      cycles: this.#options.cycles,
+      "kills while starting": this.#killsWhileStarting,
+      "kills with attempts in flight": this.#killsInFlight,
+      "attempts in flight at kills": this.#attemptsInFlight,
+      "attempts that recovery was seen to settle": this.#recovered,
+      "acknowledged writes": this.#promises.acknowledged,
+      "answers that never came": this.#load.unheard,
+      payments: this.#payments,
+      tokens: this.#promises.tokens.size,
+      "ms until all was settled": this.#settledMs,
+      "ms from start to listening, median": this.#startMs.toSorted((a, b) => a - b)[this.#startMs.length >> 1] ?? 0,
+    };
+  }
+
+  async close(): Promise<void> {
+    this.#port = undefined;
+    // Its connections end with it: no client waits for an answer any more.
+    await this.#server?.end("SIGKILL");
+    await this.#load.stop();
+    this.#client.close();
+  }
+
+  #spawn(): CofreProcess {
+    this.#starts += 1;
+    this.#server = CofreProcess.spawn({
+      root: this.#options.root,
+      dataDirectory: this.#dataDirectory,
+      logDirectory: this.#scratch,
+      name: `start-${this.#starts}`,
+      environment: {
+        COFRE_ACQUIRER_URL: this.#acquirerAddress,
+        COFRE_ACQUIRER_TIMEOUT_MS: String(answerMs),
+        COFRE_SANDBOX_INTEGRATION_KEY: integrationKey,
+      },
+    });
+    return this.#server;
+  }
+
+  async #start(): Promise<void> {
+    const begin = Date.now();
+    const port = await this.#spawn().listening();
+    if (port === undefined) throw new Error("Cofre ended before it listened");
+    this.#startMs.push(Date.now() - begin);
+    this.#port = port;
+  }
+
+  async #kill(): Promise<void> {
+    await this.#server?.end("SIGKILL");
+    this.#port = undefined;
+    this.#recovered += this.#server?.events("recovery_settled").length ?? 0;
+  }
+
+  async #judgeCrash(): Promise<void> {
+    using judge = new KillJudge(this.#dataDirectory, join(this.#scratch, "judged"));
+    judge.checkAlways(await this.#books());
+    judge.checkAcknowledged(this.#promises);
+    for (const violation of judge.violations) this.violations.add(violation);
+    if (judge.inFlight > 0) this.#killsInFlight += 1;
+    this.#attemptsInFlight += judge.inFlight;
+  }
+
+  /** The faults end; what is left must come to rest, and then everything that was ever acknowledged must be true. */
+  async #settle(): Promise<void> {
+    await this.#load.stop();
+    await this.#setFaults(noFaults);
+    await this.#kill();
+    // What is late arrives now, or never: the start after it finds everything.
+    await sleep(lateArrivalMs);
+    await this.#start();
+    const begin = Date.now();
+    while (attemptsInFlight(this.#dataDirectory) > 0 && Date.now() - begin < this.#options.settleMs) await sleep(100);
+    this.#settledMs = Date.now() - begin;
+    await this.#checkPromises();
+    await this.#server?.end("SIGTERM");
+    this.#recovered += this.#server?.events("recovery_settled").length ?? 0;
+    using judge = new KillJudge(this.#dataDirectory, join(this.#scratch, "judged"));
+    judge.checkSettled(await this.#books());
+    judge.checkAcknowledged(this.#promises);
+    this.#payments = judge.payments;
+    for (const violation of judge.violations) this.violations.add(violation);
+  }
+
+  async #checkPromises(): Promise<void> {
+    await inParallel(this.#promises.codes, async (code) => {
+      const now = toldPaymentOf(await this.#ask("/ws/query", { merchant_payment_code: code }));
+      for (const problem of this.#promises.broken(code, now)) this.violations.add(problem);
+    });
+    await inParallel([...this.#promises.tokens], async ([token, masked], index) => {
+      const paid = await this.#ask("/ws/direct", {
+        operation: "request",
+        payment: {
+          amount_total: "1.00",
+          currency_code: "PEN",
+          merchant_payment_code: `kill-${this.#options.seed}-token-${index}`,
+          name: "Ana Lima",
+          email: "ana.lima@example.com",
+          country: "pe",
+          phone_number: "51987654321",
+          payment_type_code: "creditcard",
+          creditcard: { token },
+        },
+      });
+      const status = toldPaymentOf(paid)?.status;
+      if (status !== "CO" && status !== "CA") this.violations.add(`a token that was given out cannot be used: ${masked}`);
+    });
+  }
+
+  async #setFaults(simulator: object): Promise<void> {
+    const answer = await this.#ask("/__cofre/settings", { settings: { simulator } });
+    if (answer?.["status"] !== "SUCCESS") throw new Error("the account's settings were not changed");
+  }
+
+  #ask(path: string, fields: object): ReturnType<WireClient["ask"]> {
+    return this.#client.ask(this.#port ?? 0, path, { integration_key: integrationKey, ...fields });
+  }
+
+  async #books(): Promise<AcquirerBooks> {
+    const port = Number(new URL(this.#acquirerAddress).port);
+    const heard = await this.#client.send({ port, method: "GET", path: "/books" });
+    return readBooks(decode(heard?.body ?? ""));
+  }
+}
+
+/** A few at a time. */
+async function inParallel<Item>(items: readonly Item[], work: (item: Item, index: number) => Promise<void>): Promise<void> {
+  const queue = items.entries();
+  await Promise.all(
+    Array.from({ length: clients }, async () => {
+      for (const [index, item] of queue) await work(item, index);
+    }),
+  );
+}

@@ -1,0 +1,50 @@
+import { Agent, request as openRequest } from "node:http";
+
+/** What a client heard; undefined: the connection ended before the whole answer was there. */
+export type Heard = { readonly status: number; readonly body: string } | undefined;
+
+export interface Call {
+  readonly port: number;
+  readonly method?: "GET" | "POST";
+  readonly path: string;
+  readonly headers?: Readonly<Record<string, string>>;
+  readonly body?: string | Buffer;
+}
+
+/** Sends a request once, over kept connections, and never again by itself. Never rejects. */
+export class WireClient {
+  readonly #agent: Agent;
+
+  constructor(maxSockets: number) {
+    this.#agent = new Agent({ keepAlive: true, maxSockets });
+  }
+
+  send({ port, method = "POST", path, headers = {}, body = "" }: Call): Promise<Heard> {
+    return new Promise((resolve) => {
+      const length = { "content-length": Buffer.byteLength(body) };
+      const request = openRequest({ host: "127.0.0.1", port, method, path, agent: this.#agent, headers: { ...headers, ...length } });
+      request.on("error", () => resolve(undefined));
+      request.on("response", (response) => {
+        let text = "";
+        response.setEncoding("utf8");
+        response.on("data", (piece: string) => {
+          text += piece;
+        });
+        response.on("error", () => resolve(undefined));
+        response.on("close", () => resolve(response.complete ? { status: response.statusCode ?? 0, body: text } : undefined));
+      });
+      request.end(body);
+    });
+  }
+
+  /** As `send` for a JSON request; undefined also when the answer is no JSON object. */
+  async ask(port: number, path: string, body: unknown): Promise<Readonly<Record<string, unknown>> | undefined> {
+    const heard = await this.send({ port, path, headers: { "content-type": "application/json" }, body: JSON.stringify(body) });
+    const answer: unknown = heard === undefined || !heard.body.startsWith("{") ? undefined : JSON.parse(heard.body);
+    return typeof answer === "object" && answer !== null ? (answer as Record<string, unknown>) : undefined;
+  }
+
+  close(): void {
+    this.#agent.destroy();
+  }
+}
