@@ -17,6 +17,7 @@ import { SystemRandom } from "./kernel/system-random.ts";
 import { systemScheduler } from "./kernel/system-scheduler.ts";
 import type { Log } from "./observe/log-event.ts";
 import { AccountDirectory } from "./operations/account-directory.ts";
+import { NamedRequests } from "./operations/named-requests.ts";
 import { Runner } from "./operations/runner.ts";
 import { openSandboxAccount, type SandboxKeys } from "./operations/sandbox-account.ts";
 import { RecoveryJob } from "./recovery/recovery-job.ts";
@@ -97,6 +98,7 @@ export async function startCofre(config: Config, log: Log, ports: Ports = system
     grantsOf: async (key) => (await accounts.byKey(key))?.grants,
     forget: (merchantId) => accounts.forget(merchantId),
     random,
+    requests: new NamedRequests(store, clock),
     sandbox: { loseNextAuthorization: (merchantId) => connector.instruct(merchantId, { next: "lose_answer", times: 1, of: "authorize" }) },
   };
   const server = createHttpServer({

@@ -5,6 +5,7 @@ export class RequestHeaders implements WireHeaders {
   readonly hasBody: boolean;
   readonly simulateInternalError: string | undefined;
   readonly processingType: string | undefined;
+  readonly idempotencyKey: string | undefined;
 
   /** Names and values in turns. */
   constructor(rawHeaders: readonly string[]) {
@@ -12,7 +13,7 @@ export class RequestHeaders implements WireHeaders {
     for (let index = 0; index + 1 < rawHeaders.length; index += 2) {
       const name = rawHeaders[index] ?? "";
       // The length tells most names apart without making another string.
-      if (name.length !== 14 && name.length !== 17 && name.length !== 31 && name.length !== 27) continue;
+      if (name.length !== 14 && name.length !== 15 && name.length !== 17 && name.length !== 31 && name.length !== 27) continue;
       const value = rawHeaders[index + 1] ?? "";
       switch (name.toLowerCase()) {
         case "content-length":
@@ -26,6 +27,9 @@ export class RequestHeaders implements WireHeaders {
           break;
         case "x-ebanx-api-processing-type":
           this.processingType ??= value;
+          break;
+        case "idempotency-key":
+          this.idempotencyKey ??= value;
           break;
         default:
       }

@@ -34,11 +34,11 @@ export class NamedRequests {
     key: string,
     digest: string,
     run: (resumed: boolean) => Promise<A>,
-  ): Promise<A | Answered> {
+  ): Promise<A | (Answered & { readonly replayed: true })> {
     return this.#turns.take(`${merchantId} ${key}`, async () => {
       const known = await read(this.#store.namedRequest(merchantId, key));
       if (known !== undefined && known.digest !== digest) throw new ServiceError("request_key_reused");
-      if (known?.answer !== undefined) return { ...known.answer, keep: true };
+      if (known?.answer !== undefined) return { ...known.answer, keep: true, replayed: true };
       const claim: NamedRequest = known ?? { key, digest, claimedAt: this.#clock.now(), answer: undefined };
       if (known === undefined) await this.#write(merchantId, claim, "nothing");
       const answer = await run(known !== undefined);

@@ -31,6 +31,12 @@ async function raw(path: string, init: RequestInit): Promise<Answer> {
   return { status: response.status, body: (await response.json()) as Record<string, unknown> };
 }
 
+/** A capture of a payment that does not exist, with an Idempotency-Key. */
+function named(key: string, hash: string): Promise<Answer> {
+  const body = JSON.stringify({ integration_key: integrationKey, hash });
+  return raw("/ws/capture", { method: "POST", body, headers: { "Idempotency-Key": key } });
+}
+
 async function hashOf(answer: Promise<Answer>): Promise<string> {
   const { body } = await answer;
   const { hash } = (body["payment"] ?? {}) as { readonly hash?: string };
@@ -267,6 +273,11 @@ const provocations: Readonly<Record<string, () => Promise<Answer>>> = {
     for (let refunds = 0; refunds < 100; refunds += 1) await done(refund(hash, { amount: "0.01" }));
     return refund(hash, { amount: "0.01" });
   },
+  "COFRE-44": async () => {
+    await named("catalogue", "00");
+    return named("catalogue", "01");
+  },
+  "COFRE-46": () => named("two words", "00"),
   "COFRE-42": () => post("/ws/documentbalance", { currency_code: "USD" }),
 };
 

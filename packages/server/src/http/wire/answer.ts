@@ -5,6 +5,8 @@ export interface WireAnswer {
   readonly body: string;
   /** The envelope's status_code when it is an error: for the access log. */
   readonly code?: string;
+  /** false: not the last word, or it holds what must not be kept: it is not replayed under an Idempotency-Key. */
+  readonly keep?: boolean;
   /** Further headers of the answer. */
   readonly headers?: readonly (readonly [name: string, value: string])[];
 }

@@ -34,7 +34,7 @@ export interface DirectOptions {
   readonly local: boolean;
 }
 
-const longest = {
+export const directLongest = {
   code: { X: 40, B: 128 },
   orderNumber: 40,
   userValue: 20,
@@ -125,17 +125,17 @@ export const directRules = inOrder<DirectReading>([
         ? required("payment.merchant_payment_code")
         : (controlOrHalfPair.test(code) || code.includes("\ufffd")) && invalid("payment.merchant_payment_code"),
   },
-  { code: 10, broken: ({ code, account }) => exceeds(code, longest.code[account.settings.profile]) && codeTooLong(account) },
+  { code: 10, broken: ({ code, account }) => exceeds(code, directLongest.code[account.settings.profile]) && codeTooLong(account) },
   {
     code: 11,
     broken: ({ payment }) =>
-      exceeds(fieldOf(payment, "order_number"), longest.orderNumber) && parameterTooLong("payment.order_number", longest.orderNumber),
+      exceeds(fieldOf(payment, "order_number"), directLongest.orderNumber) && parameterTooLong("payment.order_number", directLongest.orderNumber),
   },
   { code: 12, broken: ({ userValues }) => refuseUserValues(userValues) },
   { code: 13, broken: ({ payment }) => fieldOf(payment, "name") === undefined && required("payment.name") },
-  { code: 14, broken: ({ payment }) => exceeds(fieldOf(payment, "name"), longest.name) && tooLong("payment.name", longest.name) },
+  { code: 14, broken: ({ payment }) => exceeds(fieldOf(payment, "name"), directLongest.name) && tooLong("payment.name", directLongest.name) },
   { code: 15, broken: ({ payment }) => fieldOf(payment, "email") === undefined && required("payment.email") },
-  { code: 16, broken: ({ payment }) => exceeds(fieldOf(payment, "email"), longest.email) && tooLong("payment.email", longest.email) },
+  { code: 16, broken: ({ payment }) => exceeds(fieldOf(payment, "email"), directLongest.email) && tooLong("payment.email", directLongest.email) },
   { code: 17, broken: ({ payment }) => !isEmail(fieldOf(payment, "email") ?? "") && invalid("payment.email") },
   {
     code: 20,
@@ -312,7 +312,7 @@ function readingOf(
     card,
     // A charge of stored credentials has no code to send (interface 3.6).
     cvvRequired: account.settings.requireCvv && !isStoredCredential(payment),
-    longestHolderName: longest.holderName,
+    longestHolderName: directLongest.holderName,
     createToken,
     newToken: createToken ? fieldOf(payment, "token") : undefined,
   };
@@ -387,7 +387,7 @@ function refuseSum({ payment, amount }: DirectReading): string | false {
 }
 
 function codeTooLong(account: Account): string {
-  return parameterTooLong("merchant_payment_code", longest.code[account.settings.profile]);
+  return parameterTooLong("merchant_payment_code", directLongest.code[account.settings.profile]);
 }
 
 function exceeds(text: string | undefined, characters: number): boolean {
@@ -395,8 +395,8 @@ function exceeds(text: string | undefined, characters: number): boolean {
 }
 
 function refuseUserValues(values: readonly (string | undefined)[]): string | false {
-  const name = userValueNames[values.findIndex((value) => exceeds(value, longest.userValue))];
-  return name !== undefined && parameterTooLong(name, longest.userValue);
+  const name = userValueNames[values.findIndex((value) => exceeds(value, directLongest.userValue))];
+  return name !== undefined && parameterTooLong(name, directLongest.userValue);
 }
 
 /** interface 3.2: at least five characters; the rest is what every mail system agrees on. */
@@ -411,14 +411,14 @@ function isMissing({ country, local }: DirectReading, field: CountryField, text:
 function refuseZipcode(reading: DirectReading): string | false {
   const text = fieldOf(reading.payment, "zipcode");
   if (text === undefined) return isMissing(reading, "zipcode", text) && required("payment.zipcode");
-  if (exceeds(text, longest.zipcode)) return tooLong("payment.zipcode", longest.zipcode);
+  if (exceeds(text, directLongest.zipcode)) return tooLong("payment.zipcode", directLongest.zipcode);
   return reading.country !== undefined && !acceptsZipcode(reading.country, text) && invalid("payment.zipcode");
 }
 
 function refuseAddressField(reading: DirectReading, field: "address" | "streetNumber" | "city" | "state", name: string): string | false {
   const text = fieldOf(reading.payment, name);
   if (isMissing(reading, field, text)) return required(`payment.${name}`);
-  return exceeds(text, longest[field]) && tooLong(`payment.${name}`, longest[field]);
+  return exceeds(text, directLongest[field]) && tooLong(`payment.${name}`, directLongest[field]);
 }
 
 function refuseInstalmentPlan({ country, card, instalments, pricing }: DirectReading): string | false {
@@ -444,12 +444,12 @@ function refuseResponsible({ personType, responsible }: DirectReading): string |
   if (personType !== "business" || responsible === undefined) return false;
   const name = fieldOf(responsible, "name");
   if (name === undefined) return required("payment.responsible.name");
-  return exceeds(name, longest.responsible) && tooLong("payment.responsible.name", longest.responsible);
+  return exceeds(name, directLongest.responsible) && tooLong("payment.responsible.name", directLongest.responsible);
 }
 
 function refuseTokenLength({ newToken, card }: DirectReading): string | false {
   if (newToken !== undefined && !isAcceptableToken(newToken)) return "Field payment.token must have between 32 and 128 characters";
-  return exceeds(card?.token, longest.chargeToken) && tooLong("payment.creditcard.token", longest.chargeToken);
+  return exceeds(card?.token, directLongest.chargeToken) && tooLong("payment.creditcard.token", directLongest.chargeToken);
 }
 
 /** What the rules have let through, in the operation's terms. */
@@ -473,7 +473,7 @@ function orderOf(reading: DirectReading): DirectOrder {
   assert(type?.kind === "card", "the rules let only cards through");
   return {
     code: kept(reading.code),
-    orderNumber: freeText(payment, "order_number", longest.orderNumber),
+    orderNumber: freeText(payment, "order_number", directLongest.orderNumber),
     amount: kept(reading.amount),
     instalments: kept(reading.instalments),
     autoCapture: autoCaptureIn(payment),
@@ -482,11 +482,11 @@ function orderOf(reading: DirectReading): DirectOrder {
     country: kept(reading.country).code,
     paymentType: type.paymentType,
     customer: customerOf(reading),
-    softDescriptor: freeText(nodeOf(payment, "creditcard", "card") ?? noFields, "soft_descriptor", longest.softDescriptor),
-    note: freeText(payment, "note", longest.note),
+    softDescriptor: freeText(nodeOf(payment, "creditcard", "card") ?? noFields, "soft_descriptor", directLongest.softDescriptor),
+    note: freeText(payment, "note", directLongest.note),
     userValues: reading.userValues.map((value) => (value === undefined ? undefined : maskCardNumbers(value))),
     notificationUrl: notificationUrlOf(payment),
-    deviceId: freeText(payment, "device_id", longest.deviceId) ?? freeText(reading.params, "device_id", longest.deviceId),
+    deviceId: freeText(payment, "device_id", directLongest.deviceId) ?? freeText(reading.params, "device_id", directLongest.deviceId),
     storedCredential: readStoredCredential(payment),
     threeDSecure: readThreeDSecure(nodeOf(payment, "creditcard", "card") ?? noFields),
   };
@@ -500,20 +500,20 @@ function autoCaptureIn(payment: TreeObject): boolean {
 
 function customerOf({ payment, document, birthDate, personType, phone, responsible }: DirectReading): Customer {
   return {
-    name: kept(freeText(payment, "name", longest.name)),
-    email: kept(freeText(payment, "email", longest.email)),
+    name: kept(freeText(payment, "name", directLongest.name)),
+    email: kept(freeText(payment, "email", directLongest.email)),
     document: document === undefined || document === "invalid" ? undefined : document.normalized,
     birthDate: birthDate === undefined ? undefined : formatCalendarDate(birthDate),
     personType: personType === "business" ? "business" : "personal",
     phone,
-    zipcode: freeText(payment, "zipcode", longest.zipcode),
-    address: freeText(payment, "address", longest.address),
-    streetNumber: freeText(payment, "street_number", longest.streetNumber),
-    streetComplement: freeText(payment, "street_complement", longest.streetComplement),
-    city: freeText(payment, "city", longest.city),
-    state: freeText(payment, "state", longest.state),
+    zipcode: freeText(payment, "zipcode", directLongest.zipcode),
+    address: freeText(payment, "address", directLongest.address),
+    streetNumber: freeText(payment, "street_number", directLongest.streetNumber),
+    streetComplement: freeText(payment, "street_complement", directLongest.streetComplement),
+    city: freeText(payment, "city", directLongest.city),
+    state: freeText(payment, "state", directLongest.state),
     ip: ipOf(payment),
-    responsible: personType === "business" && responsible !== undefined ? freeText(responsible, "name", longest.responsible) : undefined,
+    responsible: personType === "business" && responsible !== undefined ? freeText(responsible, "name", directLongest.responsible) : undefined,
   };
 }
 
@@ -535,7 +535,7 @@ function userValuesIn(payment: TreeObject): readonly (string | undefined)[] {
  */
 function notificationUrlOf(payment: TreeObject): string | undefined {
   const text = fieldOf(payment, "notification_url");
-  if (text === undefined || text.length > longest.notificationUrl || holdsCardNumber(text)) return undefined;
+  if (text === undefined || text.length > directLongest.notificationUrl || holdsCardNumber(text)) return undefined;
   return /^https?:\/\//i.test(text) && URL.canParse(text) ? text : undefined;
 }
 

@@ -38,10 +38,14 @@ export interface WireRequest extends OpenRequest {
   readonly account: Account;
   /** Which of the keys came: with both, the secret one counts. */
   readonly grants: KeyGrant;
+  /** Present when the request is named: by what, and whether it is taken up again after one without an answer. */
+  readonly named?: { readonly digest: string; readonly resumed: boolean };
 }
 
 /** The few headers that have a meaning (interface 1.4). */
 export interface WireHeaders {
   readonly simulateInternalError: string | undefined;
   readonly processingType: string | undefined;
+  /** Names a request that moves money, so that it can be sent again (ours, see idempotency.ts). */
+  readonly idempotencyKey: string | undefined;
 }

@@ -208,8 +208,9 @@ export const catalogue: readonly CatalogueRow[] = [
   told("COFRE-41", "There is no rate from {currency} to {currency}", "exchange: a currency that is not known, or two that have no rate"),
   told("COFRE-42", "Parameter document is invalid or not informed", "documentbalance"),
   told("COFRE-43", "The payment has as many refunds as it can have", "a hundred refunds of one payment, cancelled ones counted"),
-  elsewhere("COFRE-44", "This Idempotency-Key came with another request before", "the same key, another request"),
+  told("COFRE-44", "This Idempotency-Key came with another request before", "the same key, another request"),
   elsewhere("COFRE-45", "Another request with this Idempotency-Key is under way", "the same key at the same time, on another node"),
+  told("COFRE-46", "Header Idempotency-Key must have between 1 and 255 characters without blanks", "an empty or too long key"),
 ];
 
 /** The catalogue as two tables: what is told, and what never is. */

@@ -1,17 +1,29 @@
+import { ServiceError } from "../../../kernel/service-error.ts";
 import { capture } from "../../../operations/capture.ts";
-import type { Endpoint } from "../endpoint.ts";
+import { query } from "../../../operations/query.ts";
+import type { KeyedEndpoint } from "../endpoint.ts";
 import { paymentAnswer } from "../payment-answer.ts";
 import { readCapture } from "../payment-request.ts";
 import { answering, type EndpointDeps } from "./deps.ts";
 
 /** /ws/capture: takes what an authorization holds (interface 5.1). */
-export function captureEndpoint({ runner }: EndpointDeps): Endpoint {
+export function captureEndpoint({ runner }: EndpointDeps): KeyedEndpoint {
   return {
     path: "/ws/capture",
     key: "secret",
     family: "parameters",
     cors: false,
-    handle: ({ params, account }) =>
-      answering("capture", async () => paymentAnswer(await runner.run(capture, account, readCapture(params)), account)),
+    handle: ({ params, account, named }) =>
+      answering("capture", async () => {
+        const input = readCapture(params);
+        try {
+          return paymentAnswer(await runner.run(capture, account, input), account);
+        } catch (error) {
+          const done = error instanceof ServiceError && error.code === "payment_already_captured";
+          if (!done || named?.resumed !== true) throw error;
+          // Its first sending took the money, and nobody heard of it.
+          return paymentAnswer(await runner.run(query, account, input.selector), account);
+        }
+      }),
   };
 }

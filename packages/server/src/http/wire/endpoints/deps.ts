@@ -1,8 +1,9 @@
 import type { Clock } from "../../../kernel/clock.ts";
 import type { MerchantId } from "../../../kernel/ids.ts";
 import type { Random } from "../../../kernel/random.ts";
-import { ServiceError } from "../../../kernel/service-error.ts";
+import { ServiceError, serviceErrors } from "../../../kernel/service-error.ts";
 import type { Account } from "../../../merchant/account.ts";
+import type { NamedRequests } from "../../../operations/named-requests.ts";
 import type { Operation } from "../../../operations/operation.ts";
 import type { KeyGrant } from "../../../stores/change.ts";
 import { StoreError } from "../../../stores/store.ts";
@@ -20,6 +21,8 @@ export interface EndpointDeps {
   /** Called with an account that was changed: what is remembered of it is old. */
   readonly forget: (merchantId: MerchantId) => void;
   readonly random: Random;
+  /** Requests that come with an Idempotency-Key. */
+  readonly requests: NamedRequests;
   /** What the sandbox can do beside; undefined where money is real. */
   readonly sandbox: SandboxDeps | undefined;
 }
@@ -35,12 +38,20 @@ export interface OperationRunner {
 }
 
 /** 200 with this body, or the refusal in the family's codes. What is neither is the server's to log: it is a failure of ours. */
-export async function answering(family: ErrorFamily, work: () => Promise<string>): Promise<WireAnswer> {
+export function answering(family: ErrorFamily, work: () => Promise<string>): Promise<WireAnswer> {
+  return answeringAnswer(family, async () => ({ status: 200, body: await work() }));
+}
+
+/** As `answering`, for work that has more to say than a body. */
+export async function answeringAnswer(family: ErrorFamily, work: () => Promise<WireAnswer>): Promise<WireAnswer> {
   try {
-    return { status: 200, body: await work() };
+    return await work();
   } catch (error) {
     if (!(error instanceof WireError || error instanceof ServiceError || error instanceof StoreError)) throw error;
     const { statusCode, message, httpStatus } = wireErrorOf(error, family);
-    return errorAnswer(statusCode, message, httpStatus);
+    const refusal = errorAnswer(statusCode, message, httpStatus);
+    // What may turn out otherwise when it is asked again is no last word.
+    const open = error instanceof StoreError || (error instanceof ServiceError && serviceErrors[error.code].retry !== "never");
+    return open ? { ...refusal, keep: false } : refusal;
   }
 }

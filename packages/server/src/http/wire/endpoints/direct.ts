@@ -1,30 +1,38 @@
+import { PaymentCodeTaken } from "../../../operations/payment-code-taken.ts";
 import { direct } from "../../../operations/direct.ts";
 import { amountWarning } from "../amount-warning.ts";
 import { readDirect, wipeSource } from "../direct-request.ts";
-import type { Endpoint } from "../endpoint.ts";
+import type { KeyedEndpoint } from "../endpoint.ts";
 import { paymentAnswer } from "../payment-answer.ts";
 import { simulatedError } from "../simulated-error.ts";
-import { answering, type EndpointDeps } from "./deps.ts";
+import { answeringAnswer, type EndpointDeps } from "./deps.ts";
 
 /** POST /ws/direct: charges or authorizes (interface 3). */
-export function directEndpoint({ runner, clockOf, sandbox }: EndpointDeps): Endpoint {
+export function directEndpoint({ runner, clockOf, sandbox }: EndpointDeps): KeyedEndpoint {
   return {
     path: "/ws/direct",
     key: "secret",
     family: "json",
     cors: false,
-    async handle({ params, account, headers }) {
+    async handle({ params, account, headers, named }) {
       const simulated = await simulatedError(headers.simulateInternalError, account.id, sandbox);
       if (simulated !== undefined) return simulated;
       let warning: string | undefined;
-      const answer = await answering("direct", async () => {
+      const answer = await answeringAnswer("direct", async () => {
         const local = account.settings.profile === "B" || headers.processingType?.trim().toLowerCase() === "local";
         const now = clockOf(account).now();
         const input = readDirect(params, account, now, { local });
         try {
           if (sandbox !== undefined) warning = amountWarning(input.order.amount, account, now);
           const { payment, token } = await runner.run(direct, account, input);
-          return paymentAnswer(payment, account, token === undefined ? {} : { token });
+          const body = paymentAnswer(payment, account, token === undefined ? {} : { token });
+          // A token is given once and never kept; an attempt without an answer is not the last word.
+          return { status: 200, body, keep: token === undefined && payment.attempt === undefined };
+        } catch (error) {
+          const made = named?.resumed === true && error instanceof PaymentCodeTaken ? error.existing : undefined;
+          if (made === undefined) throw error;
+          // Its first sending made this payment, and nobody heard of it.
+          return { status: 200, body: paymentAnswer(made, account), keep: made.attempt === undefined };
         } finally {
           wipeSource(input.source);
         }

@@ -7,9 +7,11 @@ import { ServiceError } from "../../../kernel/service-error.ts";
 import type { Account } from "../../../merchant/account.ts";
 import { defaultAccountSettings } from "../../../merchant/settings.ts";
 import type { DirectInput, TokenizeInput, VerifyInput } from "../../../operations/direct-input.ts";
+import { NamedRequests } from "../../../operations/named-requests.ts";
+import { createMemoryStore } from "../../../stores/memory/memory-store.ts";
 import type { WireAnswer } from "../answer.ts";
 import { decodeRequest } from "../decode.ts";
-import type { KeyedEndpoint } from "../endpoint.ts";
+import type { Endpoint, KeyedEndpoint } from "../endpoint.ts";
 import type { EndpointDeps } from "./deps.ts";
 import type { Cvv } from "../../../vault/pan.ts";
 import { simulatedError } from "../simulated-error.ts";
@@ -45,16 +47,22 @@ function depsThat(onInput: (input: unknown) => void, end: () => never): Endpoint
     grantsOf: async () => undefined,
     forget: () => undefined,
     random: new SeededRandom("endpoints"),
+    requests: new NamedRequests(createMemoryStore(), { now: () => instant(0) }),
     sandbox: undefined,
   };
 }
 
 function ask(endpoint: KeyedEndpoint, body: unknown, processingType?: string): Promise<WireAnswer> {
   const { params } = decodeRequest(endpoint.path, Buffer.from(JSON.stringify(body)));
-  return endpoint.handle({ params, account, grants: "secret", headers: { simulateInternalError: undefined, processingType } });
+  return endpoint.handle({
+    params,
+    account,
+    grants: "secret",
+    headers: { simulateInternalError: undefined, processingType, idempotencyKey: undefined },
+  });
 }
 
-function keyed(endpoint: ReturnType<typeof directEndpoint>): KeyedEndpoint {
+function keyed(endpoint: Endpoint): KeyedEndpoint {
   assert.ok(endpoint.key !== "none");
   return endpoint;
 }
@@ -125,7 +133,10 @@ test("the header that asks for local processing asks for Chile's document", asyn
 test("operations that come later say so by name, to browsers too where browsers call them", async () => {
   const page = notAvailableEndpoints.find(({ path }) => path === "/ws/request");
   assert.ok(page !== undefined && page.key === "none");
-  const { body } = await page.handle({ params: {}, headers: { simulateInternalError: undefined, processingType: undefined } });
+  const { body } = await page.handle({
+    params: {},
+    headers: { simulateInternalError: undefined, processingType: undefined, idempotencyKey: undefined },
+  });
   assert.match(body, /"The operation request is not available yet"/);
   const open = notAvailableEndpoints.filter(({ cors }) => cors).map(({ path }) => path);
   assert.ok(open.includes("/ws/threedsecureserver-record") && !open.includes("/ws/request"));

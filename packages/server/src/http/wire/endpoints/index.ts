@@ -1,4 +1,5 @@
 import type { Endpoint } from "../endpoint.ts";
+import { idempotent } from "../idempotency.ts";
 import { cancelEndpoint } from "./cancel.ts";
 import { captureEndpoint } from "./capture.ts";
 import type { EndpointDeps } from "./deps.ts";
@@ -18,16 +19,17 @@ import { verifyCardEndpoints } from "./verify-card.ts";
 
 /** Every operation of the wire, one line each. */
 export function wireEndpoints(deps: EndpointDeps): readonly Endpoint[] {
+  const { requests } = deps;
   return [
     tokenEndpoint(deps),
     setCvvEndpoint(deps),
     misspeltSetCvvEndpoint,
-    directEndpoint(deps),
+    idempotent(directEndpoint(deps), "direct", requests),
     ...verifyCardEndpoints(deps),
-    captureEndpoint(deps),
-    cancelEndpoint(deps),
-    refundEndpoint(deps),
-    refundOrCancelEndpoint(deps),
+    idempotent(captureEndpoint(deps), "capture", requests),
+    idempotent(cancelEndpoint(deps), "cancel", requests),
+    idempotent(refundEndpoint(deps), "refund", requests),
+    idempotent(refundOrCancelEndpoint(deps), "refund_or_cancel", requests),
     queryEndpoint(deps),
     exchangeEndpoint(deps),
     resendNotificationEndpoint(deps),

@@ -1,7 +1,7 @@
 import { ServiceError } from "../../../kernel/service-error.ts";
 import { cancelRefund, refund, refundOrCancel } from "../../../operations/refund.ts";
 import type { PaymentSelector } from "../../../operations/direct-input.ts";
-import type { Endpoint } from "../endpoint.ts";
+import type { KeyedEndpoint } from "../endpoint.ts";
 import { rowsOf } from "../errors.ts";
 import { paymentAnswer } from "../payment-answer.ts";
 import { unknownPaymentText } from "../payment-request.ts";
@@ -10,34 +10,34 @@ import { WireError } from "../wire-error.ts";
 import { answering, type EndpointDeps } from "./deps.ts";
 
 /** /ws/refund: gives money back, or takes a refund back that has not been sent yet (interface 5.3). */
-export function refundEndpoint({ runner }: EndpointDeps): Endpoint {
+export function refundEndpoint({ runner }: EndpointDeps): KeyedEndpoint {
   return {
     path: "/ws/refund",
     key: "secret",
     family: "parameters",
     cors: false,
-    handle: ({ params, account }) =>
+    handle: ({ params, account, named }) =>
       answering("refund", async () => {
         const asked = readRefundRequest(params);
         const done =
           asked.kind === "cancel"
             ? await runner.run(cancelRefund, account, asked.selector)
-            : await naming(asked.input.selector, runner.run(refund, account, asked.input));
+            : await naming(asked.input.selector, runner.run(refund, account, { ...asked.input, request: named?.digest }));
         return paymentAnswer(done.payment, account, { refund: done.refund, operation: "refund" });
       }),
   };
 }
 
 /** /ws/refundOrCancel: gives up what is not paid yet, gives back what is (interface 5.4). */
-export function refundOrCancelEndpoint({ runner }: EndpointDeps): Endpoint {
+export function refundOrCancelEndpoint({ runner }: EndpointDeps): KeyedEndpoint {
   return {
     path: "/ws/refundOrCancel",
     key: "secret",
     family: "parameters",
     cors: false,
-    handle: ({ params, account }) =>
+    handle: ({ params, account, named }) =>
       answering("refund_or_cancel", async () => {
-        const input = readRefundOrCancel(params);
+        const input = { ...readRefundOrCancel(params), request: named?.digest };
         const { payment, refund: made } = await naming(input.selector, runner.run(refundOrCancel, account, input));
         return paymentAnswer(payment, account, made === undefined ? { operation: "cancel" } : { refund: made, operation: "refund" });
       }),

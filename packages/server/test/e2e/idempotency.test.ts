@@ -1,0 +1,99 @@
+import assert from "node:assert/strict";
+import { describe, test } from "node:test";
+import { directBody, integrationKey, startWorld, testCard, type World } from "../world.ts";
+
+interface Sent {
+  readonly status: number;
+  readonly text: string;
+  readonly replayed: boolean;
+}
+
+async function send(world: World, path: string, body: unknown, key: string): Promise<Sent> {
+  const response = await fetch(world.url + path, { method: "POST", body: JSON.stringify(body), headers: { "Idempotency-Key": key } });
+  return { status: response.status, text: await response.text(), replayed: response.headers.get("idempotent-replayed") === "true" };
+}
+
+function codeOf({ text }: Sent): unknown {
+  return (JSON.parse(text) as Record<string, unknown>)["status_code"];
+}
+
+describe("an Idempotency-Key", () => {
+  test("replays the answer of a payment, whatever the encoding, and refuses another request under the key", async () => {
+    await using world = await startWorld();
+    const first = await send(world, "/ws/direct", directBody("named"), "key-1");
+    const again = await send(world, "/WS/direct/", directBody("named"), "key-1");
+    assert.deepEqual([first.replayed, again.replayed, again.text], [false, true, first.text]);
+
+    const form = await fetch(`${world.url}/ws/direct`, {
+      method: "POST",
+      headers: { "Idempotency-Key": "key-1" },
+      body: new URLSearchParams({ request_body: JSON.stringify(directBody("named")) }),
+    });
+    assert.equal(await form.text(), first.text);
+
+    assert.equal(codeOf(await send(world, "/ws/direct", directBody("named", { amount_total: "101.00" }), "key-1")), "COFRE-44");
+    const otherCard = directBody("named", { creditcard: { ...testCard, card_number: "4111115666052208" } });
+    assert.equal(codeOf(await send(world, "/ws/direct", otherCard, "key-1")), "COFRE-44");
+    // Without the key it is the second payment with its code.
+    assert.equal((await world.postJson("/ws/direct", directBody("named"))).body["status_code"], "BP-DR-0");
+  });
+
+  test("makes one refund of many sendings at once", async () => {
+    await using world = await startWorld();
+    await world.postJson("/ws/direct", directBody("refunded"));
+    const refund = {
+      integration_key: integrationKey,
+      operation: "request",
+      merchant_payment_code: "refunded",
+      amount: "10.00",
+      description: "x",
+    };
+    const sent = await Promise.all(Array.from({ length: 8 }, () => send(world, "/ws/refund", refund, "refund-key")));
+    assert.equal(new Set(sent.map(({ text }) => text)).size, 1);
+    assert.equal(sent.filter(({ replayed }) => !replayed).length, 1);
+    const query = await world.get("/ws/query", { integration_key: integrationKey, merchant_payment_code: "refunded" });
+    assert.equal((query.body["payment"] as { readonly refunds: readonly unknown[] }).refunds.length, 1);
+    // A control: without a key each is a refund of its own.
+    await Promise.all(Array.from({ length: 2 }, () => world.postJson("/ws/refund", refund)));
+    const after = await world.get("/ws/query", { integration_key: integrationKey, merchant_payment_code: "refunded" });
+    assert.equal((after.body["payment"] as { readonly refunds: readonly unknown[] }).refunds.length, 3);
+  });
+
+  test("replays the answers of capture and cancel", async () => {
+    await using world = await startWorld();
+    for (const [verb, code] of [
+      ["capture", "named-capture"],
+      ["cancel", "named-cancel"],
+    ] as const) {
+      await world.postJson("/ws/direct", directBody(code, { creditcard: { ...testCard, auto_capture: false } }));
+      const body = { integration_key: integrationKey, merchant_payment_code: code };
+      const first = await send(world, `/ws/${verb}`, body, `${verb}-key`);
+      assert.match(first.text, /"status":"SUCCESS"\}$/);
+      const again = await send(world, `/ws/${verb}`, body, `${verb}-key`);
+      assert.deepEqual([again.replayed, again.text], [true, first.text]);
+    }
+  });
+
+  test("does not freeze an outcome that was open, nor keep a token", async () => {
+    await using world = await startWorld({ environment: { COFRE_ACQUIRER_TIMEOUT_MS: "100" } });
+    await world.postJson("/__cofre/simulator", { integration_key: integrationKey, next: "lose_answer", of: "authorize" });
+    const pending = await send(world, "/ws/direct", directBody("open"), "open-key");
+    assert.match(pending.text, /"status":"PE"/);
+    const again = await send(world, "/ws/direct", directBody("open"), "open-key");
+    assert.equal(again.replayed, false);
+    assert.match(again.text, /"merchant_payment_code":"open"/);
+
+    const body = directBody("with-token", { create_token: true });
+    const token = (JSON.parse((await send(world, "/ws/direct", body, "token-key")).text) as { payment: { token?: string } }).payment.token;
+    assert.match(token ?? "", /^[0-9a-f]{128}$/);
+    const replay = await send(world, "/ws/direct", body, "token-key");
+    assert.match(replay.text, /"status":"CO"/);
+    assert.ok(!replay.text.includes(token ?? "none"));
+  });
+
+  test("has between 1 and 255 characters", async () => {
+    await using world = await startWorld();
+    assert.equal(codeOf(await send(world, "/ws/direct", directBody("long-key"), "k".repeat(256))), "COFRE-46");
+    assert.equal(codeOf(await send(world, "/ws/direct", directBody("blank-key"), "two words")), "COFRE-46");
+  });
+});
