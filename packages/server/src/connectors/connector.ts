@@ -15,6 +15,7 @@ export interface Connector {
   readonly capabilities: ConnectorCapabilities;
   /** Holds the amount, or takes it at once when `request.capture` is true (a sale). */
   authorize(request: AuthorizeRequest, card: CardToAuthorize): Promise<AuthorizeOutcome>;
+  /** Takes up to what is held, once: an approved capture is final, and what it did not take is held no longer (interface 5.1). */
   capture(request: FollowUpRequest): Promise<FollowUpOutcome>;
   void(request: FollowUpRequest): Promise<FollowUpOutcome>;
   /** Gives back part of what was captured. */

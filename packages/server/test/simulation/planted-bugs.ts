@@ -91,6 +91,14 @@ export const plantedBugs: readonly PlantedBug[] = [
     replace: `{ captured: payment.authorized });`,
   },
   {
+    name: "the acquirer goes on holding what a partial capture did not take",
+    file: "connectors/simulator/acquirer.ts",
+    find: `    post(ledger, amount.currency, -authorization.held, amount.minor);
+    authorization.held = 0n;`,
+    replace: `    post(ledger, amount.currency, -amount.minor, amount.minor);
+    authorization.held -= amount.minor;`,
+  },
+  {
     name: "what recovery finds out is not announced",
     file: decisions,
     find: `  const tell = options.notify && isFinal(next.state) ? "update" : undefined;`,

@@ -227,6 +227,18 @@ describe("authorization codes", () => {
   });
 });
 
+test("a capture of a part is the last, and the rest is held no longer, on the authorization as in the totals", () => {
+  const acquirer = acquirerWith();
+  const original = originalOf("a-1", approved(acquirer, "a-1"));
+  const part = (reference: string, minor: bigint) =>
+    acquirer.capture({ merchantId, reference, original, amount: { minor, currency: "BRL" } }, undefined);
+  assert.deepEqual(part("a-2", 40_00n), { kind: "approved" });
+  const { authorizations, money } = booksOf(acquirer);
+  assert.deepEqual([authorizations[0]?.held, authorizations[0]?.captured], [0n, 40_00n]);
+  assert.deepEqual(money, [{ currency: "BRL", held: 0n, taken: 40_00n, givenBack: 0n }]);
+  assert.deepEqual(part("a-3", 60_00n), { kind: "declined", responseCode: "12" });
+});
+
 test("the currency of a capture is the authorization's", () => {
   const acquirer = acquirerWith();
   const original = originalOf("a-1", approved(acquirer, "a-1"));

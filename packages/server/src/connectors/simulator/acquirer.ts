@@ -212,7 +212,7 @@ export class SimulatedAcquirer {
     return { kind: "good", networkTransactionId, method };
   }
 
-  /** Takes money that an authorization holds, in one or several captures that together do not exceed it. */
+  /** Takes money that an authorization holds, once; what it does not take is held no longer (interface 5.1). */
   capture(message: FollowUpMessage, refusal: DeclineReason | undefined): FollowUpAnswer {
     const authorization = this.#original(message);
     if (authorization === undefined) return refused(responseCodes.unknownOriginal);
@@ -392,9 +392,9 @@ export class SimulatedAcquirer {
     const ledger = this.#ledger(merchantId);
     authorization.captures += 1;
     authorization.captured += amount.minor;
-    authorization.held -= amount.minor;
     ledger.totals.captures += 1;
-    post(ledger, amount.currency, -amount.minor, amount.minor);
+    post(ledger, amount.currency, -authorization.held, amount.minor);
+    authorization.held = 0n;
   }
 
   #undo(merchantId: MerchantId, authorization: Authorization | undefined): void {

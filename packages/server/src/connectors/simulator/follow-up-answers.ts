@@ -24,8 +24,8 @@ export function captureAnswer(
   { partialCapture }: Pick<AcquirerPersonality, "partialCapture">,
 ): FollowUpAnswer {
   if (refusal !== undefined) return refused(issuerDecline(refusal).responseCode);
-  // Nothing is held by what was declined, voided, reversed, taken whole, or was a sale.
-  if (booked.held === 0n) return refused(responseCodes.invalidTransaction);
+  // Nothing is held by what was declined, voided, reversed, captured (a capture is final, whatever it took), or was a sale.
+  if (booked.held === 0n || booked.captures > 0) return refused(responseCodes.invalidTransaction);
   if (amount.currency !== booked.amount.currency || amount.minor <= 0n) return refused(responseCodes.invalidAmount);
   if (amount.minor > booked.amount.minor - booked.captured) return refused(responseCodes.invalidAmount);
   if (!partialCapture && amount.minor !== booked.amount.minor) return refused(responseCodes.invalidAmount);
