@@ -129,13 +129,20 @@ export const directRules = inOrder<DirectReading>([
   {
     code: 11,
     broken: ({ payment }) =>
-      exceeds(fieldOf(payment, "order_number"), directLongest.orderNumber) && parameterTooLong("payment.order_number", directLongest.orderNumber),
+      exceeds(fieldOf(payment, "order_number"), directLongest.orderNumber) &&
+      parameterTooLong("payment.order_number", directLongest.orderNumber),
   },
   { code: 12, broken: ({ userValues }) => refuseUserValues(userValues) },
   { code: 13, broken: ({ payment }) => fieldOf(payment, "name") === undefined && required("payment.name") },
-  { code: 14, broken: ({ payment }) => exceeds(fieldOf(payment, "name"), directLongest.name) && tooLong("payment.name", directLongest.name) },
+  {
+    code: 14,
+    broken: ({ payment }) => exceeds(fieldOf(payment, "name"), directLongest.name) && tooLong("payment.name", directLongest.name),
+  },
   { code: 15, broken: ({ payment }) => fieldOf(payment, "email") === undefined && required("payment.email") },
-  { code: 16, broken: ({ payment }) => exceeds(fieldOf(payment, "email"), directLongest.email) && tooLong("payment.email", directLongest.email) },
+  {
+    code: 16,
+    broken: ({ payment }) => exceeds(fieldOf(payment, "email"), directLongest.email) && tooLong("payment.email", directLongest.email),
+  },
   { code: 17, broken: ({ payment }) => !isEmail(fieldOf(payment, "email") ?? "") && invalid("payment.email") },
   {
     code: 20,
@@ -513,7 +520,8 @@ function customerOf({ payment, document, birthDate, personType, phone, responsib
     city: freeText(payment, "city", directLongest.city),
     state: freeText(payment, "state", directLongest.state),
     ip: ipOf(payment),
-    responsible: personType === "business" && responsible !== undefined ? freeText(responsible, "name", directLongest.responsible) : undefined,
+    responsible:
+      personType === "business" && responsible !== undefined ? freeText(responsible, "name", directLongest.responsible) : undefined,
   };
 }
 

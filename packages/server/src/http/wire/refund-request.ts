@@ -7,7 +7,7 @@ import { textOf, type TreeObject } from "./tree.ts";
 import { WireError } from "./wire-error.ts";
 
 /** Of the two lengths that the sources give each, the longer one (interface 5.3). */
-const longest = { description: 1_500, code: 40 } as const;
+export const refundLongest = { description: 1_500, code: 40 } as const;
 
 const largestId = 2 ** 31 - 1;
 
@@ -50,14 +50,14 @@ function amountToRefund(params: TreeObject): string {
 
 function textsOf(params: TreeObject): Pick<RefundInput, "description" | "code"> {
   const description = fieldOf(params, "description") ?? "";
-  refuseLongerThan("description", description, longest.description);
+  refuseLongerThan("description", description, refundLongest.description);
   return { description: maskCardNumbers(description), code: refundCodeIn(params) };
 }
 
 function refundCodeIn(params: TreeObject): string | undefined {
   const text = textOf(params, "merchant_refund_code");
   if (text === undefined || text.trim() === "") return undefined;
-  refuseLongerThan("merchant_refund_code", text, longest.code);
+  refuseLongerThan("merchant_refund_code", text, refundLongest.code);
   return text;
 }
 

@@ -13,7 +13,7 @@ import { inOrder, keepRules, required } from "./rules.ts";
 import type { TreeObject } from "./tree.ts";
 
 /** Documented for tokens; direct has 50 (interface 2.1). */
-const longestHolderName = 64;
+export const longestTokenHolderName = 64;
 
 interface TokenReading extends CardContext {
   readonly params: TreeObject;
@@ -59,7 +59,15 @@ export function readToken(params: TreeObject, account: Account, now: Instant): T
   try {
     const token = fieldOf(params, "token");
     const countryText = params["country"] === undefined ? account.settings.country : fieldOf(params, "country");
-    keepRules(tokenRules, { params, card, cvvRequired: account.settings.requireCvv, longestHolderName, now, countryText, token });
+    keepRules(tokenRules, {
+      params,
+      card,
+      cvvRequired: account.settings.requireCvv,
+      longestHolderName: longestTokenHolderName,
+      now,
+      countryText,
+      token,
+    });
     const read = card === undefined ? undefined : cardOf(card);
     assert(read !== undefined, "a request that keeps the rules brings a card");
     return { card: read, token };

@@ -13,7 +13,7 @@ import { inOrder, keepRules, required } from "./rules.ts";
 import type { TreeObject } from "./tree.ts";
 
 /** As of a payment's card: a name that a payment refuses is not good here either. */
-const longestHolderName = 50;
+export const longestVerifyHolderName = 50;
 
 interface VerifyReading extends CardContext {
   readonly typeText: string | undefined;
@@ -66,7 +66,7 @@ export function readVerify(params: TreeObject, account: Account, now: Instant): 
     const countryText = params["country"] === undefined ? account.settings.country : fieldOf(params, "country");
     const country = countryText === undefined ? undefined : countryOf(countryText.toLowerCase());
     const cvvRequired = account.settings.requireCvv && !isStoredCredential(params);
-    keepRules(verifyRules, { card, cvvRequired, longestHolderName, now, typeText, type, countryText, country });
+    keepRules(verifyRules, { card, cvvRequired, longestHolderName: longestVerifyHolderName, now, typeText, type, countryText, country });
     assert(card !== undefined && country !== undefined && type?.kind === "card", "a request that keeps the rules brings a card");
     const storedCredential = readStoredCredential(params);
     return {
