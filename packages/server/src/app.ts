@@ -4,12 +4,13 @@ import { connectors } from "./connectors/index.ts";
 import { explainEndpoint } from "./http/admin/explain-endpoint.ts";
 import { paymentEndpoint } from "./http/admin/payment-endpoint.ts";
 import { settingsEndpoint } from "./http/admin/settings-endpoint.ts";
-import { simulatorEndpoint } from "./http/admin/simulator-endpoint.ts";
+import { type Instruct, simulatorEndpoint } from "./http/admin/simulator-endpoint.ts";
 import { statsEndpoint } from "./http/admin/stats-endpoint.ts";
 import { createHttpServer } from "./http/server.ts";
 import type { EndpointDeps } from "./http/wire/endpoints/deps.ts";
 import { wireEndpoints } from "./http/wire/endpoints/index.ts";
 import type { Clock } from "./kernel/clock.ts";
+import type { MerchantId } from "./kernel/ids.ts";
 import type { Random } from "./kernel/random.ts";
 import type { Scheduler } from "./kernel/scheduler.ts";
 import { systemClock } from "./kernel/system-clock.ts";
@@ -64,11 +65,14 @@ export async function startCofre(config: Config, log: Log, ports: Ports = system
     publicIntegrationKey: config.sandboxPublicIntegrationKey?.reveal(),
   });
 
-  const connector =
-    config.acquirerUrl === undefined
-      ? connectors.simulator({ clock, scheduler })
-      : await connectors.remote_simulator({ clock, scheduler, address: config.acquirerUrl.origin });
+  const connector = await connectorOf(config, ports);
   if ("close" in connector) parts.defer(() => connector.close());
+  const instruct: Instruct = (merchantId, instruction) => {
+    // Only a simulated acquirer does as it is told.
+    if (!("instruct" in connector)) throw new Error("the acquirer is not simulated");
+    return connector.instruct(merchantId, instruction);
+  };
+  const loseNextAuthorization = (merchantId: MerchantId) => instruct(merchantId, { next: "lose_answer", times: 1, of: "authorize" });
 
   const accounts = new AccountDirectory(store);
   const runner = new Runner({
@@ -99,7 +103,8 @@ export async function startCofre(config: Config, log: Log, ports: Ports = system
     forget: (merchantId) => accounts.forget(merchantId),
     random,
     requests: new NamedRequests(store, clock),
-    sandbox: { loseNextAuthorization: (merchantId) => connector.instruct(merchantId, { next: "lose_answer", times: 1, of: "authorize" }) },
+    // Where another server carries payments out, nothing is simulated here.
+    sandbox: "instruct" in connector ? { loseNextAuthorization } : undefined,
   };
   const server = createHttpServer({
     endpoints: [
@@ -108,7 +113,7 @@ export async function startCofre(config: Config, log: Log, ports: Ports = system
       paymentEndpoint(runner),
       statsEndpoint(() => store.stats()),
       settingsEndpoint(runner, accounts),
-      simulatorEndpoint((merchantId, instruction) => connector.instruct(merchantId, instruction)),
+      simulatorEndpoint(instruct),
     ],
     resolveKey: (key) => accounts.byKey(key),
     clock,
@@ -131,6 +136,15 @@ export async function startCofre(config: Config, log: Log, ports: Ports = system
       await running.disposeAsync();
     },
   };
+}
+
+function connectorOf({ acquirerUrl, upstreamUrl, upstreamIntegrationKey, upstreamCa }: Config, { clock, scheduler }: Ports) {
+  if (upstreamUrl !== undefined && upstreamIntegrationKey !== undefined) {
+    const [integrationKey, ca] = [upstreamIntegrationKey, upstreamCa?.reveal()];
+    return connectors.upstream({ clock, scheduler, address: upstreamUrl, integrationKey, ca });
+  }
+  if (acquirerUrl === undefined) return connectors.simulator({ clock, scheduler });
+  return connectors.remote_simulator({ clock, scheduler, address: acquirerUrl.origin });
 }
 
 async function openVault(config: Config, { clock, random }: Ports, create: boolean): Promise<Vault> {

@@ -100,7 +100,13 @@ const ownedModules: Readonly<Record<string, readonly string[]>> = {
   "node:os": ["stores/embedded/"],
   "node:sqlite": ["stores/embedded/"],
   "node:worker_threads": ["stores/embedded/"],
-  "node:http": ["http/server.ts", "connectors/simulator/link-http.ts", "connectors/simulator/acquirer-server.ts"],
+  "node:http": [
+    "http/server.ts",
+    "connectors/simulator/link-http.ts",
+    "connectors/simulator/acquirer-server.ts",
+    "connectors/upstream/exchange.ts",
+  ],
+  "node:https": ["connectors/upstream/exchange.ts"],
   "node:net": ["http/server.ts"],
 };
 

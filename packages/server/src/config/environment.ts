@@ -2,8 +2,8 @@ import { readFileSync, statSync } from "node:fs";
 import { type ConfigReading, readConfig } from "./read-config.ts";
 import type { Reading } from "./settings.ts";
 
-/** No secret is longer; a device or a log that is named by mistake is not read to its end. */
-const longestSecretFile = 4_096;
+/** Room for a chain of certificates; a device or a log that is named by mistake is not read to its end. */
+const longestSecretFile = 65_536;
 
 /** Reads the configuration of this process: its environment variables and the files they name. Flags win. */
 export function configOfThisProcess(flags: ReadonlyMap<string, string>): ConfigReading {

@@ -32,6 +32,7 @@ export function readConfig(sources: ConfigSources): ConfigReading {
       "COFRE_SANDBOX_PUBLIC_INTEGRATION_KEY is the same as COFRE_SANDBOX_INTEGRATION_KEY: whoever sees the public key could charge cards.",
     );
   }
+  problems.push(...acquirerProblems(values));
   if (problems.length > 0) return { problems };
   return { config: Object.freeze(values) as Config };
 }
@@ -70,6 +71,21 @@ function unknownVariables(environment: ConfigSources["environment"]): string[] {
       const closest = closestTo(name, known);
       return `${name} is no setting.${closest === undefined ? "" : ` Did you mean ${closest}?`}`;
     });
+}
+
+/** One acquirer, and a key for it. Only looked at in what could be read: a wrong value has its own problem. */
+function acquirerProblems({ acquirerUrl, upstreamUrl, upstreamIntegrationKey, upstreamCa }: Readonly<Record<string, unknown>>): string[] {
+  if (upstreamUrl === undefined) {
+    const left = [
+      ...(upstreamIntegrationKey === undefined ? [] : ["COFRE_UPSTREAM_INTEGRATION_KEY"]),
+      ...(upstreamCa === undefined ? [] : ["COFRE_UPSTREAM_CA"]),
+    ];
+    return left.map((name) => `${name} is given without a COFRE_UPSTREAM_URL that it is for.`);
+  }
+  return [
+    ...(upstreamIntegrationKey === undefined ? ["COFRE_UPSTREAM_URL needs a COFRE_UPSTREAM_INTEGRATION_KEY."] : []),
+    ...(acquirerUrl === undefined ? [] : ["COFRE_UPSTREAM_URL and COFRE_ACQUIRER_URL name two acquirers: leave one of them out."]),
+  ];
 }
 
 function sameKeys(one: unknown, other: unknown): boolean {

@@ -1,3 +1,4 @@
+import { X509Certificate } from "node:crypto";
 import { Secret } from "../kernel/secret.ts";
 
 /** What became of a setting's text: a value, or what is wrong with it in words that complete "COFRE_X ...". Never quotes the text of a secret. */
@@ -72,6 +73,29 @@ export const settings = {
     fallback: undefined,
     read: readLoopbackUrl,
     doc: "A simulated acquirer that runs as a process of its own, on this machine. Without it the simulator runs inside this process.",
+  },
+  upstreamUrl: {
+    variable: "COFRE_UPSTREAM_URL",
+    form: "https://HOST[:PORT]",
+    fallback: undefined,
+    read: readUpstreamUrl,
+    doc: "A server with this same interface that carries payments out, instead of the simulator. `http://` only on this machine.",
+  },
+  upstreamIntegrationKey: {
+    variable: "COFRE_UPSTREAM_INTEGRATION_KEY",
+    form: "1 to 100 characters",
+    fallback: undefined,
+    secret: true,
+    read: readKey,
+    doc: "The secret integration key there. Goes together with COFRE_UPSTREAM_URL.",
+  },
+  upstreamCa: {
+    variable: "COFRE_UPSTREAM_CA",
+    form: "certificates in PEM",
+    fallback: undefined,
+    secret: true,
+    read: readCertificates,
+    doc: "Certificate authorities that are trusted there instead of the well-known ones; mostly given as a file.",
   },
   acquirerTimeoutMs: {
     variable: "COFRE_ACQUIRER_TIMEOUT_MS",
@@ -180,6 +204,30 @@ function readKey(text: string): Reading<Secret<string>> {
   if (/[\p{C}]/u.test(text)) return { problem: "holds a control or invisible character" };
   if (text !== text.trim()) return { problem: "begins or ends with a blank" };
   return { value: new Secret(text) };
+}
+
+function readUpstreamUrl(text: string): Reading<URL> {
+  const url = URL.parse(text);
+  if (url?.protocol === "http:") return readLoopbackUrl(text);
+  const isPlain = url?.username === "" && url.password === "" && url.pathname === "/" && url.search === "" && url.hash === "";
+  if (url?.protocol !== "https:" || !isPlain)
+    return { problem: "must be an https:// address without a path, such as https://pay.example.com" };
+  return { value: url };
+}
+
+/** PEM texts, one after the other; each must be a certificate, so that a wrong file is seen at the start and not at the first payment. */
+function readCertificates(text: string): Reading<Secret<string>> {
+  const certificates = text.match(/-----BEGIN CERTIFICATE-----[^-]*-----END CERTIFICATE-----/g) ?? [];
+  if (certificates.length === 0 || !certificates.every(isCertificate)) return { problem: "must hold certificates in PEM" };
+  return { value: new Secret(certificates.join("\n")) };
+}
+
+function isCertificate(pem: string): boolean {
+  try {
+    return new X509Certificate(pem).raw.length > 0;
+  } catch {
+    return false;
+  }
 }
 
 function readLoopbackUrl(text: string): Reading<URL> {

@@ -2,7 +2,7 @@ import type { MerchantId } from "../kernel/ids.ts";
 import type { Instant } from "../kernel/instant.ts";
 import type { Money } from "../kernel/money.ts";
 import type { SimulatorSettings } from "../merchant/account.ts";
-import type { DeclineReason, OrderCard, StoredCredential, ThreeDSecure } from "../payment/payment.ts";
+import type { Customer, DeclineReason, OrderCard, PaymentOrder, StoredCredential, ThreeDSecure } from "../payment/payment.ts";
 import type { Card } from "../vault/card.ts";
 import type { Cryptogram, Cvv } from "../vault/pan.ts";
 
@@ -80,6 +80,10 @@ export interface AuthorizeRequest extends AcquirerRequest {
   readonly storedCredential: StoredCredential | undefined;
   /** What a 3-D Secure server of the merchant's found, passed on as it came; undefined when there was none. */
   readonly threeDSecure: ThreeDSecure | undefined;
+  /** Who pays, for acquirers that ask for it. */
+  readonly customer?: Customer;
+  /** Credit unless it says otherwise. */
+  readonly paymentType?: PaymentOrder["paymentType"];
 }
 
 export interface VerifyRequest extends AcquirerRequest {

@@ -4,6 +4,7 @@ import type { Scheduler } from "../kernel/scheduler.ts";
 import type { Connector } from "./connector.ts";
 import { connectSimulator } from "./simulator/link-http.ts";
 import { createSimulator } from "./simulator/simulator-connector.ts";
+import { connectUpstream, type UpstreamOptions } from "./upstream/upstream-connector.ts";
 
 export interface ConnectorSetup {
   readonly clock: Clock;
@@ -14,9 +15,10 @@ export interface ConnectorSetup {
 
 /** Every acquirer that Cofre can speak to, by the name that the configuration uses. */
 export const connectors = {
-  simulator: ({ clock, scheduler }) => createSimulator({ clock, scheduler }),
-  remote_simulator: ({ clock, scheduler, address }) => {
+  simulator: ({ clock, scheduler }: ConnectorSetup) => createSimulator({ clock, scheduler }),
+  remote_simulator: ({ clock, scheduler, address }: ConnectorSetup) => {
     assert(address !== undefined, "a remote acquirer has an address");
     return connectSimulator({ clock, scheduler, address });
   },
-} as const satisfies Record<string, (setup: ConnectorSetup) => Connector | Promise<Connector>>;
+  upstream: (setup: UpstreamOptions) => connectUpstream(setup),
+} as const satisfies Record<string, (setup: never) => Connector | Promise<Connector>>;

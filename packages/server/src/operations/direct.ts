@@ -123,6 +123,8 @@ function authorizeRequest(context: OperationContext, payment: Payment): Authoriz
     card: order.card,
     storedCredential: order.storedCredential,
     threeDSecure: order.threeDSecure,
+    customer: order.customer,
+    paymentType: order.paymentType,
   };
 }
 

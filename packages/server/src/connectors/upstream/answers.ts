@@ -1,0 +1,245 @@
+import { isCurrency, scaleOf } from "../../kernel/currency.ts";
+import { type Money, parseAmount } from "../../kernel/money.ts";
+import type { DeclineReason } from "../../payment/payment.ts";
+import type { Approval, Decline, VerifyOutcome } from "../connector.ts";
+import { saleMark } from "./requests.ts";
+
+/** Readers of the upstream's answers (interface 1.3, 3.4, 4.4). They take nothing on trust: what is not as expected is `Malformed`. */
+export class Malformed extends Error {
+  override readonly name = "Malformed";
+  constructor() {
+    super("not an answer of the interface");
+  }
+}
+
+export interface SeenPayment {
+  readonly hash: string;
+  readonly status: "OP" | "PE" | "CO" | "CA";
+  /** transaction_status.code: OK, NOK, RETRY, or another word while nobody knows. */
+  readonly verdict: string;
+  readonly description: string;
+  readonly authorizationCode: string | undefined;
+  readonly isoCode: string | undefined;
+  readonly adviceCode: string | undefined;
+  readonly captureAvailable: boolean;
+  /** amount_ext in currency_ext: what was asked for, and what was captured once it is CO. */
+  readonly amount: Money;
+  /** Asked for by us with the money to be taken at once. */
+  readonly sale: boolean;
+  readonly mandateId: string | undefined;
+  readonly refunds: readonly SeenRefund[];
+}
+
+export interface SeenRefund {
+  readonly code: string | undefined;
+  readonly status: "RE" | "PE" | "CO" | "CA";
+  /** Minor units of the payment's currency. */
+  readonly amount: bigint;
+}
+
+export type Answer = { readonly kind: "payment"; readonly payment: SeenPayment } | Refusal;
+/** The error envelope: nothing but a code that says anything. */
+export type Refusal = { readonly kind: "refusal"; readonly code: string };
+
+/** An answer about the payment of this code. One about another payment is no answer to what was asked. */
+export function readAnswer(told: unknown, code: string): Answer {
+  const envelope = fields(told);
+  const refusal = readRefusal(envelope);
+  if (refusal !== undefined) return refusal;
+  const payment = readPayment(fields(envelope["payment"]), code);
+  return { kind: "payment", payment };
+}
+
+export function readVerification(told: unknown): VerifyOutcome | Refusal {
+  const envelope = fields(told);
+  const refusal = readRefusal(envelope);
+  if (refusal !== undefined) return refusal;
+  const verification = fields(envelope["card_verification"]);
+  const { code, description, iso_code: iso, mac_code: advice } = fields(verification["transaction_status"]);
+  const method = verification["transaction_type"] === "GHOST AUTHORIZATION" ? "ghost_authorization" : "zero_amount";
+  if (code === "OK") return { kind: "good", method, networkTransactionId: optionalText(verification["mandate_id"]) };
+  const reason = reasonOf(text(description));
+  if (code === "NOK") return { ...declineOf(reason, optionalText(iso), optionalText(advice)), method };
+  // A verification holds nothing and there is nothing to find out: whoever asked may ask again.
+  if (code === "RETRY") return { kind: "unknown", cause: reason === "timeout" ? "timeout" : "refused_to_say" };
+  throw new Malformed();
+}
+
+export function approvalOf(payment: SeenPayment): Approval {
+  return {
+    kind: "approved",
+    authorizationCode: payment.authorizationCode ?? "",
+    responseCode: "00",
+    acquirerReference: payment.hash,
+    networkTransactionId: payment.mandateId,
+  };
+}
+
+/** Why a payment that was never approved is CA. */
+export function declineOfPayment({ verdict, description, isoCode, adviceCode }: SeenPayment): Decline {
+  return declineOf(reasonOf(description) ?? (verdict === "RETRY" ? "acquirer_error" : "not_accepted"), isoCode, adviceCode);
+}
+
+/**
+ * What a refusal of /ws/direct or /ws/verifycard comes to, when it is certain that nothing was sent to an issuer: the numbers of interface 7.2,
+ * which are checks before any authorization, and a key that opens nothing. Undefined: nobody can say what was done.
+ */
+export function declineOfRefusal(code: string): Decline | undefined {
+  if (/^(?:DA-1|BP-DPAR-4|BP-SA-[12]|BP-CH-1)$/.test(code)) return refused("acquirer_error");
+  const number = /^BP-DR-(\d{1,3})$/.exec(code)?.[1];
+  if (number === undefined || uncertainNumbers.has(number)) return undefined;
+  return refused(refusalReasons[number] ?? (isAboutCustomer(Number(number)) ? "incorrect_customer_data" : "acquirer_error"));
+}
+
+/** The code exists: ask what became of it. A generic problem; an internal failure that leaves the payment unknown (interface 7.2). */
+const uncertainNumbers: ReadonlySet<string> = new Set(["0", "90", "119"]);
+
+const refusalReasons: Readonly<Record<string, DeclineReason>> = {
+  "18": "high_risk",
+  "40": "not_accepted",
+  "54": "security_code_mismatch",
+  "55": "security_code_mismatch",
+  "56": "expired_card",
+  "57": "expired_card",
+  "58": "expired_card",
+  "59": "expired_card",
+  "67": "expired_card",
+  "75": "invalid_card_number",
+  "83": "invalid_card",
+  "84": "not_accepted",
+  "95": "incorrect_customer_data",
+  "97": "invalid_card",
+  "100": "invalid_card",
+  "101": "invalid_card",
+  "102": "not_accepted",
+  "136": "expired_card",
+};
+
+/** BP-DR-13 to 32, 39 and 41 to 46: name, e-mail, document, address, telephone and who is responsible. */
+function isAboutCustomer(number: number): boolean {
+  return (number >= 13 && number <= 32) || number === 39 || (number >= 41 && number <= 46);
+}
+
+/** The texts of interface 4.3, and of 2017 behind "declined reason", in lower case. */
+const reasons: Readonly<Record<string, DeclineReason>> = {
+  "not accepted": "not_accepted",
+  "insufficient funds": "insufficient_funds",
+  "incorrect customer data": "incorrect_customer_data",
+  "expired card": "expired_card",
+  "security code mismatch": "security_code_mismatch",
+  "invalid card or card type": "invalid_card",
+  "invalid card number": "invalid_card_number",
+  "3-d secure required": "three_d_secure_required",
+  "high risk transaction": "high_risk",
+  timeout: "timeout",
+  "no response from acquirer": "no_acquirer_response",
+  "acquirer response error": "acquirer_error",
+  notapproved: "not_accepted",
+  insufficientfunds: "insufficient_funds",
+  incorrectcustomerdata: "incorrect_customer_data",
+  cardexpired: "expired_card",
+  securitycodemismatch: "security_code_mismatch",
+  invaliddata: "invalid_card",
+  invalidcardnumber: "invalid_card_number",
+};
+
+/** DE 39 (ISO 8583:1987) where the upstream does not tell it: interface 4.3 has it off by default. */
+const responseCodes: Readonly<Record<DeclineReason, string>> = {
+  not_accepted: "05",
+  insufficient_funds: "51",
+  incorrect_customer_data: "12",
+  expired_card: "54",
+  security_code_mismatch: "82",
+  invalid_card: "62",
+  invalid_card_number: "14",
+  three_d_secure_required: "65",
+  high_risk: "59",
+  timeout: "68",
+  no_acquirer_response: "91",
+  acquirer_error: "96",
+};
+
+function reasonOf(description: string): DeclineReason | undefined {
+  const words = description.trim().toLowerCase();
+  return reasons[/declined reason (\w+)$/.exec(words)?.[1] ?? words];
+}
+
+function declineOf(reason: DeclineReason | undefined, isoCode: string | undefined, adviceCode: string | undefined): Decline {
+  const known = reason ?? "not_accepted";
+  return { kind: "declined", reason: known, responseCode: isoCode ?? responseCodes[known], adviceCode, refusedBeforeIssuer: false };
+}
+
+function refused(reason: DeclineReason): Decline {
+  return { ...declineOf(reason, undefined, undefined), refusedBeforeIssuer: true };
+}
+
+type Fields = Readonly<Record<string, unknown>>;
+
+/** Undefined for a success; what is neither is malformed. */
+function readRefusal(envelope: Fields): Refusal | undefined {
+  if (envelope["status"] === "SUCCESS") return undefined;
+  if (envelope["status"] !== "ERROR") throw new Malformed();
+  return { kind: "refusal", code: text(envelope["status_code"]) };
+}
+
+function readPayment(payment: Fields, code: string): SeenPayment {
+  if (payment["merchant_payment_code"] !== code) throw new Malformed();
+  const said = fields(payment["transaction_status"]);
+  const currency = text(payment["currency_ext"]);
+  if (!isCurrency(currency)) throw new Malformed();
+  const scale = scaleOf(currency);
+  return {
+    hash: text(payment["hash"]),
+    status: oneOf(["OP", "PE", "CO", "CA"] as const, payment["status"]),
+    verdict: text(said["code"]),
+    description: text(said["description"]),
+    authorizationCode: optionalText(said["authcode"]),
+    isoCode: optionalText(said["iso_code"]),
+    adviceCode: optionalText(said["mac_code"]),
+    captureAvailable: payment["capture_available"] === true,
+    amount: { minor: minorUnits(payment["amount_ext"], scale), currency },
+    sale: payment["user_value_1"] === saleMark,
+    mandateId: payment["cof_info"] === undefined ? undefined : optionalText(fields(payment["cof_info"])["mandate_id"]),
+    refunds: list(payment["refunds"]).map((refund) => readRefund(fields(refund), scale)),
+  };
+}
+
+function readRefund(refund: Fields, scale: number): SeenRefund {
+  return {
+    code: optionalText(refund["merchant_refund_code"]),
+    status: oneOf(["RE", "PE", "CO", "CA"] as const, refund["status"]),
+    amount: minorUnits(refund["amount_ext"], scale),
+  };
+}
+
+function fields(value: unknown): Fields {
+  if (typeof value !== "object" || value === null || Array.isArray(value)) throw new Malformed();
+  return Object.fromEntries(Object.entries(value));
+}
+
+function list(value: unknown): readonly unknown[] {
+  if (value === undefined) return [];
+  if (!Array.isArray(value)) throw new Malformed();
+  return value;
+}
+
+function text(value: unknown): string {
+  if (typeof value !== "string" || value === "" || value.length > 200) throw new Malformed();
+  return value;
+}
+
+function optionalText(value: unknown): string | undefined {
+  return value === undefined || value === null || value === "" ? undefined : text(value);
+}
+
+function minorUnits(value: unknown, scale: number): bigint {
+  const minor = typeof value === "string" ? parseAmount(value, scale) : undefined;
+  if (minor === undefined) throw new Malformed();
+  return minor;
+}
+
+function oneOf<Name extends string>(names: readonly Name[], value: unknown): Name {
+  const name = names.find((candidate) => candidate === value);
+  if (name === undefined) throw new Malformed();
+  return name;
+}

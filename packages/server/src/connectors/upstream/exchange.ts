@@ -1,0 +1,119 @@
+import type { ClientRequest, IncomingMessage } from "node:http";
+import type { Scheduler } from "../../kernel/scheduler.ts";
+import type { Unknown } from "../connector.ts";
+
+/** Not imports: see http/server.ts. */
+const http = process.getBuiltinModule("node:http");
+const https = process.getBuiltinModule("node:https");
+
+export interface Exchange {
+  /** Such as `/ws/direct`. */
+  readonly path: string;
+  /** Owned by the exchange, and wiped by it: it may hold a PAN. */
+  readonly body: Buffer;
+  /** The whole exchange may take so long: name, connection, TLS, sending, waiting and reading. */
+  readonly leftMs: number;
+}
+
+/** The JSON of a complete answer with status 200. */
+export type Told = { readonly kind: "told"; readonly answer: unknown };
+
+export interface Exchanges {
+  /** Sends one request once: node:http never sends again by itself, and neither does this. Never rejects. */
+  exchange(exchange: Exchange): Promise<Told | Unknown>;
+  close(): void;
+}
+
+export interface ExchangeOptions {
+  readonly scheduler: Scheduler;
+  /** `https://host[:port]`, or `http://` on loopback. */
+  readonly address: URL;
+  /** PEM certificates that are trusted instead of the well-known ones. */
+  readonly ca: string | undefined;
+}
+
+/** A payment with a hundred refunds, each with a description of 1,500 characters. */
+const largestAnswer = 1_048_576;
+const mostSockets = 256;
+
+const timedOut: Unknown = { kind: "unknown", cause: "timeout" };
+const disconnected: Unknown = { kind: "unknown", cause: "connection" };
+const garbled: Unknown = { kind: "unknown", cause: "garbled" };
+const refusedToSay: Unknown = { kind: "unknown", cause: "refused_to_say" };
+
+/**
+ * The only way to the upstream. Each request has a connection of its own: what else arrives on a connection can then never be taken for
+ * the answer to a later request, and no request meets a connection that the other side is just closing. TLS sessions are resumed.
+ */
+export function openExchanges({ scheduler, address, ca }: ExchangeOptions): Exchanges {
+  const isTls = address.protocol === "https:";
+  const agent = isTls
+    ? new https.Agent({
+        keepAlive: false,
+        maxSockets: mostSockets,
+        minVersion: "TLSv1.2",
+        rejectUnauthorized: true,
+        ...(ca === undefined ? {} : { ca }),
+      })
+    : new http.Agent({ keepAlive: false, maxSockets: mostSockets });
+  const open = isTls ? https.request : http.request;
+
+  return {
+    exchange: ({ path, body, leftMs }) =>
+      new Promise((resolve) => {
+        const headers = { "content-type": "application/json", "content-length": body.length, accept: "application/json" };
+        const request: ClientRequest = open(new URL(path, address), { agent, method: "POST", headers });
+        let settled = false;
+        let isAnswering = false;
+        const cancel = scheduler.after(leftMs, () => settle(timedOut));
+
+        function settle(heard: Told | Unknown): void {
+          if (settled) return;
+          settled = true;
+          cancel();
+          // First the connection, then the bytes: zeros in the place of digits are not sent either.
+          request.destroy();
+          body.fill(0);
+          resolve(heard);
+        }
+
+        request.on("error", () => {
+          if (!isAnswering) settle(disconnected);
+        });
+        request.on("close", () => {
+          if (!isAnswering) settle(disconnected);
+        });
+        // Once an answer has begun, `collect` says whether it came whole.
+        request.on("response", (response: IncomingMessage) => {
+          isAnswering = true;
+          collect(response).then(settle, () => settle(disconnected));
+        });
+        request.end(body);
+      }),
+    close: () => agent.destroy(),
+  };
+}
+
+async function collect(response: IncomingMessage): Promise<Told | Unknown> {
+  const status = response.statusCode ?? 0;
+  if (status >= 500) return refusedToSay;
+  if (status !== 200) return garbled;
+  const pieces: Buffer[] = [];
+  let length = 0;
+  for await (const piece of response) {
+    if (!Buffer.isBuffer(piece)) return garbled;
+    length += piece.length;
+    if (length > largestAnswer) return garbled;
+    pieces.push(piece);
+  }
+  // An answer without a length ends with its connection: nothing says whether that is all of it.
+  if (!response.complete || (response.headers["content-length"] === undefined && response.headers["transfer-encoding"] === undefined)) {
+    return disconnected;
+  }
+  try {
+    const text = new TextDecoder("utf-8", { fatal: true }).decode(Buffer.concat(pieces));
+    return { kind: "told", answer: JSON.parse(text) };
+  } catch {
+    return garbled;
+  }
+}
