@@ -22,6 +22,13 @@ import { merchantId } from "./store-fixtures.ts";
 /** A connector together with a hand on its acquirer and on time. */
 export interface ConnectorHarness {
   readonly connector: Connector;
+  /** What the acquirer's wire has no place for, so that no connector can know it. */
+  readonly lacks?: {
+    /** Names of transactions, but for those that a stored credential asks for. */
+    readonly transactionNames?: true;
+    /** Names of captures: a second one that asks for what was taken is answered like the first, and takes nothing. */
+    readonly captureNames?: true;
+  };
   instruct(merchantId: MerchantId, instruction: Instruction): Promise<void>;
   books(): Promise<AcquirerBooks>;
   now(): Instant;
@@ -257,7 +264,7 @@ export function describeConnectorContract(name: string, make: () => Promise<Conn
       assert.deepEqual(await merchant.money(), { held: 100_00n, taken: 0n });
 
       await merchant.capture("a-3", original);
-      assert.equal((await merchant.capture("a-4", original)).kind, "declined");
+      assert.equal((await merchant.capture("a-4", original)).kind, harness.lacks?.captureNames === true ? "approved" : "declined");
       assert.equal((await merchant.capture("a-5", original, 1n)).kind, "declined");
       assert.deepEqual(await merchant.money(), { held: 0n, taken: 100_00n });
     });
@@ -486,7 +493,7 @@ export function describeConnectorContract(name: string, make: () => Promise<Conn
 
         assert.ok(outcome.kind === "good");
         assert.equal(outcome.method, method);
-        assert.match(outcome.networkTransactionId ?? "", /^[0-9A-Z]{15}$/);
+        if (harness.lacks?.transactionNames !== true) assert.match(outcome.networkTransactionId ?? "", /^[0-9A-Z]{15}$/);
         assert.deepEqual(await merchant.money(), { held: 0n, taken: 0n });
         const { verifications, approvals, reversals } = await merchant.totals();
         // The control: the small authorization was there, and was taken back.
@@ -540,7 +547,8 @@ export function describeConnectorContract(name: string, make: () => Promise<Conn
       assert.deepEqual([plain.storedCredential, plain.threeDSecure], [undefined, undefined]);
     });
 
-    test("an approval names its transaction, each its own", async () => {
+    test("an approval names its transaction, each its own", async (context) => {
+      if (harness.lacks?.transactionNames === true) return context.skip("names no transactions");
       const merchant = given();
       const [first, second] = [await merchant.authorize("a-1"), await merchant.authorize("b-1")];
       assert.ok(first.kind === "approved" && second.kind === "approved");
@@ -548,10 +556,10 @@ export function describeConnectorContract(name: string, make: () => Promise<Conn
       assert.notEqual(second.networkTransactionId, first.networkTransactionId);
     });
 
-    test("what the acquirer's tables say of a card is told without asking anybody", async () => {
-      const merchant = given();
+    test("what the acquirer's tables say of a card is told without asking anybody", async (context) => {
       const { cardTraits } = harness.connector;
-      assert.ok(cardTraits !== undefined);
+      if (cardTraits === undefined) return context.skip("has no such tables");
+      const merchant = given();
       assert.deepEqual(cardTraits(cardOf(approving)), { funding: "credit", foreign: false, ecommerce: true, exhausted: false });
       assert.equal(cardTraits(cardOf("4000000000002206"))?.funding, "prepaid");
       assert.equal(cardTraits(cardOf("4242424242424242")), undefined);
