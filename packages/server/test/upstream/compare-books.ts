@@ -48,7 +48,10 @@ export function compareBooks(
     byCode.delete(code);
     is(!payment.inFlight, `nothing is stuck: ${name}`);
     is(!payment.needsReview, `nothing waits for people: ${name}`);
-    is(heldBy(payment) === heldBy(there), `held here and there is the same: ${name}, ${heldBy(payment)} and ${heldBy(there)}, ${there?.state}`);
+    is(
+      heldBy(payment) === heldBy(there),
+      `held here and there is the same: ${name}, ${heldBy(payment)} and ${heldBy(there)}, ${there?.state}`,
+    );
     is(
       leftOf(payment) === leftOf(there),
       `what was taken and not given back is the same: ${name}, ${leftOf(payment)} and ${leftOf(there)}, ${there?.state}`,
@@ -60,7 +63,10 @@ export function compareBooks(
   for (const { code, state } of byCode.values()) is(false, `nothing is sent before it is written down: ${code}, ${state}`);
   const [here, there] = [outerDirectory, innerDirectory].map((directory) => withDatabase(directory, balancesIn));
   is(JSON.stringify(here) === JSON.stringify(there), `the ledgers agree: ${JSON.stringify(here)} and ${JSON.stringify(there)}`);
-  is((here ?? []).some(([, minor]) => minor !== "0"), "control: the ledgers hold something");
+  is(
+    (here ?? []).some(([, minor]) => minor !== "0"),
+    "control: the ledgers hold something",
+  );
   const refunds = outer.filter(({ refunded }) => refunded > 0n).length;
   const figures = { payments: outer.length, "payments with refunds": refunds, "payments of the inner server": inner.length };
   return { violations, figures: { ...figures, ...Object.fromEntries([...states].map(([state, count]) => [`payments ${state}`, count])) } };

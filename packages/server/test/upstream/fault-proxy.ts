@@ -43,9 +43,8 @@ export class FaultProxy {
   readonly #targetPort: number;
   readonly #sockets = new Set<Socket>();
   readonly #timers = new Set<NodeJS.Timeout>();
+  #isClosed = false;
   plan: FaultPlan;
-  /** How often each kind of fault was done. */
-  readonly counts = new Map<string, number>();
 
   private constructor(server: Server, targetPort: number, plan: FaultPlan) {
     this.#server = server;
@@ -66,12 +65,8 @@ export class FaultProxy {
     return (this.#server.address() as AddressInfo).port;
   }
 
-  /** Requests that are kept and will still be delivered. */
-  get waiting(): number {
-    return this.#timers.size;
-  }
-
   async close(): Promise<void> {
+    this.#isClosed = true;
     for (const timer of this.#timers) clearTimeout(timer);
     for (const socket of this.#sockets) socket.destroy();
     this.#server.close();
@@ -79,12 +74,12 @@ export class FaultProxy {
   }
 
   #accept(client: Socket): void {
+    if (this.#isClosed) return void client.destroy();
     this.#track(client);
     client.once("data", (head: Buffer) => {
       client.pause();
       const path = /^[A-Z]+ (\/[^ ?]*)/.exec(head.toString("latin1"))?.[1];
       const fault = this.plan({ path, head });
-      this.counts.set(fault.kind, (this.counts.get(fault.kind) ?? 0) + 1);
       this.#suffer(fault, client, head);
     });
   }
@@ -92,7 +87,7 @@ export class FaultProxy {
   #suffer(fault: Fault, client: Socket, head: Buffer): void {
     switch (fault.kind) {
       case "refuse":
-        client.resetAndDestroy();
+        reset(client);
         return;
       case "none":
         return this.#pump(client, this.#dial(), head, {});
@@ -131,7 +126,7 @@ export class FaultProxy {
   #pump(client: Socket, server: Socket, head: Buffer, how: Way): void {
     const end = (): void => {
       for (const socket of [client, server]) {
-        if (how.reset === true) socket.resetAndDestroy();
+        if (how.reset === true) reset(socket);
         else socket.destroySoon();
       }
     };
@@ -149,7 +144,11 @@ export class FaultProxy {
     client.resume();
   }
 
-  #channel(to: Socket, { ends, afterMs = 0, slice, everyMs = 0, noise: then, silent }: Way & { ends?: number | undefined; afterMs?: number | undefined }, end: () => void) {
+  #channel(
+    to: Socket,
+    { ends, afterMs = 0, slice, everyMs = 0, noise: then, silent }: Way & { ends?: number | undefined; afterMs?: number | undefined },
+    end: () => void,
+  ) {
     let left = ends ?? Number.POSITIVE_INFINITY;
     let queue: Promise<void> = Promise.resolve();
     const put = (bytes: Buffer): void => {
@@ -202,6 +201,7 @@ export class FaultProxy {
   #dial(): Socket {
     const server = connect({ port: this.#targetPort, host: "127.0.0.1", noDelay: true, allowHalfOpen: true });
     this.#track(server);
+    if (this.#isClosed) server.destroy();
     return server;
   }
 
@@ -224,6 +224,12 @@ export class FaultProxy {
       this.#later(ms, resolve);
     });
   }
+}
+
+/** A socket that is saying good-bye, or was not greeted yet, cannot be reset: Node would forget to close it. */
+function reset(socket: Socket): void {
+  if (socket.writableEnded || socket.connecting) socket.destroy();
+  else socket.resetAndDestroy();
 }
 
 interface Way {

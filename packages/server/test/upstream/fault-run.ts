@@ -200,7 +200,18 @@ class FaultRun {
   async #shop(): Promise<void> {
     this.#payments += 1;
     const code = `upstream-${this.#options.seed}-${this.#payments}`;
-    const plan = this.#chance.pick(["sale", "sale", "refunds", "hold", "capture", "capture", "part", "cancel", "cancel", "decline"] as const);
+    const plan = this.#chance.pick([
+      "sale",
+      "sale",
+      "refunds",
+      "hold",
+      "capture",
+      "capture",
+      "part",
+      "cancel",
+      "cancel",
+      "decline",
+    ] as const);
     const cents = this.#chance.between(100, 99_999);
     await this.#ask("/ws/direct", directFields(code, cents, plan === "decline" ? refused : this.#chance.pick(approved), isSale(plan)));
     if (plan === "sale" || plan === "hold" || plan === "decline") return;
@@ -209,7 +220,12 @@ class FaultRun {
       const part = this.#chance.between(1, cents);
       await this.#ask("/ws/refund", { operation: "request", merchant_payment_code: code, amount: decimal(part), description: "part" });
       if (part < cents && this.#chance.happens(500)) {
-        await this.#ask("/ws/refund", { operation: "request", merchant_payment_code: code, amount: decimal(cents - part), description: "rest" });
+        await this.#ask("/ws/refund", {
+          operation: "request",
+          merchant_payment_code: code,
+          amount: decimal(cents - part),
+          description: "rest",
+        });
       }
     }
     if (payment?.["capture_available"] !== true) return;
@@ -238,7 +254,8 @@ class FaultRun {
     const [code, status] = [payment?.["merchant_payment_code"], payment?.["status"]];
     if (typeof code === "string" && (status === "CO" || status === "CA")) {
       const before = this.#told.get(code);
-      if (before !== undefined && before !== status) this.#violations.add(`what was told stays true: ${code} was ${before} and is ${status}`);
+      if (before !== undefined && before !== status)
+        this.#violations.add(`what was told stays true: ${code} was ${before} and is ${status}`);
       this.#told.set(code, status);
     }
     return answer;
@@ -322,7 +339,13 @@ function directFields(code: string, cents: number, card: string, sale: boolean):
       state: "CE",
       phone_number: "8522847035",
       payment_type_code: "creditcard",
-      creditcard: { card_number: card, card_name: "Ana Lima", card_due_date: "12/2031", card_cvv: card.length === 15 ? "1234" : "123", auto_capture: sale },
+      creditcard: {
+        card_number: card,
+        card_name: "Ana Lima",
+        card_due_date: "12/2031",
+        card_cvv: card.length === 15 ? "1234" : "123",
+        auto_capture: sale,
+      },
     },
   };
 }

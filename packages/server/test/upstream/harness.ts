@@ -204,7 +204,10 @@ class World {
     for (;;) {
       const answer = await this.#ask("/ws/query", { merchant_payment_code: paymentCodeOf(merchantId, reference) });
       if (answer["status"] !== "SUCCESS") return undefined;
-      const payment = answer["payment"] as { hash: string; refunds?: { id: string; status: string; merchant_refund_code: string | null }[] };
+      const payment = answer["payment"] as {
+        hash: string;
+        refunds?: { id: string; status: string; merchant_refund_code: string | null }[];
+      };
       const refunds = payment.refunds ?? [];
       if (!refunds.some(({ status }) => status === "RE" || status === "PE")) {
         return { hash: payment.hash, refunds: new Map(refunds.map(({ id, merchant_refund_code: code }) => [id, code ?? ""])) };
