@@ -190,10 +190,10 @@ test("the process' own environment is read, and the files that it names", (conte
   assert.ok("config" in reading);
   assert.equal(reading.config.sandboxIntegrationKey?.reveal(), "from a file");
 
-  writeFileSync(file, "x".repeat(5_000));
+  writeFileSync(file, "x".repeat(65_537));
   const tooLong = configOfThisProcess(new Map());
   assert.ok("problems" in tooLong);
-  assert.match(tooLong.problems[0] ?? "", /names a file that has more than 4096 bytes/);
+  assert.match(tooLong.problems[0] ?? "", /names a file that has more than 65536 bytes/);
 
   process.env["COFRE_SANDBOX_INTEGRATION_KEY_FILE"] = directory;
   assert.ok("problems" in configOfThisProcess(new Map()));

@@ -32,7 +32,8 @@ export function readConfig(sources: ConfigSources): ConfigReading {
       "COFRE_SANDBOX_PUBLIC_INTEGRATION_KEY is the same as COFRE_SANDBOX_INTEGRATION_KEY: whoever sees the public key could charge cards.",
     );
   }
-  problems.push(...acquirerProblems(values));
+  // A wrong value is missing from the values: what is said of it is enough for one start.
+  if (problems.length === 0) problems.push(...acquirerProblems(values));
   if (problems.length > 0) return { problems };
   return { config: Object.freeze(values) as Config };
 }
@@ -73,7 +74,7 @@ function unknownVariables(environment: ConfigSources["environment"]): string[] {
     });
 }
 
-/** One acquirer, and a key for it. Only looked at in what could be read: a wrong value has its own problem. */
+/** One acquirer, and a key for it. */
 function acquirerProblems({ acquirerUrl, upstreamUrl, upstreamIntegrationKey, upstreamCa }: Readonly<Record<string, unknown>>): string[] {
   if (upstreamUrl === undefined) {
     const left = [

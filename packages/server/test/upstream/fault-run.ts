@@ -74,6 +74,7 @@ class FaultRun {
   #outerPort: number | undefined;
   #starts = 0;
   #aheadMs = 0;
+  #timePasses = true;
   #payments = 0;
   #settledMs = 0;
 
@@ -87,12 +88,14 @@ class FaultRun {
 
   async run(): Promise<FaultReport> {
     await this.#startBoth();
-    const clock = this.#keepTime();
-    await this.#pay(Math.ceil(this.#options.faulted / 2));
+    const time = this.#keepTime();
+    const paying = this.#pay(this.#options.faulted);
+    // Killed in the middle of everything: what was in flight is recovery's.
+    while (this.#faulted.size < this.#options.faulted / 2) await sleep(20);
     await this.#restartOuter();
-    await this.#pay(this.#options.faulted);
-    clock.stop();
-    await clock.stopped;
+    await paying;
+    this.#timePasses = false;
+    await time;
     await this.#settle();
     await this.#checkTold();
     await this.#outer?.end("SIGTERM");
@@ -107,7 +110,9 @@ class FaultRun {
         ...books.figures,
         "payments that met a fault": this.#faulted.size,
         "ms until all was settled": this.#settledMs,
-        ...Object.fromEntries([...this.#counts].toSorted().map(([kind, count]) => [`exchanges, ${kind}`, count])),
+        ...Object.fromEntries(
+          [...this.#counts].toSorted(([one], [other]) => (one < other ? -1 : 1)).map(([kind, count]) => [`exchanges, ${kind}`, count]),
+        ),
       },
     };
   }
@@ -176,15 +181,11 @@ class FaultRun {
     this.#outer?.signal("SIGUSR2");
   }
 
-  #keepTime(): { stop(): void; readonly stopped: Promise<void> } {
-    let isRunning = true;
-    const loop = async (): Promise<void> => {
-      while (isRunning) {
-        await sleep(stepEveryMs);
-        this.#step();
-      }
-    };
-    return { stop: () => void (isRunning = false), stopped: loop() };
+  async #keepTime(): Promise<void> {
+    while (this.#timePasses) {
+      await sleep(stepEveryMs);
+      this.#step();
+    }
   }
 
   /** Pays until so many payments met a fault. */

@@ -34,7 +34,7 @@ export const lies: readonly string[] = [
 ];
 
 /** Longest that a request is kept: what the connector calls late arrival, in this network. */
-export const longestLateMs = 900;
+export const longestLateMs = 2_000;
 
 /** One of everything that goes wrong between two machines, with positions anywhere in a message. */
 export function anyFault(chance: Chance): Fault {

@@ -26,7 +26,7 @@ export function makeAuthority(name: string): TestAuthority {
       const own = makeKeys();
       const extensions = [basicConstraints(false), alternativeNames(names)];
       const cert = certificate({ subject: "test server", issuer: name, key: own.publicKey, signer: keys.privateKey, extensions });
-      return { cert, key: own.privateKey.export({ type: "pkcs8", format: "pem" }).toString() };
+      return { cert, key: own.privateKey.export({ type: "pkcs8", format: "pem" }) };
     },
   };
 }
