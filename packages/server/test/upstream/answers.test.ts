@@ -163,6 +163,19 @@ describe("what the upstream answers later", () => {
     upstream.close();
   });
 
+  test("an inquiry finds what is held only in the amount that was asked for", async () => {
+    await using server = await startCannedServer();
+    const upstream = upstreamAt(`http://127.0.0.1:${server.port}`);
+    const request = followUpRequest("p-1", "p-1");
+    server.say(httpAnswer(paymentBody(codeOf("p-1"), { status: "PE", capture_available: true, user_value_1: "hold" })));
+    assert.partialDeepStrictEqual(await upstream.inquire(request), { kind: "found", captured: 0n, voided: false });
+    server.say(httpAnswer(paymentBody(codeOf("p-1"), { status: "PE", capture_available: true, amount_ext: "12.33" })));
+    assert.deepEqual(await upstream.inquire(request), { kind: "unknown", cause: "garbled" });
+    server.say(httpAnswer('{"status":"ERROR","status_code":"BP-QRY-2","status_message":"Payment not found"}'));
+    assert.deepEqual(await upstream.inquire(request), { kind: "not_found" });
+    upstream.close();
+  });
+
   test("a void of what lapsed there first is done, as nothing is held", async () => {
     await using server = await startCannedServer();
     const upstream = upstreamAt(`http://127.0.0.1:${server.port}`);

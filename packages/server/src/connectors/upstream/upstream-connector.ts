@@ -232,6 +232,8 @@ class Translator {
     }
     // In flight there, or under review: nobody knows yet.
     if (payment.status !== "CO" && !isHeld(payment)) return refusedToSay;
+    // What is held is what was asked for; what was captured may be less.
+    if (payment.status !== "CO" && payment.amount.minor !== original.amount.minor) return garbled;
     const authorization = approvalOf(payment);
     const done = payment.refunds.filter(({ status }) => status === "CO");
     const reversed = done.some((refund) => isReversal(refund, request));
