@@ -75,6 +75,7 @@ class FaultRun {
   #starts = 0;
   #aheadMs = 0;
   #timePasses = true;
+  #isOver = false;
   #payments = 0;
   #settledMs = 0;
 
@@ -118,6 +119,8 @@ class FaultRun {
   }
 
   async close(): Promise<void> {
+    this.#isOver = true;
+    this.#timePasses = false;
     await this.#outer?.end("SIGKILL");
     await this.#inner?.end("SIGKILL");
     await this.#proxy?.close();
@@ -192,7 +195,7 @@ class FaultRun {
   async #pay(faulted: number): Promise<void> {
     await Promise.all(
       Array.from({ length: clients }, async () => {
-        while (this.#faulted.size < faulted) await this.#shop();
+        while (!this.#isOver && this.#faulted.size < faulted) await this.#shop();
       }),
     );
   }
