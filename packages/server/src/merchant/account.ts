@@ -21,6 +21,8 @@ export interface AccountSettings {
   /** Who pays the tax: added on top of what the customer pays, or borne by the merchant. */
   readonly taxPaidBy: "customer" | "merchant";
   readonly partialCapture: boolean;
+  /** Payments above so many whole USD wait for a reviewer when the issuer approves them; 0: none does for its amount. */
+  readonly reviewAboveUsd: number;
   /** Days in which an authorization can be captured; then it is given up (interface 4.2: 4, up to 5 or 7). */
   readonly captureWindowDays: number;
   /** Days after the capture in which a refund may be asked for; 0: no limit. */

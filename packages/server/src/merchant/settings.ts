@@ -36,6 +36,7 @@ export const accountSettings = {
   },
   // Public clients expect BP-CAP-11 from an account that was never set up (interface 5.1).
   partialCapture: { ...flag(false), doc: "Whether less than the authorized amount may be captured." },
+  reviewAboveUsd: { ...wholeNumber(0, 0, 1_000_000_000), doc: "Payments above so many whole US dollars wait for a reviewer; 0 for none." },
   captureWindowDays: { ...wholeNumber(4, 1, 30), doc: "Days in which an authorization can be captured before it is given up." },
   refundWindowDays: { ...wholeNumber(0, 0, 3_650), doc: "Days after the capture in which a refund may be asked for; 0 for no limit." },
   refundRequestedMinutes: { ...wholeNumber(1, 0, 100_000), doc: "Minutes that a refund stays requested before it is pending." },

@@ -256,6 +256,7 @@ export function newAccount(id: MerchantId, over: Partial<Account> = {}): Account
       taxPolicy: "none",
       taxPaidBy: "customer",
       partialCapture: false,
+      reviewAboveUsd: 0,
       captureWindowDays: 4,
       refundWindowDays: 0,
       refundRequestedMinutes: 5,
