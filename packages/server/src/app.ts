@@ -6,6 +6,7 @@ import { paymentEndpoint } from "./http/admin/payment-endpoint.ts";
 import { settingsEndpoint } from "./http/admin/settings-endpoint.ts";
 import { simulatorEndpoint } from "./http/admin/simulator-endpoint.ts";
 import { statsEndpoint } from "./http/admin/stats-endpoint.ts";
+import { documented } from "./http/docs/documented.ts";
 import { createHttpServer } from "./http/server.ts";
 import type { EndpointDeps } from "./http/wire/endpoints/deps.ts";
 import { wireEndpoints } from "./http/wire/endpoints/index.ts";
@@ -102,14 +103,14 @@ export async function startCofre(config: Config, log: Log, ports: Ports = system
     sandbox: { loseNextAuthorization: (merchantId) => connector.instruct(merchantId, { next: "lose_answer", times: 1, of: "authorize" }) },
   };
   const server = createHttpServer({
-    endpoints: [
+    endpoints: documented([
       ...wireEndpoints(deps),
       explainEndpoint(runner),
       paymentEndpoint(runner),
       statsEndpoint(() => store.stats()),
       settingsEndpoint(runner, accounts),
       simulatorEndpoint((merchantId, instruction) => connector.instruct(merchantId, instruction)),
-    ],
+    ]),
     resolveKey: (key) => accounts.byKey(key),
     clock,
     log,

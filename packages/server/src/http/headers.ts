@@ -39,9 +39,8 @@ export class RequestHeaders implements WireHeaders {
 }
 
 export const retryAfterSeconds = "1";
+export const jsonType = "application/json; charset=utf-8";
 export const commonHeaders = [
-  "Content-Type",
-  "application/json; charset=utf-8",
   // Keys travel in addresses (interface 1.4): no cache keeps an answer, and no page tells the address.
   "Cache-Control",
   "no-store",

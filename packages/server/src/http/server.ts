@@ -6,7 +6,7 @@ import { ServiceError } from "../kernel/service-error.ts";
 import type { Log } from "../observe/log-event.ts";
 import type { KeyHolder } from "../operations/account-directory.ts";
 import { answers, framingAnswers, goneAnswer, headRefused, noContent } from "./fixed-answers.ts";
-import { allowHeaders, commonHeaders, corsHeaders, preflightHeaders, RequestHeaders, retryAfterSeconds } from "./headers.ts";
+import { allowHeaders, commonHeaders, corsHeaders, jsonType, preflightHeaders, RequestHeaders, retryAfterSeconds } from "./headers.ts";
 import { isInterfacePath, pathOf, Routes } from "./routes.ts";
 import { errorAnswer, type WireAnswer } from "./wire/answer.ts";
 import { decodeRequest, type DecodedRequest } from "./wire/decode.ts";
@@ -342,11 +342,11 @@ export class HttpServer {
   }
 
   #write(response: ServerResponse, answer: WireAnswer, cors: boolean): void {
-    const { status, body } = answer;
+    const { status, body, type = jsonType } = answer;
     if (answer === goneAnswer) return;
     if (this.#isStopping) response.shouldKeepAlive = false;
     const length = Buffer.byteLength(body);
-    const headers = [...(cors ? corsHeaders : commonHeaders), "Content-Length", String(length)];
+    const headers = ["Content-Type", type, ...(cors ? corsHeaders : commonHeaders), "Content-Length", String(length)];
     if (answer.headers !== undefined) headers.push(...answer.headers.flat());
     if (status === 503) headers.push("Retry-After", retryAfterSeconds);
     // Head and body leave in one write, and a body of ASCII needs no conversion.
