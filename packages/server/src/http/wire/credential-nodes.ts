@@ -1,6 +1,6 @@
 import { type StoredCredential, storedCredentialReasons, type ThreeDSecure } from "../../payment/payment.ts";
-import { maskCardNumbers } from "./card-like.ts";
-import { cut, fieldOf, nodeOf } from "./fields.ts";
+import { maskedText } from "./card-like.ts";
+import { fieldOf, nodeOf } from "./fields.ts";
 import type { TreeObject } from "./tree.ts";
 import { WireError } from "./wire-error.ts";
 
@@ -41,7 +41,7 @@ export function readStoredCredential(parent: TreeObject): StoredCredential | und
     use,
     initiator,
     reason: storedCredentialReasons.find((name) => name === why) ?? plain,
-    mandateId: mandate === undefined ? undefined : cut(maskCardNumbers(mandate), longest.mandate),
+    mandateId: mandate === undefined ? undefined : maskedText(mandate, longest.mandate),
   };
 }
 
@@ -61,5 +61,5 @@ export function readThreeDSecure(node: TreeObject): ThreeDSecure | undefined {
 
 function shortText(node: TreeObject, name: string, characters: number): string | undefined {
   const text = fieldOf(node, name);
-  return text === undefined ? undefined : cut(maskCardNumbers(text), characters);
+  return text === undefined ? undefined : maskedText(text, characters);
 }

@@ -21,9 +21,9 @@ import { maximumAmount, priceOrder } from "../../payment/pricing.ts";
 import { brandOf } from "../../vault/bin.ts";
 import { isAcceptableToken } from "../../vault/token.ts";
 import { cardOf, cardRules, readCardToCharge, wipeCard, type CardContext, type CardReading } from "./card-node.ts";
-import { controlOrHalfPair, echo, holdsCardNumber, maskCardNumbers } from "./card-like.ts";
+import { controlOrHalfPair, echo, holdsCardNumber, maskCardNumbers, maskedText, tokenHoldsCard } from "./card-like.ts";
 import { isStoredCredential, readStoredCredential, readThreeDSecure } from "./credential-nodes.ts";
-import { cut, fieldOf, flagOf, lengthOf, nodeOf } from "./fields.ts";
+import { fieldOf, flagOf, lengthOf, nodeOf } from "./fields.ts";
 import { paymentTypeOf, type PaymentTypeKind } from "./payment-types.ts";
 import { inOrder, invalid, keepRules, parameterTooLong, rangeOf, required, tooLong } from "./rules.ts";
 import { textOf, type TreeObject } from "./tree.ts";
@@ -456,6 +456,7 @@ function refuseResponsible({ personType, responsible }: DirectReading): string |
 
 function refuseTokenLength({ newToken, card }: DirectReading): string | false {
   if (newToken !== undefined && !isAcceptableToken(newToken)) return "Field payment.token must have between 32 and 128 characters";
+  if (newToken !== undefined && tokenHoldsCard(newToken)) return "Field payment.token must not hold a card number";
   return exceeds(card?.token, directLongest.chargeToken) && tooLong("payment.creditcard.token", directLongest.chargeToken);
 }
 
@@ -528,7 +529,7 @@ function customerOf({ payment, document, birthDate, personType, phone, responsib
 /** A value that people type: kept without the middle of any card number in it, and not longer than the interface says. */
 function freeText(object: TreeObject, name: string, characters: number): string | undefined {
   const text = fieldOf(object, name);
-  return text === undefined ? undefined : cut(maskCardNumbers(text), characters);
+  return text === undefined ? undefined : maskedText(text, characters);
 }
 
 /** As many as there are: what is missing at the end is no value. */
@@ -547,10 +548,14 @@ function notificationUrlOf(payment: TreeObject): string | undefined {
   return /^https?:\/\//i.test(text) && URL.canParse(text) ? text : undefined;
 }
 
-/** IPv4 or IPv6 by its alphabet alone: it is kept for people, nothing connects to it. */
+/**
+ * IPv4 or IPv6 by its alphabet alone: it is kept for people, nothing connects to it. Only a whole IPv6 address of the kinds that are
+ * given out is not searched for card numbers: its groups look like theirs.
+ */
 function ipOf(payment: TreeObject): string | undefined {
   const text = fieldOf(payment, "customer_ip");
-  return text !== undefined && /^[\da-f:.]{3,45}$/i.test(text) ? maskCardNumbers(text) : undefined;
+  if (text === undefined || !/^[\da-f:.]{3,45}$/i.test(text)) return undefined;
+  return /^[23f][\da-f]{3}(?::[\da-f]{1,4}){7}$/i.test(text) ? text : maskCardNumbers(text);
 }
 
 function kept<Value>(value: Value | undefined): Value {

@@ -52,16 +52,3 @@ export function lengthOf(text: string): number {
   }
   return length;
 }
-
-/** At most `characters` of the text, never half a pair. */
-export function cut(text: string, characters: number): string {
-  if (text.length <= characters) return text;
-  let kept = "";
-  let count = 0;
-  for (const character of text) {
-    if (count === characters) break;
-    kept += character;
-    count += 1;
-  }
-  return kept;
-}

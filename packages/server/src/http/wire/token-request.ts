@@ -6,7 +6,7 @@ import { countryOf } from "../../payment/countries.ts";
 import type { Brand } from "../../vault/brand.ts";
 import { isAcceptableToken } from "../../vault/token.ts";
 import { cardOf, cardRules, readCardToStore, wipeCard, type CardContext } from "./card-node.ts";
-import { echo } from "./card-like.ts";
+import { echo, tokenHoldsCard } from "./card-like.ts";
 import { fieldOf, nodeOf } from "./fields.ts";
 import { paymentTypeOf } from "./payment-types.ts";
 import { inOrder, keepRules, required } from "./rules.ts";
@@ -36,7 +36,7 @@ export const tokenRules = inOrder<TokenReading>([
   cardRules.dueYear,
   {
     code: 66,
-    broken: ({ token }) => token !== undefined && !isAcceptableToken(token) && "Field token must have between 32 and 128 characters",
+    broken: ({ token }) => refuseNewToken(token),
   },
   cardRules.duePast,
   cardRules.numberInvalid,
@@ -86,6 +86,13 @@ export function answeredType(params: TreeObject, brand: Brand): string {
   const type = sent === undefined ? undefined : paymentTypeOf(sent);
   if (type?.kind !== "card") return brand;
   return type.paymentType === "debit" ? "debitcard" : (type.brand ?? brand);
+}
+
+/** The token becomes the name of a card in every system that uses it: it is no place for the card's number. */
+function refuseNewToken(token: string | undefined): string | false {
+  if (token === undefined) return false;
+  if (!isAcceptableToken(token)) return "Field token must have between 32 and 128 characters";
+  return tokenHoldsCard(token) && "Field token must not hold a card number";
 }
 
 /** Browsers send `""` when they cannot tell the brand, which is missing here, and guess wrong otherwise: nothing else is asked (interface 2.6). */
