@@ -60,7 +60,7 @@ export interface OperationRow {
    */
   readonly example: Readonly<Record<string, unknown>>;
   /** What has to be there before the example works. */
-  readonly needs?: "held" | "captured" | "refunded" | "stored" | "in review";
+  readonly needs?: "held" | "captured" | "stored";
 }
 
 const card = { card_number: "4111111111111111", card_name: "Ana Lima", card_due_date: "12/2035", card_cvv: "123" };
