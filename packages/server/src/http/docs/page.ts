@@ -7,6 +7,8 @@ export function docsPage(api: OpenApi): string {
   const groups = api.tags
     .map((tag) => ({ ...tag, operations: operations.filter(({ operation }) => operation.tags.includes(tag.name)) }))
     .filter((group) => group.operations.length > 0);
+  const present = groups.filter((group) => group.operations.some(isPresent));
+  const absent = groups.filter((group) => !present.includes(group));
   return `<!doctype html>
 <html lang="en">
 <head>
@@ -17,13 +19,15 @@ export function docsPage(api: OpenApi): string {
 </head>
 <body>
 <div class="page">
-<nav aria-label="Operations">
-${groups.map(({ name, operations: members }) => `<div><b>${escaped(name)}</b>${list(members)}</div>`).join("\n")}
-<div><b>Beyond</b><ul><li><a href="#answers">Answers</a></li><li><a href="#common">Errors of every operation</a></li><li><a href="/openapi.json">openapi.json</a></li></ul></div>
-</nav>
-<main>
+<header>
 <h1>${escaped(api.info.title)}</h1>
 <p class="soft">${escaped(api.info.summary)}</p>
+</header>
+<nav aria-label="Operations">
+${present.map(({ name, operations: members }) => `<div><b>${escaped(name)}</b>${list(members)}</div>`).join("\n")}
+<div><b>Beyond</b><ul>${absent.map(({ name }) => `<li><a href="#${idOf(name)}">${escaped(name)}</a></li>`).join("")}<li><a href="#answers">Answers</a></li><li><a href="#common">Errors of every operation</a></li><li><a href="/openapi.json">openapi.json</a></li></ul></div>
+</nav>
+<main>
 ${api.info.description
   .split("\n\n")
   .map((text) => `<p>${prose(text)}</p>`)
@@ -64,6 +68,13 @@ function shownOf(path: string, { get, post }: PathItem): readonly Shown[] {
   return operation === undefined ? [] : [{ path, methods, operation }];
 }
 
+/** One that this version does not have has no example. */
+function isPresent({ operation }: Shown): boolean {
+  return operation["x-codeSamples"].length > 0;
+}
+
+const idOf = (name: string): string => name.toLowerCase().replaceAll(" ", "-");
+
 interface Group {
   readonly name: string;
   readonly description: string;
@@ -77,12 +88,14 @@ function list(operations: readonly Shown[]): string {
 
 /** Below /ws the last words of a path are enough to tell it by. */
 function shortOf(path: string): string {
-  return path.startsWith("/ws/") ? path.slice("/ws/".length).replace("merchantIntegrationProperties/", "") : path;
+  return path.startsWith("/ws/")
+    ? path.slice("/ws/".length).replace("merchantIntegrationProperties/", "properties/").replace("properties/is", "is")
+    : path;
 }
 
 function groupHtml({ name, description, operations }: Group): string {
-  const parts = operations.map((shown) => (shown.operation["x-codeSamples"].length === 0 ? absentHtml(shown) : operationHtml(shown)));
-  return `<h2>${escaped(name)}</h2>\n<p class="soft">${prose(description)}</p>\n${parts.join("\n")}`;
+  const parts = operations.map((shown) => (isPresent(shown) ? operationHtml(shown) : absentHtml(shown)));
+  return `<h2 id="${idOf(name)}">${escaped(name)}</h2>\n<p class="soft">${prose(description)}</p>\n${parts.join("\n")}`;
 }
 
 function absentHtml({ path, operation }: Shown): string {
@@ -129,25 +142,23 @@ function fieldRows({ properties = {}, required = [] }: Schema, depth: number): r
     const schema = properties[name] ?? {};
     const needed = schema["x-required"];
     const must =
-      needed === undefined ? "" : `<span class="must">${escaped(required.includes(name) ? `always, or ${needed}` : needed)}</span>`;
-    const source = schema["x-source"] === undefined ? "" : ` <span class="soft">(${escaped(schema["x-source"])})</span>`;
+      needed === undefined ? "" : `<span class="must">${coded(required.includes(name) ? `always, or ${needed}` : needed)}</span>`;
     const shown = names.map(code).join(" or ");
-    const own = row(depth === 0 ? "" : depth === 1 ? "in" : "in2", [
-      shown,
-      must,
-      lengthOf(schema),
-      prose(schema.description ?? "") + source,
-    ]);
+    const own = row(depth === 0 ? "" : depth === 1 ? "in" : "in2", [shown, must, lengthOf(schema), prose(schema.description ?? "")]);
     return [own, ...fieldRows(schema, depth + 1)];
   });
 }
 
 function lengthOf({ minLength, maxLength, "x-too-long": tooLong }: Schema): string {
   if (maxLength === undefined) return "";
-  return `${minLength === undefined ? "up to " : `${minLength} to `}${maxLength}${tooLong === undefined ? "" : `, or ${escaped(tooLong)}`}`.replace(
-    ", or cut off",
-    ", then cut off",
-  );
+  const range = minLength === undefined ? `up to ${maxLength}` : `${minLength} to ${maxLength}`;
+  if (tooLong === undefined) return range;
+  return `${range}, ${tooLong === "cut off" ? "then cut off" : `or ${coded(tooLong)}`}`;
+}
+
+/** Codes do not break at their dashes. */
+function coded(text: string): string {
+  return escaped(text).replaceAll(/\b(?:BP|DA|COFRE)(?:-[A-Z]+)*-\d+/g, '<span class="code">$&</span>');
 }
 
 function answerLine({ responses }: OperationObject): string {
@@ -212,7 +223,7 @@ const code = (text: string): string => `<code>${escaped(text)}</code>`;
 
 /** Text of ours: what stands between backticks is code. */
 function prose(text: string): string {
-  return escaped(text).replaceAll(/`([^`]*)`/g, "<code>$1</code>");
+  return coded(text).replaceAll(/`([^`]*)`/g, "<code>$1</code>");
 }
 
 function escaped(text: string): string {

@@ -287,7 +287,7 @@ function schemaOf(field: Field): Schema {
   const { type, note, values, longest, shortest, required, source, fields } = field;
   return {
     ...(fields === undefined ? { type: written[type] } : schemaOfFields(fields)),
-    description: values === undefined ? note : `${note} One of ${values.join(", ")}.`,
+    description: values === undefined ? note : `${note} ${values.length === 1 ? "Only" : "One of"} ${values.join(", ")}.`,
     ...(shortest === undefined ? {} : { minLength: shortest.characters }),
     ...(longest === undefined ? {} : { maxLength: longest.characters, "x-too-long": longest.code ?? "cut off" }),
     ...(required === undefined ? {} : { "x-required": requirementOf(required) }),
