@@ -174,6 +174,7 @@ export class HttpServer {
     try {
       // Who sends slowly takes no place: a thousand such clients would lock everybody else out.
       const body = headers.hasBody ? await this.#readBody(request, response) : undefined;
+      if (body !== undefined && headers.isEncoded) throw requestError("unsupported_body");
       this.#admit();
       isAdmitted = true;
       const decoded = decodeRequest(target, body);

@@ -52,6 +52,26 @@ describe("the amount of a capture", () => {
     assert.equal(readCapture(params(`hash=${hash}&amount=-1`)).amount, "-1");
   });
 
+  test("under another name, or inside of another value, is refused", () => {
+    for (const hidden of [
+      "Amount=40",
+      "+amount=40",
+      "amount_total=40",
+      "amount%5B=40",
+      "payment[amount]=40",
+      "x=1;amount=40",
+      "x=1%0Aamount:40",
+    ]) {
+      assert.throws(
+        () => readCapture(params(`hash=${hash}&${hidden}`)),
+        (error) => error instanceof WireError && error.statusCode === "BP-CAP-6",
+        hidden,
+      );
+    }
+    // The control: words that are none.
+    assert.equal(readCapture(params(`hash=${hash}&merchant_capture_code=paramount-1&note=the+amount+is+right`)).amount, undefined);
+  });
+
   test("that is no scalar is not taken for everything", () => {
     for (const body of ['{"amount":[1]}', '{"amount":{}}', '{"amount":[]}']) {
       assert.throws(

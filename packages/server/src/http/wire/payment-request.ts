@@ -1,6 +1,6 @@
 import type { CaptureInput, PaymentSelector } from "../../operations/direct-input.ts";
 import { echo } from "./card-like.ts";
-import { textOf, type TreeObject } from "./tree.ts";
+import { isTreeObject, textOf, type Tree, type TreeObject } from "./tree.ts";
 import { WireError } from "./wire-error.ts";
 
 /** The codes of a request that names no payment: 1 of each operation's own series; query's series is ours (interface 5). */
@@ -29,6 +29,7 @@ function nameOf(params: TreeObject, name: string): string | undefined {
 }
 
 export function readCapture(params: TreeObject): CaptureInput {
+  if (hasOtherAmount(params) || hasAmountInValue(params)) throw amountInvalid();
   return { selector: readSelector(params, "capture"), amount: amountOf(params) };
 }
 
@@ -39,7 +40,38 @@ export function readCapture(params: TreeObject): CaptureInput {
 function amountOf(params: TreeObject): string | undefined {
   const value = params["amount"];
   if (value === undefined) return undefined;
-  if (typeof value !== "string") throw new WireError("BP-CAP-6", "Parameter amount is invalid");
+  if (typeof value !== "string") throw amountInvalid();
   const text = value.trim();
   return text === "" || /^0+(\.0*)?$/.test(text) ? undefined : text;
+}
+
+function amountInvalid(): WireError {
+  return new WireError("BP-CAP-6", "Parameter amount is invalid");
+}
+
+/**
+ * Whether an amount is given under another name than `amount`, or inside of something. Its sender means a part, so that to read over it
+ * would move more money than was asked for.
+ */
+export function hasOtherAmount(params: TreeObject): boolean {
+  return Object.entries(params).some(([name, value]) => (name !== "amount" && isAmountName(name)) || hasAmountInside(value));
+}
+
+function hasAmountInside(value: Tree): boolean {
+  if (Array.isArray(value)) return value.some(hasAmountInside);
+  return isTreeObject(value) && Object.entries(value).some(([name, inner]) => isAmountName(name) || hasAmountInside(inner));
+}
+
+/** `Amount`, `amount `, `[amount]`, `amount_total`, `capture_amount`. */
+function isAmountName(name: string): boolean {
+  return name
+    .normalize("NFKC")
+    .toLowerCase()
+    .replaceAll(/[^a-z]/g, "")
+    .includes("amount");
+}
+
+/** Another separator than `&` leaves the amount in the value before it: `x=1;amount=40`. */
+function hasAmountInValue(params: TreeObject): boolean {
+  return Object.values(params).some((value) => typeof value === "string" && /amount\W{0,8}[=:]/i.test(value));
 }

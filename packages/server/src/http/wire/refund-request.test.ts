@@ -31,6 +31,15 @@ describe("a refund that is asked for", () => {
     );
   });
 
+  test("has its amount under one name only", () => {
+    for (const beside of ["Amount=50", "amount_total=50", "payment[amount]=50"]) {
+      assert.equal(
+        codeOf(() => readRefundRequest(params(`hash=${hash}&amount=40&${beside}`))),
+        "BP-REF-4",
+      );
+    }
+  });
+
   test("may come without operation and description, and with the id 0 that one client always sends", () => {
     const body = `{"hash":"${hash}","amount":10.5,"refund_id":0,"split":[]}`;
     assert.deepEqual(readRefundRequest(params("", body)), {

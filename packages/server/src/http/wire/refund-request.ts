@@ -1,7 +1,7 @@
 import type { RefundInput, RefundSelector } from "../../operations/direct-input.ts";
 import { maskCardNumbers } from "./card-like.ts";
 import { fieldOf, lengthOf } from "./fields.ts";
-import { readSelector } from "./payment-request.ts";
+import { hasOtherAmount, readSelector } from "./payment-request.ts";
 import { parameterTooLong } from "./rules.ts";
 import { textOf, type TreeObject } from "./tree.ts";
 import { WireError } from "./wire-error.ts";
@@ -41,6 +41,7 @@ export function readRefundOrCancel(params: TreeObject): RefundInput {
 /** Zero is how one client says that there is none (interface 1.2, step 8); and nothing is no refund of everything. */
 function amountToRefund(params: TreeObject): string {
   const value = params["amount"];
+  if (hasOtherAmount(params)) throw refusal("amountInvalid");
   if (value === undefined) throw refusal("amountRequired");
   if (typeof value !== "string") throw refusal("amountInvalid");
   const text = value.trim();
