@@ -20,14 +20,16 @@ import type { Log } from "./observe/log-event.ts";
 import { AccountDirectory } from "./operations/account-directory.ts";
 import { NamedRequests } from "./operations/named-requests.ts";
 import { Runner } from "./operations/runner.ts";
-import { openSandboxAccount, type SandboxKeys } from "./operations/sandbox-account.ts";
+import { prepareSandboxAccount, type SandboxKeys } from "./operations/sandbox-account.ts";
 import { RecoveryJob } from "./recovery/recovery-job.ts";
+import { hasDatabase, modeOpenToOthers } from "./stores/embedded/data-folder.ts";
 import { type EmbeddedStore, openEmbeddedStore } from "./stores/embedded/embedded-store.ts";
+import { StoreOpenError } from "./stores/embedded/open-error.ts";
 import { CvvPocket } from "./vault/cvv-pocket.ts";
 import { Keyring } from "./vault/keyring.ts";
 import { createLocalVault } from "./vault/local-vault.ts";
 import { createMemoryKeyProvider, createMemoryWrappedKeyStore } from "./vault/memory-key-provider.ts";
-import { openKeyFiles } from "./vault/root-key-file.ts";
+import { hasKeyFiles, openKeyFiles } from "./vault/root-key-file.ts";
 import type { Vault } from "./vault/vault.ts";
 
 /** A running Cofre. */
@@ -48,23 +50,23 @@ export interface Ports {
   readonly scheduler: Scheduler;
 }
 
+/** How long after a failed write it is tried again whether writing works, in milliseconds. */
+const tryWritingMs = 1_000;
+
 const systemPorts: Ports = { clock: systemClock, random: new SystemRandom(), scheduler: systemScheduler };
 
 /** The composition root: the only file that names implementations. Rejects when a part does not start; nothing is left open then. */
 export async function startCofre(config: Config, log: Log, ports: Ports = systemPorts): Promise<Cofre> {
   const { clock, random, scheduler } = ports;
   await using parts = new AsyncDisposableStack();
-  const inMemory = config.dataDirectory === ":memory:";
-
-  const store = await openEmbeddedStore({ file: inMemory ? ":memory:" : join(config.dataDirectory, "cofre.db") });
-  parts.defer(() => store.close());
+  const store = await openStore(config, log, scheduler, parts);
   // Keys are made once, before there is anything to seal: whoever lost them gets them from a backup, not new ones without a word.
   const vault = await openVault(config, ports, (await store.accounts()).length === 0);
-  const firstStart = await openSandboxAccount(store, random, clock.now(), {
+
+  const openAccount = await prepareSandboxAccount(store, random, clock.now(), {
     integrationKey: config.sandboxIntegrationKey?.reveal(),
     publicIntegrationKey: config.sandboxPublicIntegrationKey?.reveal(),
   });
-
   const connector =
     config.acquirerUrl === undefined
       ? connectors.simulator({ clock, scheduler })
@@ -80,7 +82,7 @@ export async function startCofre(config: Config, log: Log, ports: Ports = system
     clock,
     random,
     acquirerTimeoutMs: config.acquirerTimeoutMs,
-    alarm: ({ kind, what, merchantId, paymentId }) => log.write({ event: "alarm", kind, what, merchantId, paymentId }),
+    alarm: (alarm) => log.write({ event: "alarm", ...alarm }),
   });
   const recovery = new RecoveryJob({
     store,
@@ -102,6 +104,10 @@ export async function startCofre(config: Config, log: Log, ports: Ports = system
     requests: new NamedRequests(store, clock),
     sandbox: { loseNextAuthorization: (merchantId) => connector.instruct(merchantId, { next: "lose_answer", times: 1, of: "authorize" }) },
   };
+  /** Requests that come before the account is open wait for it; their number is bounded like that of all others. */
+  const opened = Promise.withResolvers<void>();
+  opened.promise.catch(() => undefined);
+  let isOpen = false;
   const server = createHttpServer({
     endpoints: documented([
       ...wireEndpoints(deps),
@@ -111,13 +117,28 @@ export async function startCofre(config: Config, log: Log, ports: Ports = system
       settingsEndpoint(runner, accounts),
       simulatorEndpoint((merchantId, instruction) => connector.instruct(merchantId, instruction)),
     ]),
-    resolveKey: (key) => accounts.byKey(key),
+    resolveKey: async (key) => {
+      await opened.promise;
+      return accounts.byKey(key);
+    },
     clock,
     log,
-    health: { isReady: () => true },
+    health: { state: () => (!isOpen ? "starting" : store.isWriting ? "ready" : "not_writing") },
     limits: { maxBodyBytes: config.maxBodyBytes, maxConnections: config.maxConnections, maxInFlight: config.maxInFlight },
   });
+  parts.defer(async () => {
+    server.closeAllConnections();
+    await server.close();
+  });
   const address = await server.listen(config.port, config.host);
+
+  // Last of all: the keys of a new account are shown once, by whoever called this, and a start that failed later would have lost them.
+  const firstStart = await openAccount().catch((error: unknown) => {
+    opened.reject(error);
+    throw error;
+  });
+  opened.resolve();
+  isOpen = true;
 
   const running = parts.move();
   return {
@@ -132,6 +153,41 @@ export async function startCofre(config: Config, log: Log, ports: Ports = system
       await running.disposeAsync();
     },
   };
+}
+
+async function openStore(config: Config, log: Log, scheduler: Scheduler, parts: AsyncDisposableStack): Promise<EmbeddedStore> {
+  const { dataDirectory } = config;
+  const isKept = dataDirectory !== ":memory:";
+  const file = isKept ? join(dataDirectory, "cofre.db") : dataDirectory;
+  // A new database beside old keys would be a new installation without a word: it is the old one's database that is gone.
+  if (isKept && !hasDatabase(file) && (await hasKeyFiles(dataDirectory))) throw new StoreOpenError("missing", file);
+
+  let isOver = false;
+  let cancelTry = (): void => undefined;
+  // A server that is not ready is sent nothing that would find out that writing works again.
+  const tryLater = (): void => {
+    cancelTry();
+    cancelTry = scheduler.after(tryWritingMs, () => {
+      void store.tryWriting().then((works) => {
+        if (!works && !isOver) tryLater();
+      });
+    });
+  };
+  const store = await openEmbeddedStore({
+    file,
+    onWriting: (works) => {
+      log.write({ event: works ? "writing_works" : "writing_fails" });
+      if (!works && !isOver) tryLater();
+    },
+  });
+  parts.defer(() => store.close());
+  parts.defer(() => {
+    isOver = true;
+    cancelTry();
+  });
+  const mode = isKept ? modeOpenToOthers(dataDirectory) : undefined;
+  if (mode !== undefined) log.write({ event: "data_directory_open", dataDirectory, mode });
+  return store;
 }
 
 async function openVault(config: Config, { clock, random }: Ports, create: boolean): Promise<Vault> {

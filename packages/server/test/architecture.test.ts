@@ -20,8 +20,8 @@ interface SourceFile {
 
 const domain = ["kernel/", "payment/", "vault/", "ledger/", "merchant/", "outbox/events.ts"];
 const contracts = ["stores/store.ts", "stores/change.ts", "connectors/connector.ts"];
-/** What may be logged and where to: a contract too. The sink that writes is in observe/log.ts. */
-const logging = ["observe/log-event.ts"];
+/** What may be logged, of errors too, and where to: a contract too. The sink that writes is in observe/log.ts. */
+const logging = ["observe/log-event.ts", "observe/error-facts.ts"];
 
 /** What a module may import, besides what stands in its own row's folder. The first row that fits counts. */
 const arrows: readonly { readonly from: string; readonly to: readonly string[]; readonly own?: boolean }[] = [

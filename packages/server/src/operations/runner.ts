@@ -6,6 +6,7 @@ import { laterBy } from "../kernel/instant.ts";
 import type { Random } from "../kernel/random.ts";
 import { ServiceError } from "../kernel/service-error.ts";
 import type { Account } from "../merchant/account.ts";
+import { errorFacts } from "../observe/error-facts.ts";
 import type { Payment } from "../payment/payment.ts";
 import type { Change } from "../stores/change.ts";
 import type { Store } from "../stores/store.ts";
@@ -18,9 +19,11 @@ import { Turns } from "./turns.ts";
 
 /** An invariant broke, or something else that should not happen did: somebody must look. Holds nothing of a request. */
 export interface Alarm {
-  readonly kind: "broken_invariant" | "unexpected_failure";
+  readonly kind: "broken_invariant" | "unexpected_failure" | "card_not_readable";
   /** The property that did not hold, or the name of the error's class. */
   readonly what: string;
+  /** Function, file and line that threw. */
+  readonly where: string | undefined;
   readonly merchantId: string | undefined;
   readonly paymentId: string | undefined;
 }
@@ -72,7 +75,8 @@ export class Runner {
     const broken = error instanceof BrokenInvariant;
     this.#parts.alarm({
       kind: broken ? "broken_invariant" : "unexpected_failure",
-      what: broken ? error.message : error instanceof Error ? error.name : "unknown",
+      what: broken ? error.message : errorFacts(error).errorName,
+      where: errorFacts(error).where,
       merchantId: payment?.merchantId,
       paymentId: payment?.id,
     });
@@ -100,6 +104,7 @@ class Context implements OperationContext {
   touched: Payment | undefined;
   readonly #acquirerTimeoutMs: number;
   readonly #turns: Turns;
+  readonly #alarm: RunnerParts["alarm"];
 
   constructor(parts: RunnerParts, account: Account, turns: Turns) {
     this.account = account;
@@ -111,6 +116,12 @@ class Context implements OperationContext {
     this.pocket = parts.pocket;
     this.#acquirerTimeoutMs = parts.acquirerTimeoutMs;
     this.#turns = turns;
+    this.#alarm = parts.alarm;
+  }
+
+  cardNotReadable(error: unknown): void {
+    const what = "a stored card opens with the keys of this installation";
+    this.#alarm({ kind: "card_not_readable", what, where: errorFacts(error).where, merchantId: this.account.id, paymentId: undefined });
   }
 
   answerBy(): ReturnType<OperationContext["answerBy"]> {

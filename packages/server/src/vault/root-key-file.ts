@@ -61,6 +61,15 @@ export async function openKeyFiles({ directory, environment, create, random }: K
   return { provider: createMemoryKeyProvider(random, root), store: keysFiles(directory, random) };
 }
 
+/** Whether a directory holds keys, or something in their place. False where that cannot be seen; opening them says why. */
+export async function hasKeyFiles(directory: string): Promise<boolean> {
+  try {
+    return (await readdir(directory)).some((name) => name === "root.key" || /^keys\.\d+\.json$/.test(name));
+  } catch {
+    return false;
+  }
+}
+
 /** The key, owned by the caller; `content` is wiped. */
 function readRoot(content: Buffer, path: string, environment: string): Uint8Array {
   try {

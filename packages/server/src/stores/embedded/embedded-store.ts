@@ -1,5 +1,3 @@
-import { mkdirSync } from "node:fs";
-import { dirname } from "node:path";
 import type { DatabaseSync, StatementSync } from "node:sqlite";
 import { assert, BrokenInvariant, unreachable } from "../../kernel/assert.ts";
 import type { KeyDigest, MerchantId, PaymentId, TokenDigest } from "../../kernel/ids.ts";
@@ -14,8 +12,8 @@ import { StoreError } from "../store.ts";
 import type { OutboxRow, Store } from "../store.ts";
 import { messageOf } from "./change-message.ts";
 import type { Outcome } from "./change-message.ts";
+import { makeFilesPrivate, makeFolderOf } from "./data-folder.ts";
 import { openForReading } from "./open-database.ts";
-import { StoreOpenError } from "./open-error.ts";
 import { entriesFromText, factsFromText, paymentColumns, paymentFromRow } from "./rows.ts";
 import type { PaymentRow } from "./rows.ts";
 import { temporaryFile } from "./temporary-file.ts";
@@ -32,9 +30,15 @@ export interface EmbeddedStoreOptions {
   readonly maxQueued?: number;
   /** The file grows to this and no further: then changes are refused as `unavailable`, reads go on. Default: no limit. */
   readonly maxFileBytes?: number;
+  /** Called when writing begins to fail, and when it works again. */
+  readonly onWriting?: (works: boolean) => void;
 }
 
 export interface EmbeddedStore extends Store {
+  /** false: what was written last failed, so the next change will probably be refused. */
+  readonly isWriting: boolean;
+  /** Writes something small that changes nothing, to find out whether writing works. Resolves with what it found. */
+  tryWriting(): Promise<boolean>;
   stats(): StoreStats;
 }
 
@@ -43,21 +47,13 @@ export interface EmbeddedStore extends Store {
  * thread. Rejects with StoreOpenError when the file is locked, foreign, damaged or of a newer version.
  */
 export async function openEmbeddedStore(options: EmbeddedStoreOptions): Promise<EmbeddedStore> {
-  const { maxQueued = 4_096, maxFileBytes } = options;
+  const { maxQueued = 4_096, maxFileBytes, onWriting = () => undefined } = options;
   const temporary = options.file === ":memory:" ? temporaryFile() : undefined;
   const file = temporary?.file ?? options.file;
   if (temporary === undefined) makeFolderOf(file);
-  const writer = await WriterThread.start({ file, durable: temporary === undefined, maxFileBytes }, maxQueued);
+  makeFilesPrivate(file);
+  const writer = await WriterThread.start({ file, durable: temporary === undefined, maxFileBytes }, { maxQueued, onWriting });
   return new SqliteStore(openForReading(file), writer, () => temporary?.remove());
-}
-
-/** Readable by its owner alone, as the files in it will be. */
-function makeFolderOf(file: string): void {
-  try {
-    mkdirSync(dirname(file), { recursive: true, mode: 0o700 });
-  } catch {
-    throw new StoreOpenError("cannot_open", file);
-  }
 }
 
 /** Owns the read-only connection and its statements, and the writer thread. */
@@ -156,6 +152,14 @@ class SqliteStore implements EmbeddedStore {
 
   stats(): StoreStats {
     return this.#writer.stats();
+  }
+
+  get isWriting(): boolean {
+    return this.#writer.isWriting;
+  }
+
+  async tryWriting(): Promise<boolean> {
+    return this.#closed === undefined && this.#writer.tryWriting();
   }
 
   #resultOf({ merchantId, payment }: Change, outcome: Outcome): CommitResult {
