@@ -117,8 +117,8 @@ ${
   headers.length === 0
     ? ""
     : `<h4>Headers</h4>${table(
-        ["Header", "", "Length", ""],
-        headers.map(({ name, description, schema }) => row("", [code(name), "", lengthOf(schema), prose(description)])),
+        ["Header", "Length", ""],
+        headers.map(({ name, description, schema }) => row("", [code(name), lengthOf(schema), prose(description)])),
       )}`
 }
 <h4>Answer</h4>

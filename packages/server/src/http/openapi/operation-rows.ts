@@ -123,7 +123,10 @@ export const operationRows: readonly OperationRow[] = [
     answer: "PaymentAnswer",
     idempotent: true,
     headers: [
-      { name: "X-EBANX-Simulate-Internal-Error", note: "In the sandbox: a code of this list, or 503, is answered without doing anything." },
+      {
+        name: "X-EBANX-Simulate-Internal-Error",
+        note: "In the sandbox: a BP code or 503 is answered, and nothing is done; with BP-DR-119 the acquirer's answer gets lost.",
+      },
       { name: "X-EBANX-API-Processing-Type", note: "local: processed within the country." },
     ],
     family: "direct",
