@@ -61,7 +61,8 @@ const introduction = `\
 Every operation answers with JSON. A refusal has HTTP status 200 as well: look at \`status\`, which is \`SUCCESS\` or \`ERROR\`, then at \`status_code\`.
 
 A request may be written as JSON, as a form with one field \`request_body\` that holds the JSON, as plain form fields or as a query, whatever \
-its Content-Type says; query, form and JSON may be mixed, and the later of them wins. \`null\`, \`""\` and a missing field mean the same. Numbers, \
+its Content-Type says; query, form and JSON may be mixed, and the later of them wins, but for what names an account, a payment, a card or an amount: that may not have two \
+values. \`null\`, \`""\` and a missing field mean the same. Numbers, \
 texts and booleans stand for one another. Unknown fields are not looked at.
 
 Amounts are decimal text or numbers, with at most two decimals. Times are in UTC.`;

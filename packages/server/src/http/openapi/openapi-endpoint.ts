@@ -1,7 +1,9 @@
 import type { Endpoint, OpenEndpoint } from "../wire/endpoint.ts";
-import { openApiDocument } from "./document.ts";
 
-/** `/openapi.json`: the description of all operations, for tools of any origin. Made when it is first asked for. */
+/**
+ * `/openapi.json`: the description of all operations, for tools of any origin. Its tables are read when it is first asked for: most
+ * processes are never asked, and start without them.
+ */
 export function openApiEndpoint(endpoints: readonly Endpoint[]): OpenEndpoint {
   let body: string | undefined;
   return {
@@ -10,6 +12,7 @@ export function openApiEndpoint(endpoints: readonly Endpoint[]): OpenEndpoint {
     family: "parameters",
     cors: true,
     async handle() {
+      const { openApiDocument } = await import("./document.ts");
       body ??= JSON.stringify(openApiDocument(endpoints));
       return { status: 200, body };
     },
