@@ -32,11 +32,11 @@ const actions = {
 } as const satisfies Record<string, Act>;
 
 type ActionName = keyof typeof actions;
-const actionNames = Object.keys(actions) as ActionName[];
+export const actionNames = Object.keys(actions) as ActionName[];
 
 export const unknownAction = { code: "COFRE-36", message: `Parameter action must be one of ${actionNames.join(", ")}` } as const;
 
-const longestDescription = 500;
+export const longestDescription = 500;
 
 /**
  * `/__cofre/payment`, in the sandbox only: makes something happen to a payment, named by `hash` or `merchant_payment_code`, that

@@ -1,5 +1,8 @@
 import { countryCodes, countryOf, type CountryField } from "../../payment/countries.ts";
-import { storedCredentialReasons } from "../../payment/payment.ts";
+import { declineReasons, storedCredentialReasons } from "../../payment/payment.ts";
+import { actionNames, longestDescription, unknownAction } from "../admin/payment-endpoint.ts";
+import { faults, messages } from "../admin/simulator-endpoint.ts";
+import { credentialLongest, initiators, uses } from "../wire/credential-nodes.ts";
 import { directLongest } from "../wire/direct-request.ts";
 import { unnamedCodes } from "../wire/payment-request.ts";
 import { refundLongest } from "../wire/refund-request.ts";
@@ -101,11 +104,11 @@ const storedCredential: Field = {
   note: "Stored credentials: whether they are used for the first time, and who asks.",
   source: "3.6",
   fields: [
-    { name: "cof_type", type: "text", values: ["initial", "stored"], note: "COFRE-26 for another word.", source: "3.6" },
+    { name: "cof_type", type: "text", values: uses, note: "COFRE-26 for another word.", source: "3.6" },
     {
       name: "initiator",
       type: "text",
-      values: ["CIT", "MIT"],
+      values: initiators,
       note: "The customer or the merchant. COFRE-26 for another word.",
       source: "3.6",
     },
@@ -116,7 +119,13 @@ const storedCredential: Field = {
       note: `${storedCredentialReasons.join(", ")}; another word is taken for the plain one.`,
       source: "3.6",
     },
-    { name: "mandate_id", type: "text", longest: { characters: 64 }, note: "What the initial payment's answer had.", source: "3.6" },
+    {
+      name: "mandate_id",
+      type: "text",
+      longest: { characters: credentialLongest.mandate },
+      note: "What the initial payment's answer had.",
+      source: "3.6",
+    },
   ],
 };
 
@@ -207,9 +216,27 @@ const payment: Field = {
         ...networkTokenFields,
         { name: "threeds_eci", type: "text", note: "Of your own 3-D Secure server: 00 01 02 05 06 07, or COFRE-27.", source: "3.3" },
         { name: "threeds_cryptogram", type: "text", note: "Of your own 3-D Secure server.", source: "3.3" },
-        { name: "threeds_xid", type: "text", longest: { characters: 28 }, note: "Of your own 3-D Secure server.", source: "3.3" },
-        { name: "threeds_version", type: "text", longest: { characters: 10 }, note: "Of your own 3-D Secure server.", source: "3.3" },
-        { name: "threeds_trxid", type: "text", longest: { characters: 40 }, note: "Of your own 3-D Secure server.", source: "3.3" },
+        {
+          name: "threeds_xid",
+          type: "text",
+          longest: { characters: credentialLongest.xid },
+          note: "Of your own 3-D Secure server.",
+          source: "3.3",
+        },
+        {
+          name: "threeds_version",
+          type: "text",
+          longest: { characters: credentialLongest.version },
+          note: "Of your own 3-D Secure server.",
+          source: "3.3",
+        },
+        {
+          name: "threeds_trxid",
+          type: "text",
+          longest: { characters: credentialLongest.transactionId },
+          note: "Of your own 3-D Secure server.",
+          source: "3.3",
+        },
       ],
     },
     {
@@ -547,14 +574,19 @@ export const simulatorFields: readonly Field[] = [
     name: "next",
     type: "text",
     required: { code: "COFRE-32" },
-    values: ["lose_request", "lose_answer", "late_answer", "double_request", "decline"],
+    values: [...faults, "decline"],
     note: "What happens to the next messages to the simulated acquirer.",
   },
-  { name: "reason", type: "text", required: { code: "COFRE-32", when: "next is decline" }, note: "Why the simulated issuer declines." },
+  {
+    name: "reason",
+    type: "text",
+    required: { code: "COFRE-32", when: "next is decline" },
+    note: `Why the simulated issuer declines: ${declineReasons.join(", ")}.`,
+  },
   {
     name: "of",
     type: "text",
-    values: ["authorize", "verify", "capture", "void", "refund", "reverse", "inquire"],
+    values: messages,
     note: "Only messages of this kind. COFRE-33 for another word.",
   },
   { name: "times", type: "whole", longest: { characters: 4, code: "COFRE-34" }, note: "1 when it is missing." },
@@ -566,9 +598,9 @@ export const paymentActionFields: readonly Field[] = [
   {
     name: "action",
     type: "text",
-    required: { code: "COFRE-36" },
-    values: ["accept_review", "reject_review", "chargeback", "chargeback_credit", "confirm", "cancel"],
+    required: { code: unknownAction.code },
+    values: actionNames,
     note: "What happens to the payment.",
   },
-  { name: "description", type: "text", longest: { characters: 500 }, note: "What a chargeback tells." },
+  { name: "description", type: "text", longest: { characters: longestDescription }, note: "What a chargeback tells." },
 ];
