@@ -42,8 +42,9 @@ class Serving {
   readonly #lines: AsyncIterator<string, undefined>;
   readonly #exited: Promise<unknown[]>;
 
-  constructor(context: TestContext, args: readonly string[], more: Record<string, string> = {}) {
-    const child = spawn(process.execPath, [program, "start", "--port", "0", ...args], { env: { ...environment, ...more } });
+  constructor(context: TestContext, args: readonly string[], more: Record<string, string> = {}, through: readonly string[] = []) {
+    const [command = "", ...words] = [...through, process.execPath, program, "start", "--port", "0", ...args];
+    const child = spawn(command, words, { env: { ...environment, ...more } });
     this.child = child;
     child.stderr.setEncoding("utf8").on("data", (piece: string) => (this.stderr += piece));
     this.#lines = createInterface({ input: child.stdout })[Symbol.asyncIterator]();
@@ -261,6 +262,31 @@ describe("a started server", () => {
     assert.match(stderr, /^Cofre could not start: port \d+ of 127\.0\.0\.1 is taken\./);
     assert.match(stdout, /"event":"start_failed","errorName":"Error","errorCode":"EADDRINUSE"/);
   });
+
+  test(
+    "that can no longer write says so once, and is not ready",
+    { skip: process.platform === "linux" ? false : "files cannot be kept from growing here" },
+    async (context) => {
+      const folder = join(newFolder(context), "data");
+      const keys = { COFRE_SANDBOX_INTEGRATION_KEY: "full" };
+      // Half a megabyte for the largest file: the start fits, and some stored cards.
+      const limited = `ulimit -f 1024; exec "$0" "$@"`;
+      const serving = new Serving(context, ["--data-dir", folder], keys, ["sh", "-c", limited]);
+      const { port } = await serving.event("listening");
+      const url = `http://127.0.0.1:${String(port)}`;
+      assert.equal((await fetch(`${url}/readyz`)).status, 200);
+
+      const card = { card_number: "4111111111111111", card_name: "Ana Lima", card_due_date: "12/2035", card_cvv: "123" };
+      const body = JSON.stringify({ integration_key: "full", country: "br", payment_type_code: "creditcard", creditcard: card });
+      let stored = 0;
+      while ((await (await fetch(`${url}/ws/token`, { method: "POST", body })).text()).includes("SUCCESS")) stored += 1;
+      assert.ok(stored > 10, "control: it wrote before");
+      await serving.event("writing_fails");
+      const ready = await fetch(`${url}/readyz`);
+      assert.deepEqual([ready.status, ((await ready.json()) as { status: string }).status], [503, "not_writing"]);
+      assert.equal((await fetch(`${url}/healthz`)).status, 200);
+    },
+  );
 
   test("waits for a request under way at the first signal and ends at once at the second", async (context) => {
     const serving = new Serving(context, ["--data-dir", ":memory:"]);

@@ -88,7 +88,7 @@ export function change(
   replaces: number | undefined,
   facts: readonly FactRecord[],
   entries: readonly JournalEntry[] = [],
-  tell: NotificationKind | undefined = undefined,
+  tell?: NotificationKind,
 ): PaymentChange {
   const notifications = tell === undefined ? [] : [{ kind: tell, paymentId: next.id }];
   const at = notBefore(now, ...timesOf(next));
