@@ -80,7 +80,7 @@ export const operationRows: readonly OperationRow[] = [
     family: "token",
     runs: [tokenize],
     rules: tokenRules,
-    example: { public_integration_key: "$PUBLIC_KEY", payment_type_code: "creditcard", country: "br", token: "$TOKEN", creditcard: card },
+    example: { ...key, payment_type_code: "creditcard", country: "br", token: "$TOKEN", creditcard: card },
   },
   {
     path: "/ws/token/setCVV",
@@ -219,7 +219,7 @@ export const operationRows: readonly OperationRow[] = [
     idempotent: true,
     family: "refund_or_cancel",
     runs: [refundOrCancel],
-    codes: ["BP-REF-1", "BP-REF-6"],
+    codes: ["BP-REF-1", "BP-REF-6", "COFRE-47"],
     example: { ...order, description: "the order was cancelled" },
     needs: "captured",
   },

@@ -397,7 +397,7 @@ export const tokenFields: readonly Field[] = [
     type: "text",
     shortest: { characters: 32, code: rule(66) },
     longest: { characters: 128, code: rule(66) },
-    note: "The token's name, of your choice, without blanks. BP-DR-65 when it is taken.",
+    note: "The token's name, of your choice, without blanks; with the secret key only. BP-DR-65 when it is taken.",
     source: "2.1",
   },
 ];
