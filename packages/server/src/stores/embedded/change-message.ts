@@ -1,6 +1,7 @@
 import { dueAt } from "../../payment/due.ts";
 import type { Payment } from "../../payment/payment.ts";
 import type { Change } from "../change.ts";
+import { orderToJson } from "./order-row.ts";
 import {
   attemptToJson,
   chargebackToJson,
@@ -8,7 +9,6 @@ import {
   entriesToText,
   factsToText,
   mandateOf,
-  orderToJson,
   refundsToJson,
   verdictToJson,
 } from "./rows.ts";
