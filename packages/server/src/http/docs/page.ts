@@ -128,7 +128,7 @@ ${errorsHtml(operation)}
 }
 
 /** Aliases stand as fields of their own in the schema; here they follow the first spelling. */
-function fieldRows({ properties = {}, required = [] }: Schema, depth: number): readonly string[] {
+function fieldRows({ properties = {} }: Schema, depth: number): readonly string[] {
   const seen = new Map<string, string[]>();
   for (const [name, schema] of Object.entries(properties)) {
     const text = JSON.stringify(schema);
@@ -141,8 +141,7 @@ function fieldRows({ properties = {}, required = [] }: Schema, depth: number): r
     const [name = ""] = names;
     const schema = properties[name] ?? {};
     const needed = schema["x-required"];
-    const must =
-      needed === undefined ? "" : `<span class="must">${coded(required.includes(name) ? `always, or ${needed}` : needed)}</span>`;
+    const must = needed === undefined ? "" : `<span class="must">${coded(needed)}</span>`;
     const shown = names.map(code).join(" or ");
     const own = row(depth === 0 ? "" : depth === 1 ? "in" : "in2", [shown, must, lengthOf(schema), prose(schema.description ?? "")]);
     return [own, ...fieldRows(schema, depth + 1)];

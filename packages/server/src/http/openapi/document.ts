@@ -296,13 +296,13 @@ function schemaOf(field: Field): Schema {
   };
 }
 
-/** `BP-DR-22 in br, ar`, `BP-CAP-1 without merchant_payment_code`. */
+/** `always, or BP-DR-9`; `in br, ar, or BP-DR-22`; `unless there is card or token, or BP-DR-48`. */
 function requirementOf({ code, status, or, when, countries }: NonNullable<Field["required"]>): string {
   const parts = [
-    code ?? `status ${status ?? 200}`,
     or === undefined ? "" : `unless there is ${or.join(" or ")}`,
     when === undefined ? "" : `when ${when}`,
     countries === undefined ? "" : `in ${countries.join(", ")}`,
   ];
-  return parts.filter((part) => part !== "").join(" ");
+  const condition = parts.filter((part) => part !== "").join(" ");
+  return `${condition === "" ? "always" : condition}, or ${code ?? `status ${status ?? 200}`}`;
 }
