@@ -58,6 +58,8 @@ export interface AccountSettings {
   readonly descriptor: string;
   /** true: a form body whose JSON is cut by a raw `&` is refused instead of repaired. */
   readonly strictForms: boolean;
+  /** true: a merchant_payment_code or merchant_refund_code that is a card number is refused (docs/decisions/0007). */
+  readonly refuseCardLikeCodes: boolean;
   /** Tell of a payment that is paid or declined within the request itself too (interface 4.2). */
   readonly notifySynchronous: boolean;
   readonly simulator: SimulatorSettings;

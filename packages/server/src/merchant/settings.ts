@@ -62,6 +62,10 @@ export const accountSettings = {
   imageUrl: { ...webAddress(), doc: "The merchant's picture on the hosted page." },
   descriptor: { ...text("COFRE*SANDBOX", 0, 64), doc: "What card statements show unless the payment brings its own soft_descriptor." },
   strictForms: { ...flag(false), doc: "Whether a form body whose JSON is cut by a raw & is refused instead of repaired." },
+  refuseCardLikeCodes: {
+    ...flag(true),
+    doc: "Whether a merchant_payment_code or merchant_refund_code that is a card number is refused instead of kept.",
+  },
   notifySynchronous: { ...flag(true), doc: "Whether a payment that is paid or declined within its own request is notified as well." },
   simulator: {
     default: defaultsOf<SimulatorSettings>(simulatorSettings),

@@ -275,6 +275,7 @@ export function newAccount(id: MerchantId, over: Partial<Account> = {}): Account
       maximumAmountUsd: 10_000,
       descriptor: "SHOP",
       strictForms: false,
+      refuseCardLikeCodes: false,
       notifySynchronous: false,
       simulator: { seed: "seed", latencyMs: 0, loseAnswer: 0, loseRequest: 0, lateAnswer: 0, doubleRequest: 0 },
     },

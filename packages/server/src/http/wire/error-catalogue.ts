@@ -36,7 +36,7 @@ export const catalogue: readonly CatalogueRow[] = [
   told("BP-DR-6", "Amount reported is less than the minimum amount", "below the country's minimum in its own currency; zero"),
   told("BP-DR-7", "Amount must be less than {currency} {amount}", "above the account's limit"),
   told("BP-DR-8", "If passed, amount_itens + amount_shipping must be equal to amount_total", "their sum is another"),
-  told("BP-DR-9", "Field payment.merchant_payment_code is {required | invalid}", "missing, or with control characters"),
+  told("BP-DR-9", "Field payment.merchant_payment_code is {required | invalid}", "missing; with control characters; a card number"),
   told("BP-DR-10", "Parameter merchant_payment_code can have {40 | 128} characters maximum", "longer; 128 on profile B"),
   told("BP-DR-11", "Parameter payment.order_number can have 40 characters maximum", "longer"),
   told("BP-DR-12", "Parameter {user_value_n} can have 20 characters maximum", "a longer user value"),
@@ -211,6 +211,7 @@ export const catalogue: readonly CatalogueRow[] = [
   told("COFRE-44", "This Idempotency-Key came with another request before", "the same key, another request"),
   elsewhere("COFRE-45", "Another request with this Idempotency-Key is under way", "the same key at the same time, on another node"),
   told("COFRE-46", "Header Idempotency-Key must have between 1 and 255 characters without blanks", "an empty or too long key"),
+  told("COFRE-47", "Parameter merchant_refund_code is invalid", "a card number, a list or an object"),
 ];
 
 /** The catalogue as two tables: what is told, and what never is. */

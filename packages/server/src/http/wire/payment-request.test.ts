@@ -19,6 +19,12 @@ describe("which payment a request is about", () => {
     assert.deepEqual(readSelector(params("", `{"merchant_payment_code":4238067283}`), "query"), { code: "4238067283" });
   });
 
+  test("a name of another shape is not passed over for the other name", () => {
+    for (const query of ["hash[]=x&merchant_payment_code=ord-1", `hash=${hash}&merchant_payment_code[a]=x`]) {
+      assert.throws(() => readSelector(params(query), "capture"), { name: "WireError", statusCode: "BP-CAP-1" });
+    }
+  });
+
   for (const [operation, code] of [
     ["capture", "BP-CAP-1"],
     ["cancel", "BP-CAN-1"],

@@ -1,5 +1,6 @@
 import type { CaptureInput, PaymentSelector } from "../../operations/direct-input.ts";
 import { echo } from "./card-like.ts";
+import { hasWrongShape } from "./fields.ts";
 import { isTreeObject, textOf, type Tree, type TreeObject } from "./tree.ts";
 import { WireError } from "./wire-error.ts";
 
@@ -8,11 +9,17 @@ export const unnamedCodes = { capture: "BP-CAP-1", cancel: "BP-CAN-1", query: "B
 
 /** Which payment a request is about. The hash wins when both names are given (interface 5.1). */
 export function readSelector(params: TreeObject, operation: keyof typeof unnamedCodes): PaymentSelector {
+  // A name of another shape is not passed over for the other name: that might be another payment.
+  if (hasWrongShape(params, "hash") || hasWrongShape(params, "merchant_payment_code")) throw unnamed(operation);
   const hash = nameOf(params, "hash");
   if (hash !== undefined) return { hash };
   const code = nameOf(params, "merchant_payment_code");
   if (code !== undefined) return { code };
-  throw new WireError(unnamedCodes[operation], "Parameters hash or merchant_payment_code not informed");
+  throw unnamed(operation);
+}
+
+function unnamed(operation: keyof typeof unnamedCodes): WireError {
+  return new WireError(unnamedCodes[operation], "Parameters hash or merchant_payment_code not informed");
 }
 
 /** The text of BP-REF-CAN-2 (interface 5.3). */
