@@ -97,7 +97,11 @@ export const catalogue: readonly CatalogueRow[] = [
   never("BP-DR-63", "Token not found for this acquirer", "a token belongs to no acquirer here"),
   told("BP-DR-64", "{Token not found | Field token is required}", "unknown, expired and foreign tokens alike; none where one is needed"),
   told("BP-DR-65", "Token to create already exists", "the chosen token is taken"),
-  told("BP-DR-66", "Field {payment.token | token} must have between 32 and 128 characters", "a chosen token of another length"),
+  told(
+    "BP-DR-66",
+    "Field {payment.token | token} {must have between 32 and 128 characters | must not hold a card number | is accepted with the integration_key only}",
+    "a chosen token of another length, with a card number in it, or with the public key",
+  ),
   told("BP-DR-67", "Field payment.creditcard.card_due_date is in the past", "its month is over everywhere"),
   ...[68, 69, 70, 71, 72, 73].map((number) => never(`BP-DR-${number}`, "Direct debit", bank)),
   told("BP-DR-75", "Field payment.creditcard.card_number is invalid", "length or check digit are wrong, or no brand has such numbers"),
