@@ -55,7 +55,7 @@ export interface Store {
    * Deliveries of this merchant's notifications, in the order of their numbers and then of their endpoints' names, from number
    * `from` on, at most `limit`; with `state`, only those in it.
    */
-  deliveriesOf(merchantId: MerchantId, from: number, limit: number, state?: DeliveryState): Promise<readonly Delivery[]>;
+  deliveriesOf(merchantId: MerchantId, from: number, limit: number, state?: OpenDeliveryState): Promise<readonly Delivery[]>;
   /**
    * Endpoints of all merchants with a waiting delivery whose time has come at `now`, in the order of merchants and then of names,
    * from after `after`, at most `limit`.
@@ -70,7 +70,7 @@ export interface Store {
   /**
    * Applies the change whole, durably, or not at all. When it rejects with `commit_unknown`, the change may or may not have
    * been applied, now or a moment later: the caller must not act as if it knew. `unavailable` means that nothing was applied.
-   * When several keys are in the way, the answer names the first of: payment version, payment code, payment id, id and code
+   * When several keys are in the way, the answer names the first of: delivery, payment version, payment code, payment id, id and code
    * of each refund that the payment did not have before, card, account, account key. A payment keeps the order and the time of
    * creation of its first version, a card its time of creation; a card's last use is the latest of all that were committed.
    */
@@ -79,6 +79,9 @@ export interface Store {
   /** Resolves when everything accepted has been written; later calls reject with `closed`. */
   close(): Promise<void>;
 }
+
+/** Deliveries that somebody may want to do something about. */
+export type OpenDeliveryState = Exclude<DeliveryState, "delivered">;
 
 export interface OutboxRow extends Notification {
   /** Grows with each commit, without promise of being gapless. */

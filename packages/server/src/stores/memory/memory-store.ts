@@ -3,7 +3,7 @@ import type { KeyDigest, MerchantId, PaymentId, TokenDigest } from "../../kernel
 import type { Instant } from "../../kernel/instant.ts";
 import type { Scheduler } from "../../kernel/scheduler.ts";
 import type { Account } from "../../merchant/account.ts";
-import { type Delivery, type DeliveryState, type EndpointKey, newDelivery } from "../../outbox/events.ts";
+import { type Delivery, type EndpointKey, newDelivery } from "../../outbox/events.ts";
 import { dueAt } from "../../payment/due.ts";
 import type { Payment } from "../../payment/payment.ts";
 import type { RefundId } from "../../payment/refund.ts";
@@ -12,7 +12,7 @@ import { assertChangeIsSound } from "../change-rules.ts";
 import type { Change, CommitResult, HistoryRow, KeyGrant, NamedRequest } from "../change.ts";
 import { frozenCopy } from "../frozen-copy.ts";
 import { StoreError } from "../store.ts";
-import type { OutboxRow, Store } from "../store.ts";
+import type { OpenDeliveryState, OutboxRow, Store } from "../store.ts";
 
 /**
  * What may go wrong with a commit:
@@ -177,7 +177,7 @@ class MemoryStore implements Store {
     return (this.#numbered.get(merchantId) ?? []).filter(({ paymentId }) => paymentId === id);
   }
 
-  async deliveriesOf(merchantId: MerchantId, from: number, limit: number, state?: DeliveryState): Promise<readonly Delivery[]> {
+  async deliveriesOf(merchantId: MerchantId, from: number, limit: number, state?: OpenDeliveryState): Promise<readonly Delivery[]> {
     this.#beforeRead("deliveriesOf");
     return [...this.#deliveries.values()]
       .filter((each) => each.merchantId === merchantId && each.number >= from && (state === undefined || each.state === state))
@@ -270,12 +270,12 @@ class MemoryStore implements Store {
   /** Looks at all that may be in the way before it writes anything. */
   #apply(change: Change): CommitResult {
     const conflict =
+      this.#deliveryConflict(change) ??
       this.#paymentConflict(change) ??
       this.#refundConflict(change) ??
       this.#cardConflict(change) ??
       this.#accountConflict(change) ??
-      this.#requestConflict(change) ??
-      this.#deliveryConflict(change);
+      this.#requestConflict(change);
     if (conflict !== undefined) return conflict;
     this.#writePayment(change);
     this.#writeCard(change);
