@@ -102,11 +102,12 @@ const ownedModules: Readonly<Record<string, readonly string[]>> = {
   "node:worker_threads": ["stores/embedded/"],
   "node:http": ["http/server.ts", "connectors/simulator/link-http.ts", "connectors/simulator/acquirer-server.ts"],
   "node:net": ["http/server.ts"],
+  "node:dns/promises": ["outbox/egress.ts"],
 };
 
 /** The parts of node:crypto that draw chance: everything else asks the Random port. */
 const chance = /^(?:random|getRandom|generate|webcrypto|subtle|createDiffieHellman|createECDH|default$)/;
-const chanceOwners = ["kernel/system-random.ts"];
+const chanceOwners = ["kernel/system-random.ts", "outbox/notification-keys.ts"];
 
 /** What may draw from a seed that somebody knows: nothing that serves yet. Tests and the simulation plug it in. */
 const mayReplay: readonly string[] = [];

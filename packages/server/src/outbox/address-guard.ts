@@ -1,4 +1,3 @@
-import { isIP } from "node:net";
 import ipaddr from "ipaddr.js";
 import { assert } from "../kernel/assert.ts";
 
@@ -39,7 +38,7 @@ export function readDestination(policy: EgressPolicy, text: string): Destination
   const host = url.hostname.startsWith("[") ? url.hostname.slice(1, -1) : url.hostname;
   const port = url.port === "" ? (encrypted ? 443 : 80) : Number(url.port);
   const destination = { url, host, port, encrypted };
-  if (isIP(host) !== 0) {
+  if (ipaddr.isValid(host)) {
     const refused = refusalOf(policy, destination, host);
     return refused === undefined ? destination : { refused };
   }

@@ -363,7 +363,11 @@ describe("the sender dies", () => {
       const { office } = await oneEvent(killAt);
       const numbers = office.received.map(({ number }) => number);
       assert.deepEqual([...new Set(numbers)], [1, 2], `killed ${steps[killAt]}`);
-      assert.deepEqual(numbers, numbers.toSorted((left, right) => left - right), `killed ${steps[killAt]}`);
+      assert.deepEqual(
+        numbers,
+        numbers.toSorted((left, right) => left - right),
+        `killed ${steps[killAt]}`,
+      );
       assert.equal(new Set(office.received.map(({ id }) => id)).size, 2);
       assert.ok((await deliveriesOf(office.store, merchantA)).every(({ state }) => state === "delivered"));
       repeats += numbers.length - 2;

@@ -67,6 +67,8 @@ export class PostOffice {
   readonly received: Received[] = [];
   readonly events: DeliveryEvent[] = [];
   readonly alarms: string[] = [];
+  /** How many messages arrived before the store showed their notification. */
+  early = 0;
   answer: Answer;
   /** Asked at each step of a running dispatcher: true kills it there. */
   step: Step = () => false;
@@ -78,7 +80,7 @@ export class PostOffice {
 
   constructor({ answer = () => ({ outcome: ok, afterMs: 20 }), store = {}, seed = 1, pollMs = second }: PostOfficeOptions = {}) {
     this.time = new SimTime(new Chance(seed));
-    this.store = createMemoryStore(store);
+    this.store = createMemoryStore({ scheduler: this.time, ...store });
     this.answer = answer;
     this.#seed = seed;
     this.#pollMs = pollMs;
@@ -99,7 +101,8 @@ export class PostOffice {
     const payment = { ...plain, order: { ...plain.order, notificationUrl } };
     for (;;) {
       const { outcome } = await this.store.commit(given.paymentChange(payment)).catch(() => ({ outcome: "failed" }));
-      if (outcome === "committed") return payment;
+      // A commit that nobody knew about is met again as a duplicate of itself.
+      if (outcome === "committed" || outcome === "duplicate") return payment;
     }
   }
 
@@ -122,6 +125,17 @@ export class PostOffice {
     const told = await this.tell(await this.payment(merchantId, notificationUrl));
     assert.ok(told !== undefined);
     return told;
+  }
+
+  /** The payment as it is stored. */
+  async reread(payment: Payment): Promise<Payment> {
+    const stored = await this.#always(() => this.store.paymentById(payment.merchantId, payment.id));
+    assert.ok(stored !== undefined);
+    return stored;
+  }
+
+  get isRunning(): boolean {
+    return this.#process !== undefined;
   }
 
   start(): void {
@@ -201,6 +215,22 @@ export class PostOffice {
     return true;
   }
 
+  async #isCommitted({ hash, number }: Pick<Received, "hash" | "number">): Promise<boolean> {
+    for (const merchantId of this.#settings.keys()) {
+      const [row] = await this.#always(() => this.store.notificationsOf(merchantId, number - 1, 1));
+      if (row?.paymentId === hash) return true;
+    }
+    return false;
+  }
+
+  /** Asks a store whose reads fail now and then until it answers. */
+  async #always<T>(read: () => Promise<T>): Promise<T> {
+    for (;;) {
+      const result = await settled(read());
+      if ("value" in result) return result.value;
+    }
+  }
+
   async #receive(request: SendRequest, signal: AbortSignal | undefined): Promise<SendOutcome> {
     const { headers, url } = request;
     const message = {
@@ -212,6 +242,7 @@ export class PostOffice {
       hash: new URLSearchParams(request.body).get("hash_codes") ?? "",
       headers,
     };
+    if (!(await this.#isCommitted(message))) this.early += 1;
     const { outcome, afterMs } = this.answer(message);
     this.received.push({ ...message, answered: outcome });
     const late = afterMs >= request.timeoutMs;
