@@ -130,7 +130,7 @@ describe("the headers of a notification", () => {
 
 describe("the published vector", () => {
   interface Vector {
-    readonly kept: unknown;
+    readonly kept: { readonly certificate: string };
     readonly merchantId: MerchantId;
     readonly secretName: string;
     readonly secret: string;
@@ -150,5 +150,11 @@ describe("the published vector", () => {
     const at = instant(timestamp * 1_000);
     const made = await signatureHeaders(keys, { merchantId: vector.merchantId, id, at, body: signed, secrets: [vector.secretName] });
     assert.deepEqual(made, headers);
+  });
+
+  test("is printed whole in the documentation", () => {
+    const page = readFileSync(new URL("../../../../docs/concepts/notifications.md", import.meta.url), "utf8");
+    const shown = [vector.secret, vector.publicKey, vector.body, vector.kept.certificate, ...Object.values(vector.headers)];
+    for (const text of shown) assert.ok(page.includes(text), text);
   });
 });
