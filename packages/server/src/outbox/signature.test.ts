@@ -7,7 +7,7 @@ import type { MerchantId } from "../kernel/ids.ts";
 import { instant } from "../kernel/instant.ts";
 import { SystemRandom } from "../kernel/system-random.ts";
 import { type KeptSecret, type NotificationKeys, openNotificationKeys, receiverPublicKey, receiverSecret } from "./notification-keys.ts";
-import { signatureHeaders } from "./signature.ts";
+import { createSigner } from "./signature.ts";
 
 const merchantId = "0000000a" as MerchantId;
 const random = new SystemRandom();
@@ -39,7 +39,7 @@ describe("the keys of an installation's notifications", () => {
 
     assert.equal(second.certificate.fingerprint, first.certificate.fingerprint);
     assert.ok(second.rsa.equals(first.rsa));
-    assert.deepEqual(await signatureHeaders(second, message), await signatureHeaders(first, message));
+    assert.deepEqual(await createSigner(second)(message), await createSigner(first)(message));
   });
 
   test("of two that are made at once, the one that was kept first is used by both", async () => {
@@ -79,7 +79,7 @@ describe("the headers of a notification", () => {
   });
 
   test("hold the interface's signature of the raw body in both spellings, which the certificate verifies", async () => {
-    const headers = await signatureHeaders(keys, message);
+    const headers = await createSigner(keys)(message);
     for (const [type, fingerprint, content] of [
       ["X-SignatureType", "X-SignatureFingerprint", "X-SignatureContent"],
       ["X-Signature-Type", "X-Signature-Fingerprint", "X-Signature-Content"],
@@ -94,7 +94,7 @@ describe("the headers of a notification", () => {
   });
 
   test("satisfy the reference library of Standard Webhooks, with the new secret and with the one before", async () => {
-    const headers = { ...(await signatureHeaders(keys, message)) };
+    const headers = { ...(await createSigner(keys)(message)) };
     for (const name of ["shop/2", "shop/1"]) {
       new Webhook(receiverSecret(keys, merchantId, name)).verify(body, headers, { jsonParse: false });
     }
@@ -112,7 +112,7 @@ describe("the headers of a notification", () => {
   });
 
   test("hold an Ed25519 signature that the published key verifies", async () => {
-    const headers = await signatureHeaders(keys, message);
+    const headers = await createSigner(keys)(message);
     const [, signature] = /(?:^| )v1a,(\S+)$/.exec(headers["webhook-signature"] ?? "") ?? [];
     const raw = Buffer.from(receiverPublicKey(keys, merchantId).replace("whpk_", ""), "base64");
     const key = createPublicKey({ key: { kty: "OKP", crv: "Ed25519", x: raw.toString("base64url") }, format: "jwk" });
@@ -121,8 +121,17 @@ describe("the headers of a notification", () => {
     assert.ok(!verify(undefined, Buffer.from(`${content} `), key, Buffer.from(signature ?? "", "base64")));
   });
 
+  test("are the same from a signer that has signed the body before, and right for another body", async () => {
+    const sign = createSigner(keys);
+    const first = await sign(message);
+    assert.deepEqual(await sign(message), first);
+    const other = { ...message, body: body.replace("update", "refund") };
+    assert.deepEqual(await sign(other), await createSigner(keys)(other));
+    assert.notEqual((await sign(other))["X-SignatureContent"], first["X-SignatureContent"]);
+  });
+
   test("change their time and their signatures with each attempt, and nothing else", async () => {
-    const [first, later] = [await signatureHeaders(keys, message), await signatureHeaders(keys, { ...message, at: instant(now + 5_000) })];
+    const [first, later] = [await createSigner(keys)(message), await createSigner(keys)({ ...message, at: instant(now + 5_000) })];
     const changed = Object.keys(first).filter((name) => first[name] !== later[name]);
     assert.deepEqual(changed, ["webhook-timestamp", "webhook-signature"]);
   });
@@ -148,7 +157,7 @@ describe("the published vector", () => {
     const { headers, body: signed, timestamp } = vector;
     const id = headers["webhook-id"] ?? "";
     const at = instant(timestamp * 1_000);
-    const made = await signatureHeaders(keys, { merchantId: vector.merchantId, id, at, body: signed, secrets: [vector.secretName] });
+    const made = await createSigner(keys)({ merchantId: vector.merchantId, id, at, body: signed, secrets: [vector.secretName] });
     assert.deepEqual(made, headers);
   });
 

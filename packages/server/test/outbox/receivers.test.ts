@@ -15,7 +15,7 @@ import { Dispatcher } from "../../src/outbox/dispatcher.ts";
 import { createEgress } from "../../src/outbox/egress.ts";
 import { type NotificationEndpoint, noChaos, secretName, switchedOff, targetsOf } from "../../src/outbox/endpoint.ts";
 import { type NotificationKeys, openNotificationKeys, receiverSecret } from "../../src/outbox/notification-keys.ts";
-import { signatureHeaders } from "../../src/outbox/signature.ts";
+import { createSigner } from "../../src/outbox/signature.ts";
 import { openEmbeddedStore } from "../../src/stores/embedded/embedded-store.ts";
 import type { Store } from "../../src/stores/store.ts";
 import * as given from "../contract/store-fixtures.ts";
@@ -115,6 +115,7 @@ async function post(context: TestContext, receivers: Readonly<Record<string, Rec
     await receiver.listen(keys, secret);
     endpoints = [...endpoints, { id, url: `http://127.0.0.1:${receiver.port}/notify`, enabled: true, secretVersion: 1 }];
   }
+  const sign = createSigner(keys);
   const egress = createEgress({ policy: sandboxEgress, scheduler: hurried });
   const alarms: string[] = [];
   const dispatcher = new Dispatcher({
@@ -125,7 +126,7 @@ async function post(context: TestContext, receivers: Readonly<Record<string, Rec
     },
     sender: egress,
     // The reference library of receivers looks at the machine's own clock.
-    sign: (message) => signatureHeaders(keys, { ...message, at: systemClock.now() }),
+    sign: (message) => sign({ ...message, at: systemClock.now() }),
     installation: keys.certificate.fingerprint,
     clock,
     random,

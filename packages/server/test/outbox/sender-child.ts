@@ -11,7 +11,7 @@ import { createEgress } from "../../src/outbox/egress.ts";
 import { noChaos } from "../../src/outbox/endpoint.ts";
 import type { EndpointId } from "../../src/outbox/events.ts";
 import { openNotificationKeys } from "../../src/outbox/notification-keys.ts";
-import { signatureHeaders } from "../../src/outbox/signature.ts";
+import { createSigner } from "../../src/outbox/signature.ts";
 import { openEmbeddedStore } from "../../src/stores/embedded/embedded-store.ts";
 import * as given from "../contract/store-fixtures.ts";
 
@@ -44,7 +44,7 @@ const dispatcher = new Dispatcher({
   store,
   accounts: { settingsOf: async () => ({ endpoints, chaos: noChaos }), switchOff: async () => undefined },
   sender: createEgress({ policy: sandboxEgress, scheduler: systemScheduler }),
-  sign: (message) => signatureHeaders(keys, message),
+  sign: createSigner(keys),
   installation: keys.certificate.fingerprint,
   clock: hurriedClock,
   random,
