@@ -283,6 +283,7 @@ export class Dispatcher {
       await this.#deliver(lane, delivery, target);
     } catch (error) {
       // Whatever was sent is sent again, under the same id.
+      lane.circuit.failed(this.#parts.clock.now(), undefined);
       this.#trouble(lane, error);
     }
   }
@@ -308,9 +309,7 @@ export class Dispatcher {
 
     const now = clock.now();
     const { next, verdict, restUntil } = decideDelivery(delivery, outcome, now, random);
-    if (verdict === "delivered") {
-      if (lane.circuit.succeeded()) lane.catchingUp = true;
-    } else {
+    if (verdict !== "delivered") {
       lane.catchingUp = false;
       if (lane.circuit.failed(now, restUntil)) {
         lane.queue = [];
@@ -322,6 +321,8 @@ export class Dispatcher {
       await accounts.switchOff(delivery.merchantId, delivery.endpoint, now);
     }
     await this.#write(next);
+    // Not before that is kept: a store that takes nothing must not have the receiver hear the same again and again.
+    if (verdict === "delivered" && lane.circuit.succeeded()) lane.catchingUp = true;
     this.#report(verdict, next);
   }
 
