@@ -15,8 +15,8 @@ import { merchantA } from "../contract/store-fixtures.ts";
 import { Chance } from "../simulation/chance.ts";
 
 const child = fileURLToPath(new URL("sender-child.ts", import.meta.url));
-const kills = 6;
-const paymentsPerLife = 30;
+const kills = 4;
+const paymentsPerLife = 20;
 
 interface Heard {
   readonly number: number;
@@ -107,7 +107,7 @@ test("a real sender that is killed again and again, with a receiver that fails 3
   }
   assert.equal(new Set(ids.values()).size, rows.length);
   assert.ok(heard.length > rows.length, "control: there were repeats");
-  assert.ok(rows.length > 100, `control: ${rows.length} notifications`);
+  assert.ok(rows.length > 50, `control: ${rows.length} notifications`);
   assert.deepEqual(
     words.filter((word) => word.startsWith("alarm")),
     [],
