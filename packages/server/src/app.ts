@@ -17,6 +17,12 @@ import { systemClock } from "./kernel/system-clock.ts";
 import { SystemRandom } from "./kernel/system-random.ts";
 import { systemScheduler } from "./kernel/system-scheduler.ts";
 import type { Log } from "./observe/log-event.ts";
+import { sandboxEgress } from "./outbox/address-guard.ts";
+import { Dispatcher } from "./outbox/dispatcher.ts";
+import { createEgress } from "./outbox/egress.ts";
+import { noChaos, targetsOf } from "./outbox/endpoint.ts";
+import { type NotificationKeys, openNotificationKeys } from "./outbox/notification-keys.ts";
+import { createSigner } from "./outbox/signature.ts";
 import { AccountDirectory } from "./operations/account-directory.ts";
 import { NamedRequests } from "./operations/named-requests.ts";
 import { Runner } from "./operations/runner.ts";
@@ -28,6 +34,7 @@ import { Keyring } from "./vault/keyring.ts";
 import { createLocalVault } from "./vault/local-vault.ts";
 import { createMemoryKeyProvider, createMemoryWrappedKeyStore } from "./vault/memory-key-provider.ts";
 import { openKeyFiles } from "./vault/root-key-file.ts";
+import { createMemorySecretFile, createSealedSecret } from "./vault/sealed-secret.ts";
 import type { Vault } from "./vault/vault.ts";
 
 /** A running Cofre. */
@@ -59,7 +66,7 @@ export async function startCofre(config: Config, log: Log, ports: Ports = system
   const store = await openEmbeddedStore({ file: inMemory ? ":memory:" : join(config.dataDirectory, "cofre.db") });
   parts.defer(() => store.close());
   // Keys are made once, before there is anything to seal: whoever lost them gets them from a backup, not new ones without a word.
-  const vault = await openVault(config, ports, (await store.accounts()).length === 0);
+  const { vault, notificationKeys } = await openKeys(config, ports, (await store.accounts()).length === 0);
   const firstStart = await openSandboxAccount(store, random, clock.now(), {
     integrationKey: config.sandboxIntegrationKey?.reveal(),
     publicIntegrationKey: config.sandboxPublicIntegrationKey?.reveal(),
@@ -72,6 +79,22 @@ export async function startCofre(config: Config, log: Log, ports: Ports = system
   if ("close" in connector) parts.defer(() => connector.close());
 
   const accounts = new AccountDirectory(store);
+  const egress = createEgress({ policy: sandboxEgress, scheduler });
+  parts.defer(() => egress.close());
+  const dispatcher = new Dispatcher({
+    store,
+    accounts: { settingsOf: async () => ({ endpoints: [], chaos: noChaos }), switchOff: async () => undefined },
+    sender: egress,
+    sign: createSigner(notificationKeys),
+    installation: notificationKeys.certificate.fingerprint,
+    clock,
+    random,
+    scheduler,
+    report: () => undefined,
+    alarm: (what, { merchantId }) => log.write({ event: "alarm", kind: "unexpected_failure", what, merchantId, paymentId: undefined }),
+  });
+  dispatcher.start();
+  parts.defer(() => dispatcher.stop());
   const runner = new Runner({
     store,
     vault,
@@ -80,6 +103,8 @@ export async function startCofre(config: Config, log: Log, ports: Ports = system
     clock,
     random,
     acquirerTimeoutMs: config.acquirerTimeoutMs,
+    deliverTo: (_, { order }) => targetsOf([], order.notificationUrl),
+    told: () => dispatcher.nudge(),
     alarm: ({ kind, what, merchantId, paymentId }) => log.write({ event: "alarm", kind, what, merchantId, paymentId }),
   });
   const recovery = new RecoveryJob({
@@ -134,12 +159,21 @@ export async function startCofre(config: Config, log: Log, ports: Ports = system
   };
 }
 
-async function openVault(config: Config, { clock, random }: Ports, create: boolean): Promise<Vault> {
+interface Keys {
+  readonly vault: Vault;
+  readonly notificationKeys: NotificationKeys;
+}
+
+async function openKeys(config: Config, { clock, random }: Ports, create: boolean): Promise<Keys> {
   const { environment, dataDirectory: directory } = config;
-  const { provider, store } =
+  const { provider, store, secretFile } =
     directory === ":memory:"
-      ? { provider: createMemoryKeyProvider(random), store: createMemoryWrappedKeyStore() }
+      ? { provider: createMemoryKeyProvider(random), store: createMemoryWrappedKeyStore(), secretFile: createMemorySecretFile }
       : await openKeyFiles({ directory, environment, create, random });
   const keyring = await Keyring.open({ provider, store, environment, random, clock, create });
-  return createLocalVault({ keyring, environment, random });
+  const kept = createSealedSecret({ provider, file: secretFile("notifications"), random, label: `${environment}/notifications` });
+  return {
+    vault: createLocalVault({ keyring, environment, random }),
+    notificationKeys: await openNotificationKeys({ kept, environment, random, clock }),
+  };
 }

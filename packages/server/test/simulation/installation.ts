@@ -134,6 +134,8 @@ export class Installation {
       clock: this.time,
       random: this.#random,
       acquirerTimeoutMs,
+      deliverTo: () => [],
+      told: () => undefined,
       alarm: ({ kind, what }) => this.auditor.violation(`no alarm is raised: ${kind}: ${what}`),
     });
     const recovery = new RecoveryJob({
