@@ -17,12 +17,14 @@ import { systemClock } from "./kernel/system-clock.ts";
 import { SystemRandom } from "./kernel/system-random.ts";
 import { systemScheduler } from "./kernel/system-scheduler.ts";
 import type { Log } from "./observe/log-event.ts";
+import { endpointsOf, endpointsWithout } from "./merchant/notification-endpoints.ts";
 import { sandboxEgress } from "./outbox/address-guard.ts";
 import { Dispatcher } from "./outbox/dispatcher.ts";
 import { createEgress } from "./outbox/egress.ts";
-import { noChaos, targetsOf } from "./outbox/endpoint.ts";
+import { targetsOf } from "./outbox/endpoint.ts";
 import { type NotificationKeys, openNotificationKeys } from "./outbox/notification-keys.ts";
 import { createSigner } from "./outbox/signature.ts";
+import { changeSettings } from "./operations/change-settings.ts";
 import { AccountDirectory } from "./operations/account-directory.ts";
 import { NamedRequests } from "./operations/named-requests.ts";
 import { Runner } from "./operations/runner.ts";
@@ -83,7 +85,21 @@ export async function startCofre(config: Config, log: Log, ports: Ports = system
   parts.defer(() => egress.close());
   const dispatcher = new Dispatcher({
     store,
-    accounts: { settingsOf: async () => ({ endpoints: [], chaos: noChaos }), switchOff: async () => undefined },
+    accounts: {
+      async settingsOf(merchantId) {
+        const account = await accounts.byId(merchantId);
+        return account === undefined ? undefined : { endpoints: endpointsOf(account.settings), chaos: account.settings.notificationChaos };
+      },
+      async switchOff(merchantId, endpoint, at) {
+        const account = await accounts.byId(merchantId);
+        if (account === undefined) return;
+        await runner.run(changeSettings, account, (settings) => ({
+          ...settings,
+          notificationEndpoints: endpointsWithout(settings, endpoint, at),
+        }));
+        accounts.forget(merchantId);
+      },
+    },
     sender: egress,
     sign: createSigner(notificationKeys),
     installation: notificationKeys.certificate.fingerprint,
@@ -93,8 +109,6 @@ export async function startCofre(config: Config, log: Log, ports: Ports = system
     report: () => undefined,
     alarm: (what, { merchantId }) => log.write({ event: "alarm", kind: "unexpected_failure", what, merchantId, paymentId: undefined }),
   });
-  dispatcher.start();
-  parts.defer(() => dispatcher.stop());
   const runner = new Runner({
     store,
     vault,
@@ -103,10 +117,12 @@ export async function startCofre(config: Config, log: Log, ports: Ports = system
     clock,
     random,
     acquirerTimeoutMs: config.acquirerTimeoutMs,
-    deliverTo: (_, { order }) => targetsOf([], order.notificationUrl),
+    deliverTo: ({ settings }, { order }) => targetsOf(endpointsOf(settings), order.notificationUrl),
     told: () => dispatcher.nudge(),
     alarm: ({ kind, what, merchantId, paymentId }) => log.write({ event: "alarm", kind, what, merchantId, paymentId }),
   });
+  dispatcher.start();
+  parts.defer(() => dispatcher.stop());
   const recovery = new RecoveryJob({
     store,
     runner,

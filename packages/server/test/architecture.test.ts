@@ -18,7 +18,7 @@ interface SourceFile {
 
 // --- Arrows between folders (style.md, "Arrows") ---------------------------------------------------------------------------
 
-const domain = ["kernel/", "payment/", "vault/", "ledger/", "merchant/", "outbox/events.ts"];
+const domain = ["kernel/", "payment/", "vault/", "ledger/", "merchant/", "outbox/events.ts", "outbox/endpoint.ts"];
 const contracts = ["stores/store.ts", "stores/change.ts", "connectors/connector.ts"];
 /** What may be logged and where to: a contract too. The sink that writes is in observe/log.ts. */
 const logging = ["observe/log-event.ts"];
@@ -29,7 +29,7 @@ const arrows: readonly { readonly from: string; readonly to: readonly string[]; 
   { from: "payment/", to: ["kernel/", "vault/brand.ts"] },
   { from: "vault/", to: ["kernel/"] },
   { from: "ledger/", to: ["kernel/", "payment/"] },
-  { from: "merchant/", to: ["kernel/", "payment/", "vault/brand.ts"] },
+  { from: "merchant/", to: ["kernel/", "payment/", "vault/brand.ts", "outbox/endpoint.ts", "outbox/events.ts"] },
   { from: "observe/", to: ["kernel/"] },
   { from: "config/", to: ["kernel/"] },
   { from: "outbox/events.ts", to: ["kernel/", "payment/"] },
