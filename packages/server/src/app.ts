@@ -104,7 +104,7 @@ export async function startCofre(config: Config, log: Log, ports: Ports = system
     sign: createSigner(notificationKeys),
     installation: notificationKeys.certificate.fingerprint,
     clock,
-    random,
+    random: ownRandom,
     scheduler,
     report: () => undefined,
     alarm: (what, { merchantId }) => log.write({ event: "alarm", kind: "unexpected_failure", what, merchantId, paymentId: undefined }),
@@ -175,6 +175,9 @@ export async function startCofre(config: Config, log: Log, ports: Ports = system
   };
 }
 
+/** Notifications draw from a source of their own: what a seeded world draws does not depend on who was told what, and when. */
+const ownRandom = new SystemRandom();
+
 interface Keys {
   readonly vault: Vault;
   readonly notificationKeys: NotificationKeys;
@@ -182,14 +185,14 @@ interface Keys {
 
 async function openKeys(config: Config, { clock, random }: Ports, create: boolean): Promise<Keys> {
   const { environment, dataDirectory: directory } = config;
-  const { provider, store, secretFile } =
-    directory === ":memory:"
-      ? { provider: createMemoryKeyProvider(random), store: createMemoryWrappedKeyStore(), secretFile: createMemorySecretFile }
-      : await openKeyFiles({ directory, environment, create, random });
+  const files = directory === ":memory:" ? undefined : await openKeyFiles({ directory, environment, create, random });
+  const { provider, store } = files ?? { provider: createMemoryKeyProvider(random), store: createMemoryWrappedKeyStore() };
   const keyring = await Keyring.open({ provider, store, environment, random, clock, create });
-  const kept = createSealedSecret({ provider, file: secretFile("notifications"), random, label: `${environment}/notifications` });
+  const label = `${environment}/notifications`;
+  const file = files?.secretFile("notifications") ?? createMemorySecretFile();
+  const kept = createSealedSecret({ provider: files?.provider ?? createMemoryKeyProvider(ownRandom), file, random: ownRandom, label });
   return {
     vault: createLocalVault({ keyring, environment, random }),
-    notificationKeys: await openNotificationKeys({ kept, environment, random, clock }),
+    notificationKeys: await openNotificationKeys({ kept, environment, random: ownRandom, clock }),
   };
 }
