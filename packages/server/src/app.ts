@@ -17,6 +17,14 @@ import { systemClock } from "./kernel/system-clock.ts";
 import { SystemRandom } from "./kernel/system-random.ts";
 import { systemScheduler } from "./kernel/system-scheduler.ts";
 import type { Log } from "./observe/log-event.ts";
+import { endpointsOf, endpointsWithout } from "./merchant/notification-endpoints.ts";
+import { sandboxEgress } from "./outbox/address-guard.ts";
+import { Dispatcher } from "./outbox/dispatcher.ts";
+import { createEgress } from "./outbox/egress.ts";
+import { targetsOf } from "./outbox/endpoint.ts";
+import { type NotificationKeys, openNotificationKeys } from "./outbox/notification-keys.ts";
+import { createSigner } from "./outbox/signature.ts";
+import { changeSettings } from "./operations/change-settings.ts";
 import { AccountDirectory } from "./operations/account-directory.ts";
 import { NamedRequests } from "./operations/named-requests.ts";
 import { Runner } from "./operations/runner.ts";
@@ -30,6 +38,7 @@ import { Keyring } from "./vault/keyring.ts";
 import { createLocalVault } from "./vault/local-vault.ts";
 import { createMemoryKeyProvider, createMemoryWrappedKeyStore } from "./vault/memory-key-provider.ts";
 import { hasKeyFiles, openKeyFiles } from "./vault/root-key-file.ts";
+import { createMemorySecretFile, createSealedSecret } from "./vault/sealed-secret.ts";
 import type { Vault } from "./vault/vault.ts";
 
 /** A running Cofre. */
@@ -61,7 +70,7 @@ export async function startCofre(config: Config, log: Log, ports: Ports = system
   await using parts = new AsyncDisposableStack();
   const store = await openStore(config, log, scheduler, parts);
   // Keys are made once, before there is anything to seal: whoever lost them gets them from a backup, not new ones without a word.
-  const vault = await openVault(config, ports, (await store.accounts()).length === 0);
+  const { vault, notificationKeys } = await openKeys(config, ports, (await store.accounts()).length === 0);
 
   const openAccount = await prepareSandboxAccount(store, random, clock.now(), {
     integrationKey: config.sandboxIntegrationKey?.reveal(),
@@ -74,6 +83,34 @@ export async function startCofre(config: Config, log: Log, ports: Ports = system
   if ("close" in connector) parts.defer(() => connector.close());
 
   const accounts = new AccountDirectory(store);
+  const egress = createEgress({ policy: sandboxEgress, scheduler });
+  parts.defer(() => egress.close());
+  const dispatcher = new Dispatcher({
+    store,
+    accounts: {
+      async settingsOf(merchantId) {
+        const account = await accounts.byId(merchantId);
+        return account === undefined ? undefined : { endpoints: endpointsOf(account.settings), chaos: account.settings.notificationChaos };
+      },
+      async switchOff(merchantId, endpoint, at) {
+        const account = await accounts.byId(merchantId);
+        if (account === undefined) return;
+        await runner.run(changeSettings, account, (settings) => ({
+          ...settings,
+          notificationEndpoints: endpointsWithout(settings, endpoint, at),
+        }));
+        accounts.forget(merchantId);
+      },
+    },
+    sender: egress,
+    sign: createSigner(notificationKeys),
+    installation: notificationKeys.certificate.fingerprint,
+    clock,
+    random: ownRandom,
+    scheduler,
+    report: () => undefined,
+    alarm: (what, { merchantId }) => log.write({ event: "alarm", kind: "unexpected_failure", what, where: undefined, merchantId, paymentId: undefined }),
+  });
   const runner = new Runner({
     store,
     vault,
@@ -83,7 +120,11 @@ export async function startCofre(config: Config, log: Log, ports: Ports = system
     random,
     acquirerTimeoutMs: config.acquirerTimeoutMs,
     alarm: (alarm) => log.write({ event: "alarm", ...alarm }),
+    deliverTo: ({ settings }, { order }) => targetsOf(endpointsOf(settings), order.notificationUrl),
+    told: () => dispatcher.nudge(),
   });
+  dispatcher.start();
+  parts.defer(() => dispatcher.stop());
   const recovery = new RecoveryJob({
     store,
     runner,
@@ -190,12 +231,24 @@ async function openStore(config: Config, log: Log, scheduler: Scheduler, parts: 
   return store;
 }
 
-async function openVault(config: Config, { clock, random }: Ports, create: boolean): Promise<Vault> {
+/** Notifications draw from a source of their own: what a seeded world draws does not depend on who was told what, and when. */
+const ownRandom = new SystemRandom();
+
+interface Keys {
+  readonly vault: Vault;
+  readonly notificationKeys: NotificationKeys;
+}
+
+async function openKeys(config: Config, { clock, random }: Ports, create: boolean): Promise<Keys> {
   const { environment, dataDirectory: directory } = config;
-  const { provider, store } =
-    directory === ":memory:"
-      ? { provider: createMemoryKeyProvider(random), store: createMemoryWrappedKeyStore() }
-      : await openKeyFiles({ directory, environment, create, random });
+  const files = directory === ":memory:" ? undefined : await openKeyFiles({ directory, environment, create, random });
+  const { provider, store } = files ?? { provider: createMemoryKeyProvider(random), store: createMemoryWrappedKeyStore() };
   const keyring = await Keyring.open({ provider, store, environment, random, clock, create });
-  return createLocalVault({ keyring, environment, random });
+  const label = `${environment}/notifications`;
+  const file = files?.secretFile("notifications") ?? createMemorySecretFile();
+  const kept = createSealedSecret({ provider: files?.provider ?? createMemoryKeyProvider(ownRandom), file, random: ownRandom, label });
+  return {
+    vault: createLocalVault({ keyring, environment, random }),
+    notificationKeys: await openNotificationKeys({ kept, environment, random: ownRandom, clock }),
+  };
 }

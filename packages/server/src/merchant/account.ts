@@ -1,4 +1,5 @@
 import type { MerchantId } from "../kernel/ids.ts";
+import type { NotificationChaos, NotificationEndpoint } from "../outbox/endpoint.ts";
 
 /** A merchant account: plain data. */
 export interface Account {
@@ -62,6 +63,10 @@ export interface AccountSettings {
   readonly refuseCardLikeCodes: boolean;
   /** Tell of a payment that is paid or declined within the request itself too (interface 4.2). */
   readonly notifySynchronous: boolean;
+  /** Receivers of all notifications but those of payments that bring an address of their own. */
+  readonly notificationEndpoints: readonly NotificationEndpoint[];
+  /** What the sandbox does to deliveries. */
+  readonly notificationChaos: NotificationChaos;
   readonly simulator: SimulatorSettings;
 }
 

@@ -7,6 +7,7 @@ import type { Random } from "../kernel/random.ts";
 import { ServiceError } from "../kernel/service-error.ts";
 import type { Account } from "../merchant/account.ts";
 import { errorFacts } from "../observe/error-facts.ts";
+import type { EndpointId } from "../outbox/events.ts";
 import type { Payment } from "../payment/payment.ts";
 import type { Change } from "../stores/change.ts";
 import type { Store } from "../stores/store.ts";
@@ -38,6 +39,10 @@ export interface RunnerParts {
   /** How long an acquirer may take to answer before its answer is unknown. */
   readonly acquirerTimeoutMs: number;
   readonly alarm: (alarm: Alarm) => void;
+  /** Who is to hear of this payment's notifications. */
+  readonly deliverTo: (account: Account, payment: Payment) => readonly EndpointId[];
+  /** Told when there is something new to deliver. Costs next to nothing and never throws. */
+  readonly told: () => void;
 }
 
 /** Gives operations their context and their failures a meaning. */
@@ -105,6 +110,8 @@ class Context implements OperationContext {
   readonly #acquirerTimeoutMs: number;
   readonly #turns: Turns;
   readonly #alarm: RunnerParts["alarm"];
+  readonly #deliverTo: RunnerParts["deliverTo"];
+  readonly #told: RunnerParts["told"];
 
   constructor(parts: RunnerParts, account: Account, turns: Turns) {
     this.account = account;
@@ -117,6 +124,8 @@ class Context implements OperationContext {
     this.#acquirerTimeoutMs = parts.acquirerTimeoutMs;
     this.#turns = turns;
     this.#alarm = parts.alarm;
+    this.#deliverTo = parts.deliverTo;
+    this.#told = parts.told;
   }
 
   cardNotReadable(error: unknown): void {
@@ -129,7 +138,15 @@ class Context implements OperationContext {
   }
 
   async change<C extends Change | undefined>(decide: () => Promise<C>): Promise<C> {
-    const change = await commitDecision(this.store, decide);
+    let addressed = false;
+    const change = await commitDecision(this.store, async () => {
+      const decided = await decide();
+      if (decided?.payment === undefined || decided.notifications.length === 0) return decided;
+      const deliverTo = this.#deliverTo(this.account, decided.payment.next);
+      addressed = deliverTo.length > 0;
+      return addressed ? { ...decided, deliverTo } : decided;
+    });
+    if (addressed) this.#told();
     this.touched = change?.payment?.next ?? this.touched;
     return change;
   }

@@ -623,7 +623,8 @@ export function describeStoreContract(name: string, open: () => Promise<Store>):
       assert.ok(0 < first.sequence && first.sequence < second.sequence && second.sequence < third.sequence);
       const { sequence, ...rest } = first;
       assert.ok(sequence > 0);
-      assert.deepEqual(rest, { kind: "update", paymentId: given.paymentId(3), merchantId: merchantA, version: 2, at: start + 900 });
+      const told = { kind: "update", paymentId: given.paymentId(3), merchantId: merchantA, number: 1, version: 2, at: start + 900 };
+      assert.deepEqual(rest, told);
       assert.deepEqual(await store.notificationsAfter(first.sequence, 1), [second]);
       assert.deepEqual(await store.notificationsAfter(third.sequence, 10), []);
     });

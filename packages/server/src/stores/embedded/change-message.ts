@@ -1,3 +1,4 @@
+import type { Delivery } from "../../outbox/events.ts";
 import { dueAt } from "../../payment/due.ts";
 import type { Payment } from "../../payment/payment.ts";
 import type { Change } from "../change.ts";
@@ -25,6 +26,7 @@ export type ChangeMessage = readonly [
   cardUse: CardUsePart | undefined,
   account: AccountPart | undefined,
   request: RequestPart | undefined,
+  deliveries: DeliveriesPart | undefined,
 ];
 
 /** What most payments never have: refunds, a dispute, a reviewer, a mandate that they give. */
@@ -101,6 +103,28 @@ export type AccountPart = readonly [
   keys: readonly (readonly [digest: string, grants: string])[],
 ];
 
+/** `endpoints`: those that hear of the change's notifications. */
+export type DeliveriesPart = readonly [endpoints: readonly string[], moved: readonly MovedDelivery[]];
+
+export type MovedDelivery = readonly [
+  endpoint: string,
+  number: number,
+  replaces: number | undefined,
+  paymentId: string,
+  kind: string,
+  columns: DeliveryColumns,
+];
+
+export type DeliveryColumns = readonly [
+  version: number,
+  state: string,
+  askedAt: number,
+  dueAt: number,
+  attempts: number,
+  outcome: string | null,
+  inOrder: number,
+];
+
 export function messageOf(change: Change): ChangeMessage {
   const { merchantId, at, payment, card, cardUse, account, request } = change;
   return [
@@ -111,6 +135,7 @@ export function messageOf(change: Change): ChangeMessage {
     cardUse === undefined ? undefined : [cardUse.tokenDigest, cardUse.at],
     account === undefined ? undefined : accountPart(account),
     request === undefined ? undefined : requestPart(request),
+    deliveriesPart(change),
   ];
 }
 
@@ -171,6 +196,18 @@ function accountPart({ next, replaces, keys }: NonNullable<Change["account"]>): 
 function requestPart({ next, replaces }: NonNullable<Change["request"]>): RequestPart {
   const { key, digest, claimedAt, answer } = next;
   return [replaces === "nothing", key, digest, claimedAt, answer?.status ?? null, answer?.body ?? null];
+}
+
+function deliveriesPart({ deliverTo = [], deliveries = [] }: Change): DeliveriesPart | undefined {
+  if (deliverTo.length === 0 && deliveries.length === 0) return undefined;
+  return [
+    deliverTo,
+    deliveries.map(({ next, replaces }) => [next.endpoint, next.number, replaces, next.paymentId, next.kind, deliveryColumns(next)]),
+  ];
+}
+
+export function deliveryColumns({ version, state, askedAt, dueAt: at, attempts, outcome, inOrder }: Delivery): DeliveryColumns {
+  return [version, state, askedAt, at, attempts, outcome ?? null, inOrder ? 1 : 0];
 }
 
 /** What became of a change, as the writer thread answers it: an index. */

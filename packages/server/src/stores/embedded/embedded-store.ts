@@ -3,16 +3,19 @@ import { assert, BrokenInvariant, unreachable } from "../../kernel/assert.ts";
 import type { KeyDigest, MerchantId, PaymentId, TokenDigest } from "../../kernel/ids.ts";
 import type { Instant } from "../../kernel/instant.ts";
 import type { Account } from "../../merchant/account.ts";
+import type { Delivery, EndpointKey } from "../../outbox/events.ts";
 import type { Payment } from "../../payment/payment.ts";
 import type { RefundId } from "../../payment/refund.ts";
 import type { StoredCard } from "../../vault/stored-card.ts";
 import { assertChangeIsSound } from "../change-rules.ts";
 import type { Change, CommitResult, HistoryRow, KeyGrant, NamedRequest } from "../change.ts";
 import { StoreError } from "../store.ts";
-import type { OutboxRow, Store } from "../store.ts";
+import type { OpenDeliveryState, OutboxRow, Store } from "../store.ts";
 import { messageOf } from "./change-message.ts";
 import type { Outcome } from "./change-message.ts";
 import { makeFilesPrivate, makeFolderOf } from "./data-folder.ts";
+import { deliveriesInState, deliveryColumns, deliveryFromRow, type DeliveryRow, keyOfLane, notificationColumns } from "./delivery-rows.ts";
+import { laneOf } from "./delivery-writer.ts";
 import { openForReading } from "./open-database.ts";
 import { entriesFromText, factsFromText, paymentColumns, paymentFromRow } from "./rows.ts";
 import type { PaymentRow } from "./rows.ts";
@@ -139,6 +142,38 @@ class SqliteStore implements EmbeddedStore {
     return this.#rows<OutboxRow>("notificationsAfter", sequence, limit).map((row) => ({ ...row }));
   }
 
+  async notificationsOf(merchantId: MerchantId, number: number, limit: number): Promise<readonly OutboxRow[]> {
+    return this.#rows<OutboxRow>("notificationsOf", merchantId, number, limit).map((row) => ({ ...row }));
+  }
+
+  async notificationsOfPayment(merchantId: MerchantId, id: PaymentId): Promise<readonly OutboxRow[]> {
+    return this.#rows<OutboxRow>("notificationsOfPayment", merchantId, id).map((row) => ({ ...row }));
+  }
+
+  async deliveriesOf(merchantId: MerchantId, from: number, limit: number, state?: OpenDeliveryState): Promise<readonly Delivery[]> {
+    const rows =
+      state === undefined
+        ? this.#rows<DeliveryRow>("deliveriesOf", merchantId, from, limit)
+        : // Every lane of the merchant lies between its id with a blank and its id with what follows a blank.
+          this.#rows<DeliveryRow>(
+            state === "failed" ? "deliveriesFailed" : "deliveriesWaiting",
+            `${merchantId} `,
+            `${merchantId}!`,
+            from,
+            limit,
+          );
+    return rows.map(deliveryFromRow);
+  }
+
+  async endpointsDue(now: Instant, after: EndpointKey | undefined, limit: number): Promise<readonly EndpointKey[]> {
+    const lane = after === undefined ? "" : laneOf(after.merchantId, after.endpoint);
+    return this.#rows<{ readonly lane: string }>("endpointsDue", lane, now, limit).map((row) => keyOfLane(row.lane));
+  }
+
+  async deliveriesDue({ merchantId, endpoint }: EndpointKey, now: Instant, limit: number): Promise<readonly Delivery[]> {
+    return this.#rows<DeliveryRow>("deliveriesDue", laneOf(merchantId, endpoint), now, limit).map(deliveryFromRow);
+  }
+
   async commit(change: Change): Promise<CommitResult> {
     if (this.#closed !== undefined) throw new StoreError("closed");
     assertChangeIsSound(change);
@@ -258,11 +293,27 @@ export const sql = {
     FROM card WHERE merchant = unhex(?) AND token_digest = unhex(?)`,
   namedRequest: `SELECT lower(hex(digest)) AS digest, claimed_at AS claimedAt, status, body
     FROM named_request WHERE merchant = unhex(?) AND key = ?`,
-  notificationsAfter: `SELECT sequence, kind, lower(hex(payment.id)) AS paymentId, lower(hex(payment.merchant)) AS merchantId,
-      outbox.version, history.at
-    FROM outbox JOIN payment ON payment.no = outbox.payment
-    JOIN history ON history.payment = outbox.payment AND history.version = outbox.version
-    WHERE sequence > ? ORDER BY sequence LIMIT ?`,
+  notificationsAfter: `SELECT ${notificationColumns} WHERE sequence > ? ORDER BY sequence LIMIT ?`,
+  notificationsOf: `SELECT ${notificationColumns} WHERE outbox.merchant = unhex(?) AND number > ? ORDER BY number LIMIT ?`,
+  notificationsOfPayment: `SELECT ${notificationColumns} WHERE payment.merchant = unhex(?) AND payment.id = unhex(?) ORDER BY number`,
+  deliveriesOf: `SELECT ${deliveryColumns} FROM outbox
+    JOIN delivery ON delivery.payment = outbox.payment AND delivery.number = outbox.number JOIN payment ON payment.no = outbox.payment
+    WHERE outbox.merchant = unhex(?) AND outbox.number >= ? ORDER BY outbox.number, lane LIMIT ?`,
+  deliveriesWaiting: deliveriesInState("waiting"),
+  deliveriesFailed: deliveriesInState("failed"),
+  // One step from each lane to the next, whatever waits in it.
+  endpointsDue: `WITH RECURSIVE each_lane (lane) AS (
+      SELECT min(lane) FROM delivery WHERE state = 'waiting' AND lane > ?
+      UNION ALL
+      SELECT (SELECT min(lane) FROM delivery WHERE state = 'waiting' AND lane > each_lane.lane) FROM each_lane WHERE lane IS NOT NULL
+    )
+    SELECT lane FROM each_lane
+    WHERE EXISTS (SELECT 1 FROM delivery WHERE state = 'waiting' AND delivery.lane = each_lane.lane AND due_at <= ?) LIMIT ?`,
+  deliveriesDue: `SELECT ${deliveryColumns} FROM delivery JOIN payment ON payment.no = delivery.payment
+    WHERE delivery.state = 'waiting' AND lane = ? AND delivery.due_at <= ? AND NOT EXISTS (
+      SELECT 1 FROM delivery AS earlier WHERE earlier.payment = delivery.payment AND earlier.number < delivery.number
+        AND earlier.lane = delivery.lane AND earlier.state = 'waiting' AND earlier.in_order = 1
+    ) ORDER BY delivery.due_at, delivery.number LIMIT ?`,
 } as const;
 type StatementName = keyof typeof sql;
 
@@ -281,5 +332,12 @@ function prepareAll(database: DatabaseSync): Record<StatementName, StatementSync
     cardByToken: database.prepare(sql.cardByToken),
     namedRequest: database.prepare(sql.namedRequest),
     notificationsAfter: database.prepare(sql.notificationsAfter),
+    notificationsOf: database.prepare(sql.notificationsOf),
+    notificationsOfPayment: database.prepare(sql.notificationsOfPayment),
+    deliveriesOf: database.prepare(sql.deliveriesOf),
+    deliveriesWaiting: database.prepare(sql.deliveriesWaiting),
+    deliveriesFailed: database.prepare(sql.deliveriesFailed),
+    endpointsDue: database.prepare(sql.endpointsDue),
+    deliveriesDue: database.prepare(sql.deliveriesDue),
   };
 }
