@@ -11,6 +11,18 @@ import { publicIntegrationKey, startWorld, testCard, type World } from "../world
 const pictures = process.env["COFRE_SCREENSHOTS"];
 const noBrowser = chromiumFile === undefined ? "there is no Chromium: apt-get install chromium, or name one in COFRE_CHROMIUM" : false;
 
+/** Holds without a browser as well. */
+test("what pages call may be read by pages of any origin, and nothing else", async () => {
+  await using world = await startWorld();
+  const allowed = async (path: string): Promise<string | null> =>
+    (await fetch(world.url + path)).headers.get("access-control-allow-origin");
+  const check = "/ws/merchantIntegrationProperties/isValidPublicIntegrationKey";
+  for (const path of ["/ws/token", "/ws/token/setCVV", check, "/fingerprint/", "/fingerprint/provider", "/fingerprint/error"]) {
+    assert.equal(await allowed(path), "*", path);
+  }
+  for (const path of ["/ws/query", "/ws/direct", "/ws/refund", "/__cofre/settings", "/docs"]) assert.equal(await allowed(path), null, path);
+});
+
 describe("in a real browser", { skip: noBrowser }, () => {
   let world: World;
   let shop: Shop;
