@@ -2,6 +2,7 @@ import { join } from "node:path";
 import type { Config } from "./config/settings.ts";
 import { connectors } from "./connectors/index.ts";
 import { explainEndpoint } from "./http/admin/explain-endpoint.ts";
+import { certificateEndpoint, notificationsEndpoint } from "./http/admin/notifications-endpoint.ts";
 import { paymentEndpoint } from "./http/admin/payment-endpoint.ts";
 import { settingsEndpoint } from "./http/admin/settings-endpoint.ts";
 import { simulatorEndpoint } from "./http/admin/simulator-endpoint.ts";
@@ -108,8 +109,10 @@ export async function startCofre(config: Config, log: Log, ports: Ports = system
     clock,
     random: ownRandom,
     scheduler,
-    report: () => undefined,
-    alarm: (what, { merchantId }) => log.write({ event: "alarm", kind: "unexpected_failure", what, where: undefined, merchantId, paymentId: undefined }),
+    report: ({ kind, ...facts }) =>
+      log.write({ event: kind === "delivered" ? "notification_delivered" : "notification_failed", kind, ...facts }),
+    alarm: (what, { merchantId }) =>
+      log.write({ event: "alarm", kind: "unexpected_failure", what, where: undefined, merchantId, paymentId: undefined }),
   });
   const runner = new Runner({
     store,
@@ -150,14 +153,19 @@ export async function startCofre(config: Config, log: Log, ports: Ports = system
   opened.promise.catch(() => undefined);
   let isOpen = false;
   const server = createHttpServer({
-    endpoints: documented([
-      ...wireEndpoints(deps),
-      explainEndpoint(runner),
-      paymentEndpoint(runner),
-      statsEndpoint(() => store.stats()),
-      settingsEndpoint(runner, accounts),
-      simulatorEndpoint((merchantId, instruction) => connector.instruct(merchantId, instruction)),
-    ]),
+    endpoints: [
+      // No answer in JSON: the description of the others knows nothing of it.
+      certificateEndpoint({ keys: notificationKeys }),
+      ...documented([
+        ...wireEndpoints(deps),
+        explainEndpoint(runner),
+        notificationsEndpoint({ store, clock, keys: notificationKeys, nudge: () => dispatcher.nudge() }),
+        paymentEndpoint(runner),
+        statsEndpoint(() => store.stats()),
+        settingsEndpoint(runner, accounts),
+        simulatorEndpoint((merchantId, instruction) => connector.instruct(merchantId, instruction)),
+      ]),
+    ],
     resolveKey: async (key) => {
       await opened.promise;
       return accounts.byKey(key);

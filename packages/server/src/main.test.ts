@@ -182,7 +182,7 @@ describe("a start", () => {
       }
       assert.deepEqual(readdirSync(folder), before);
 
-      for (const name of readdirSync(folder)) if (name === "root.key" || name.startsWith("keys.")) rmSync(join(folder, name));
+      for (const name of readdirSync(folder)) if (/^root\.key$|^keys\.|\.sealed$/.test(name)) rmSync(join(folder, name));
       assert.match(await startAndStop(context, ["--data-dir", folder]), /integration key +test_ik_/);
     });
   }

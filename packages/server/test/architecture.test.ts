@@ -46,6 +46,7 @@ const arrows: readonly { readonly from: string; readonly to: readonly string[]; 
   { from: "operations/", to: [...domain, ...contracts, ...logging, "decisions/"] },
   { from: "outbox/", to: [...domain, ...contracts, ...logging] },
   { from: "recovery/", to: [...domain, ...contracts, ...logging, "decisions/", "operations/"] },
+  { from: "http/admin/", to: [...domain, ...contracts, ...logging, "operations/", "outbox/", "http/wire/"] },
   { from: "http/", to: [...domain, ...contracts, ...logging, "operations/"] },
   { from: "cli/", to: [...domain, ...contracts, ...logging, "operations/", "config/"] },
   { from: "main.ts", to: ["../package.json", "app.ts", "cli/", "config/", "observe/", "kernel/"] },

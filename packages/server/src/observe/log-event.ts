@@ -84,6 +84,16 @@ export const logEvents = {
     fields: {},
   },
   writing_works: { level: "info", doc: "Writing works again, after it had failed.", fields: {} },
+  notification_delivered: {
+    level: "debug",
+    doc: "A receiver took a notification.",
+    fields: { kind: "text", merchantId: "id", endpoint: "text", paymentId: "id", number: "number", attempts: "number", outcome: "text?" },
+  },
+  notification_failed: {
+    level: "warn",
+    doc: "A receiver did not take a notification: again later, given_up, gone (it answered 410 and is switched off) or resting after failures in a row.",
+    fields: { kind: "text", merchantId: "id", endpoint: "text", paymentId: "id", number: "number", attempts: "number", outcome: "text?" },
+  },
   recovery_settled: {
     level: "info",
     doc: "Recovery found out what became of a payment whose outcome was unknown.",

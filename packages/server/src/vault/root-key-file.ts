@@ -72,7 +72,7 @@ export async function openKeyFiles({ directory, environment, create, random }: K
 /** Whether a directory holds keys, or something in their place. False where that cannot be seen; opening them says why. */
 export async function hasKeyFiles(directory: string): Promise<boolean> {
   try {
-    return (await readdir(directory)).some((name) => name === "root.key" || /^keys\.\d+\.json$/.test(name));
+    return (await readdir(directory)).some((name) => name === "root.key" || /^keys\.\d+\.json$|\.sealed$/.test(name));
   } catch {
     return false;
   }

@@ -143,6 +143,14 @@ export const answerSchemas = {
     status: success,
   }),
   SettingsAnswer: node({ settings: { type: "object", description: "Every switch of the account, by name." }, status: success }),
+  NotificationsAnswer: node({
+    notifications: { type: "array" },
+    endpoints: { type: "array" },
+    payment_url_secret: text,
+    public_key: text,
+    certificate_fingerprint: text,
+    status: success,
+  }),
   StatsAnswer: node({ store: { type: "object" }, status: success }),
   Health: node({ status: text }, { message: text }),
 } as const satisfies Record<string, Schema>;

@@ -387,6 +387,18 @@ export const operationRows: readonly OperationRow[] = [
     example: { ...key, settings: { strictForms: false } },
   },
   {
+    path: "/__cofre/notifications",
+    id: "notifications",
+    tag: "Sandbox",
+    summary: "List or replay notifications",
+    description:
+      "What the account was told, with every delivery, and what its receivers verify with. docs/concepts/notifications.md says how.",
+    fields: fields.notificationsFields,
+    answer: "NotificationsAnswer",
+    codes: ["COFRE-48"],
+    example: { ...key, after: 0 },
+  },
+  {
     path: "/__cofre/stats",
     id: "stats",
     tag: "Sandbox",

@@ -592,6 +592,20 @@ export const simulatorFields: readonly Field[] = [
   { name: "times", type: "whole", longest: { characters: 4, code: "COFRE-34" }, note: "1 when it is missing." },
 ];
 
+export const notificationsFields: readonly Field[] = [
+  secretKey,
+  { name: "after", type: "whole", note: "Lists what has a higher number; 0 unless given." },
+  {
+    name: "replay",
+    type: "text",
+    values: ["failed", "payment", "range"],
+    note: "Has receivers hear again what could not be delivered, what tells of a payment, or a range of numbers.",
+  },
+  { name: "hash", type: "text", note: "The payment, for `payment`." },
+  { name: "from", type: "whole", note: "The first number, for `failed` and `range`." },
+  { name: "to", type: "whole", note: "The last number, for `range`." },
+];
+
 export const paymentActionFields: readonly Field[] = [
   secretKey,
   ...selectorFor("query"),

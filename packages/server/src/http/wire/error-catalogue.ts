@@ -213,6 +213,7 @@ export const catalogue: readonly CatalogueRow[] = [
   told("COFRE-42", "Parameter document is invalid or not informed", "documentbalance"),
   told("COFRE-43", "The payment has as many refunds as it can have", "a hundred refunds of one payment, cancelled ones counted"),
   told("COFRE-44", "This Idempotency-Key came with another request before", "the same key, another request"),
+  told("COFRE-48", "Parameter replay must be failed (from), payment (hash) or range (from, to)", "/__cofre/notifications"),
   elsewhere("COFRE-45", "Another request with this Idempotency-Key is under way", "the same key at the same time, on another node"),
   told("COFRE-46", "Header Idempotency-Key must have between 1 and 255 characters without blanks", "an empty or too long key"),
   told("COFRE-47", "Parameter merchant_refund_code is invalid", "a card number, a list or an object"),

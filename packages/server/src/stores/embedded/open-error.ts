@@ -16,7 +16,7 @@ const openRefusals = {
   damaged: "the database is damaged; restore it from a backup",
   no_directory: "this is not a directory",
   missing:
-    "the database is missing or empty, but there are keys beside it: restore it from its backup, or remove root.key and keys.*.json to begin anew",
+    "the database is missing or empty, but there are keys beside it: restore it from its backup, or remove root.key, keys.*.json and *.sealed to begin anew",
   cannot_open: "the file cannot be opened or created here",
   full: "the disk is full",
   failed: "the database could not be opened",
