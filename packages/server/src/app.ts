@@ -30,6 +30,7 @@ import { AccountDirectory } from "./operations/account-directory.ts";
 import { NamedRequests } from "./operations/named-requests.ts";
 import { Runner } from "./operations/runner.ts";
 import { prepareSandboxAccount, type SandboxKeys } from "./operations/sandbox-account.ts";
+import { CardExpiryJob } from "./recovery/card-expiry-job.ts";
 import { RecoveryJob } from "./recovery/recovery-job.ts";
 import { hasDatabase, modeOpenToOthers } from "./stores/embedded/data-folder.ts";
 import { type EmbeddedStore, openEmbeddedStore } from "./stores/embedded/embedded-store.ts";
@@ -126,6 +127,14 @@ export async function startCofre(config: Config, log: Log, ports: Ports = system
     deliverTo: ({ settings }, { order }) => targetsOf(endpointsOf(settings), order.notificationUrl),
     told: () => dispatcher.nudge(),
   });
+  const cardExpiry = new CardExpiryJob({
+    store,
+    clock,
+    scheduler,
+    report: (progress) => log.write({ event: "cards_forgotten", ...progress }),
+  });
+  cardExpiry.start();
+  parts.defer(() => cardExpiry.stop());
   dispatcher.start();
   parts.defer(() => dispatcher.stop());
   const recovery = new RecoveryJob({

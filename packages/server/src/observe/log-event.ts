@@ -84,6 +84,11 @@ export const logEvents = {
     fields: {},
   },
   writing_works: { level: "info", doc: "Writing works again, after it had failed.", fields: {} },
+  cards_forgotten: {
+    level: "info",
+    doc: "Stored cards that nobody had used for 14 months were forgotten.",
+    fields: { forgotten: "number", seen: "number" },
+  },
   notification_delivered: {
     level: "debug",
     doc: "A receiver took a notification.",

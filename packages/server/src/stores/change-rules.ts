@@ -32,6 +32,10 @@ export function assertChangeIsSound(change: Change): void {
     assertFollows(card.next.version, card.replaces);
   }
   if (cardUse !== undefined) assert(isHex(cardUse.tokenDigest, 64), "a token's digest is 64 hex characters");
+  if (change.cardErasure !== undefined) {
+    assert(isHex(change.cardErasure.tokenDigest, 64), "a token's digest is 64 hex characters");
+    assert((payment ?? card ?? cardUse ?? account ?? request) === undefined, "a card is forgotten by a change of its own");
+  }
   if (request !== undefined) {
     assert((payment ?? card ?? cardUse ?? account) === undefined, "a named request is a change of its own");
     assert(isHex(request.next.digest, 64), "a request's digest is 64 hex characters");

@@ -23,6 +23,8 @@ export interface Change {
   readonly card?: { readonly next: StoredCard; readonly replaces: number | undefined };
   /** Moves a stored card's last use forward, never back. No version: uses commute. A card that is gone is no conflict. */
   readonly cardUse?: { readonly tokenDigest: TokenDigest; readonly at: Instant };
+  /** Forgets a stored card, unless it was used at `unusedSince` or later. A card that is gone, or used, is no conflict. */
+  readonly cardErasure?: { readonly tokenDigest: TokenDigest; readonly unusedSince: Instant };
   readonly account?: {
     readonly next: Account;
     readonly replaces: number | undefined;

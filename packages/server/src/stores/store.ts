@@ -42,6 +42,12 @@ export interface Store {
   /** Reads a stored card of this merchant by the SHA-256 of its token; undefined when there is none. */
   cardByToken(merchantId: MerchantId, digest: TokenDigest): Promise<StoredCard | undefined>;
 
+  /**
+   * Stored cards of all merchants in the order in which they were stored, after `position` (0 for the first), at most `limit`:
+   * for a job that looks at all of them, a piece at a time. Ends when fewer than `limit` come.
+   */
+  cardsAfter(position: number, limit: number): Promise<readonly CardAge[]>;
+
   /** Reads what this merchant's Idempotency-Key stands for; undefined when it was never used. */
   namedRequest(merchantId: MerchantId, key: string): Promise<NamedRequest | undefined>;
 
@@ -92,6 +98,14 @@ export interface OutboxRow extends Notification {
   /** Version of the payment that the notification tells of. */
   readonly version: number;
   readonly at: Instant;
+}
+
+export interface CardAge {
+  /** Where to go on from. */
+  readonly position: number;
+  readonly merchantId: MerchantId;
+  readonly tokenDigest: TokenDigest;
+  readonly lastUsedAt: Instant;
 }
 
 /** Why a store call failed. The message is fixed text: nothing of the driver's own words leaves the store. */

@@ -26,6 +26,7 @@ export type ChangeMessage = readonly [
   cardUse: CardUsePart | undefined,
   account: AccountPart | undefined,
   request: RequestPart | undefined,
+  cardErasure: CardErasurePart | undefined,
   deliveries: DeliveriesPart | undefined,
 ];
 
@@ -93,6 +94,8 @@ export type RequestPart = readonly [
   body: string | null,
 ];
 
+export type CardErasurePart = readonly [tokenDigest: string, unusedSince: number];
+
 export type CardUsePart = readonly [tokenDigest: string, at: number];
 
 export type AccountPart = readonly [
@@ -126,7 +129,7 @@ export type DeliveryColumns = readonly [
 ];
 
 export function messageOf(change: Change): ChangeMessage {
-  const { merchantId, at, payment, card, cardUse, account, request } = change;
+  const { merchantId, at, payment, card, cardUse, account, request, cardErasure } = change;
   return [
     merchantId,
     at,
@@ -135,6 +138,7 @@ export function messageOf(change: Change): ChangeMessage {
     cardUse === undefined ? undefined : [cardUse.tokenDigest, cardUse.at],
     account === undefined ? undefined : accountPart(account),
     request === undefined ? undefined : requestPart(request),
+    cardErasure === undefined ? undefined : [cardErasure.tokenDigest, cardErasure.unusedSince],
     deliveriesPart(change),
   ];
 }

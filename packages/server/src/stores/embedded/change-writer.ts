@@ -18,6 +18,7 @@ export class ChangeWriter {
   readonly #insertCard: StatementSync;
   readonly #updateCard: StatementSync;
   readonly #useCard: StatementSync;
+  readonly #eraseCard: StatementSync;
   readonly #insertRequest: StatementSync;
   readonly #answerRequest: StatementSync;
   readonly #insertAccount: StatementSync;
@@ -47,6 +48,7 @@ export class ChangeWriter {
     this.#useCard = database.prepare(
       "UPDATE card SET last_used_at = ?3 WHERE merchant = unhex(?1) AND token_digest = unhex(?2) AND last_used_at < ?3",
     );
+    this.#eraseCard = database.prepare("DELETE FROM card WHERE merchant = unhex(?) AND token_digest = unhex(?) AND last_used_at < ?");
     this.#insertRequest = database.prepare(
       `INSERT INTO named_request (merchant, key, digest, claimed_at, status, body)
        VALUES (unhex(?), ?, unhex(?), ?, ?, ?) ON CONFLICT DO NOTHING`,
@@ -76,13 +78,14 @@ export class ChangeWriter {
     return outcome;
   }
 
-  #writeParts([merchant, at, payment, card, cardUse, account, request, deliveries]: ChangeMessage): Outcome {
+  #writeParts([merchant, at, payment, card, cardUse, account, request, cardErasure, deliveries]: ChangeMessage): Outcome {
     if (deliveries !== undefined && !this.#deliveries.isCurrent(merchant, deliveries)) return "stale";
     let outcome: Outcome = "committed";
     if (payment !== undefined) outcome = this.#writePayment(merchant, at, payment, deliveries?.[0] ?? []);
     if (outcome === "committed" && card !== undefined) outcome = this.#writeCard(merchant, card);
     if (outcome === "committed" && account !== undefined) outcome = this.#writeAccount(merchant, account);
     if (request !== undefined) outcome = this.#writeRequest(merchant, request);
+    if (cardErasure !== undefined) this.#eraseCard.run(merchant, ...cardErasure);
     if (outcome === "committed" && cardUse !== undefined) this.#useCard.run(merchant, ...cardUse);
     if (outcome === "committed" && deliveries !== undefined) this.#deliveries.move(merchant, deliveries);
     return outcome;

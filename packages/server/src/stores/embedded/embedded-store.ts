@@ -10,7 +10,7 @@ import type { StoredCard } from "../../vault/stored-card.ts";
 import { assertChangeIsSound } from "../change-rules.ts";
 import type { Change, CommitResult, HistoryRow, KeyGrant, NamedRequest } from "../change.ts";
 import { StoreError } from "../store.ts";
-import type { OpenDeliveryState, OutboxRow, Store } from "../store.ts";
+import type { CardAge, OpenDeliveryState, OutboxRow, Store } from "../store.ts";
 import { messageOf } from "./change-message.ts";
 import type { Outcome } from "./change-message.ts";
 import { makeFilesPrivate, makeFolderOf } from "./data-folder.ts";
@@ -124,6 +124,10 @@ class SqliteStore implements EmbeddedStore {
 
   async paymentsInFlight(limit: number): Promise<readonly Payment[]> {
     return this.#rows<PaymentRow>("paymentsInFlight", limit).map(paymentFromRow);
+  }
+
+  async cardsAfter(position: number, limit: number): Promise<readonly CardAge[]> {
+    return this.#rows<CardAge>("cardsAfter", position, limit);
   }
 
   async namedRequest(merchantId: MerchantId, key: string): Promise<NamedRequest | undefined> {
@@ -291,6 +295,8 @@ export const sql = {
     WHERE no IN (SELECT no FROM payment WHERE due_at IS NOT NULL AND (attempt IS NOT NULL) = 1 LIMIT ?)`,
   cardByToken: `SELECT version, ref, fingerprint, brand, masked_pan AS maskedPan, created_at AS createdAt, last_used_at AS lastUsedAt
     FROM card WHERE merchant = unhex(?) AND token_digest = unhex(?)`,
+  cardsAfter: `SELECT no AS position, lower(hex(merchant)) AS merchantId, lower(hex(token_digest)) AS tokenDigest, last_used_at AS lastUsedAt
+    FROM card WHERE no > ? ORDER BY no LIMIT ?`,
   namedRequest: `SELECT lower(hex(digest)) AS digest, claimed_at AS claimedAt, status, body
     FROM named_request WHERE merchant = unhex(?) AND key = ?`,
   notificationsAfter: `SELECT ${notificationColumns} WHERE sequence > ? ORDER BY sequence LIMIT ?`,
@@ -330,6 +336,7 @@ function prepareAll(database: DatabaseSync): Record<StatementName, StatementSync
     paymentsDue: database.prepare(sql.paymentsDue),
     paymentsInFlight: database.prepare(sql.paymentsInFlight),
     cardByToken: database.prepare(sql.cardByToken),
+    cardsAfter: database.prepare(sql.cardsAfter),
     namedRequest: database.prepare(sql.namedRequest),
     notificationsAfter: database.prepare(sql.notificationsAfter),
     notificationsOf: database.prepare(sql.notificationsOf),

@@ -12,7 +12,7 @@ import { assertChangeIsSound } from "../change-rules.ts";
 import type { Change, CommitResult, HistoryRow, KeyGrant, NamedRequest } from "../change.ts";
 import { frozenCopy } from "../frozen-copy.ts";
 import { StoreError } from "../store.ts";
-import type { OpenDeliveryState, OutboxRow, Store } from "../store.ts";
+import type { CardAge, OpenDeliveryState, OutboxRow, Store } from "../store.ts";
 
 /**
  * What may go wrong with a commit:
@@ -66,6 +66,9 @@ class MemoryStore implements Store {
   readonly #refunds = new Map<RefundId, PaymentKey>();
   readonly #refundCodes = new Map<string, PaymentKey>();
   readonly #cards = new Map<string, StoredCard>();
+  /** Counts up with each card that was ever stored. */
+  readonly #cardPositions = new Map<string, number>();
+  #lastCardPosition = 0;
   readonly #accounts = new Map<MerchantId, Account>();
   readonly #accountKeys = new Map<KeyDigest, { readonly merchantId: MerchantId; readonly grants: KeyGrant }>();
   readonly #requests = new Map<string, NamedRequest>();
@@ -149,6 +152,19 @@ class MemoryStore implements Store {
     this.#beforeRead("paymentsInFlight");
     return this.#all()
       .filter(({ attempt, needsReview }) => attempt !== undefined && !needsReview)
+      .slice(0, limit);
+  }
+
+  async cardsAfter(position: number, limit: number): Promise<readonly CardAge[]> {
+    this.#beforeRead("cardsAfter");
+    return [...this.#cards]
+      .map(([key, { merchantId, tokenDigest, lastUsedAt }]) => ({
+        position: this.#cardPositions.get(key) ?? 0,
+        merchantId,
+        tokenDigest,
+        lastUsedAt,
+      }))
+      .filter((card) => card.position > position)
       .slice(0, limit);
   }
 
@@ -380,10 +396,16 @@ class MemoryStore implements Store {
     else this.#waiting.set(key, waiting);
   }
 
-  #writeCard({ merchantId, card, cardUse }: Change): void {
+  #writeCard({ merchantId, card, cardUse, cardErasure }: Change): void {
+    if (cardErasure !== undefined) {
+      const key = keyOf(merchantId, cardErasure.tokenDigest);
+      const stored = this.#cards.get(key);
+      if (stored !== undefined && stored.lastUsedAt < cardErasure.unusedSince) this.#cards.delete(key);
+    }
     if (card !== undefined) {
       const key = keyOf(merchantId, card.next.tokenDigest);
       const stored = this.#cards.get(key);
+      if (stored === undefined) this.#cardPositions.set(key, (this.#lastCardPosition += 1));
       const { createdAt, lastUsedAt } = stored ?? card.next;
       this.#cards.set(key, Object.freeze({ ...card.next, createdAt, lastUsedAt: later(lastUsedAt, card.next.lastUsedAt) }));
     }
