@@ -21,8 +21,8 @@ export type TokenDigest = Branded<"TokenDigest">;
 export type KeyDigest = Branded<"KeyDigest">;
 
 export function newPaymentId(at: Instant, random: Random): PaymentId {
-  const seconds = (Math.floor(at / 1_000) % 2 ** 32).toString(16).padStart(8, "0");
-  return (seconds + hexOf(random.bytes(20))) as PaymentId;
+  const seconds = Math.floor(at / 1_000);
+  return (hexDigits(seconds % 2 ** 32, 8) + hexDigits(Math.floor(at - seconds * 1_000), 4) + hexOf(random.bytes(18))) as PaymentId;
 }
 
 export function newMerchantId(random: Random): MerchantId {
@@ -35,4 +35,8 @@ export function isPaymentId(text: string): text is PaymentId {
 
 export function hexOf(bytes: Uint8Array): string {
   return Buffer.from(bytes.buffer, bytes.byteOffset, bytes.byteLength).toString("hex");
+}
+
+function hexDigits(value: number, digits: number): string {
+  return value.toString(16).padStart(digits, "0");
 }
