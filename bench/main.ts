@@ -88,7 +88,7 @@ async function run(report: Report, scratch: string): Promise<void> {
   }
   if (wanted("load") && selectedUnderLoad()) await underLoad(report, scratch);
   if (wanted("load") && selected("store") && !options.control && options.against === undefined) {
-    report.store = await storeFigures(join(scratch, "store"), options.quick ? 10_000 : 40_000);
+    report.store = await storeFigures(join(scratch, "store"), options.quick ? 5_000 : 40_000);
     printStoreFigures(report.store);
     if (report.store.audit.faults.length > 0) process.exitCode = 1;
   }

@@ -4,6 +4,15 @@ import { readFileSync } from "node:fs";
 import { createServer } from "node:net";
 import { performance } from "node:perf_hooks";
 
+/** Servers that run. Whoever interrupts a bench does not want to look for them afterwards. */
+const running = new Set<ChildProcess>();
+for (const signal of ["SIGINT", "SIGTERM"] as const) {
+  process.once(signal, () => {
+    for (const child of running) child.kill("SIGTERM");
+    process.exit(130);
+  });
+}
+
 /** A server of its own process, as the system sees it. */
 export class ServerProcess {
   readonly port: number;
@@ -22,6 +31,8 @@ export class ServerProcess {
   static async start(args: readonly string[], port: number, environment: NodeJS.ProcessEnv, path: string): Promise<ServerProcess> {
     const begin = performance.now();
     const child = spawn(process.execPath, args, { env: { ...process.env, ...environment }, stdio: ["ignore", "ignore", "pipe"] });
+    running.add(child);
+    child.once("exit", () => running.delete(child));
     let complaint = "";
     child.stderr.setEncoding("utf8").on("data", (text: string) => {
       if (complaint.length < 4_000) complaint += text;

@@ -2,10 +2,12 @@ import { join } from "node:path";
 import type { Config } from "./config/settings.ts";
 import { connectors } from "./connectors/index.ts";
 import { explainEndpoint } from "./http/admin/explain-endpoint.ts";
+import { certificateEndpoint, notificationsEndpoint } from "./http/admin/notifications-endpoint.ts";
 import { paymentEndpoint } from "./http/admin/payment-endpoint.ts";
 import { settingsEndpoint } from "./http/admin/settings-endpoint.ts";
 import { type Instruct, simulatorEndpoint } from "./http/admin/simulator-endpoint.ts";
 import { statsEndpoint } from "./http/admin/stats-endpoint.ts";
+import { documented } from "./http/docs/documented.ts";
 import { createHttpServer } from "./http/server.ts";
 import type { EndpointDeps } from "./http/wire/endpoints/deps.ts";
 import { wireEndpoints } from "./http/wire/endpoints/index.ts";
@@ -17,17 +19,29 @@ import { systemClock } from "./kernel/system-clock.ts";
 import { SystemRandom } from "./kernel/system-random.ts";
 import { systemScheduler } from "./kernel/system-scheduler.ts";
 import type { Log } from "./observe/log-event.ts";
+import { endpointsOf, endpointsWithout } from "./merchant/notification-endpoints.ts";
+import { sandboxEgress } from "./outbox/address-guard.ts";
+import { Dispatcher } from "./outbox/dispatcher.ts";
+import { createEgress } from "./outbox/egress.ts";
+import { targetsOf } from "./outbox/endpoint.ts";
+import { type NotificationKeys, openNotificationKeys } from "./outbox/notification-keys.ts";
+import { createSigner } from "./outbox/signature.ts";
+import { changeSettings } from "./operations/change-settings.ts";
 import { AccountDirectory } from "./operations/account-directory.ts";
 import { NamedRequests } from "./operations/named-requests.ts";
 import { Runner } from "./operations/runner.ts";
-import { openSandboxAccount, type SandboxKeys } from "./operations/sandbox-account.ts";
+import { prepareSandboxAccount, type SandboxKeys } from "./operations/sandbox-account.ts";
+import { CardExpiryJob } from "./recovery/card-expiry-job.ts";
 import { RecoveryJob } from "./recovery/recovery-job.ts";
+import { hasDatabase, modeOpenToOthers } from "./stores/embedded/data-folder.ts";
 import { type EmbeddedStore, openEmbeddedStore } from "./stores/embedded/embedded-store.ts";
+import { StoreOpenError } from "./stores/embedded/open-error.ts";
 import { CvvPocket } from "./vault/cvv-pocket.ts";
 import { Keyring } from "./vault/keyring.ts";
 import { createLocalVault } from "./vault/local-vault.ts";
 import { createMemoryKeyProvider, createMemoryWrappedKeyStore } from "./vault/memory-key-provider.ts";
-import { openKeyFiles } from "./vault/root-key-file.ts";
+import { hasKeyFiles, openKeyFiles } from "./vault/root-key-file.ts";
+import { createMemorySecretFile, createSealedSecret } from "./vault/sealed-secret.ts";
 import type { Vault } from "./vault/vault.ts";
 
 /** A running Cofre. */
@@ -48,23 +62,23 @@ export interface Ports {
   readonly scheduler: Scheduler;
 }
 
+/** How long after a failed write it is tried again whether writing works, in milliseconds. */
+const tryWritingMs = 1_000;
+
 const systemPorts: Ports = { clock: systemClock, random: new SystemRandom(), scheduler: systemScheduler };
 
 /** The composition root: the only file that names implementations. Rejects when a part does not start; nothing is left open then. */
 export async function startCofre(config: Config, log: Log, ports: Ports = systemPorts): Promise<Cofre> {
   const { clock, random, scheduler } = ports;
   await using parts = new AsyncDisposableStack();
-  const inMemory = config.dataDirectory === ":memory:";
-
-  const store = await openEmbeddedStore({ file: inMemory ? ":memory:" : join(config.dataDirectory, "cofre.db") });
-  parts.defer(() => store.close());
+  const store = await openStore(config, log, scheduler, parts);
   // Keys are made once, before there is anything to seal: whoever lost them gets them from a backup, not new ones without a word.
-  const vault = await openVault(config, ports, (await store.accounts()).length === 0);
-  const firstStart = await openSandboxAccount(store, random, clock.now(), {
+  const { vault, notificationKeys } = await openKeys(config, ports, (await store.accounts()).length === 0);
+
+  const openAccount = await prepareSandboxAccount(store, random, clock.now(), {
     integrationKey: config.sandboxIntegrationKey?.reveal(),
     publicIntegrationKey: config.sandboxPublicIntegrationKey?.reveal(),
   });
-
   const connector = await connectorOf(config, ports);
   if ("close" in connector) parts.defer(() => connector.close());
   const instruct: Instruct = (merchantId, instruction) => {
@@ -75,6 +89,36 @@ export async function startCofre(config: Config, log: Log, ports: Ports = system
   const loseNextAuthorization = (merchantId: MerchantId) => instruct(merchantId, { next: "lose_answer", times: 1, of: "authorize" });
 
   const accounts = new AccountDirectory(store);
+  const egress = createEgress({ policy: sandboxEgress, scheduler });
+  parts.defer(() => egress.close());
+  const dispatcher = new Dispatcher({
+    store,
+    accounts: {
+      async settingsOf(merchantId) {
+        const account = await accounts.byId(merchantId);
+        return account === undefined ? undefined : { endpoints: endpointsOf(account.settings), chaos: account.settings.notificationChaos };
+      },
+      async switchOff(merchantId, endpoint, at) {
+        const account = await accounts.byId(merchantId);
+        if (account === undefined) return;
+        await runner.run(changeSettings, account, (settings) => ({
+          ...settings,
+          notificationEndpoints: endpointsWithout(settings, endpoint, at),
+        }));
+        accounts.forget(merchantId);
+      },
+    },
+    sender: egress,
+    sign: createSigner(notificationKeys),
+    installation: notificationKeys.certificate.fingerprint,
+    clock,
+    random: ownRandom,
+    scheduler,
+    report: ({ kind, ...facts }) =>
+      log.write({ event: kind === "delivered" ? "notification_delivered" : "notification_failed", kind, ...facts }),
+    alarm: (what, { merchantId }) =>
+      log.write({ event: "alarm", kind: "unexpected_failure", what, where: undefined, merchantId, paymentId: undefined }),
+  });
   const runner = new Runner({
     store,
     vault,
@@ -83,8 +127,20 @@ export async function startCofre(config: Config, log: Log, ports: Ports = system
     clock,
     random,
     acquirerTimeoutMs: config.acquirerTimeoutMs,
-    alarm: ({ kind, what, merchantId, paymentId }) => log.write({ event: "alarm", kind, what, merchantId, paymentId }),
+    alarm: (alarm) => log.write({ event: "alarm", ...alarm }),
+    deliverTo: ({ settings }, { order }) => targetsOf(endpointsOf(settings), order.notificationUrl),
+    told: () => dispatcher.nudge(),
   });
+  const cardExpiry = new CardExpiryJob({
+    store,
+    clock,
+    scheduler,
+    report: (progress) => log.write({ event: "cards_forgotten", ...progress }),
+  });
+  cardExpiry.start();
+  parts.defer(() => cardExpiry.stop());
+  dispatcher.start();
+  parts.defer(() => dispatcher.stop());
   const recovery = new RecoveryJob({
     store,
     runner,
@@ -106,22 +162,46 @@ export async function startCofre(config: Config, log: Log, ports: Ports = system
     // Where another server carries payments out, nothing is simulated here.
     sandbox: "instruct" in connector ? { loseNextAuthorization } : undefined,
   };
+  /** Requests that come before the account is open wait for it; their number is bounded like that of all others. */
+  const opened = Promise.withResolvers<void>();
+  opened.promise.catch(() => undefined);
+  let isOpen = false;
   const server = createHttpServer({
     endpoints: [
-      ...wireEndpoints(deps),
-      explainEndpoint(runner),
-      paymentEndpoint(runner),
-      statsEndpoint(() => store.stats()),
-      settingsEndpoint(runner, accounts),
-      simulatorEndpoint(instruct),
+      // No answer in JSON: the description of the others knows nothing of it.
+      certificateEndpoint({ keys: notificationKeys }),
+      ...documented([
+        ...wireEndpoints(deps),
+        explainEndpoint(runner),
+        notificationsEndpoint({ store, clock, keys: notificationKeys, nudge: () => dispatcher.nudge() }),
+        paymentEndpoint(runner),
+        statsEndpoint(() => store.stats()),
+        settingsEndpoint(runner, accounts),
+        simulatorEndpoint(instruct),
+      ]),
     ],
-    resolveKey: (key) => accounts.byKey(key),
+    resolveKey: async (key) => {
+      await opened.promise;
+      return accounts.byKey(key);
+    },
     clock,
     log,
-    health: { isReady: () => true },
+    health: { state: () => (!isOpen ? "starting" : store.isWriting ? "ready" : "not_writing") },
     limits: { maxBodyBytes: config.maxBodyBytes, maxConnections: config.maxConnections, maxInFlight: config.maxInFlight },
   });
+  parts.defer(async () => {
+    server.closeAllConnections();
+    await server.close();
+  });
   const address = await server.listen(config.port, config.host);
+
+  // Last of all: the keys of a new account are shown once, by whoever called this, and a start that failed later would have lost them.
+  const firstStart = await openAccount().catch((error: unknown) => {
+    opened.reject(error);
+    throw error;
+  });
+  opened.resolve();
+  isOpen = true;
 
   const running = parts.move();
   return {
@@ -147,12 +227,59 @@ function connectorOf({ acquirerUrl, upstreamUrl, upstreamIntegrationKey, upstrea
   return connectors.remote_simulator({ clock, scheduler, address: acquirerUrl.origin });
 }
 
-async function openVault(config: Config, { clock, random }: Ports, create: boolean): Promise<Vault> {
+async function openStore(config: Config, log: Log, scheduler: Scheduler, parts: AsyncDisposableStack): Promise<EmbeddedStore> {
+  const { dataDirectory } = config;
+  const isKept = dataDirectory !== ":memory:";
+  const file = isKept ? join(dataDirectory, "cofre.db") : dataDirectory;
+  // A new database beside old keys would be a new installation without a word: it is the old one's database that is gone.
+  if (isKept && !hasDatabase(file) && (await hasKeyFiles(dataDirectory))) throw new StoreOpenError("missing", file);
+
+  let isOver = false;
+  let cancelTry = (): void => undefined;
+  // A server that is not ready is sent nothing that would find out that writing works again.
+  const tryLater = (): void => {
+    cancelTry();
+    cancelTry = scheduler.after(tryWritingMs, () => {
+      void store.tryWriting().then((works) => {
+        if (!works && !isOver) tryLater();
+      });
+    });
+  };
+  const store = await openEmbeddedStore({
+    file,
+    onWriting: (works) => {
+      log.write({ event: works ? "writing_works" : "writing_fails" });
+      if (!works && !isOver) tryLater();
+    },
+  });
+  parts.defer(() => store.close());
+  parts.defer(() => {
+    isOver = true;
+    cancelTry();
+  });
+  const mode = isKept ? modeOpenToOthers(dataDirectory) : undefined;
+  if (mode !== undefined) log.write({ event: "data_directory_open", dataDirectory, mode });
+  return store;
+}
+
+/** Notifications draw from a source of their own: what a seeded world draws does not depend on who was told what, and when. */
+const ownRandom = new SystemRandom();
+
+interface Keys {
+  readonly vault: Vault;
+  readonly notificationKeys: NotificationKeys;
+}
+
+async function openKeys(config: Config, { clock, random }: Ports, create: boolean): Promise<Keys> {
   const { environment, dataDirectory: directory } = config;
-  const { provider, store } =
-    directory === ":memory:"
-      ? { provider: createMemoryKeyProvider(random), store: createMemoryWrappedKeyStore() }
-      : await openKeyFiles({ directory, environment, create, random });
+  const files = directory === ":memory:" ? undefined : await openKeyFiles({ directory, environment, create, random });
+  const { provider, store } = files ?? { provider: createMemoryKeyProvider(random), store: createMemoryWrappedKeyStore() };
   const keyring = await Keyring.open({ provider, store, environment, random, clock, create });
-  return createLocalVault({ keyring, environment, random });
+  const label = `${environment}/notifications`;
+  const file = files?.secretFile("notifications") ?? createMemorySecretFile();
+  const kept = createSealedSecret({ provider: files?.provider ?? createMemoryKeyProvider(ownRandom), file, random: ownRandom, label });
+  return {
+    vault: createLocalVault({ keyring, environment, random }),
+    notificationKeys: await openNotificationKeys({ kept, environment, random: ownRandom, clock }),
+  };
 }

@@ -1,8 +1,8 @@
 import assert from "node:assert/strict";
 import { type ChildProcess, execFile, spawn } from "node:child_process";
 import { once } from "node:events";
-import { mkdtempSync, rmSync } from "node:fs";
-import { connect } from "node:net";
+import { chmodSync, mkdtempSync, readdirSync, rmSync, truncateSync, writeFileSync } from "node:fs";
+import { connect, createServer } from "node:net";
 import { tmpdir } from "node:os";
 import { join } from "node:path";
 import { createInterface } from "node:readline";
@@ -42,8 +42,9 @@ class Serving {
   readonly #lines: AsyncIterator<string, undefined>;
   readonly #exited: Promise<unknown[]>;
 
-  constructor(context: TestContext, args: readonly string[], more: Record<string, string> = {}) {
-    const child = spawn(process.execPath, [program, "start", "--port", "0", ...args], { env: { ...environment, ...more } });
+  constructor(context: TestContext, args: readonly string[], more: Record<string, string> = {}, through: readonly string[] = []) {
+    const [command = "", ...words] = [...through, process.execPath, program, "start", "--port", "0", ...args];
+    const child = spawn(command, words, { env: { ...environment, ...more } });
     this.child = child;
     child.stderr.setEncoding("utf8").on("data", (piece: string) => (this.stderr += piece));
     this.#lines = createInterface({ input: child.stdout })[Symbol.asyncIterator]();
@@ -117,6 +118,105 @@ describe("the program", () => {
   });
 });
 
+/** Starts once, waits until it is reached, and stops it. Resolves with what it said to people. */
+async function startAndStop(context: TestContext, args: readonly string[]): Promise<string> {
+  const serving = new Serving(context, args);
+  await serving.event("listening");
+  serving.child.kill("SIGTERM");
+  assert.equal(await serving.exitCode(), 0);
+  return serving.stderr;
+}
+
+describe("a first start that failed", () => {
+  test("on a taken port has lost no keys: the next one shows them", async (context) => {
+    const folder = join(newFolder(context), "data");
+    const other = createServer().listen(0, "127.0.0.1");
+    await once(other, "listening");
+    context.after(() => other.close());
+    const address = other.address();
+    assert.ok(typeof address === "object" && address !== null);
+
+    const { code, stderr } = await run(["start", "--data-dir", folder, "--port", String(address.port)]);
+    assert.equal(code, 1);
+    assert.match(stderr, /is taken/);
+    assert.match(await startAndStop(context, ["--data-dir", folder]), /integration key +test_ik_/);
+    assert.equal(await startAndStop(context, ["--data-dir", folder]), "", "control: they are shown once");
+  });
+
+  test("because the acquirer is away has lost no keys either", async (context) => {
+    const folder = join(newFolder(context), "data");
+    const gone = createServer().listen(0, "127.0.0.1");
+    await once(gone, "listening");
+    const address = gone.address();
+    assert.ok(typeof address === "object" && address !== null);
+    gone.close();
+
+    const { code } = await run(["start", "--data-dir", folder, "--port", "0"], { COFRE_ACQUIRER_URL: `http://127.0.0.1:${address.port}` });
+    assert.equal(code, 1);
+    assert.match(await startAndStop(context, ["--data-dir", folder]), /integration key +test_ik_/);
+  });
+
+  test("with a plain file for a data directory says so", async (context) => {
+    const file = join(newFolder(context), "data");
+    writeFileSync(file, "");
+    const { code, stderr } = await run(["start", "--data-dir", file, "--port", "0"]);
+    assert.equal(code, 1);
+    assert.equal(stderr, `Cofre could not start: ${file}: this is not a directory\n`);
+  });
+});
+
+describe("a start", () => {
+  for (const [what, lose] of [
+    ["missing", (file: string) => rmSync(file)],
+    ["empty", (file: string) => truncateSync(file)],
+  ] as const) {
+    test(`with keys whose database is ${what} is refused with what to do, and makes nothing`, async (context) => {
+      const folder = join(newFolder(context), "data");
+      await startAndStop(context, ["--data-dir", folder]);
+      lose(join(folder, "cofre.db"));
+      const before = readdirSync(folder);
+      for (let time = 0; time < 2; time += 1) {
+        const { code, stderr } = await run(["start", "--data-dir", folder, "--port", "0"]);
+        assert.equal(code, 1);
+        assert.match(stderr, /cofre\.db: the database is missing or empty, but there are keys beside it: restore it .* to begin anew\n$/);
+      }
+      assert.deepEqual(readdirSync(folder), before);
+
+      for (const name of readdirSync(folder)) if (/^root\.key$|^keys\.|\.sealed$/.test(name)) rmSync(join(folder, name));
+      assert.match(await startAndStop(context, ["--data-dir", folder]), /integration key +test_ik_/);
+    });
+  }
+
+  test("that hangs ends soon after a signal", async (context) => {
+    const asked = Promise.withResolvers<void>();
+    const silent = createServer(() => asked.resolve()).listen(0, "127.0.0.1");
+    context.after(() => silent.close());
+    await once(silent, "listening");
+    const address = silent.address();
+    assert.ok(typeof address === "object" && address !== null);
+    const serving = new Serving(context, ["--data-dir", ":memory:"], { COFRE_ACQUIRER_URL: `http://127.0.0.1:${address.port}` });
+    await asked.promise;
+    serving.child.kill("SIGTERM");
+    assert.equal((await serving.event("stop_forced"))["reason"], "signal_during_start");
+    assert.equal(await serving.exitCode(), 1);
+  });
+
+  test("tells of a variable that is no setting, and goes on", async (context) => {
+    const serving = new Serving(context, ["--data-dir", ":memory:"], { COFRE_DASHBOARD_PORT: "1" });
+    assert.equal((await serving.event("setting_unknown"))["name"], "COFRE_DASHBOARD_PORT");
+    await serving.event("listening");
+    assert.match(serving.stderr, /^COFRE_DASHBOARD_PORT is no setting of this version/);
+  });
+
+  test("tells of a data directory that is open to others", { skip: process.platform === "win32" }, async (context) => {
+    const folder = newFolder(context);
+    chmodSync(folder, 0o755);
+    const serving = new Serving(context, ["--data-dir", folder]);
+    assert.deepEqual((await serving.event("data_directory_open"))["mode"], "0755");
+    await serving.event("listening");
+  });
+});
+
 describe("a started server", () => {
   test("shows keys and commands at its first start only; the commands work as they are; SIGTERM ends it with 0", async (context) => {
     const folder = join(newFolder(context), "data");
@@ -162,6 +262,31 @@ describe("a started server", () => {
     assert.match(stderr, /^Cofre could not start: port \d+ of 127\.0\.0\.1 is taken\./);
     assert.match(stdout, /"event":"start_failed","errorName":"Error","errorCode":"EADDRINUSE"/);
   });
+
+  test(
+    "that can no longer write says so once, and is not ready",
+    { skip: process.platform === "linux" ? false : "files cannot be kept from growing here" },
+    async (context) => {
+      const folder = join(newFolder(context), "data");
+      const keys = { COFRE_SANDBOX_INTEGRATION_KEY: "full" };
+      // Half a megabyte for the largest file: the start fits, and some stored cards.
+      const limited = `ulimit -f 1024; exec "$0" "$@"`;
+      const serving = new Serving(context, ["--data-dir", folder], keys, ["sh", "-c", limited]);
+      const { port } = await serving.event("listening");
+      const url = `http://127.0.0.1:${String(port)}`;
+      assert.equal((await fetch(`${url}/readyz`)).status, 200);
+
+      const card = { card_number: "4111111111111111", card_name: "Ana Lima", card_due_date: "12/2035", card_cvv: "123" };
+      const body = JSON.stringify({ integration_key: "full", country: "br", payment_type_code: "creditcard", creditcard: card });
+      let stored = 0;
+      while ((await (await fetch(`${url}/ws/token`, { method: "POST", body })).text()).includes("SUCCESS")) stored += 1;
+      assert.ok(stored > 10, "control: it wrote before");
+      await serving.event("writing_fails");
+      const ready = await fetch(`${url}/readyz`);
+      assert.deepEqual([ready.status, ((await ready.json()) as { status: string }).status], [503, "not_writing"]);
+      assert.equal((await fetch(`${url}/healthz`)).status, 200);
+    },
+  );
 
   test("waits for a request under way at the first signal and ends at once at the second", async (context) => {
     const serving = new Serving(context, ["--data-dir", ":memory:"]);

@@ -19,6 +19,9 @@ const misused = 2;
 /** The server drains within its grace by itself; after this much more the process ends whatever still waits. */
 const drainMarginMs = 5_000;
 
+/** A start during which a signal comes may still take so long, in milliseconds. */
+const startGraceMs = 1_000;
+
 /** The whole process: reads the command line, then serves until a signal. Logs go to standard output, words for people to standard error. */
 export async function main(): Promise<void> {
   const commandLine = readCommandLine(process.argv.slice(2));
@@ -34,7 +37,8 @@ export async function main(): Promise<void> {
     case "start": {
       const reading = configOfThisProcess(commandLine.flags);
       if ("problems" in reading) return refuse(["Cofre cannot start with these settings:", ...reading.problems]);
-      if (commandLine.command === "start") return serve(reading.config);
+      for (const name of reading.unknown) process.stderr.write(`${name} is no setting of this version, and means nothing to it.\n`);
+      if (commandLine.command === "start") return serve(reading.config, reading.unknown);
       process.stdout.write(`${settingsAsText(reading.config)}\n`);
     }
   }
@@ -45,7 +49,7 @@ function refuse(lines: readonly string[]): void {
   process.exitCode = misused;
 }
 
-async function serve(config: Config): Promise<void> {
+async function serve(config: Config, unknownSettings: readonly string[]): Promise<void> {
   const output = standardOutput();
   const format = config.logFormat === "auto" ? (process.stdout.isTTY ? "text" : "json") : config.logFormat;
   const log = createLog({ level: config.logLevel, format, clock: systemClock, destination: output });
@@ -58,12 +62,20 @@ async function serve(config: Config): Promise<void> {
 
   const { environment, dataDirectory, shutdownGraceMs: graceMs } = config;
   log.write({ event: "starting", version: manifest.version, node: process.version, environment, dataDirectory });
-  const app = await startCofre(config, log).catch((error: unknown) => {
+  for (const name of unknownSettings) log.write({ event: "setting_unknown", name });
+  const starting = startCofre(config, log).catch((error: unknown) => {
     log.write({ event: "start_failed", ...errorFacts(error) });
-    // No request has been read yet, so the text can quote none.
+    // No request has been answered yet, so the text can quote none.
     process.stderr.write(`Cofre could not start: ${startProblem(error, config)}\n`);
     return end(failed);
   });
+  // A start that is nearly done may still show the keys of a new account: nobody would ever see them otherwise.
+  const givenUp = stopAsked.then(() => systemScheduler.sleep(startGraceMs)).then(() => "late" as const);
+  const app = await Promise.race([starting, givenUp]);
+  if (app === "late") {
+    log.write({ event: "stop_forced", reason: "signal_during_start" });
+    return end(failed);
+  }
   log.write({ event: "listening", ...app.address });
   if (app.firstStart !== undefined) process.stderr.write(bannerFor(config, app.address, app.firstStart));
 

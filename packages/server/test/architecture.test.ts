@@ -18,10 +18,10 @@ interface SourceFile {
 
 // --- Arrows between folders (style.md, "Arrows") ---------------------------------------------------------------------------
 
-const domain = ["kernel/", "payment/", "vault/", "ledger/", "merchant/", "outbox/events.ts"];
+const domain = ["kernel/", "payment/", "vault/", "ledger/", "merchant/", "outbox/events.ts", "outbox/endpoint.ts"];
 const contracts = ["stores/store.ts", "stores/change.ts", "connectors/connector.ts"];
-/** What may be logged and where to: a contract too. The sink that writes is in observe/log.ts. */
-const logging = ["observe/log-event.ts"];
+/** What may be logged, of errors too, and where to: a contract too. The sink that writes is in observe/log.ts. */
+const logging = ["observe/log-event.ts", "observe/error-facts.ts"];
 
 /** What a module may import, besides what stands in its own row's folder. The first row that fits counts. */
 const arrows: readonly { readonly from: string; readonly to: readonly string[]; readonly own?: boolean }[] = [
@@ -29,7 +29,7 @@ const arrows: readonly { readonly from: string; readonly to: readonly string[]; 
   { from: "payment/", to: ["kernel/", "vault/brand.ts"] },
   { from: "vault/", to: ["kernel/"] },
   { from: "ledger/", to: ["kernel/", "payment/"] },
-  { from: "merchant/", to: ["kernel/", "payment/", "vault/brand.ts"] },
+  { from: "merchant/", to: ["kernel/", "payment/", "vault/brand.ts", "outbox/endpoint.ts", "outbox/events.ts"] },
   { from: "observe/", to: ["kernel/"] },
   { from: "config/", to: ["kernel/"] },
   { from: "outbox/events.ts", to: ["kernel/", "payment/"] },
@@ -46,6 +46,7 @@ const arrows: readonly { readonly from: string; readonly to: readonly string[]; 
   { from: "operations/", to: [...domain, ...contracts, ...logging, "decisions/"] },
   { from: "outbox/", to: [...domain, ...contracts, ...logging] },
   { from: "recovery/", to: [...domain, ...contracts, ...logging, "decisions/", "operations/"] },
+  { from: "http/admin/", to: [...domain, ...contracts, ...logging, "operations/", "outbox/", "http/wire/"] },
   { from: "http/", to: [...domain, ...contracts, ...logging, "operations/"] },
   { from: "cli/", to: [...domain, ...contracts, ...logging, "operations/", "config/"] },
   { from: "main.ts", to: ["../package.json", "app.ts", "cli/", "config/", "observe/", "kernel/"] },
@@ -108,11 +109,12 @@ const ownedModules: Readonly<Record<string, readonly string[]>> = {
   ],
   "node:https": ["connectors/upstream/exchange.ts"],
   "node:net": ["http/server.ts"],
+  "node:dns/promises": ["outbox/egress.ts"],
 };
 
 /** The parts of node:crypto that draw chance: everything else asks the Random port. */
 const chance = /^(?:random|getRandom|generate|webcrypto|subtle|createDiffieHellman|createECDH|default$)/;
-const chanceOwners = ["kernel/system-random.ts"];
+const chanceOwners = ["kernel/system-random.ts", "outbox/notification-keys.ts"];
 
 /** What may draw from a seed that somebody knows: nothing that serves yet. Tests and the simulation plug it in. */
 const mayReplay: readonly string[] = [];

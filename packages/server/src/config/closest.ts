@@ -1,21 +1,25 @@
-/** The candidate that `word` was probably meant to be: within three edits and less than half of it; undefined when none is near. */
-export function closestTo(word: string, candidates: readonly string[]): string | undefined {
+/** The candidate that `word` was probably meant to be: within `most` edits and less than half of it; undefined when none is near. */
+export function closestTo(word: string, candidates: readonly string[], most = 3): string | undefined {
   const near = candidates
     .map((candidate) => ({ candidate, edits: editDistance(word, candidate) }))
-    .filter(({ edits }) => edits <= 3 && edits * 2 < word.length)
+    .filter(({ edits }) => edits <= most && edits * 2 < word.length)
     .toSorted((a, b) => a.edits - b.edits);
   return near[0]?.candidate;
 }
 
-/** Levenshtein's distance. */
+/** Levenshtein's distance, where two neighbours that have changed places are one edit too. */
 function editDistance(a: string, b: string): number {
+  let before: number[] = [];
   let row = Array.from({ length: b.length + 1 }, (_, index) => index);
   for (let i = 1; i <= a.length; i += 1) {
     const next = [i];
     for (let j = 1; j <= b.length; j += 1) {
       const change = (row[j - 1] ?? 0) + (a[i - 1] === b[j - 1] ? 0 : 1);
-      next.push(Math.min(change, (row[j] ?? 0) + 1, (next[j - 1] ?? 0) + 1));
+      const swapped = i > 1 && j > 1 && a[i - 1] === b[j - 2] && a[i - 2] === b[j - 1];
+      const swap = swapped ? (before[j - 2] ?? 0) + 1 : Number.POSITIVE_INFINITY;
+      next.push(Math.min(change, swap, (row[j] ?? 0) + 1, (next[j - 1] ?? 0) + 1));
     }
+    before = row;
     row = next;
   }
   return row[b.length] ?? 0;

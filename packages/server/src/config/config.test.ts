@@ -33,6 +33,26 @@ function configOf(...given: Parameters<typeof read>): Config {
   return reading.config;
 }
 
+test("variables of other tools and newer versions are told, not refused", () => {
+  for (const name of [
+    "COFRE_SOMETHING_ELSE",
+    "COFRE_HOME",
+    "COFRE_TEST",
+    "COFRE_LOG",
+    "COFRE_",
+    "COFRE_TOKEN",
+    "COFRE_URL",
+    "COFRE_VERSION",
+  ]) {
+    const reading = read({ [name]: "80", COFRE_PORT: "1" });
+    assert.ok("config" in reading, name);
+    assert.deepEqual(reading.unknown, [name]);
+  }
+  const control = read({ COFRE_PORT: "1", HOME: "x" });
+  assert.ok("config" in control);
+  assert.deepEqual(control.unknown, []);
+});
+
 describe("refusals", () => {
   const refused: readonly (readonly [Record<string, string>, RegExp])[] = [
     [{ COFRE_PORT: "65536" }, /^COFRE_PORT is "65536", but must be a whole number from 0 to 65535\.$/],
@@ -42,7 +62,8 @@ describe("refusals", () => {
     [{ COFRE_PORT: " 80" }, /^COFRE_PORT is/],
     [{ COFRE_PORT: "1e3" }, /^COFRE_PORT is/],
     [{ COFRE_PROT: "80" }, /^COFRE_PROT is no setting\. Did you mean COFRE_PORT\?$/],
-    [{ COFRE_SOMETHING_ELSE: "80" }, /^COFRE_SOMETHING_ELSE is no setting\.$/],
+    [{ COFRE_DATADIR: "80" }, /^COFRE_DATADIR is no setting\. Did you mean COFRE_DATA_DIR\?$/],
+    [{ COFRE_SHUTDOWN_GRACEMS: "80" }, /^COFRE_SHUTDOWN_GRACEMS is no setting\. Did you mean COFRE_SHUTDOWN_GRACE_MS\?$/],
     [{ COFRE_PORT_FILE: "x" }, /^COFRE_PORT_FILE is no setting/],
     [
       { COFRE_ENVIRONMENT: "production" },

@@ -10,11 +10,13 @@ export interface ConfigSources {
   readonly readFile: (path: string) => Reading<string>;
 }
 
-export type ConfigReading = { readonly config: Config } | { readonly problems: readonly string[] };
+export type ConfigReading =
+  /** `unknown`: variables that begin with COFRE_ and are no settings. A newer or another tool's do not keep a server from starting. */
+  { readonly config: Config; readonly unknown: readonly string[] } | { readonly problems: readonly string[] };
 
 /** Checks everything and reports all problems at once, so that nobody has to start five times. */
 export function readConfig(sources: ConfigSources): ConfigReading {
-  const problems = unknownVariables(sources.environment);
+  const { problems, unknown } = unknownVariables(sources.environment);
   const values: Record<string, unknown> = {};
   for (const [name, setting] of settingRows) {
     const source = sourceOf(setting, sources);
@@ -35,7 +37,7 @@ export function readConfig(sources: ConfigSources): ConfigReading {
   // A wrong value is missing from the values: what is said of it is enough for one start.
   if (problems.length === 0) problems.push(...acquirerProblems(values));
   if (problems.length > 0) return { problems };
-  return { config: Object.freeze(values) as Config };
+  return { config: Object.freeze(values) as Config, unknown };
 }
 
 type Source = { readonly name: string; readonly text: string | undefined } | { readonly name: string; readonly problem: string };
@@ -62,16 +64,25 @@ function filled(text: string | undefined): string | undefined {
   return text === "" ? undefined : text;
 }
 
-/** A misspelt setting would otherwise be a setting that silently has its default. */
-function unknownVariables(environment: ConfigSources["environment"]): string[] {
+/** A setting that is probably misspelt is a problem: it would otherwise be one that has its default. */
+function unknownVariables(environment: ConfigSources["environment"]): { readonly problems: string[]; readonly unknown: string[] } {
   const known = settingRows.flatMap(([, { variable, secret }]) => (secret === true ? [variable, `${variable}_FILE`] : [variable]));
-  return Object.keys(environment)
-    .filter((name) => name.startsWith("COFRE_") && !known.includes(name))
-    .toSorted()
-    .map((name) => {
-      const closest = closestTo(name, known);
-      return `${name} is no setting.${closest === undefined ? "" : ` Did you mean ${closest}?`}`;
-    });
+  const problems: string[] = [];
+  const unknown: string[] = [];
+  for (const name of Object.keys(environment).toSorted()) {
+    if (!name.startsWith("COFRE_") || known.includes(name)) continue;
+    const closest = probablyMeant(name, known);
+    if (closest === undefined) unknown.push(name);
+    else problems.push(`${name} is no setting. Did you mean ${closest}?`);
+  }
+  return { problems, unknown };
+}
+
+/** One slip in a short name, two in a long one: COFRE_TEST and COFRE_HOME are other tools' own, COFRE_PROT is not. */
+function probablyMeant(name: string, known: readonly string[]): string | undefined {
+  // A secret given by file is a setting; the same of any other is a mistake that must not go unseen.
+  const ofFile = known.find((setting) => name === `${setting}_FILE`);
+  return ofFile ?? closestTo(name, known, name.length < "COFRE_".length + 8 ? 1 : 2);
 }
 
 /** One acquirer, and a key for it. */

@@ -5,7 +5,7 @@ import { chargebackCreditEntries, chargebackEntries } from "../ledger/postings.t
 import { type ChargebackFact, type ChargebackState, chargebackMachine } from "../payment/chargeback.ts";
 import type { Payment } from "../payment/payment.ts";
 import { returned } from "./refund-decisions.ts";
-import { change, changed, type PaymentChange, record } from "./steps.ts";
+import { change, changed, notBefore, type PaymentChange, record } from "./steps.ts";
 
 /** The issuer takes back what the merchant has not promised to give back already. */
 export function decideChargeback(payment: Payment, description: string, now: Instant): PaymentChange {
@@ -15,7 +15,9 @@ export function decideChargeback(payment: Payment, description: string, now: Ins
   const amount = payment.captured - payment.refunded;
   if (amount === 0n) throw new ServiceError("payment_not_disputable", { state: payment.state });
   moved(payment, "chargeback_opened", "opened");
-  const next = changed(payment, { chargeback: { state: "opened", amount, description, openedAt: now, creditedAt: undefined } });
+  const next = changed(payment, {
+    chargeback: { state: "opened", amount, description, openedAt: notBefore(now, payment.capturedAt), creditedAt: undefined },
+  });
   const entries = chargebackEntries(payment, returned(payment), amount);
   return change(now, next, payment.version, [record("chargeback_opened", undefined, "operator")], entries, "chargeback");
 }
@@ -25,7 +27,7 @@ export function decideChargebackCredit(payment: Payment, now: Instant): PaymentC
   const { chargeback } = payment;
   if (chargeback?.state !== "opened") throw new ServiceError("payment_not_disputable", { state: payment.state });
   moved(payment, "chargeback_credited", "credited");
-  const next = changed(payment, { chargeback: { ...chargeback, state: "credited", creditedAt: now } });
+  const next = changed(payment, { chargeback: { ...chargeback, state: "credited", creditedAt: notBefore(now, chargeback.openedAt) } });
   const entries = chargebackCreditEntries(payment, returned(payment) - chargeback.amount, chargeback.amount);
   return change(now, next, payment.version, [record("chargeback_credited", undefined, "operator")], entries, "chargeback_credit");
 }

@@ -9,7 +9,7 @@ import { refundEntries } from "../ledger/postings.ts";
 import type { Payment } from "../payment/payment.ts";
 import { type Refund, type RefundFact, type RefundId, refundMachine } from "../payment/refund.ts";
 import type { FactSource } from "../stores/change.ts";
-import { change, changed, type PaymentChange, recheckAfter, record } from "./steps.ts";
+import { change, changed, notBefore, type PaymentChange, recheckAfter, record } from "./steps.ts";
 
 /** Each change of a payment writes all of its refunds: a bound keeps a payment of one-cent refunds from growing without end. */
 const mostRefunds = 100;
@@ -58,7 +58,7 @@ export function decideRefund(payment: Payment, command: RefundCommand, settings:
     amount,
     description: command.description,
     request: command.request,
-    requestedAt: now,
+    requestedAt: notBefore(now, payment.capturedAt),
     pendingAt: undefined,
     confirmedAt: undefined,
     cancelledAt: undefined,
@@ -180,7 +180,11 @@ function underWay(payment: Payment, id: RefundId, attempt: number): Refund | und
 function moved(refund: Refund, fact: RefundFact, fields: Partial<Refund>): Refund {
   const state = refundMachine.next(refund.state, fact);
   assert(state !== undefined, "a refund only moves along a row of its machine");
-  return { ...refund, ...fields, state };
+  const next = { ...refund, ...fields, state };
+  const { requestedAt } = refund;
+  const pendingAt = next.pendingAt === undefined ? undefined : notBefore(next.pendingAt, requestedAt);
+  const since = (at: Instant | undefined): Instant | undefined => (at === undefined ? undefined : notBefore(at, requestedAt, pendingAt));
+  return { ...next, pendingAt, confirmedAt: since(next.confirmedAt), cancelledAt: since(next.cancelledAt) };
 }
 
 function withRefund(payment: Payment, refund: Refund): Payment {

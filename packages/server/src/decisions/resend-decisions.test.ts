@@ -9,7 +9,7 @@ const at = (minute: number): Instant => instant(Date.UTC(2026, 10, 28, 12, minut
 
 /** What the decision looks at; the rest of a payment has no say. */
 function paymentWith(fields: Partial<Payment>): Payment {
-  return { state: "captured", statusAt: at(1), refunds: [], chargeback: undefined, version: 3, ...fields } as Payment;
+  return { state: "captured", createdAt: at(0), statusAt: at(1), refunds: [], chargeback: undefined, version: 3, ...fields } as Payment;
 }
 
 function refundWith(fields: Partial<Refund>): Refund {

@@ -18,10 +18,16 @@ export function recheckAfter(at: Instant, checks: number): Instant {
   return laterBy(at, recheckDelaysMs[Math.min(checks, recheckDelaysMs.length - 1)] ?? hour);
 }
 
+/** `at`, or the latest of what came before when a clock was set back meanwhile: nothing is told to have ended before it began. */
+export function notBefore(at: Instant, ...earlier: readonly (Instant | undefined)[]): Instant {
+  return earlier.reduce<Instant>((latest, each) => (each !== undefined && each > latest ? each : latest), at);
+}
+
 /** Alone gives a payment a new state. */
-export function advance(payment: Payment, fact: PaymentFact, at: Instant): Payment {
+export function advance(payment: Payment, fact: PaymentFact, now: Instant): Payment {
   const state = paymentMachine.next(payment.state, fact);
   assert(state !== undefined, "a payment only moves along a row of the machine");
+  const at = notBefore(now, ...timesOf(payment));
   return changed(payment, {
     state,
     statusAt: isFinal(state) ? at : payment.statusAt,
@@ -64,15 +70,27 @@ export function record(fact: HistoryFact, attempt: number | undefined, by: FactS
   return { fact, attempt, by, detail };
 }
 
+/** When something that merchants are told of happened to a payment. */
+function timesOf({ createdAt, statusAt, capturedAt, chargeback, refunds }: Payment): (Instant | undefined)[] {
+  const ofRefunds = refunds.flatMap(({ requestedAt, pendingAt, confirmedAt, cancelledAt }) => [
+    requestedAt,
+    pendingAt,
+    confirmedAt,
+    cancelledAt,
+  ]);
+  return [createdAt, statusAt, capturedAt, chargeback?.openedAt, chargeback?.creditedAt, ...ofRefunds];
+}
+
 /** A change of the payment alone, with what it means for the books and who is told. */
 export function change(
-  at: Instant,
+  now: Instant,
   next: Payment,
   replaces: number | undefined,
   facts: readonly FactRecord[],
   entries: readonly JournalEntry[] = [],
-  tell: NotificationKind | undefined = undefined,
+  tell?: NotificationKind,
 ): PaymentChange {
   const notifications = tell === undefined ? [] : [{ kind: tell, paymentId: next.id }];
+  const at = notBefore(now, ...timesOf(next));
   return { merchantId: next.merchantId, at, payment: { next, replaces }, facts, entries, notifications };
 }

@@ -3,6 +3,8 @@ import type { WireHeaders } from "./wire/endpoint.ts";
 /** What the server needs of a request's head, read from it once: Node's own table of headers is made only when it is asked for. */
 export class RequestHeaders implements WireHeaders {
   readonly hasBody: boolean;
+  /** The body is compressed or the like: nobody here reads that. */
+  readonly isEncoded: boolean;
   readonly simulateInternalError: string | undefined;
   readonly processingType: string | undefined;
   readonly idempotencyKey: string | undefined;
@@ -10,10 +12,12 @@ export class RequestHeaders implements WireHeaders {
   /** Names and values in turns. */
   constructor(rawHeaders: readonly string[]) {
     let hasBody = false;
+    let isEncoded = false;
     for (let index = 0; index + 1 < rawHeaders.length; index += 2) {
       const name = rawHeaders[index] ?? "";
       // The length tells most names apart without making another string.
-      if (name.length !== 14 && name.length !== 15 && name.length !== 17 && name.length !== 31 && name.length !== 27) continue;
+      if (name.length !== 14 && name.length !== 15 && name.length !== 16 && name.length !== 17 && name.length !== 31 && name.length !== 27)
+        continue;
       const value = rawHeaders[index + 1] ?? "";
       switch (name.toLowerCase()) {
         case "content-length":
@@ -21,6 +25,10 @@ export class RequestHeaders implements WireHeaders {
           break;
         case "transfer-encoding":
           hasBody = true;
+          isEncoded ||= !/^[ \t]*chunked[ \t]*$/i.test(value);
+          break;
+        case "content-encoding":
+          isEncoded ||= !/^[ \t]*(?:identity)?[ \t]*$/i.test(value);
           break;
         case "x-ebanx-simulate-internal-error":
           this.simulateInternalError ??= value;
@@ -35,13 +43,13 @@ export class RequestHeaders implements WireHeaders {
       }
     }
     this.hasBody = hasBody;
+    this.isEncoded = isEncoded;
   }
 }
 
 export const retryAfterSeconds = "1";
+export const jsonType = "application/json; charset=utf-8";
 export const commonHeaders = [
-  "Content-Type",
-  "application/json; charset=utf-8",
   // Keys travel in addresses (interface 1.4): no cache keeps an answer, and no page tells the address.
   "Cache-Control",
   "no-store",

@@ -208,7 +208,13 @@ describe("what is refused", () => {
     const answer = await send(port, "POST", "/ws/broken", `{"integration_key":"${secretKey}"}`);
     assert.deepEqual([answer.status, envelope(answer)[0]], [200, "COFRE-14"]);
     assert.equal(answer.body.includes("4111"), false);
-    assert.deepEqual(events[0], { event: "request_failed", path: "/ws/broken", errorName: "RangeError", merchantId: "0a0b0c0d" });
+    const [failed] = events;
+    assert.ok(failed?.event === "request_failed");
+    assert.deepEqual(
+      [failed.path, failed.errorName, failed.errorCode, failed.merchantId],
+      ["/ws/broken", "RangeError", undefined, "0a0b0c0d"],
+    );
+    assert.match(failed.where ?? "", /trivial-server\.ts:\d+:\d+/);
     assert.equal(JSON.stringify(events).includes("4111"), false);
   });
 
@@ -297,8 +303,59 @@ describe("overload and the end", () => {
     const { port, setReady, events } = await startTrivialServer(t);
     assert.deepEqual([(await send(port, "GET", "/healthz")).body, (await send(port, "GET", "/readyz")).status], ['{"status":"ok"}', 200]);
     setReady(false);
-    assert.deepEqual([(await send(port, "GET", "/healthz")).status, (await send(port, "GET", "/readyz")).status], [200, 503]);
+    const [alive, ready] = [await send(port, "GET", "/healthz"), await send(port, "GET", "/readyz")];
+    assert.deepEqual([alive.status, ready.status], [200, 503]);
+    assert.deepEqual(JSON.parse(ready.body), { status: "not_writing", message: "Nothing can be written: the log says more" });
     assert.deepEqual(events, []);
+  });
+
+  test("one connection has at most 32 places, and what it sends ahead beyond them is refused in its turn", async (t) => {
+    const { port, server, openGate, calls } = await startTrivialServer(t);
+    const socket = connect(port, "127.0.0.1");
+    let text = "";
+    socket.on("data", (chunk) => (text += chunk.toString()));
+    const ahead = `GET /ws/slow?integration_key=${secretKey} HTTP/1.1\r\nHost: x\r\n\r\n`;
+    socket.write(ahead.repeat(100));
+    while (calls.length < 32) await new Promise((resolve) => void setImmediate(resolve));
+    // The control: somebody else is served meanwhile.
+    assert.equal((await send(port, "POST", "/ws/direct", `{"integration_key":"${secretKey}"}`)).status, 200);
+    assert.deepEqual([server.inFlight, calls.length], [32, 33]);
+    openGate();
+    while (text.split("HTTP/1.1 ").length < 101) await once(socket, "data");
+    const statuses = Array.from(text.matchAll(/HTTP\/1\.1 (\d+)/g), ([, status]) => status);
+    assert.deepEqual(statuses, [...Array<string>(32).fill("200"), ...Array<string>(68).fill("503")]);
+    socket.write(ahead);
+    while (text.split("HTTP/1.1 ").length < 102) await once(socket, "data");
+    assert.match(text.slice(text.lastIndexOf("HTTP/1.1 ")), /^HTTP\/1\.1 200/, "the places are free again");
+    socket.destroy();
+  });
+
+  const behind = "GET /ws/open?behind HTTP/1.1\r\nHost: x\r\n\r\n";
+  const unreadable: readonly (readonly [string, string, number])[] = [
+    ["an expectation that nobody knows", `GET /ws/open HTTP/1.1\r\nHost: x\r\nExpect: tea\r\n\r\n${behind}`, 417],
+    ["a request without a Host", `GET /ws/open HTTP/1.1\r\n\r\n${behind}`, 400],
+    ["HTTP/0.9", `GET /ws/open HTTP/0.9\r\n\r\n${behind}`, 400],
+    ["HTTP/2.0", `GET /ws/open HTTP/2.0\r\nHost: x\r\n\r\n${behind}`, 400],
+    ["an unknown encoding", `POST /ws/open HTTP/1.1\r\nHost: x\r\nTransfer-Encoding: xchunked\r\n\r\n0\r\n\r\n${behind}`, 400],
+    ["a chunk without a length", `POST /ws/open HTTP/1.1\r\nHost: x\r\nTransfer-Encoding: chunked\r\n\r\nzz\r\n${behind}`, 400],
+    ["a tunnel", `CONNECT x:1 HTTP/1.1\r\nHost: x\r\n\r\n${behind}`, 405],
+  ];
+  for (const [name, bytes, status] of unreadable) {
+    test(`${name} is refused in JSON, the connection ends, and nothing behind it is run`, async (t) => {
+      const { port, calls } = await startTrivialServer(t);
+      const answer = await sendRaw(port, bytes);
+      const [head = "", body = ""] = answer.split("\r\n\r\n");
+      assert.ok(head.startsWith(`HTTP/1.1 ${status} `), answer);
+      assert.match(head, /Connection: close/i);
+      assert.match(head, /Content-Type: application\/json/i);
+      assert.equal((JSON.parse(body) as { status: string }).status, "ERROR");
+      assert.deepEqual(calls, []);
+    });
+  }
+
+  test("control: HTTP/1.0 needs no Host", async (t) => {
+    const { port } = await startTrivialServer(t);
+    assert.match(await sendRaw(port, "GET /ws/open HTTP/1.0\r\n\r\n"), /^HTTP\/1\.1 200 /);
   });
 
   test("unfinished bodies have a bound together, and what they held is given back", async (t) => {

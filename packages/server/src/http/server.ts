@@ -3,10 +3,11 @@ import type { Socket } from "node:net";
 import { assert } from "../kernel/assert.ts";
 import type { Clock } from "../kernel/clock.ts";
 import { ServiceError } from "../kernel/service-error.ts";
+import { errorFacts } from "../observe/error-facts.ts";
 import type { Log } from "../observe/log-event.ts";
 import type { KeyHolder } from "../operations/account-directory.ts";
 import { answers, framingAnswers, goneAnswer, headRefused, noContent } from "./fixed-answers.ts";
-import { allowHeaders, commonHeaders, corsHeaders, preflightHeaders, RequestHeaders, retryAfterSeconds } from "./headers.ts";
+import { allowHeaders, commonHeaders, corsHeaders, jsonType, preflightHeaders, RequestHeaders, retryAfterSeconds } from "./headers.ts";
 import { isInterfacePath, pathOf, Routes } from "./routes.ts";
 import { errorAnswer, type WireAnswer } from "./wire/answer.ts";
 import { decodeRequest, type DecodedRequest } from "./wire/decode.ts";
@@ -17,7 +18,7 @@ import { requestError, requestErrors } from "./wire/request-errors.ts";
 import { WireError } from "./wire/wire-error.ts";
 
 /** An import would read every export of the module, one of which loads a WebSocket client: 15 MB and 50 ms of each start. */
-const { createServer } = process.getBuiltinModule("node:http");
+const { createServer, ServerResponse: Response } = process.getBuiltinModule("node:http");
 
 export interface HttpServerOptions {
   readonly endpoints: readonly Endpoint[];
@@ -26,11 +27,16 @@ export interface HttpServerOptions {
   readonly clock: Clock;
   readonly log: Log;
   readonly health: {
-    /** false: /readyz answers 503, so that a load balancer sends nothing. */
-    isReady(): boolean;
+    /** Anything but `ready`: /readyz answers 503, so that a load balancer sends nothing. */
+    state(): "ready" | keyof typeof notReady;
   };
   readonly limits: HttpLimits;
 }
+
+const notReady = {
+  starting: "The server is starting",
+  not_writing: "Nothing can be written: the log says more",
+} as const;
 
 export interface HttpLimits {
   readonly maxBodyBytes: number;
@@ -38,6 +44,8 @@ export interface HttpLimits {
   readonly maxConnections: number;
   /** Requests whose work is under way; further ones are answered 503 before their body is read. */
   readonly maxInFlight: number;
+  /** Of these, the requests of one connection, for no client to take all places by itself; 32 when it is not given. */
+  readonly maxInFlightOfConnection?: number;
   /** What all bodies that are still being received may hold together; 64 MiB when it is not given. */
   readonly maxBodiesBytes?: number;
 }
@@ -53,6 +61,7 @@ const keepAliveTimeoutMs = 30_000;
 const maxHeadBytes = 16 * 1024;
 /** A body above the limit is read and forgotten up to this multiple of it, for the client to see the answer instead of a reset. */
 const drainFactor = 16;
+const defaultInFlightOfConnection = 32;
 const defaultBodiesBytes = 64 * 1024 * 1024;
 const overloadReportMs = 1_000;
 
@@ -65,6 +74,9 @@ export class HttpServer {
   readonly #routes: Routes;
   readonly #server: Server;
   #inFlight = 0;
+  /** Of connections that have any. */
+  readonly #inFlightOf = new WeakMap<Socket, number>();
+  readonly #refusedFraming = new WeakSet<Socket>();
   #bodiesBytes = 0;
   #isStopping = false;
   #isGivenUp = false;
@@ -78,7 +90,8 @@ export class HttpServer {
     this.#server = createServer(
       {
         insecureHTTPParser: false,
-        requireHostHeader: true,
+        // Node's own refusal has no body.
+        requireHostHeader: false,
         maxHeaderSize: maxHeadBytes,
         headersTimeout: headersTimeoutMs,
         requestTimeout: requestTimeoutMs,
@@ -89,6 +102,13 @@ export class HttpServer {
     );
     this.#server.maxConnections = options.limits.maxConnections;
     this.#server.on("clientError", onClientError);
+    this.#server.on("connect", (_request: IncomingMessage, socket: Ending) => {
+      // 200 would mean that the tunnel stands.
+      endWith(socket, 405, "Method Not Allowed", requestErrors.method_not_allowed.code);
+    });
+    this.#server.on("checkExpectation", (request: IncomingMessage, response: ServerResponse) => {
+      this.#refuseFraming(request, response, 417, "Expectation Failed");
+    });
   }
 
   /** Resolves when requests are taken; port 0 takes a free one. Rejects when the address cannot be had. */
@@ -146,11 +166,14 @@ export class HttpServer {
   }
 
   async #onRequest(request: IncomingMessage, response: ServerResponse): Promise<void> {
+    // What came behind a refusal that ends the connection is not run: nobody would hear of it.
+    if (this.#refusedFraming.has(request.socket)) return;
     if (request.httpVersionMajor !== 1) {
       // Node's parser lets HTTP/0.9 and a claimed HTTP/2.0 pass; they frame requests in other ways.
-      response.shouldKeepAlive = false;
-      response.writeHead(400).end();
-      return;
+      return this.#refuseFraming(request, response, 400, "Bad Request");
+    }
+    if (request.httpVersionMinor > 0 && request.headers.host === undefined) {
+      return this.#refuseFraming(request, response, 400, "Bad Request");
     }
     const target = request.url ?? "/";
     const path = pathOf(target);
@@ -170,11 +193,13 @@ export class HttpServer {
     const headers = new RequestHeaders(request.rawHeaders);
     let merchantId: string | undefined;
     let answer: WireAnswer;
+    const { socket } = request;
     let isAdmitted = false;
     try {
       // Who sends slowly takes no place: a thousand such clients would lock everybody else out.
       const body = headers.hasBody ? await this.#readBody(request, response) : undefined;
-      this.#admit();
+      if (body !== undefined && headers.isEncoded) throw requestError("unsupported_body");
+      this.#admit(socket);
       isAdmitted = true;
       const decoded = decodeRequest(target, body);
       try {
@@ -192,7 +217,7 @@ export class HttpServer {
     } catch (error) {
       answer = this.#failure(error, endpoint.path, merchantId);
     }
-    if (isAdmitted) this.#leave();
+    if (isAdmitted) this.#leave(socket);
     this.#write(response, answer, endpoint.cors);
     this.#report(method, endpoint.path, answer, merchantId, startedAt);
   }
@@ -201,17 +226,21 @@ export class HttpServer {
     return this.#inFlight >= this.#options.limits.maxInFlight;
   }
 
-  /** Takes one of the places for work; throws when there is none. */
-  #admit(): void {
-    if (this.#isFull) {
-      this.#countRefusal("in_flight", this.#options.clock.now());
+  /** Takes one of the places for work; throws when there is none, or when the connection has its share. */
+  #admit(socket: Socket): void {
+    const ofConnection = this.#inFlightOf.get(socket) ?? 0;
+    const { maxInFlightOfConnection = defaultInFlightOfConnection } = this.#options.limits;
+    if (this.#isFull || ofConnection >= maxInFlightOfConnection) {
+      this.#countRefusal(this.#isFull ? "in_flight" : "in_flight_of_connection", this.#options.clock.now());
       throw requestError("overloaded");
     }
     this.#inFlight += 1;
+    this.#inFlightOf.set(socket, ofConnection + 1);
   }
 
-  #leave(): void {
+  #leave(socket: Socket): void {
     this.#inFlight -= 1;
+    this.#inFlightOf.set(socket, (this.#inFlightOf.get(socket) ?? 1) - 1);
     if (this.#inFlight === 0) this.#whenIdle?.();
   }
 
@@ -228,9 +257,7 @@ export class HttpServer {
   #failure(error: unknown, path: string, merchantId: string | undefined): WireAnswer {
     if (error instanceof WireError) return errorAnswer(error.statusCode, error.message, error.httpStatus);
     if (error instanceof ClientGone) return goneAnswer;
-    // The text of an error may quote a request: only the name of its class is told.
-    const errorName = error instanceof Error ? error.name : "not an error";
-    this.#options.log.write({ event: "request_failed", path, errorName, merchantId });
+    this.#options.log.write({ event: "request_failed", path, ...errorFacts(error), merchantId });
     return answers.internal;
   }
 
@@ -280,8 +307,19 @@ export class HttpServer {
   #health(probe: "/healthz" | "/readyz"): WireAnswer {
     if (probe === "/healthz") return { status: 200, body: '{"status":"ok"}' };
     if (this.#isStopping) return { status: 503, body: '{"status":"stopping","message":"The server is stopping"}' };
-    if (!this.#options.health.isReady()) return { status: 503, body: '{"status":"starting","message":"The server is not ready"}' };
+    const state = this.#options.health.state();
+    if (state !== "ready") return { status: 503, body: `{"status":"${state}","message":"${notReady[state]}"}` };
     return { status: 200, body: '{"status":"ready"}' };
+  }
+
+  /** What Node lets pass, or would refuse with an empty body: answered like what its parser refuses, and the connection ends. */
+  #refuseFraming(request: IncomingMessage, response: ServerResponse, status: number, reason: string): void {
+    const startedAt = this.#options.clock.now();
+    const answer = errorAnswer(requestErrors.unsupported_body.code, reason, status);
+    this.#refusedFraming.add(request.socket);
+    response.shouldKeepAlive = false;
+    this.#write(response, answer, false);
+    this.#report(knownMethod(request), "unknown", answer, undefined, startedAt);
   }
 
   #report(method: string, path: string, answer: WireAnswer, merchantId: string | undefined, startedAt: number): void {
@@ -342,11 +380,11 @@ export class HttpServer {
   }
 
   #write(response: ServerResponse, answer: WireAnswer, cors: boolean): void {
-    const { status, body } = answer;
+    const { status, body, type = jsonType } = answer;
     if (answer === goneAnswer) return;
     if (this.#isStopping) response.shouldKeepAlive = false;
     const length = Buffer.byteLength(body);
-    const headers = [...(cors ? corsHeaders : commonHeaders), "Content-Length", String(length)];
+    const headers = ["Content-Type", type, ...(cors ? corsHeaders : commonHeaders), "Content-Length", String(length)];
     if (answer.headers !== undefined) headers.push(...answer.headers.flat());
     if (status === 503) headers.push("Retry-After", retryAfterSeconds);
     // Head and body leave in one write, and a body of ASCII needs no conversion.
@@ -378,13 +416,27 @@ function together(chunks: readonly Buffer[], length: number): Buffer {
 /** A request that is no HTTP, too slow, or whose head is too large. Nothing of it is understood, so nothing of it is answered but this. */
 function onClientError(error: NodeJS.ErrnoException, socket: Socket): void {
   // An answer to an earlier request on this connection must not be mixed up with this one.
-  const isAnswering = Reflect.get(socket, "_httpMessage") !== null && Reflect.get(socket, "_httpMessage") !== undefined;
+  const current: unknown = Reflect.get(socket, "_httpMessage");
+  // The request that is broken is the last one: if it is the one to be answered, nothing else is mixed up.
+  const isAnswering = isResponse(current) && (current.headersSent || current.req.complete);
   if (!socket.writable || isAnswering || error.code === "ECONNRESET") {
     socket.destroy();
     return;
   }
   const [status, reason] = framingAnswers[error.code ?? ""] ?? [400, "Bad Request"];
-  const { body } = errorAnswer(requestErrors.unsupported_body.code, reason, status);
+  endWith(socket, status, reason, requestErrors.unsupported_body.code);
+}
+
+function isResponse(value: unknown): value is ServerResponse {
+  return value instanceof Response;
+}
+
+interface Ending {
+  end(text: string): unknown;
+}
+
+function endWith(socket: Ending, status: number, reason: string, code: string): void {
+  const { body } = errorAnswer(code, reason, status);
   socket.end(
     `HTTP/1.1 ${status} ${reason}\r\nContent-Type: application/json; charset=utf-8\r\nContent-Length: ${body.length}\r\nConnection: close\r\n\r\n${body}`,
   );

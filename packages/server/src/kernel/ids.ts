@@ -9,7 +9,8 @@ export type MerchantId = Branded<"MerchantId">;
 
 /**
  * One payment: 48 lower-case hex characters, of which the first 8 are the creation time in Unix seconds (interface 3.4,
- * measured there), so that keys grow with time and indexes stay warm.
+ * measured there), so that keys grow with time and indexes stay warm. The seconds fit until 2106-02-07; later ones are counted from 0
+ * again, and only the order is lost.
  */
 export type PaymentId = Branded<"PaymentId">;
 
@@ -20,10 +21,8 @@ export type TokenDigest = Branded<"TokenDigest">;
 export type KeyDigest = Branded<"KeyDigest">;
 
 export function newPaymentId(at: Instant, random: Random): PaymentId {
-  const seconds = Math.floor(at / 1_000)
-    .toString(16)
-    .padStart(8, "0");
-  return (seconds + hexOf(random.bytes(20))) as PaymentId;
+  const seconds = Math.floor(at / 1_000);
+  return (hexDigits(seconds % 2 ** 32, 8) + hexDigits(Math.floor(at - seconds * 1_000), 4) + hexOf(random.bytes(18))) as PaymentId;
 }
 
 export function newMerchantId(random: Random): MerchantId {
@@ -36,4 +35,8 @@ export function isPaymentId(text: string): text is PaymentId {
 
 export function hexOf(bytes: Uint8Array): string {
   return Buffer.from(bytes.buffer, bytes.byteOffset, bytes.byteLength).toString("hex");
+}
+
+function hexDigits(value: number, digits: number): string {
+  return value.toString(16).padStart(digits, "0");
 }

@@ -29,10 +29,3 @@ export interface JournalEntry {
   readonly kind: EntryKind;
   readonly postings: readonly Posting[];
 }
-
-/** Sum of all postings of one merchant to an account in a currency. */
-export interface Balance {
-  readonly account: LedgerAccount;
-  readonly currency: CurrencyCode;
-  readonly minor: bigint;
-}

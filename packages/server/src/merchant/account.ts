@@ -1,4 +1,5 @@
 import type { MerchantId } from "../kernel/ids.ts";
+import type { NotificationChaos, NotificationEndpoint } from "../outbox/endpoint.ts";
 
 /** A merchant account: plain data. */
 export interface Account {
@@ -21,6 +22,8 @@ export interface AccountSettings {
   /** Who pays the tax: added on top of what the customer pays, or borne by the merchant. */
   readonly taxPaidBy: "customer" | "merchant";
   readonly partialCapture: boolean;
+  /** Payments above so many whole USD wait for a reviewer when the issuer approves them; 0: none does for its amount. */
+  readonly reviewAboveUsd: number;
   /** Days in which an authorization can be captured; then it is given up (interface 4.2: 4, up to 5 or 7). */
   readonly captureWindowDays: number;
   /** Days after the capture in which a refund may be asked for; 0: no limit. */
@@ -56,8 +59,14 @@ export interface AccountSettings {
   readonly descriptor: string;
   /** true: a form body whose JSON is cut by a raw `&` is refused instead of repaired. */
   readonly strictForms: boolean;
+  /** true: a merchant_payment_code or merchant_refund_code that is a card number is refused (docs/decisions/0007). */
+  readonly refuseCardLikeCodes: boolean;
   /** Tell of a payment that is paid or declined within the request itself too (interface 4.2). */
   readonly notifySynchronous: boolean;
+  /** Receivers of all notifications but those of payments that bring an address of their own. */
+  readonly notificationEndpoints: readonly NotificationEndpoint[];
+  /** What the sandbox does to deliveries. */
+  readonly notificationChaos: NotificationChaos;
   readonly simulator: SimulatorSettings;
 }
 

@@ -1,4 +1,5 @@
 import type { AccountSettings, SimulatorSettings } from "./account.ts";
+import { maximumEndpoints, type NotificationChaos, type NotificationEndpoint, readEndpoints } from "../outbox/endpoint.ts";
 import { countryCodes } from "../payment/countries.ts";
 import { rateTableNames, taxPolicyNames } from "../payment/pricing-tables.ts";
 
@@ -23,6 +24,17 @@ export const simulatorSettings = {
   doubleRequest: { ...chance(), doc: "How often the network delivers a request twice." },
 } satisfies SettingTable<SimulatorSettings>;
 
+/** One row per thing that the sandbox does to notifications so that a receiver can be tested. */
+export const chaosSettings = {
+  seed: { ...text("cofre", 1, 100), doc: "Where the chances are drawn from: equal seeds meet the same notifications alike." },
+  drop: { ...chance(), doc: "How often a notification is not sent and counts as delivered." },
+  delay: { ...chance(), doc: "How often a notification is sent later, and the payment's next ones with it." },
+  reorder: { ...chance(), doc: "How often a notification is sent later and the payment's next ones overtake it." },
+  delayMs: { ...wholeNumber(10_000, 0, 3_600_000), doc: "How much later, in milliseconds." },
+  double: { ...chance(), doc: "How often a notification is sent twice." },
+  breakSignature: { ...chance(), doc: "How often all signatures of a notification are wrong." },
+} satisfies SettingTable<NotificationChaos>;
+
 /** One row per switch of an account; a setting without its row does not compile. */
 export const accountSettings = {
   country: { ...oneOf<string>("br", countryCodes), doc: "The country of a request that names none." },
@@ -36,6 +48,7 @@ export const accountSettings = {
   },
   // Public clients expect BP-CAP-11 from an account that was never set up (interface 5.1).
   partialCapture: { ...flag(false), doc: "Whether less than the authorized amount may be captured." },
+  reviewAboveUsd: { ...wholeNumber(0, 0, 1_000_000_000), doc: "Payments above so many whole US dollars wait for a reviewer; 0 for none." },
   captureWindowDays: { ...wholeNumber(4, 1, 30), doc: "Days in which an authorization can be captured before it is given up." },
   refundWindowDays: { ...wholeNumber(0, 0, 3_650), doc: "Days after the capture in which a refund may be asked for; 0 for no limit." },
   refundRequestedMinutes: { ...wholeNumber(1, 0, 100_000), doc: "Minutes that a refund stays requested before it is pending." },
@@ -61,7 +74,23 @@ export const accountSettings = {
   imageUrl: { ...webAddress(), doc: "The merchant's picture on the hosted page." },
   descriptor: { ...text("COFRE*SANDBOX", 0, 64), doc: "What card statements show unless the payment brings its own soft_descriptor." },
   strictForms: { ...flag(false), doc: "Whether a form body whose JSON is cut by a raw & is refused instead of repaired." },
+  refuseCardLikeCodes: {
+    ...flag(true),
+    doc: "Whether a merchant_payment_code or merchant_refund_code that is a card number is refused instead of kept.",
+  },
   notifySynchronous: { ...flag(true), doc: "Whether a payment that is paid or declined within its own request is notified as well." },
+  notificationEndpoints: {
+    default: [],
+    allows: (value: unknown): value is readonly NotificationEndpoint[] => readEndpoints(value) !== undefined,
+    allowed: `a list of at most ${maximumEndpoints} objects with an id and a url`,
+    doc: "Receivers of all notifications but those of payments that bring an address of their own.",
+  },
+  notificationChaos: {
+    default: defaultsOf<NotificationChaos>(chaosSettings),
+    allows: (value: unknown): value is NotificationChaos => problemsOf(chaosSettings, value, "notificationChaos.", "all").length === 0,
+    allowed: "an object with all of its settings",
+    doc: "What the sandbox does to notifications so that a receiver can be tested.",
+  },
   simulator: {
     default: defaultsOf<SimulatorSettings>(simulatorSettings),
     allows: (value: unknown): value is SimulatorSettings => problemsOf(simulatorSettings, value, "simulator.", "all").length === 0,
@@ -77,20 +106,28 @@ export function defaultAccountSettings(): AccountSettings {
 export type SettingsResult = { readonly settings: AccountSettings } | { readonly problems: readonly string[] };
 
 /**
- * `current` with `changes` laid over it; `simulator` may hold some of its settings only. Anything unknown or not allowed is a problem,
+ * `current` with `changes` laid over it; `simulator` and `notificationChaos` may hold some of its settings only. Anything unknown or not allowed is a problem,
  * one sentence each, which never quotes the value, and then nothing is changed.
  */
 export function validateSettings(
   changes: Readonly<Record<string, unknown>>,
   current: AccountSettings = defaultAccountSettings(),
 ): SettingsResult {
-  const { simulator, ...others } = changes;
+  const { simulator, notificationChaos, ...others } = changes;
   const problems = [
     ...problemsOf(accountSettings, others, "", "some"),
     ...(simulator === undefined ? [] : problemsOf(simulatorSettings, simulator, "simulator.", "some")),
+    ...(notificationChaos === undefined ? [] : problemsOf(chaosSettings, notificationChaos, "notificationChaos.", "some")),
   ];
   if (problems.length > 0) return { problems };
-  const settings = { ...current, ...others, simulator: { ...current.simulator, ...(isRecord(simulator) ? simulator : {}) } };
+  const settings = {
+    ...current,
+    ...others,
+    // With what was left out.
+    notificationEndpoints: readEndpoints(others["notificationEndpoints"]) ?? current.notificationEndpoints,
+    notificationChaos: { ...current.notificationChaos, ...(isRecord(notificationChaos) ? notificationChaos : {}) },
+    simulator: { ...current.simulator, ...(isRecord(simulator) ? simulator : {}) },
+  };
   return { settings };
 }
 

@@ -34,6 +34,16 @@ export const logEvents = {
     doc: "The process has read its configuration and begins to open the store.",
     fields: { version: "text", node: "text", environment: "text", dataDirectory: "text" },
   },
+  setting_unknown: {
+    level: "warn",
+    doc: "An environment variable begins with COFRE_ and is no setting: it means nothing to this version.",
+    fields: { name: "text" },
+  },
+  data_directory_open: {
+    level: "warn",
+    doc: "The data directory can be entered or read by other users of this machine; chmod 700 makes it private.",
+    fields: { dataDirectory: "text", mode: "text" },
+  },
   listening: { level: "info", doc: "Requests are answered from now on, at this address.", fields: { host: "text", port: "number" } },
   stopping: { level: "info", doc: "No new connections; requests under way are finished.", fields: { signal: "text", graceMs: "number" } },
   stopped: { level: "info", doc: "Everything accepted has been written; the process ends.", fields: {} },
@@ -56,7 +66,7 @@ export const logEvents = {
   request_failed: {
     level: "error",
     doc: "A request ended in an error that is no refusal.",
-    fields: { path: "text", errorName: "text", merchantId: "id?" },
+    fields: { path: "text", errorName: "text", errorCode: "text?", where: "text?", merchantId: "id?" },
   },
   overloaded: {
     level: "warn",
@@ -66,7 +76,28 @@ export const logEvents = {
   alarm: {
     level: "error",
     doc: "An invariant broke, or something else that should not happen did: somebody must look.",
-    fields: { kind: "text", what: "text", merchantId: "id?", paymentId: "id?" },
+    fields: { kind: "text", what: "text", where: "text?", merchantId: "id?", paymentId: "id?" },
+  },
+  writing_fails: {
+    level: "error",
+    doc: "What was written last could not be kept (a full disk?): requests that change something are refused, and /readyz says so.",
+    fields: {},
+  },
+  writing_works: { level: "info", doc: "Writing works again, after it had failed.", fields: {} },
+  cards_forgotten: {
+    level: "info",
+    doc: "Stored cards that nobody had used for 14 months were forgotten.",
+    fields: { forgotten: "number", seen: "number" },
+  },
+  notification_delivered: {
+    level: "debug",
+    doc: "A receiver took a notification.",
+    fields: { kind: "text", merchantId: "id", endpoint: "text", paymentId: "id", number: "number", attempts: "number", outcome: "text?" },
+  },
+  notification_failed: {
+    level: "warn",
+    doc: "A receiver did not take a notification: again later, given_up, gone (it answered 410 and is switched off) or resting after failures in a row.",
+    fields: { kind: "text", merchantId: "id", endpoint: "text", paymentId: "id", number: "number", attempts: "number", outcome: "text?" },
   },
   recovery_settled: {
     level: "info",

@@ -52,7 +52,14 @@ describe("a JSON log", () => {
 
   test("strikes out a card number in any text or identifier field", () => {
     const { log, lines } = capture("json");
-    log.write({ event: "alarm", kind: "broken_invariant", what: `about ${testCard}`, merchantId: testCard, paymentId: `x${testCard}` });
+    log.write({
+      event: "alarm",
+      kind: "broken_invariant",
+      what: `about ${testCard}`,
+      where: undefined,
+      merchantId: testCard,
+      paymentId: `x${testCard}`,
+    });
     assert.equal(lines.join("").includes(testCard), false);
     assert.deepEqual(fieldsOf(lines[0]), {
       event: "alarm",
@@ -66,7 +73,7 @@ describe("a JSON log", () => {
   test("control: an identifier stays whole, also when it holds many digits in a row", () => {
     const { log, lines } = capture("json");
     const paymentId = `6929${testCard}${"0".repeat(28)}`;
-    log.write({ event: "alarm", kind: "broken_invariant", what: "x", merchantId: "12345678", paymentId });
+    log.write({ event: "alarm", kind: "broken_invariant", what: "x", where: undefined, merchantId: "12345678", paymentId });
     assert.equal(fieldsOf(lines[0])["paymentId"], paymentId);
     assert.equal(fieldsOf(lines[0])["merchantId"], "12345678");
   });
@@ -85,7 +92,8 @@ describe("a JSON log", () => {
       "\ud800",
       "\\u000a",
     ];
-    for (const what of nasty) log.write({ event: "alarm", kind: "broken_invariant", what, merchantId: undefined, paymentId: undefined });
+    for (const what of nasty)
+      log.write({ event: "alarm", kind: "broken_invariant", what, where: undefined, merchantId: undefined, paymentId: undefined });
     assert.equal(lines.length, nasty.length);
     for (const line of lines) {
       assert.match(line, /^[^\p{Cc}\p{Cs}\p{Cf}\u2028\u2029]*\n$/u);
@@ -110,7 +118,14 @@ describe("a JSON log", () => {
 
 test("a text log shows time, level, event and fields, and quotes what is no plain word", () => {
   const { log, lines } = capture("text");
-  log.write({ event: "alarm", kind: "broken_invariant", what: 'a "property"\n\u001b[2J', merchantId: undefined, paymentId: undefined });
+  log.write({
+    event: "alarm",
+    kind: "broken_invariant",
+    what: 'a "property"\n\u001b[2J',
+    where: undefined,
+    merchantId: undefined,
+    paymentId: undefined,
+  });
   log.write({ event: "listening", host: "127.0.0.1", port: 8787 });
   assert.deepEqual(lines, [
     '03:04:05.006 error alarm kind=broken_invariant what="a \\"property\\"\\n\\u001b[2J"\n',

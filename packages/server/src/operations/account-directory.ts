@@ -1,6 +1,7 @@
 import { sha256Hex } from "../kernel/digest.ts";
 import type { KeyDigest, MerchantId } from "../kernel/ids.ts";
 import type { Account } from "../merchant/account.ts";
+import { defaultAccountSettings } from "../merchant/settings.ts";
 import type { KeyGrant } from "../stores/change.ts";
 import type { Store } from "../stores/store.ts";
 import { read } from "./commit.ts";
@@ -37,15 +38,17 @@ export class AccountDirectory {
     const cached = this.#byDigest.get(digest);
     if (cached !== undefined) return cached;
     const holder = await read(this.#store.accountByKey(digest));
-    if (holder !== undefined) remember(this.#byDigest, digest, holder);
-    return holder;
+    if (holder === undefined) return undefined;
+    const complete = { ...holder, account: withAllSettings(holder.account) };
+    remember(this.#byDigest, digest, complete);
+    return complete;
   }
 
   /** The account with this id. Rejects with `store_unavailable`. */
   async byId(id: MerchantId): Promise<Account | undefined> {
     const cached = this.#byId.get(id);
     if (cached !== undefined) return cached;
-    for (const account of await read(this.#store.accounts())) remember(this.#byId, account.id, account);
+    for (const account of await read(this.#store.accounts())) remember(this.#byId, account.id, withAllSettings(account));
     return this.#byId.get(id);
   }
 
@@ -53,6 +56,13 @@ export class AccountDirectory {
     this.#byId.delete(id);
     for (const [digest, holder] of this.#byDigest) if (holder.account.id === id) this.#byDigest.delete(digest);
   }
+}
+
+/** An account that an earlier version wrote has the default of whatever switch is newer than it. */
+function withAllSettings(account: Account): Account {
+  const defaults = defaultAccountSettings();
+  const simulator = { ...defaults.simulator, ...account.settings.simulator };
+  return { ...account, settings: { ...defaults, ...account.settings, simulator } };
 }
 
 function remember<K, V>(cache: Map<K, V>, key: K, value: V): void {

@@ -35,8 +35,9 @@ export async function withCard<T>(
       call({ brand, maskedPan, tokenDigest }, { card, cvv: cvv ?? left, cryptogram }),
     );
   } catch (error) {
-    if (error instanceof VaultError) throw new ServiceError("card_not_readable");
-    throw error;
+    if (!(error instanceof VaultError)) throw error;
+    context.cardNotReadable(error);
+    throw new ServiceError("card_not_readable");
   } finally {
     left?.wipe();
   }

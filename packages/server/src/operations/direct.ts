@@ -7,6 +7,7 @@ import { countryOf } from "../payment/countries.ts";
 import { offeredInstalments } from "../payment/instalments.ts";
 import { attemptReference, type OrderCard, type Payment } from "../payment/payment.ts";
 import { priceOrder } from "../payment/pricing.ts";
+import { needsReview } from "../payment/review-rules.ts";
 import type { Brand } from "../vault/brand.ts";
 import { digestOfToken } from "../vault/token.ts";
 import { withCard } from "./card-in-hand.ts";
@@ -62,7 +63,8 @@ async function authorize(
   const now = clock.now();
   const settings = input.local ? { ...account.settings, taxPolicy: "none" } : account.settings;
   const pricing = priceOrder(input.order.amount, input.order.country, now, settings);
-  const order = { ...input.order, card: orderCard, pricing };
+  const manualReview = input.order.manualReview || needsReview({ country: input.order.country, pricing, at: now }, settings);
+  const order = { ...input.order, manualReview, card: orderCard, pricing };
   const id = newPaymentId(now, context.random);
   const intention = await context.change(async () => decideIntention(account.id, id, order, now, context.answerBy()));
 

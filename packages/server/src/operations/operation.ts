@@ -29,6 +29,8 @@ export interface OperationContext {
    * written) or `outcome_unknown`.
    */
   change<C extends Change | undefined>(decide: () => Promise<C>): Promise<C>;
+  /** Tells whoever watches that a stored card of this account did not open: it was altered, or its keys are lost. */
+  cardNotReadable(error: unknown): void;
   /** Runs `task` when earlier requests of this process about the same payment are through. */
   inTurn<T>(payment: Pick<Payment, "merchantId" | "id">, task: () => Promise<T>): Promise<T>;
 }

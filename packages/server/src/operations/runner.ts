@@ -6,6 +6,8 @@ import { laterBy } from "../kernel/instant.ts";
 import type { Random } from "../kernel/random.ts";
 import { ServiceError } from "../kernel/service-error.ts";
 import type { Account } from "../merchant/account.ts";
+import { errorFacts } from "../observe/error-facts.ts";
+import type { EndpointId } from "../outbox/events.ts";
 import type { Payment } from "../payment/payment.ts";
 import type { Change } from "../stores/change.ts";
 import type { Store } from "../stores/store.ts";
@@ -18,9 +20,11 @@ import { Turns } from "./turns.ts";
 
 /** An invariant broke, or something else that should not happen did: somebody must look. Holds nothing of a request. */
 export interface Alarm {
-  readonly kind: "broken_invariant" | "unexpected_failure";
+  readonly kind: "broken_invariant" | "unexpected_failure" | "card_not_readable";
   /** The property that did not hold, or the name of the error's class. */
   readonly what: string;
+  /** Function, file and line that threw. */
+  readonly where: string | undefined;
   readonly merchantId: string | undefined;
   readonly paymentId: string | undefined;
 }
@@ -35,6 +39,10 @@ export interface RunnerParts {
   /** How long an acquirer may take to answer before its answer is unknown. */
   readonly acquirerTimeoutMs: number;
   readonly alarm: (alarm: Alarm) => void;
+  /** Who is to hear of this payment's notifications. */
+  readonly deliverTo: (account: Account, payment: Payment) => readonly EndpointId[];
+  /** Told when there is something new to deliver. Costs next to nothing and never throws. */
+  readonly told: () => void;
 }
 
 /** Gives operations their context and their failures a meaning. */
@@ -72,7 +80,8 @@ export class Runner {
     const broken = error instanceof BrokenInvariant;
     this.#parts.alarm({
       kind: broken ? "broken_invariant" : "unexpected_failure",
-      what: broken ? error.message : error instanceof Error ? error.name : "unknown",
+      what: broken ? error.message : errorFacts(error).errorName,
+      where: errorFacts(error).where,
       merchantId: payment?.merchantId,
       paymentId: payment?.id,
     });
@@ -100,6 +109,9 @@ class Context implements OperationContext {
   touched: Payment | undefined;
   readonly #acquirerTimeoutMs: number;
   readonly #turns: Turns;
+  readonly #alarm: RunnerParts["alarm"];
+  readonly #deliverTo: RunnerParts["deliverTo"];
+  readonly #told: RunnerParts["told"];
 
   constructor(parts: RunnerParts, account: Account, turns: Turns) {
     this.account = account;
@@ -111,6 +123,14 @@ class Context implements OperationContext {
     this.pocket = parts.pocket;
     this.#acquirerTimeoutMs = parts.acquirerTimeoutMs;
     this.#turns = turns;
+    this.#alarm = parts.alarm;
+    this.#deliverTo = parts.deliverTo;
+    this.#told = parts.told;
+  }
+
+  cardNotReadable(error: unknown): void {
+    const what = "a stored card opens with the keys of this installation";
+    this.#alarm({ kind: "card_not_readable", what, where: errorFacts(error).where, merchantId: this.account.id, paymentId: undefined });
   }
 
   answerBy(): ReturnType<OperationContext["answerBy"]> {
@@ -118,7 +138,15 @@ class Context implements OperationContext {
   }
 
   async change<C extends Change | undefined>(decide: () => Promise<C>): Promise<C> {
-    const change = await commitDecision(this.store, decide);
+    let addressed = false;
+    const change = await commitDecision(this.store, async () => {
+      const decided = await decide();
+      if (decided?.payment === undefined || decided.notifications.length === 0) return decided;
+      const deliverTo = this.#deliverTo(this.account, decided.payment.next);
+      addressed = deliverTo.length > 0;
+      return addressed ? { ...decided, deliverTo } : decided;
+    });
+    if (addressed) this.#told();
     this.touched = change?.payment?.next ?? this.touched;
     return change;
   }

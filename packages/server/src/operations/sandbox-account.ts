@@ -22,10 +22,16 @@ export class KeyTaken extends Error {
 }
 
 /**
- * Sees to it that there is a sandbox account and that the chosen keys open it; keys that it had before go on doing so. Resolves
- * with the keys of a new account, which are not kept anywhere and can be shown this once, or undefined.
+ * Sees to it that there is a sandbox account and that the chosen keys open it; keys that it had before go on doing so. Writes
+ * nothing before the function is called that it resolves with. That one resolves with the keys of a new account, which are not kept
+ * anywhere and can be shown this once, or undefined: whatever can still fail belongs before it.
  */
-export async function openSandboxAccount(store: Store, random: Random, now: Instant, chosen: ChosenKeys): Promise<SandboxKeys | undefined> {
+export async function prepareSandboxAccount(
+  store: Store,
+  random: Random,
+  now: Instant,
+  chosen: ChosenKeys,
+): Promise<() => Promise<SandboxKeys | undefined>> {
   const [account] = await store.accounts();
   if (account === undefined) {
     const keys = {
@@ -33,18 +39,20 @@ export async function openSandboxAccount(store: Store, random: Random, now: Inst
       publicIntegrationKey: chosen.publicIntegrationKey ?? newKey("test_pk_", random),
     };
     const first: Account = { id: newMerchantId(random), version: 1, name: "Sandbox", settings: defaultAccountSettings() };
-    await commit(
-      store,
-      accountChange(first, undefined, now, [grant(keys.integrationKey, "secret"), grant(keys.publicIntegrationKey, "public")]),
-    );
-    return keys;
+    const granted = [grant(keys.integrationKey, "secret"), grant(keys.publicIntegrationKey, "public")];
+    return async () => {
+      await commit(store, accountChange(first, undefined, now, granted));
+      return keys;
+    };
   }
   const missing = [
     ...(await missingKey(store, account, chosen.integrationKey, "secret")),
     ...(await missingKey(store, account, chosen.publicIntegrationKey, "public")),
   ];
-  if (missing.length > 0) await commit(store, accountChange({ ...account, version: account.version + 1 }, account.version, now, missing));
-  return undefined;
+  return async () => {
+    if (missing.length > 0) await commit(store, accountChange({ ...account, version: account.version + 1 }, account.version, now, missing));
+    return undefined;
+  };
 }
 
 type Granted = NonNullable<Change["account"]>["keys"][number];

@@ -1,11 +1,55 @@
-import type { PaymentId } from "../kernel/ids.ts";
+import type { MerchantId, PaymentId } from "../kernel/ids.ts";
+import type { Instant } from "../kernel/instant.ts";
 
 /** What merchants are told about (interface 6). */
 export const notificationKinds = ["update", "refund", "chargeback", "chargeback_credit"] as const;
 export type NotificationKind = (typeof notificationKinds)[number];
 
-/** Committed with the change that it tells of, delivered afterwards; its identity is (payment, version). */
+/** Committed with the change that it tells of, delivered afterwards; its identity is the merchant and the number it gets then. */
 export interface Notification {
   readonly kind: NotificationKind;
   readonly paymentId: PaymentId;
+}
+
+/**
+ * Whom a merchant's notifications go to: the name of one of the account's endpoints, or `url-` and 32 hex characters, the address
+ * that a payment brought itself (endpoint.ts).
+ */
+export type EndpointId = string & { readonly [brand]: "EndpointId" };
+declare const brand: unique symbol;
+
+/** The queue of one endpoint. */
+export interface EndpointKey {
+  readonly merchantId: MerchantId;
+  readonly endpoint: EndpointId;
+}
+
+/** `waiting` until it was `delivered` or has `failed` for good; either can be asked for again, and waits again. */
+export const deliveryStates = ["waiting", "delivered", "failed"] as const;
+export type DeliveryState = (typeof deliveryStates)[number];
+
+/** One notification on its way to one endpoint. */
+export interface Delivery extends EndpointKey, Notification {
+  /** The notification's number within its account. */
+  readonly number: number;
+  /** 1 when it is first committed; each change of it adds one. */
+  readonly version: number;
+  readonly state: DeliveryState;
+  /** When it was asked for: with its notification, or by the last replay. */
+  readonly askedAt: Instant;
+  /** When it is to be tried, while it waits. */
+  readonly dueAt: Instant;
+  /** Attempts since it was asked for. */
+  readonly attempts: number;
+  /** What the last attempt ended in: an HTTP status or a word of delivery.ts; undefined before there was one. */
+  readonly outcome: string | undefined;
+  /** false: later ones of the same payment do not wait for it. */
+  readonly inOrder: boolean;
+}
+
+/** The first version of a delivery, as a commit makes it for each of its notifications and each endpoint that is to hear of it. */
+export function newDelivery(of: EndpointKey & Notification & { readonly number: number }, at: Instant): Delivery {
+  const { merchantId, endpoint, number, paymentId, kind } = of;
+  const fresh = { version: 1, state: "waiting", askedAt: at, dueAt: at, attempts: 0, outcome: undefined, inOrder: true } as const;
+  return { merchantId, endpoint, number, paymentId, kind, ...fresh };
 }

@@ -36,6 +36,8 @@ async function given() {
     connector: simulator,
     pocket: new CvvPocket(random),
     acquirerTimeoutMs: 30_000,
+    deliverTo: () => [],
+    told: () => undefined,
     alarm: ({ what }) => assert.fail(what),
   });
   const reports: RecoveryProgress[] = [];

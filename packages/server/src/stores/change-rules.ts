@@ -11,7 +11,7 @@ const largestRefundId = 2 ** 31 - 1;
 
 /** What every store demands of a change before it looks at anything stored. Throws BrokenInvariant. */
 export function assertChangeIsSound(change: Change): void {
-  const { payment, card, cardUse, account, request } = change;
+  const { payment, card, cardUse, account, request, deliverTo, deliveries } = change;
   assert(isHex(change.merchantId, 8), "a merchant id is 8 hex characters");
   if (payment === undefined) {
     assert(
@@ -32,6 +32,10 @@ export function assertChangeIsSound(change: Change): void {
     assertFollows(card.next.version, card.replaces);
   }
   if (cardUse !== undefined) assert(isHex(cardUse.tokenDigest, 64), "a token's digest is 64 hex characters");
+  if (change.cardErasure !== undefined) {
+    assert(isHex(change.cardErasure.tokenDigest, 64), "a token's digest is 64 hex characters");
+    assert((payment ?? card ?? cardUse ?? account ?? request) === undefined, "a card is forgotten by a change of its own");
+  }
   if (request !== undefined) {
     assert((payment ?? card ?? cardUse ?? account) === undefined, "a named request is a change of its own");
     assert(isHex(request.next.digest, 64), "a request's digest is 64 hex characters");
@@ -42,7 +46,29 @@ export function assertChangeIsSound(change: Change): void {
     assertFollows(account.next.version, account.replaces);
     for (const { digest } of account.keys) assert(isHex(digest, 64), "a key's digest is 64 hex characters");
   }
+  if (deliverTo !== undefined) assertEndpointsAreSound(deliverTo);
+  if (deliveries !== undefined) assertDeliveriesAreSound(change, deliveries);
 }
+
+function assertEndpointsAreSound(endpoints: NonNullable<Change["deliverTo"]>): void {
+  for (const endpoint of endpoints) assert(endpointPattern.test(endpoint), "an endpoint's name is of letters, digits and dashes");
+  assert(new Set(endpoints).size === endpoints.length, "an endpoint is told once");
+}
+
+function assertDeliveriesAreSound({ merchantId }: Change, deliveries: NonNullable<Change["deliveries"]>): void {
+  for (const { next, replaces } of deliveries) {
+    assert(next.merchantId === merchantId, "a change belongs to one merchant");
+    assert(Number.isSafeInteger(next.number) && next.number >= 1, "notifications are counted from 1");
+    assert(isHex(next.paymentId, 48), "a payment id is 48 hex characters");
+    assert(endpointPattern.test(next.endpoint), "an endpoint's name is of letters, digits and dashes");
+    assert(Number.isSafeInteger(next.attempts) && next.attempts >= 0, "attempts are counted from 0");
+    assertFollows(next.version, replaces);
+  }
+  const names = new Set(deliveries.map(({ next }) => `${next.number} ${next.endpoint}`));
+  assert(names.size === deliveries.length, "a change moves a delivery once");
+}
+
+const endpointPattern = /^[a-z][a-z0-9-]{0,63}$/;
 
 function assertPaymentIsSound(payment: Payment): void {
   assert(isHex(payment.id, 48), "a payment id is 48 hex characters");

@@ -3,7 +3,7 @@ import type { Instant } from "../kernel/instant.ts";
 import type { SafeDetail } from "../kernel/service-error.ts";
 import type { JournalEntry } from "../ledger/journal.ts";
 import type { Account } from "../merchant/account.ts";
-import type { Notification } from "../outbox/events.ts";
+import type { Delivery, EndpointId, Notification } from "../outbox/events.ts";
 import type { ChargebackFact } from "../payment/chargeback.ts";
 import type { PaymentFact, PaymentNote } from "../payment/payment-machine.ts";
 import type { RefundFact } from "../payment/refund.ts";
@@ -13,7 +13,8 @@ import type { StoredCard } from "../vault/stored-card.ts";
 /**
  * The one way to write: plain data, applied whole or not at all. `replaces` is the version that was read, undefined for a
  * record that is new. A change with a payment appends exactly one history row (payment, next.version) that holds its facts
- * and journal entries, and one outbox row for each notification.
+ * and journal entries, and one outbox row for each notification. A delivery that is not as it was read, or is there although it
+ * is new to the change, makes the change stale.
  */
 export interface Change {
   readonly merchantId: MerchantId;
@@ -22,6 +23,8 @@ export interface Change {
   readonly card?: { readonly next: StoredCard; readonly replaces: number | undefined };
   /** Moves a stored card's last use forward, never back. No version: uses commute. A card that is gone is no conflict. */
   readonly cardUse?: { readonly tokenDigest: TokenDigest; readonly at: Instant };
+  /** Forgets a stored card, unless it was used at `unusedSince` or later. A card that is gone, or used, is no conflict. */
+  readonly cardErasure?: { readonly tokenDigest: TokenDigest; readonly unusedSince: Instant };
   readonly account?: {
     readonly next: Account;
     readonly replaces: number | undefined;
@@ -33,6 +36,10 @@ export interface Change {
   readonly facts: readonly FactRecord[];
   readonly entries: readonly JournalEntry[];
   readonly notifications: readonly Notification[];
+  /** Endpoints that are to hear of `notifications`: each of these gets a new delivery of each of those. */
+  readonly deliverTo?: readonly EndpointId[];
+  /** Deliveries of this merchant that moved on, or that a replay adds to notifications committed before. */
+  readonly deliveries?: readonly { readonly next: Delivery; readonly replaces: number | undefined }[];
 }
 
 /** What an Idempotency-Key stands for. */

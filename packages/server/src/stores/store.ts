@@ -1,7 +1,7 @@
 import type { KeyDigest, MerchantId, PaymentId, TokenDigest } from "../kernel/ids.ts";
 import type { Instant } from "../kernel/instant.ts";
 import type { Account } from "../merchant/account.ts";
-import type { Notification } from "../outbox/events.ts";
+import type { Delivery, DeliveryState, EndpointKey, Notification } from "../outbox/events.ts";
 import type { Payment } from "../payment/payment.ts";
 import type { RefundId } from "../payment/refund.ts";
 import type { StoredCard } from "../vault/stored-card.ts";
@@ -42,16 +42,41 @@ export interface Store {
   /** Reads a stored card of this merchant by the SHA-256 of its token; undefined when there is none. */
   cardByToken(merchantId: MerchantId, digest: TokenDigest): Promise<StoredCard | undefined>;
 
+  /**
+   * Stored cards of all merchants in the order in which they were stored, after `position` (0 for the first), at most `limit`:
+   * for a job that looks at all of them, a piece at a time. Ends when fewer than `limit` come.
+   */
+  cardsAfter(position: number, limit: number): Promise<readonly CardAge[]>;
+
   /** Reads what this merchant's Idempotency-Key stands for; undefined when it was never used. */
   namedRequest(merchantId: MerchantId, key: string): Promise<NamedRequest | undefined>;
 
   /** Notifications that were committed, in the order of their commits, from after `sequence`, at most `limit`. */
   notificationsAfter(sequence: number, limit: number): Promise<readonly OutboxRow[]>;
+  /** Notifications of this merchant in the order of their numbers, from after `number`, at most `limit`. */
+  notificationsOf(merchantId: MerchantId, number: number, limit: number): Promise<readonly OutboxRow[]>;
+  /** Notifications that tell of this merchant's payment, oldest first. */
+  notificationsOfPayment(merchantId: MerchantId, id: PaymentId): Promise<readonly OutboxRow[]>;
+  /**
+   * Deliveries of this merchant's notifications, in the order of their numbers and then of their endpoints' names, from number
+   * `from` on, at most `limit`; with `state`, only those in it.
+   */
+  deliveriesOf(merchantId: MerchantId, from: number, limit: number, state?: OpenDeliveryState): Promise<readonly Delivery[]>;
+  /**
+   * Endpoints of all merchants with a waiting delivery whose time has come at `now`, in the order of merchants and then of names,
+   * from after `after`, at most `limit`.
+   */
+  endpointsDue(now: Instant, after: EndpointKey | undefined, limit: number): Promise<readonly EndpointKey[]>;
+  /**
+   * Deliveries to this endpoint that may be tried at `now`: waiting, their time has come, and no delivery to it with a lower number
+   * that tells of the same payment is waiting and in order. Longest due first, then by number, at most `limit`.
+   */
+  deliveriesDue(to: EndpointKey, now: Instant, limit: number): Promise<readonly Delivery[]>;
 
   /**
    * Applies the change whole, durably, or not at all. When it rejects with `commit_unknown`, the change may or may not have
    * been applied, now or a moment later: the caller must not act as if it knew. `unavailable` means that nothing was applied.
-   * When several keys are in the way, the answer names the first of: payment version, payment code, payment id, id and code
+   * When several keys are in the way, the answer names the first of: delivery, payment version, payment code, payment id, id and code
    * of each refund that the payment did not have before, card, account, account key. A payment keeps the order and the time of
    * creation of its first version, a card its time of creation; a card's last use is the latest of all that were committed.
    */
@@ -61,13 +86,26 @@ export interface Store {
   close(): Promise<void>;
 }
 
+/** Deliveries that somebody may want to do something about. */
+export type OpenDeliveryState = Exclude<DeliveryState, "delivered">;
+
 export interface OutboxRow extends Notification {
   /** Grows with each commit, without promise of being gapless. */
   readonly sequence: number;
   readonly merchantId: MerchantId;
+  /** Counts up from 1 within the merchant, without a gap. */
+  readonly number: number;
   /** Version of the payment that the notification tells of. */
   readonly version: number;
   readonly at: Instant;
+}
+
+export interface CardAge {
+  /** Where to go on from. */
+  readonly position: number;
+  readonly merchantId: MerchantId;
+  readonly tokenDigest: TokenDigest;
+  readonly lastUsedAt: Instant;
 }
 
 /** Why a store call failed. The message is fixed text: nothing of the driver's own words leaves the store. */

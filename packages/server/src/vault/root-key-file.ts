@@ -8,6 +8,7 @@ import { keyLength } from "./aes.ts";
 import { KeyringError, type KeyProvider } from "./key-provider.ts";
 import { isEnvironmentId, keyPurposes, type WrappedKey, type WrappedKeys, type WrappedKeyStore } from "./keyring.ts";
 import { createMemoryKeyProvider } from "./memory-key-provider.ts";
+import type { SecretFile } from "./sealed-secret.ts";
 
 /**
  * Owns two files of one directory. `root.key` holds the root key in the clear: the magic line, the length of the environment
@@ -27,6 +28,8 @@ interface KeyFilesOptions {
 interface KeyFiles {
   readonly provider: KeyProvider;
   readonly store: WrappedKeyStore;
+  /** `<name>.sealed`, for another secret that is sealed under the root. Belongs in a backup as the keys do. */
+  readonly secretFile: (name: string) => SecretFile;
 }
 
 const { link, mkdir, open, readdir, rm } = promises;
@@ -37,6 +40,7 @@ const ownerOnly = 0o600;
 /** Some 3,000 epochs; more is not a file of ours. */
 const largestKeysFile = 1_048_576;
 const largestRootFile = 1_024;
+const largestSecretFile = 65_536;
 /** Windows has neither the bits that tell owner from others nor directories that can be flushed. */
 const isPosix = process.platform !== "win32";
 
@@ -58,7 +62,20 @@ export async function openKeyFiles({ directory, environment, create, random }: K
   }
   if (content === undefined) throw new KeyringError(`${rootPath} has vanished after it was made`);
   const root = readRoot(content, rootPath, environment);
-  return { provider: createMemoryKeyProvider(random, root), store: keysFiles(directory, random) };
+  return {
+    provider: createMemoryKeyProvider(random, root),
+    store: keysFiles(directory, random),
+    secretFile: (name) => secretFile(join(directory, `${name}.sealed`), directory, random),
+  };
+}
+
+/** Whether a directory holds keys, or something in their place. False where that cannot be seen; opening them says why. */
+export async function hasKeyFiles(directory: string): Promise<boolean> {
+  try {
+    return (await readdir(directory)).some((name) => name === "root.key" || /^keys\.\d+\.json$|\.sealed$/.test(name));
+  } catch {
+    return false;
+  }
 }
 
 /** The key, owned by the caller; `content` is wiped. */
@@ -146,6 +163,29 @@ function keysFiles(directory: string, random: Random): WrappedKeyStore {
       } finally {
         await rm(temporary, { force: true });
       }
+    },
+  };
+}
+
+function secretFile(path: string, directory: string, random: Random): SecretFile {
+  return {
+    load: () => readPrivate(path, largestSecretFile),
+
+    async saveFirst(sealed) {
+      const temporary = temporaryPath(path, random);
+      try {
+        await writeDurably(temporary, sealed);
+        await link(temporary, path);
+        await syncDirectory(directory);
+        return sealed;
+      } catch (error) {
+        if (!hasCode(error, "EEXIST")) throw new KeyringError(`${path} could not be written (${codeOf(error)})`);
+      } finally {
+        await rm(temporary, { force: true });
+      }
+      const kept = await readPrivate(path, largestSecretFile);
+      if (kept === undefined) throw new KeyringError(`${path} has vanished after it was made`);
+      return kept;
     },
   };
 }

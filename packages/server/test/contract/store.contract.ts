@@ -140,6 +140,38 @@ export function describeStoreContract(name: string, open: () => Promise<Store>):
       assert.equal(await store.cardByToken(merchantB, given.tokenDigest(1)), undefined);
     });
 
+    test("cards are listed a piece at a time, and one is forgotten unless it was used meanwhile", async (context) => {
+      const store = await opened(context);
+      for (let number = 1; number <= 5; number += 1) await store.commit(given.cardChange(given.newCard(number)));
+      const first = await store.cardsAfter(0, 3);
+      const rest = await store.cardsAfter(first.at(-1)?.position ?? 0, 3);
+      assert.deepEqual(
+        [...first, ...rest].map(({ tokenDigest }) => tokenDigest),
+        [1, 2, 3, 4, 5].map((number) => given.tokenDigest(number)),
+      );
+      const [{ merchantId, lastUsedAt } = { merchantId: merchantA, lastUsedAt: instant(0) }] = first;
+      const erase = (number: number, unusedSince: number, merchant = merchantId) =>
+        store.commit({
+          merchantId: merchant,
+          at: instant(start),
+          cardErasure: { tokenDigest: given.tokenDigest(number), unusedSince: instant(unusedSince) },
+          facts: [],
+          entries: [],
+          notifications: [],
+        });
+      assert.deepEqual(await erase(1, lastUsedAt), committed, "used at that very moment: it stays");
+      assert.ok((await store.cardByToken(merchantId, given.tokenDigest(1))) !== undefined);
+      assert.deepEqual(await erase(1, lastUsedAt + 1, merchantB), committed);
+      assert.ok((await store.cardByToken(merchantId, given.tokenDigest(1))) !== undefined, "another merchant cannot");
+      assert.deepEqual(await erase(1, lastUsedAt + 1), committed);
+      assert.equal(await store.cardByToken(merchantId, given.tokenDigest(1)), undefined);
+      assert.deepEqual(await erase(1, lastUsedAt + 1), committed, "what is gone is no conflict");
+      assert.deepEqual(
+        (await store.cardsAfter(0, 10)).map(({ tokenDigest }) => tokenDigest),
+        [2, 3, 4, 5].map((number) => given.tokenDigest(number)),
+      );
+    });
+
     test("a named request is claimed once, answered once, and seen by its merchant alone", async (context) => {
       const store = await opened(context);
       const claim = { key: "order-1", digest: "ab".repeat(32), claimedAt: instant(start), answer: undefined };
@@ -623,7 +655,8 @@ export function describeStoreContract(name: string, open: () => Promise<Store>):
       assert.ok(0 < first.sequence && first.sequence < second.sequence && second.sequence < third.sequence);
       const { sequence, ...rest } = first;
       assert.ok(sequence > 0);
-      assert.deepEqual(rest, { kind: "update", paymentId: given.paymentId(3), merchantId: merchantA, version: 2, at: start + 900 });
+      const told = { kind: "update", paymentId: given.paymentId(3), merchantId: merchantA, number: 1, version: 2, at: start + 900 };
+      assert.deepEqual(rest, told);
       assert.deepEqual(await store.notificationsAfter(first.sequence, 1), [second]);
       assert.deepEqual(await store.notificationsAfter(third.sequence, 10), []);
     });

@@ -99,5 +99,5 @@ export const soundFramings: readonly Framing[] = [
     name: "chunks in capitals, with an extension and a trailer",
     bytes: `${post}transfer-encoding: CHUNKED\r\n\r\n005;x=y\r\na=b&c\r\n0\r\nT: u\r\n\r\n`,
   },
-  { name: "what looks like a request inside of a body", bytes: `${post}Content-Length: ${inner.length}\r\n\r\n${inner}` },
+  { name: "what looks like a request inside of a body", bytes: `${post}Content-Length: ${inner.length + 2}\r\n\r\na=${inner}` },
 ];

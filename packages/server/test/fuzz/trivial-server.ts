@@ -70,7 +70,7 @@ export async function startTrivialServer(test: TestContext | undefined, limits: 
     },
     clock: { now: () => instant(now) },
     log: { write: (event) => events.push(event) },
-    health: { isReady: () => isReady },
+    health: { state: () => (isReady ? "ready" : "not_writing") },
     limits: { ...defaultHttpLimits, ...limits },
   });
   const { port } = await server.listen(0, "127.0.0.1");

@@ -134,6 +134,8 @@ export class Installation {
       clock: this.time,
       random: this.#random,
       acquirerTimeoutMs,
+      deliverTo: () => [],
+      told: () => undefined,
       alarm: ({ kind, what }) => this.auditor.violation(`no alarm is raised: ${kind}: ${what}`),
     });
     const recovery = new RecoveryJob({
@@ -160,9 +162,15 @@ export class Installation {
       paymentByMandate: (merchant, mandateId) => step(() => store.paymentByMandate(merchant, mandateId)),
       paymentsDue: (now, limit) => step(() => store.paymentsDue(now, limit)),
       paymentsInFlight: (limit) => step(() => store.paymentsInFlight(limit)),
+      cardsAfter: (position, limit) => step(() => store.cardsAfter(position, limit)),
       namedRequest: (merchant, key) => step(() => store.namedRequest(merchant, key)),
       cardByToken: (merchant, digest) => step(() => store.cardByToken(merchant, digest)),
       notificationsAfter: (sequence, limit) => step(() => store.notificationsAfter(sequence, limit)),
+      notificationsOf: (merchantId, number, limit) => step(() => store.notificationsOf(merchantId, number, limit)),
+      notificationsOfPayment: (merchantId, id) => step(() => store.notificationsOfPayment(merchantId, id)),
+      deliveriesOf: (merchantId, from, limit, state) => step(() => store.deliveriesOf(merchantId, from, limit, state)),
+      endpointsDue: (now, after, limit) => step(() => store.endpointsDue(now, after, limit)),
+      deliveriesDue: (to, now, limit) => step(() => store.deliveriesDue(to, now, limit)),
       commit: (change) => step(() => store.commit(change)),
       close: () => step(() => store.close()),
     };

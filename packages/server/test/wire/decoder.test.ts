@@ -208,6 +208,35 @@ test("sensitive values are lifted under their names at any depth, with blanks an
   });
 });
 
+test("blanks and dashes that are no separators of digits make a sensitive value malformed", () => {
+  for (const value of [
+    `-${pan}`,
+    `${pan}-`,
+    "--4111-1111-1111-1111",
+    "4111--1111 1111 1111",
+    "4111  1111 1111 1111",
+    "4111 -1111 1111 1111",
+    "-",
+  ]) {
+    for (const body of [`{"card_number":"${value}"}`, `card_number=${value}`, `request_body={"card_number":"${value}"}`]) {
+      const given = decodeRequest("/ws/token", Buffer.from(body)).params["card_number"];
+      assert.ok(given instanceof Lifted);
+      assert.deepEqual([given.wellFormed, given.bytes.length], [false, 0], body);
+    }
+  }
+  // Around it, blanks are nothing.
+  assert.deepEqual(decodedTree("/ws/token", `{"card_number":"  ${pan}\\t"}`), { card_number: `lifted:${pan}` });
+});
+
+test("a body that is neither an object, nor a form, nor parts is refused", () => {
+  for (const body of ["40", "null", '"a=b"', "<a b='c'/>", "amount: 40", "&&", "=1", "a\0=b"])
+    assertRefused("unsupported_body", "/ws/x", body);
+  for (const encoding of ["utf16le", "latin1"] as const) {
+    assertRefused("unsupported_body", "/ws/x", Buffer.from(encoding === "latin1" ? "\xfe\xff\0a\0=\0b" : "a=b", encoding));
+  }
+  assert.deepEqual(decodedTree("/ws/x", "a="), {}, "control: a name with an empty value is a form");
+});
+
 test("a sensitive value of the wrong shape is lifted as malformed, without its bytes", () => {
   for (const [target, body] of [
     ["/ws/token", `{"card_number":["${pan}"]}`],
@@ -318,13 +347,14 @@ test("the first byte decides what a body is", () => {
   assert.deepEqual(decodedTree("/ws/x", "--a=b&integration_key=k"), { "--a": "b", ...expected });
 });
 
-test("multipart forms are read, their files are not, and broken ones are refused", () => {
+test("multipart forms are read, and broken ones and files are refused", () => {
   const part = (head: string, value: string): string => `--b\r\nContent-Disposition: form-data; ${head}\r\n\r\n${value}\r\n`;
-  const form = `${part('name="hash"', "a")}${part('name="f"; filename="x.txt"', "file")}${part('name="creditcard[card_number]"', pan)}--b--\r\n`;
+  const form = `${part('name="hash"', "a")}${part('name="creditcard[card_number]"', pan)}--b--\r\n`;
   const { params } = decodeRequest("/ws/x", Buffer.from(form));
   assert.equal(textOf(params, "hash"), "a");
   assert.ok(isTreeObject(params["creditcard"]));
   assert.deepEqual(Object.keys(params), ["hash", "creditcard"]);
   for (let length = 8; length < form.length - 5; length += 1) assertRefused("unsupported_body", "/ws/x", form.slice(0, length));
+  assertRefused("unsupported_body", "/ws/x", `${part('name="hash"', "a")}${part('name="f"; filename="x.txt"', "file")}--b--`);
   assertRefused("repeated_field", "/ws/x", `${part('name="hash"', "a")}${part('name="hash"', "b")}--b--`, "hash");
 });

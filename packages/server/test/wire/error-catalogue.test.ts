@@ -273,10 +273,12 @@ const provocations: Readonly<Record<string, () => Promise<Answer>>> = {
     for (let refunds = 0; refunds < 100; refunds += 1) await done(refund(hash, { amount: "0.01" }));
     return refund(hash, { amount: "0.01" });
   },
+  "COFRE-48": () => post("/__cofre/notifications", { replay: "everything" }),
   "COFRE-44": async () => {
     await named("catalogue", "00");
     return named("catalogue", "01");
   },
+  "COFRE-47": () => refund("00", { merchant_refund_code: "4111111111111111" }),
   "COFRE-46": () => named("two words", "00"),
   "COFRE-42": () => post("/ws/documentbalance", { currency_code: "USD" }),
 };

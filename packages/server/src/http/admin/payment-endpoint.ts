@@ -6,10 +6,10 @@ import { acceptReview, rejectReview } from "../../operations/review.ts";
 import type { Account } from "../../merchant/account.ts";
 import type { Payment } from "../../payment/payment.ts";
 import { errorAnswer } from "../wire/answer.ts";
-import { maskCardNumbers } from "../wire/card-like.ts";
+import { maskedText } from "../wire/card-like.ts";
 import type { Endpoint } from "../wire/endpoint.ts";
 import { answering, type OperationRunner } from "../wire/endpoints/deps.ts";
-import { cut, fieldOf } from "../wire/fields.ts";
+import { fieldOf } from "../wire/fields.ts";
 import { paymentAnswer } from "../wire/payment-answer.ts";
 import { readSelector } from "../wire/payment-request.ts";
 
@@ -32,11 +32,11 @@ const actions = {
 } as const satisfies Record<string, Act>;
 
 type ActionName = keyof typeof actions;
-const actionNames = Object.keys(actions) as ActionName[];
+export const actionNames = Object.keys(actions) as ActionName[];
 
 export const unknownAction = { code: "COFRE-36", message: `Parameter action must be one of ${actionNames.join(", ")}` } as const;
 
-const longestDescription = 500;
+export const longestDescription = 500;
 
 /**
  * `/__cofre/payment`, in the sandbox only: makes something happen to a payment, named by `hash` or `merchant_payment_code`, that
@@ -54,7 +54,7 @@ export function paymentEndpoint(runner: OperationRunner): Endpoint {
       if (name === undefined) return errorAnswer(unknownAction.code, unknownAction.message);
       const act: Act = actions[name];
       return answering("admin", async () => {
-        const description = cut(maskCardNumbers(fieldOf(params, "description") ?? ""), longestDescription);
+        const description = maskedText(fieldOf(params, "description") ?? "", longestDescription);
         return paymentAnswer(await act(runner, account, readSelector(params, "query"), description), account);
       });
     },

@@ -48,11 +48,24 @@ function typed(asked: TreeObject, current: AccountSettings | SimulatorSettings):
 
 function typedValue(value: Tree, now: unknown): unknown {
   if (isTreeObject(value)) return typeof now === "object" && now !== null ? typed(value, now as SimulatorSettings) : undefined;
+  if (Array.isArray(value)) return Array.isArray(now) ? value.map(plain) : undefined;
   if (typeof value !== "string") return undefined;
   if (typeof now === "number") return /^\d{1,15}$/.test(value) ? Number(value) : undefined;
   if (typeof now === "boolean") return booleans.get(value);
   return value;
 }
+
+/** A member of a list says by its form alone what it is. */
+function plain(value: Tree): unknown {
+  if (isTreeObject(value)) return Object.fromEntries(Object.entries(value).map(([name, member]) => [name, plain(member)]));
+  if (typeof value !== "string") return undefined;
+  return /^\d{1,15}$/.test(value) ? Number(value) : (words.get(value) ?? value);
+}
+
+const words: ReadonlyMap<string, boolean> = new Map([
+  ["true", true],
+  ["false", false],
+]);
 
 const booleans: ReadonlyMap<string, boolean> = new Map([
   ["true", true],

@@ -5,8 +5,8 @@ import type { Endpoint } from "../wire/endpoint.ts";
 import { textOf } from "../wire/tree.ts";
 
 /** What may be asked of the simulated acquirer; connectors/simulator has the meaning of each. */
-const faults = ["lose_request", "lose_answer", "late_answer", "double_request"] as const;
-const messages = ["authorize", "verify", "capture", "void", "refund", "reverse", "inquire"] as const;
+export const faults = ["lose_request", "lose_answer", "late_answer", "double_request"] as const;
+export const messages = ["authorize", "verify", "capture", "void", "refund", "reverse", "inquire"] as const;
 
 export interface SimulatorInstruction {
   readonly next: (typeof faults)[number] | { readonly decline: DeclineReason };

@@ -1,4 +1,4 @@
-/** What an endpoint answers. The body is JSON text; the server adds the content type and the length. */
+/** What an endpoint answers. The body is JSON text unless it has a type; the server adds the content type and the length. */
 export interface WireAnswer {
   /** 200 for every business error (interface 1.3). */
   readonly status: number;
@@ -7,6 +7,8 @@ export interface WireAnswer {
   readonly code?: string;
   /** false: not the last word, or it holds what must not be kept: it is not replayed under an Idempotency-Key. */
   readonly keep?: boolean;
+  /** Content type of a body that is no JSON. */
+  readonly type?: string;
   /** Further headers of the answer. */
   readonly headers?: readonly (readonly [name: string, value: string])[];
 }

@@ -1,7 +1,7 @@
 import assert from "node:assert/strict";
 import { describe, test } from "node:test";
 import * as fc from "fast-check";
-import { echo, holdsCardNumber, maskCardNumbers, oneLine } from "./card-like.ts";
+import { echo, holdsCardNumber, maskCardNumbers, maskedText, namesCard, oneLine, tokenHoldsCard } from "./card-like.ts";
 
 const testCards = [
   "378282246310005",
@@ -50,6 +50,90 @@ describe("card numbers in free text", () => {
     assert.ok(!maskCardNumbers("000000004111111111111111000000").includes("4111111111111111"));
   });
 
+  test("are found with digits glued to them: a security code behind, anything before", () => {
+    for (const text of [
+      "9994111111111111111",
+      "4111111111111111123",
+      "37828224631000512",
+      "0004111111111111111",
+      "4111 1111 1111 1111123",
+    ]) {
+      assert.ok(holdsCardNumber(text), text);
+      assert.ok(!maskCardNumbers(text).replace(/\D/g, "").includes("4111111111111111"), text);
+      assert.notEqual(maskCardNumbers(text), text);
+    }
+  });
+
+  test("are found in the digits of every script, which become as many x as they had characters", () => {
+    const card = "4111111111111111";
+    // Full width, Arabic-Indic, Devanagari, mathematical bold and double-struck, circled: the code point of their 1 and of their 4.
+    const scripts = [
+      [0xff11, 0xff14],
+      [0x0661, 0x0664],
+      [0x0967, 0x096a],
+      [0x1d7cf, 0x1d7d2],
+      [0x1d7d9, 0x1d7dc],
+      [0x2460, 0x2463],
+    ] as const;
+    for (const [one, four] of scripts) {
+      const written = card.replaceAll("1", String.fromCodePoint(one)).replaceAll("4", String.fromCodePoint(four));
+      const width = String.fromCodePoint(one).length;
+      assert.ok(holdsCardNumber(written));
+      assert.equal(maskCardNumbers(written), written.slice(0, 6 * width) + "x".repeat(6 * width) + written.slice(-4 * width));
+    }
+  });
+
+  test("are found whatever is written between their groups", () => {
+    for (const gap of [
+      "    ",
+      "      ",
+      "*",
+      " * ",
+      "\u00b7",
+      ") (",
+      ":",
+      "#",
+      "~",
+      "\ufe0f\u20e3",
+      "&nbsp;",
+      "%20",
+      "%2520",
+      "%C2%A0",
+      "&#160;",
+      "\\u00a0",
+    ]) {
+      const written = ["4111", "1111", "1111", "1111"].join(gap);
+      assert.equal(maskCardNumbers(written), ["4111", "11xx", "xxxx", "1111"].join(gap), gap);
+    }
+    // The control: seven blanks, or a letter, are no way to write one number.
+    for (const gap of ["       ", "a"]) assert.ok(!holdsCardNumber(["4111", "1111", "1111", "1111"].join(gap)));
+  });
+
+  test("are found where their digits are escaped", () => {
+    for (const written of [
+      "%34111111111111111",
+      "%2534111111111111111",
+      "%34%31%31%31%31%31%31%31%31%31%31%31%31%31%31%31",
+      "&#52;111111111111111",
+      "&#x34;111111111111111",
+      "\\u0034111111111111111",
+      "%EF%BC%94111111111111111",
+    ]) {
+      const masked = maskCardNumbers(written);
+      assert.ok(holdsCardNumber(written), written);
+      assert.equal(masked.length, written.length);
+      assert.match(masked, /x{6}/);
+      assert.ok(!holdsCardNumber(masked), masked);
+    }
+  });
+
+  test("are found at the end of what is kept of a long text, however they are spread", () => {
+    const spread = Array.from("4111111111111111").join("      ");
+    const kept = maskedText("a".repeat(50) + spread, 100);
+    assert.equal(kept.length, 100);
+    assert.match(kept, /^a{50}4 {6}1 {6}1 {6}1 {6}1 {6}1 {6}x {6}x$/);
+  });
+
   test("what is none stays as it is", () => {
     for (const text of [
       "",
@@ -72,6 +156,38 @@ describe("card numbers in free text", () => {
     }
   });
 
+  test("is a rare mistake about ordinary values", () => {
+    const chance = lcg(20_261_128);
+    const digits = (count: number): string => Array.from({ length: count }, () => chance(10)).join("");
+    const hex = (count: number): string => Array.from({ length: count }, () => chance(16).toString(16)).join("");
+    const pad = (value: number): string => String(value).padStart(2, "0");
+    const time = (): string => `${pad(chance(24))}:${pad(chance(60))}:${pad(chance(60))}`;
+    const day = (): string => `20${20 + chance(10)}-${pad(1 + chance(12))}-${pad(1 + chance(28))}`;
+    const kinds: readonly (readonly [kind: string, perThousand: number, make: () => string])[] = [
+      ["telephone numbers", 1, () => `+55 (${11 + chance(88)}) 9${digits(4)}-${digits(4)}`],
+      [
+        "two telephone numbers",
+        30,
+        () => `+55 (${11 + chance(88)}) 9${digits(4)}-${digits(4)} / +55 (${11 + chance(88)}) ${digits(4)}-${digits(4)}`,
+      ],
+      ["counters", 0, () => `0000${digits(8)}`],
+      ["dates and times", 1, () => `${day()} ${time()}.${digits(3)}`],
+      ["dates with counters", 1, () => `${day().replaceAll("-", "")}${digits(6)}`],
+      ["milliseconds since 1970", 1, () => `1${5 + chance(4)}${digits(11)}`],
+      ["UUIDs", 3, () => `${hex(8)}-${hex(4)}-4${hex(3)}-${hex(4)}-${hex(12)}`],
+      ["hashes", 10, () => hex(64)],
+      ["tax numbers", 1, () => `${digits(3)}.${digits(3)}.${digits(3)}-${digits(2)}`],
+      ["addresses", 1, () => `Rua ${chance(99)}, ${chance(9999)} ap ${chance(999)}, ${digits(5)}-${digits(3)}`],
+    ];
+    for (const [kind, perThousand, make] of kinds) {
+      const taken = Array.from({ length: 2_000 }, make).filter((text) => holdsCardNumber(text)).length;
+      assert.ok(taken <= perThousand * 2, `${taken} of 2000 ${kind}`);
+    }
+    // The control: sixteen digits by chance are taken for a card number, some in a hundred.
+    const random = Array.from({ length: 2_000 }, () => digits(16)).filter((text) => holdsCardNumber(text)).length;
+    assert.ok(random > 40 && random < 200, String(random));
+  });
+
   test("no text keeps a test card whole, and masking twice changes nothing more", () => {
     const noise = fc.string({ maxLength: 12, unit: "grapheme-ascii" }).map((text) => text.replace(/[\d\s.-]/g, ""));
     fc.assert(
@@ -84,11 +200,6 @@ describe("card numbers in free text", () => {
       }),
     );
   });
-
-  test("a long text without end takes no longer than its length", () => {
-    assert.equal(maskCardNumbers("1 ".repeat(50_000)).length, 100_000);
-    assert.equal(maskCardNumbers("a1".repeat(50_000)).length, 100_000);
-  });
 });
 
 test("an echo is short, in one line and without card numbers", () => {
@@ -96,6 +207,11 @@ test("an echo is short, in one line and without card numbers", () => {
   assert.equal(echo("a".repeat(100)).length, 40);
   assert.equal(echo("4111111111111111"), "411111xxxxxx1111");
   assert.equal(echo("a\nb\ud800"), "a b\ufffd");
+  // No card number, but one that was mistyped would be one.
+  assert.equal(echo("4111 1111 1111 1112"), "4111 11xx xxxx 1112");
+  assert.equal(echo("1234567890123"), "123456xxx0123");
+  assert.equal(echo("123456789012"), "123456789012");
+  assert.ok(!/\d{13}/.test(echo(`${"a".repeat(30)}${"7".repeat(64_000)}`)));
   // Half of a pair at the cut is not left over.
   assert.ok(echo(`${"a".repeat(39)}🛍`).isWellFormed());
 });
@@ -104,3 +220,35 @@ test("one line has no control characters and no halves of pairs", () => {
   assert.equal(oneLine("a\u0000\u0085b\u007f\udc00"), "a  b \ufffd");
   assert.equal(oneLine("São Paulo 🛍"), "São Paulo 🛍");
 });
+
+test("a name holds a card number when a whole group of its digits is one, or all of them together", () => {
+  for (const name of ["4111111111111111", "4111-1111-1111-1111", "order 4111111111111111", "20261128-4111111111111111"])
+    assert.ok(namesCard(name), name);
+  for (const name of ["9994111111111111111", "4111111111111111123", "4111111111111112", "ord-2026-000417"])
+    assert.ok(!namesCard(name), name);
+  assert.ok(!namesCard("4111111111111111", () => false));
+});
+
+test("a token holds a card number that stands by itself in it, or anywhere when it is no hash", () => {
+  const card = "4111111111111111";
+  for (const token of [
+    card + card,
+    `${"0".repeat(20)}${card}`,
+    `customer-${card}-0000000000`,
+    `${card}${"a".repeat(16)}`,
+    `tok_${card}12345678901234567890`,
+  ]) {
+    assert.ok(tokenHoldsCard(token), token);
+  }
+  for (const token of [`9${card}${"a".repeat(16)}`, "0b6c2f9e47d1a8355ce09b714fd2683a", "0".repeat(32)])
+    assert.ok(!tokenHoldsCard(token), token);
+});
+
+/** Whole numbers below a bound, the same in every run. */
+function lcg(seed: number): (below: number) => number {
+  let state = BigInt(seed);
+  return (below) => {
+    state = (state * 6_364_136_223_846_793_005n + 1_442_695_040_888_963_407n) & 0xff_ff_ff_ff_ff_ff_ff_ffn;
+    return Number((state >> 33n) % BigInt(below));
+  };
+}

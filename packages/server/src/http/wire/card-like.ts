@@ -1,35 +1,69 @@
 /**
  * People type card numbers into any field. What looks like one must not be kept or repeated in clear (docs/wire/parity.md, card numbers
- * in other fields): 13 to 19 digits, in one piece or grouped, that pass the Luhn check and begin as some scheme's cards do. What groups
- * them: blanks, dashes of all kinds, dots, commas, slashes, strokes, plus signs, and characters that nobody sees. No colons, which make
- * IPv6 addresses.
+ * in other fields): 13 to 19 digits that pass the Luhn check and begin as some scheme's cards do, in one piece, in groups, or inside of
+ * a longer piece. Digits of all scripts count, also written as `%34`, `&#52;` or `\u0034`.
+ *
+ * Each digit is looked at a bounded number of times: the work grows with the text's length and with nothing else.
  */
-const candidate = /\d(?:[\s.,/_|+\p{Pd}\p{Cf}]{0,3}\d){12,}/gu;
-/** Any text that could hold a candidate has thirteen digits; most texts end here. */
-const manyDigits = /\d(?:\D*\d){12}/;
-
 const shortest = 13;
 const longest = 19;
 const shownFirst = 6;
 const shownLast = 4;
 
+/** Characters between two digits of one number, none of them a letter or a digit. */
+const longestGap = 6;
+
+/**
+ * How much of a text behind its limit is looked at before it is cut there: nineteen digits with six blanks between each. A number that
+ * begins before the limit is found, and nobody's megabyte is read for the sake of the forty characters that are kept.
+ */
+const lookAhead = longest * (longestGap + 1);
+
 export function holdsCardNumber(text: string): boolean {
-  return maskCardNumbers(text) !== text;
+  return runsOf(text).some((run) => cardSpans(run).length > 0);
 }
 
 /** `text` with an `x` for each middle digit of whatever looks like a card number; first six and last four stay, separators too. */
 export function maskCardNumbers(text: string): string {
-  return manyDigits.test(text) ? text.replace(candidate, maskRun) : text;
+  return maskSpans(text, cardSpans);
 }
 
-function maskRun(run: string): string {
-  const spans = cardSpans(run);
-  if (spans.length === 0) return run;
-  let index = -1;
-  return run.replace(/\d/g, (digit) => {
-    index += 1;
-    return spans.some(({ start, end }) => index >= start + shownFirst && index < end - shownLast) ? "x" : digit;
-  });
+/** At most `characters` of a text that people type, without the middle of any card number in it. */
+export function maskedText(text: string, characters: number): string {
+  return cut(maskCardNumbers(cut(text, characters + lookAhead)), characters);
+}
+
+/**
+ * Whether a name that a merchant chose (of a payment, a refund) is a card number or has one between its other parts. Only a whole group
+ * of digits counts, or all of them together: a name is refused for it, so it has to be more than a coincidence.
+ */
+export function namesCard(text: string, isKnown: (digits: string) => boolean = () => true): boolean {
+  return runsOf(text).some((run) =>
+    cardSpans(run).some(({ start, end }) => {
+      const isWhole = (start === 0 && end === run.digits.length) || (isGroupStart(run, start) && nextGroup(run, start) === end);
+      return isWhole && isKnown(run.digits.slice(start, end));
+    }),
+  );
+}
+
+/**
+ * Whether a token that a merchant chose holds a card number. In a hash or a UUID, digits follow each other by chance: there only a
+ * number counts that has letters, or the token's ends, on both sides.
+ */
+export function tokenHoldsCard(token: string): boolean {
+  const isHexadecimal = /^[\da-f-]+$/i.test(token) && /[a-f]/i.test(token);
+  return isHexadecimal
+    ? runsOf(token).some((run) => cardSpans(run).some(({ start, end }) => start === 0 && end === run.digits.length))
+    : holdsCardNumber(token);
+}
+
+/** Digits that only separators stand between, and where each stands in the text. */
+interface Run {
+  readonly digits: string;
+  readonly starts: readonly number[];
+  readonly ends: readonly number[];
+  /** Where groups begin, by the index of their first digit. */
+  readonly groups: ReadonlySet<number>;
 }
 
 interface Span {
@@ -37,23 +71,169 @@ interface Span {
   readonly end: number;
 }
 
-/**
- * Card numbers in a run of digit groups. One begins and ends where a group does, so that a number of another kind is not taken for
- * a card because some part of it happens to pass; in a group longer than any card number it may begin and end anywhere.
- */
-function cardSpans(run: string): readonly Span[] {
-  const digits = run.replace(/\D/g, "");
-  const bounds = new Set<number>([0]);
-  let at = 0;
-  for (const group of run.split(/\D+/)) {
-    if (group.length > longest) for (let inside = 1; inside < group.length; inside += 1) bounds.add(at + inside);
-    at += group.length;
-    bounds.add(at);
+const isGroupStart = ({ digits, groups }: Run, index: number): boolean => index === digits.length || groups.has(index);
+
+/** The first bound of a group behind `index`, at most as far as a card number goes. */
+function nextGroup(run: Run, index: number): number {
+  let at = index + 1;
+  while (at < index + longest + 1 && !isGroupStart(run, at)) at += 1;
+  return at;
+}
+
+/** Runs long enough to hold a card number, in the text as it is and, where it has escapes, with them read. */
+function runsOf(text: string): readonly Run[] {
+  if (!mayHoldCard(text)) return [];
+  const runs = readRuns(literalPieces(text));
+  return escape.test(text) ? [...runs, ...readRuns(decodedPieces(text))] : runs;
+}
+
+/** Most texts end here. Escapes of digits are written with digits; another script's character can stand for two of them. */
+function mayHoldCard(text: string): boolean {
+  let digits = 0;
+  for (let index = 0; index < text.length; index += 1) {
+    const unit = text.charCodeAt(index);
+    if (unit >= 0x30 && unit <= 0x39) digits += 1;
+    else if (unit > 0x7f) digits += 2;
+    if (digits >= shortest) return true;
   }
+  return false;
+}
+
+/** A character and what stands for it in the text. */
+interface Piece {
+  readonly character: string;
+  readonly start: number;
+  readonly end: number;
+}
+
+function* literalPieces(text: string): Generator<Piece> {
+  let start = 0;
+  for (const character of text) {
+    yield { character, start, end: start + character.length };
+    start += character.length;
+  }
+}
+
+/** `%34`, also escaped again; `\u0034`; `&#52;`, `&#x34;`; and entities with names, which are blanks and dashes at most. */
+const escape = /(?:%(?:25){0,3}[\da-f]{2})+|\\u[\da-f]{4}|&#x?[\da-f]{1,6};|&[a-z]{2,8};/i;
+const escapes = new RegExp(escape.source, "gi");
+const octet = /%(?:25)*([\da-f]{2})/gi;
+
+function* decodedPieces(text: string): Generator<Piece> {
+  let at = 0;
+  for (const { 0: written, index } of text.matchAll(escapes)) {
+    for (const piece of literalPieces(text.slice(at, index))) yield { ...piece, start: at + piece.start, end: at + piece.end };
+    at = index + written.length;
+    if (written.startsWith("%")) yield* octets(written, index);
+    else yield { character: unescaped(written), start: index, end: at };
+  }
+  for (const piece of literalPieces(text.slice(at))) yield { ...piece, start: at + piece.start, end: at + piece.end };
+}
+
+function unescaped(written: string): string {
+  if (written.startsWith("\\")) return String.fromCharCode(Number.parseInt(written.slice(2), 16));
+  if (!written.startsWith("&#")) return " ";
+  const isHexadecimal = /^&#x/i.test(written);
+  const code = Number.parseInt(written.slice(isHexadecimal ? 3 : 2), isHexadecimal ? 16 : 10);
+  return code <= 0x10_ff_ff ? String.fromCodePoint(code) : " ";
+}
+
+/** Percent-encoded UTF-8: each character with the escapes that it was written with. */
+function* octets(written: string, offset: number): Generator<Piece> {
+  const units = Array.from(written.matchAll(octet), ({ 0: unit, 1: hex = "", index }) => ({
+    byte: Number.parseInt(hex, 16),
+    start: offset + index,
+    end: offset + index + unit.length,
+  }));
+  for (let index = 0; index < units.length;) {
+    const first = units[index]?.byte ?? 0;
+    const length = first < 0xc0 ? 1 : first < 0xe0 ? 2 : first < 0xf0 ? 3 : 4;
+    const taken = units.slice(index, index + length);
+    const character = Buffer.from(taken.map(({ byte }) => byte)).toString("utf8");
+    yield { character, start: taken[0]?.start ?? offset, end: taken.at(-1)?.end ?? offset };
+    index += taken.length;
+  }
+}
+
+function readRuns(pieces: Iterable<Piece>): readonly Run[] {
+  const runs: Run[] = [];
+  let digits = "";
+  let starts: number[] = [];
+  let ends: number[] = [];
+  let groups = new Set<number>();
+  let gap = 0;
+  const close = (): void => {
+    if (digits.length >= shortest) runs.push({ digits, starts, ends, groups });
+    if (digits === "") return;
+    digits = "";
+    starts = [];
+    ends = [];
+    groups = new Set();
+  };
+  for (const { character, start, end } of pieces) {
+    const folded = digitsOf(character);
+    if (folded === undefined) {
+      gap += 1;
+      if (gap > longestGap || isLetter(character)) close();
+      continue;
+    }
+    if (gap > 0 || digits === "") groups.add(digits.length);
+    gap = 0;
+    digits += folded;
+    for (let count = 0; count < folded.length; count += 1) {
+      starts.push(start);
+      ends.push(end);
+    }
+  }
+  close();
+  return runs;
+}
+
+/** The ASCII digits that a character stands for; undefined when it stands for none. */
+function digitsOf(character: string): string | undefined {
+  const unit = character.charCodeAt(0);
+  if (unit <= 0x7f) return unit >= 0x30 && unit <= 0x39 ? character : undefined;
+  if (!/\p{N}/u.test(character)) return undefined;
+  let folded = "";
+  for (const part of character.normalize("NFKC")) {
+    if (/\d/.test(part)) folded += part;
+    else if (/\p{Nd}/u.test(part)) folded += String(digitValue(part.codePointAt(0) ?? 0));
+  }
+  return folded === "" ? undefined : folded;
+}
+
+/** Unicode keeps the ten digits of a script together, from zero up; sets that follow each other (the mathematical ones) do so in tens. */
+function digitValue(codePoint: number): number {
+  let zero = codePoint;
+  while (/\p{Nd}/u.test(String.fromCodePoint(zero - 1))) zero -= 1;
+  return (codePoint - zero) % 10;
+}
+
+function isLetter(character: string): boolean {
+  return character.charCodeAt(0) <= 0x7f ? /[a-z]/i.test(character) : /[\p{L}\p{N}]/u.test(character);
+}
+
+/**
+ * For each place where a card number begins, the longest one. What begins and ends where groups do comes first: only what no such
+ * number touches is searched for one with digits glued to it.
+ */
+function cardSpans(run: Run): readonly Span[] {
+  const whole = spansWith(run, (start, end) => isGroupStart(run, start) && isGroupStart(run, end));
+  let next = 0;
+  let covered = 0;
+  const inside = spansWith(run, (start, end) => {
+    for (; next < whole.length && (whole[next]?.start ?? 0) <= start; next += 1) covered = Math.max(covered, whole[next]?.end ?? 0);
+    return start >= covered && end <= (whole[next]?.start ?? end);
+  });
+  return inside.length === 0 ? whole : [...whole, ...inside].toSorted((one, other) => one.start - other.start);
+}
+
+function spansWith(run: Run, isWanted: (start: number, end: number) => boolean): readonly Span[] {
   const spans: Span[] = [];
-  for (const start of bounds) {
-    for (let end = Math.min(digits.length, start + longest); end >= start + shortest; end -= 1) {
-      if (!bounds.has(end) || !isCardNumber(digits.slice(start, end))) continue;
+  for (let start = 0; start + shortest <= run.digits.length; start += 1) {
+    for (let end = Math.min(run.digits.length, start + longest); end >= start + shortest; end -= 1) {
+      if (!hasSchemeShape(run.digits, start, end) || !isWanted(start, end)) continue;
+      if (!isCutOut(run, start, end) || !passesLuhn(run.digits, start, end)) continue;
       spans.push({ start, end });
       break;
     }
@@ -61,40 +241,110 @@ function cardSpans(run: string): readonly Span[] {
   return spans;
 }
 
-/** Any length of section 2.6 for its first digits, and those of other schemes, which are none of ours but somebody's card all the same. */
-function isCardNumber(digits: string): boolean {
-  return hasSchemeShape(digits) && passesLuhn(digits);
+/**
+ * Whether a card number can be here, by how the digits are grouped. It is all of them, or one whole group, or inside of one long group
+ * (with a security code behind it, say); or what it takes of each group is as long as the groups of card numbers are, or as its other
+ * groups. Otherwise two telephone numbers beside each other would be a card every sixth time. Nobody has cards of thirteen digits any
+ * more: they do not count inside of anything.
+ */
+function isCutOut(run: Run, start: number, end: number): boolean {
+  if (start === 0 && end === run.digits.length) return true;
+  const isWhole = isGroupStart(run, start) && isGroupStart(run, end);
+  if (end - start === shortest && !isWhole) return false;
+  let from = start;
+  let width = 0;
+  let groups = 0;
+  let hasCardGroups = true;
+  let hasEqualGroups = isWhole;
+  for (let at = start + 1; at <= end; at += 1) {
+    if (at < end && !run.groups.has(at)) continue;
+    const taken = at - from;
+    if (width === 0) width = taken;
+    hasCardGroups &&= taken >= 4 && taken <= 6;
+    hasEqualGroups &&= width < 4 && (taken === width || (at === end && taken < width));
+    from = at;
+    groups += 1;
+  }
+  return groups === 1 || hasCardGroups || hasEqualGroups;
 }
 
-function hasSchemeShape(digits: string): boolean {
-  switch (digits.length) {
+/** Any length of section 2.6 for its first digits, and those of other schemes, which are none of ours but somebody's card all the same. */
+function hasSchemeShape(digits: string, start: number, end: number): boolean {
+  const first = digits.charCodeAt(start) - 0x30;
+  const second = digits.charCodeAt(start + 1) - 0x30;
+  switch (end - start) {
     case 13:
-      return digits.startsWith("4");
+      return first === 4;
     case 14:
-      return /^3[0689]/.test(digits);
+      return first === 3 && (second === 0 || second === 6 || second === 8 || second === 9);
     case 15:
-      return /^3[47]/.test(digits);
+      return first === 3 && (second === 4 || second === 7);
     case 16:
-      return /^(?:2[2-8]|3[58]|[456])/.test(digits);
+      if (first === 2) return second >= 2 && second <= 8;
+      return first === 3 ? second === 5 || second === 8 : first >= 4 && first <= 6;
     default:
-      return /^(?:38|[456])/.test(digits);
+      return first === 3 ? second === 8 : first >= 4 && first <= 6;
   }
 }
 
-function passesLuhn(digits: string): boolean {
+function passesLuhn(digits: string, start: number, end: number): boolean {
   let sum = 0;
-  for (let index = digits.length - 1, doubled = false; index >= 0; index -= 1, doubled = !doubled) {
+  for (let index = end - 1, doubled = false; index >= start; index -= 1, doubled = !doubled) {
     const value = (digits.charCodeAt(index) - 0x30) * (doubled ? 2 : 1);
     sum += value > 9 ? value - 9 : value;
   }
   return sum % 10 === 0;
 }
 
+/** Every digit of the spans but the first six and the last four becomes as many `x` as it has characters: no text changes its length. */
+function maskSpans(text: string, spansOf: (run: Run) => readonly Span[]): string {
+  const hidden: { readonly start: number; readonly end: number }[] = [];
+  for (const run of runsOf(text)) {
+    let done = 0;
+    for (const { start, end } of spansOf(run)) {
+      // Spans come in the order of their starts, so that each digit is hidden once.
+      for (let index = Math.max(done, start + shownFirst); index < end - shownLast; index += 1) {
+        hidden.push({ start: run.starts[index] ?? 0, end: run.ends[index] ?? 0 });
+      }
+      done = Math.max(done, end - shownLast);
+    }
+  }
+  if (hidden.length === 0) return text;
+  let masked = "";
+  let at = 0;
+  for (const { start, end } of hidden.toSorted((one, other) => one.start - other.start)) {
+    const from = Math.max(start, at);
+    if (end <= from) continue;
+    masked += text.slice(at, from) + "x".repeat(end - from);
+    at = end;
+  }
+  return masked + text.slice(at);
+}
+
 const longestEcho = 40;
 
-/** A value of the request as it may stand in an error message: short, one line, without anything that looks like a card number. */
+/**
+ * A value of the request as it may stand in an error message: short, one line, without anything that looks like a card number, and
+ * without the middle of any thirteen digits in a row: a message can be shown to anybody, and a mistyped card number is still one.
+ */
 export function echo(text: string): string {
-  return maskCardNumbers(oneLine(text)).slice(0, longestEcho).toWellFormed();
+  const shown = oneLine(cut(text, longestEcho + lookAhead));
+  return maskSpans(shown, ({ digits }) => [{ start: 0, end: digits.length }])
+    .slice(0, longestEcho)
+    .toWellFormed();
+}
+
+/** At most `characters` of the text, never half a pair. */
+export function cut(text: string, characters: number): string {
+  if (text.length <= characters) return text;
+  let kept = "";
+  let count = 0;
+  for (const character of text) {
+    if (count === characters) break;
+    kept += character;
+    count += 1;
+  }
+  return kept;
 }
 
 /** A control character, or one half of a pair of surrogates without the other. */

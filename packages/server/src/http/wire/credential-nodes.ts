@@ -1,6 +1,6 @@
 import { type StoredCredential, storedCredentialReasons, type ThreeDSecure } from "../../payment/payment.ts";
-import { maskCardNumbers } from "./card-like.ts";
-import { cut, fieldOf, nodeOf } from "./fields.ts";
+import { maskedText } from "./card-like.ts";
+import { fieldOf, nodeOf } from "./fields.ts";
 import type { TreeObject } from "./tree.ts";
 import { WireError } from "./wire-error.ts";
 
@@ -10,10 +10,10 @@ export const credentialErrors = {
   threeDSecure: "COFRE-27",
 } as const;
 
-const longest = { mandate: 64, xid: 28, version: 10, transactionId: 40 } as const;
+export const credentialLongest = { mandate: 64, xid: 28, version: 10, transactionId: 40 } as const;
 
-const uses = ["initial", "stored"] as const;
-const initiators = ["CIT", "MIT"] as const;
+export const uses = ["initial", "stored"] as const;
+export const initiators = ["CIT", "MIT"] as const;
 
 /** Whether the request charges credentials that were stored before: those bring no security code (interface 3.6). */
 export function isStoredCredential(parent: TreeObject): boolean {
@@ -41,7 +41,7 @@ export function readStoredCredential(parent: TreeObject): StoredCredential | und
     use,
     initiator,
     reason: storedCredentialReasons.find((name) => name === why) ?? plain,
-    mandateId: mandate === undefined ? undefined : cut(maskCardNumbers(mandate), longest.mandate),
+    mandateId: mandate === undefined ? undefined : maskedText(mandate, credentialLongest.mandate),
   };
 }
 
@@ -53,13 +53,13 @@ export function readThreeDSecure(node: TreeObject): ThreeDSecure | undefined {
   if (!/^0[012567]$/.test(eci)) throw new WireError(credentialErrors.threeDSecure, "Field payment.creditcard.threeds_eci is invalid");
   return {
     eci,
-    version: shortText(node, "threeds_version", longest.version),
-    transactionId: shortText(node, "threeds_trxid", longest.transactionId),
-    xid: shortText(node, "threeds_xid", longest.xid),
+    version: shortText(node, "threeds_version", credentialLongest.version),
+    transactionId: shortText(node, "threeds_trxid", credentialLongest.transactionId),
+    xid: shortText(node, "threeds_xid", credentialLongest.xid),
   };
 }
 
 function shortText(node: TreeObject, name: string, characters: number): string | undefined {
   const text = fieldOf(node, name);
-  return text === undefined ? undefined : cut(maskCardNumbers(text), characters);
+  return text === undefined ? undefined : maskedText(text, characters);
 }

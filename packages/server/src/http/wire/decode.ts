@@ -1,8 +1,8 @@
 import { FormReader, isBlank, readJsonBody, textStart } from "./form-reader.ts";
 import { LiftedValues } from "./lifting.ts";
 import { requestLimits } from "./limits.ts";
-import { isMultipart, readMultipart } from "./multipart-reader.ts";
-import { repeatedField } from "./request-errors.ts";
+import { multipartStart, readMultipart } from "./multipart-reader.ts";
+import { repeatedField, requestError } from "./request-errors.ts";
 import type { Lifted, TreeObject } from "./tree.ts";
 import { emptyObject, mergeLayers } from "./tree-object.ts";
 import type { GrowingObject } from "./tree-object.ts";
@@ -48,7 +48,7 @@ const queryScratch = Buffer.alloc(16 * 1024);
  * function becomes the owner: it is decoded in place and overwritten with zeros before this function returns or throws.
  * Throws a WireError that quotes nothing of the request.
  *
- * No header has a say: a body is JSON, a form or a multipart form by its first bytes. Later layers win over earlier ones (query,
+ * No header has a say: a body is JSON, a form or a multipart form by its first bytes. A body that is none of these is refused. Later layers win over earlier ones (query,
  * form, JSON), except that a guarded name (known-names.ts) with two values is refused.
  *
  * The query reaches us as a string made by node:http, and node:http's own read buffer held the body: both are beyond wiping.
@@ -76,13 +76,25 @@ function decode(target: string, body: Buffer, lifting: LiftedValues): DecodedReq
   while (end > start && isBlank(body[end - 1] ?? 0)) end -= 1;
   if (start === end) return result(query, undefined, undefined, lifting);
   const first = body[start];
+  if (isUnreadable(body, start)) throw requestError("unsupported_body");
   if (first === 0x7b || first === 0x5b) {
     return result(query, undefined, readJsonBody(body, start, end, members, lifting)?.tree, lifting);
   }
   const form = new FormReader(body, members, lifting);
-  if (isMultipart(body, start, end)) readMultipart(body, start, end, form);
-  else form.readUrlEncoded(start, end);
+  const parts = multipartStart(body, start, end);
+  if (parts === undefined) form.readUrlEncoded(start, end);
+  else readMultipart(body, parts, end, form);
+  if (!form.hasPairs) throw requestError("unsupported_body");
   return result(query, form, form.json, lifting);
+}
+
+/**
+ * Text of another encoding than UTF-8 (a mark of UTF-16, or zeros between the letters), XML, or a JSON text that is no object. A form
+ * would be read out of it that says nothing, and a capture that says nothing takes everything.
+ */
+function isUnreadable(body: Buffer, start: number): boolean {
+  const first = body[start];
+  return first === 0xff || first === 0xfe || first === 0x22 || first === 0x3c || body.includes(0);
 }
 
 function readQuery(text: string, members: number, lifting: LiftedValues): FormReader {

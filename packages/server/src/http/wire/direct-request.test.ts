@@ -110,6 +110,7 @@ const fillers = (length: number): string => "a".repeat(length);
 const breaches: readonly Breach[] = [
   { code: 1, message: "Mode must be either full or iframe", change: top({ mode: "simple" }), group: "mode" },
   { code: 1, message: "Operation must be request", change: top({ operation: "cancel" }), group: "operation" },
+  { code: 1, message: "Operation must be request", change: top({ operation: ["cancel"] }), group: "operation" },
   { code: 3, message: required("payment.currency_code"), change: payment({ currency_code: "" }), group: "currency" },
   { code: 4, message: "Currency is not active in the system: XYZ", change: payment({ currency_code: "XYZ" }), group: "currency" },
   { code: 4, message: "Currency is not active in the system: MXN", change: payment({ currency_code: "MXN" }), group: "currency" },
@@ -125,6 +126,13 @@ const breaches: readonly Breach[] = [
     change: payment({ amount_itens: "90", amount_shipping: "9.99" }),
     group: "sum",
   },
+  {
+    code: 8,
+    message: "If passed, amount_itens + amount_shipping must be equal to amount_total",
+    change: payment({ amount_itens: ["100"] }),
+    group: "sum",
+  },
+  { code: 9, message: invalid("payment.merchant_payment_code"), change: payment({ merchant_payment_code: visa }), group: "code" },
   { code: 9, message: required("payment.merchant_payment_code"), change: payment({ merchant_payment_code: " " }), group: "code" },
   { code: 9, message: invalid("payment.merchant_payment_code"), change: payment({ merchant_payment_code: "a\u0007b" }), group: "code" },
   { code: 9, message: invalid("payment.merchant_payment_code"), change: payment({ merchant_payment_code: "a\ud800b" }), group: "code" },
@@ -185,7 +193,9 @@ const breaches: readonly Breach[] = [
   { code: 33, message: invalid("payment.instalments"), change: payment({ instalments: "1.5" }), group: "instalments" },
   { code: 33, message: invalid("payment.instalments"), change: payment({ instalments: [3] }), group: "instalments" },
   { code: 34, message: "Invalid value for instalments: 13 (1-12)", change: payment({ instalments: 13 }), group: "instalments" },
-  { code: 34, message: "Invalid value for instalments: 2 (1-12)", change: payment({ instalments: 2, amount_total: "1.70" }) },
+  { code: 34, message: "Invalid value for instalments: 2 (1)", change: payment({ instalments: 2, amount_total: "1.70" }) },
+  { code: 34, message: "Invalid value for instalments: 12 (1-10)", change: payment({ instalments: 12, amount_total: "8.60" }) },
+  { code: 35, message: "Invalid payment_type_code", change: payment({ payment_type_code: ["debitcard"] }), group: "type" },
   { code: 35, message: "Invalid payment_type_code: gold", change: payment({ payment_type_code: "gold" }), group: "type" },
   {
     code: 35,
@@ -274,6 +284,13 @@ const breaches: readonly Breach[] = [
     change: payment({ create_token: "true", token: fillers(31) }),
     group: "new token",
   },
+  {
+    code: 66,
+    message: "Field payment.token must not hold a card number",
+    change: payment({ create_token: true, token: visa + visa }),
+    group: "new token",
+  },
+  { code: 66, message: invalid("payment.creditcard.token"), change: card({ token: ["a"] }) },
   {
     code: 66,
     message: "Field payment.creditcard.token can have 200 characters maximum",
@@ -548,9 +565,28 @@ describe("an accepted direct request", () => {
     });
   }
 
-  test("auto_capture in the node counts before the one beside it", () => {
-    assert.equal(read(requestWith(card({ auto_capture: false }), payment({ auto_capture: true }))).order.autoCapture, false);
-    assert.equal(read(requestWith(card({ auto_capture: true }), payment({ auto_capture: false }))).order.autoCapture, true);
+  test("auto_capture in the node and beside it have to agree", () => {
+    for (const [inNode, beside] of [
+      [false, true],
+      [true, false],
+      [true, "perhaps"],
+    ]) {
+      const { statusCode, message } = refusalOf(() => read(requestWith(card({ auto_capture: inNode }), payment({ auto_capture: beside }))));
+      assert.deepEqual([statusCode, message], ["COFRE-6", "Field auto_capture is given more than once"]);
+    }
+    assert.equal(read(requestWith(card({ auto_capture: false }), payment({ auto_capture: "0" }))).order.autoCapture, false);
+  });
+
+  test("a code that is a card number is kept where the account allows it, and one that only looks like it always", () => {
+    const withCode = (code: string): Request => requestWith(payment({ merchant_payment_code: code }));
+    for (const code of [visa, "4111-1111-1111-1111", `order ${visa}`]) {
+      assert.equal(refusalOf(() => read(withCode(code))).statusCode, "BP-DR-9");
+      assert.equal(read(withCode(code), accountWith({ refuseCardLikeCodes: false })).order.code, code);
+    }
+    // Another check digit; a number of no brand that can be charged here; digits glued to it; the time.
+    for (const code of ["4111111111111112", `69${"0".repeat(13)}8`, `99${visa}`, "20261128181328000417"]) {
+      assert.equal(read(withCode(code)).order.code, code);
+    }
   });
 
   test("what cannot be told from a request for review is one", () => {
@@ -600,6 +636,19 @@ describe("an accepted direct request", () => {
     const request = goodRequest();
     const params = decodeRequest("/ws/direct", Buffer.from(JSON.stringify({ payment: { ...request.payment, card: request.card } }))).params;
     assert.equal(readDirect(params, accountWith(), now).source.kind, "pan");
+  });
+
+  test("two card nodes have to be the same", () => {
+    const asked = (creditcard: unknown, other: unknown): TreeObject =>
+      decodeRequest("/ws/direct", Buffer.from(JSON.stringify({ payment: { ...goodRequest().payment, creditcard, card: other } }))).params;
+    const { card: node } = goodRequest();
+    for (const other of [{ ...node, card_number: "5555555555554444" }, { ...node, card_name: "Eva Lima" }, { token: fillers(40) }, "x"]) {
+      const refused = refusalOf(() => readDirect(asked(node, other), accountWith(), now));
+      assert.deepEqual([refused.statusCode, refused.message], ["COFRE-6", "Field creditcard is given more than once"]);
+    }
+    for (const other of [node, {}, [], "", null]) {
+      assert.equal(readDirect(asked(node, other), accountWith(), now).source.kind, "pan");
+    }
   });
 
   test("a security code is not needed for stored credentials, for accounts that ask for none, and beside tokens", () => {

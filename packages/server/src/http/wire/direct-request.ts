@@ -19,12 +19,14 @@ import { offeredInstalments, refuseInstalments } from "../../payment/instalments
 import type { Customer, Pricing } from "../../payment/payment.ts";
 import { maximumAmount, priceOrder } from "../../payment/pricing.ts";
 import { brandOf } from "../../vault/bin.ts";
+import { Pan } from "../../vault/pan.ts";
 import { isAcceptableToken } from "../../vault/token.ts";
 import { cardOf, cardRules, readCardToCharge, wipeCard, type CardContext, type CardReading } from "./card-node.ts";
-import { controlOrHalfPair, echo, holdsCardNumber, maskCardNumbers } from "./card-like.ts";
+import { controlOrHalfPair, echo, holdsCardNumber, maskCardNumbers, maskedText, namesCard, tokenHoldsCard } from "./card-like.ts";
 import { isStoredCredential, readStoredCredential, readThreeDSecure } from "./credential-nodes.ts";
-import { cut, fieldOf, flagOf, lengthOf, nodeOf } from "./fields.ts";
+import { cardNodeOf, fieldOf, flagOf, hasWrongShape, lengthOf, nodeOf } from "./fields.ts";
 import { paymentTypeOf, type PaymentTypeKind } from "./payment-types.ts";
+import { repeatedField } from "./request-errors.ts";
 import { inOrder, invalid, keepRules, parameterTooLong, rangeOf, required, tooLong } from "./rules.ts";
 import { textOf, type TreeObject } from "./tree.ts";
 
@@ -120,10 +122,11 @@ export const directRules = inOrder<DirectReading>([
   // not be read is the name of more than one payment.
   {
     code: 9,
-    broken: ({ code }) =>
+    broken: ({ code, account }) =>
       code === undefined
         ? required("payment.merchant_payment_code")
-        : (controlOrHalfPair.test(code) || code.includes("\ufffd")) && invalid("payment.merchant_payment_code"),
+        : (controlOrHalfPair.test(code) || code.includes("\ufffd") || isRefusedCode(code, account)) &&
+          invalid("payment.merchant_payment_code"),
   },
   { code: 10, broken: ({ code, account }) => exceeds(code, directLongest.code[account.settings.profile]) && codeTooLong(account) },
   {
@@ -260,7 +263,7 @@ export function wipeSource(source: CardSource): void {
 const noFields: TreeObject = Object.freeze(Object.create(null) as TreeObject);
 
 function cardIn(payment: TreeObject): CardReading | undefined {
-  const node = nodeOf(payment, "creditcard", "card");
+  const node = cardNodeOf(payment);
   const beside = flagOf(payment, "create_token") === true ? undefined : fieldOf(payment, "token");
   return node === undefined && beside === undefined ? undefined : readCardToCharge(node ?? noFields, beside);
 }
@@ -291,8 +294,8 @@ function readingOf(
     account,
     now,
     local,
-    operation: fieldOf(params, "operation") ?? "request",
-    mode: fieldOf(params, "mode"),
+    operation: hasWrongShape(params, "operation") ? "" : (fieldOf(params, "operation") ?? "request"),
+    mode: hasWrongShape(params, "mode") ? "" : fieldOf(params, "mode"),
     hasPayment: node !== undefined,
     payment,
     code: codeIn(payment),
@@ -334,6 +337,19 @@ function pricingOf({ settings }: Account, local: boolean): Account["settings"] {
 function codeIn(payment: TreeObject): string | undefined {
   const text = textOf(payment, "merchant_payment_code");
   return text === undefined || text.trim() === "" ? undefined : text;
+}
+
+/** docs/decisions/0007: a code that is the number of a card that we could charge, where the account has not allowed it. */
+function isRefusedCode(code: string, { settings }: Account): boolean {
+  return settings.refuseCardLikeCodes && namesCard(code, isOfKnownBrand);
+}
+
+/** Digits that came as text: the copy that the brand is read from is wiped, the text is beyond that. */
+export function isOfKnownBrand(digits: string): boolean {
+  const pan = Pan.from(Uint8Array.from(digits, (digit) => digit.charCodeAt(0)));
+  const isKnown = pan !== undefined && brandOf(pan) !== undefined;
+  pan?.wipe();
+  return isKnown;
 }
 
 function amountOf(text: string | undefined, currency: string | undefined): Money | undefined {
@@ -386,11 +402,13 @@ function refuseHighAmount({ pricing, country, now, account }: DirectReading): st
 }
 
 function refuseSum({ payment, amount }: DirectReading): string | false {
-  const parts = ["amount_itens", "amount_shipping"].map((name) => fieldOf(payment, name)).filter((text) => text !== undefined);
-  if (parts.length === 0 || amount === undefined) return false;
+  const names = ["amount_itens", "amount_shipping"];
+  const parts = names.map((name) => fieldOf(payment, name)).filter((text) => text !== undefined);
+  const isUnreadable = names.some((name) => hasWrongShape(payment, name));
+  if ((parts.length === 0 && !isUnreadable) || amount === undefined) return false;
   const minors = parts.map((text) => parseAmount(text, scaleOf(amount.currency)));
   const sum = minors.reduce((total, minor) => (total === undefined || minor === undefined ? undefined : total + minor), 0n);
-  return sum !== amount.minor && "If passed, amount_itens + amount_shipping must be equal to amount_total";
+  return (isUnreadable || sum !== amount.minor) && "If passed, amount_itens + amount_shipping must be equal to amount_total";
 }
 
 function codeTooLong(account: Account): string {
@@ -432,11 +450,15 @@ function refuseInstalmentPlan({ country, card, instalments, pricing }: DirectRea
   if (country === undefined || instalments === undefined || pricing === undefined) return false;
   // Which brand a token stands for is not known here: the operation asks for it.
   const brand = card?.pan === undefined ? undefined : brandOf(card.pan);
-  if (refuseInstalments(country, brand, instalments, pricing.total) === undefined) return false;
-  return `Invalid value for instalments: ${instalments} (${rangeOf(offeredInstalments(country, brand))})`;
+  const { total } = pricing;
+  if (refuseInstalments(country, brand, instalments, total) === undefined) return false;
+  // Of the country's counts those that this amount can be divided into.
+  const possible = [...offeredInstalments(country, brand)].filter((count) => refuseInstalments(country, brand, count, total) === undefined);
+  return `Invalid value for instalments: ${instalments} (${rangeOf(new Set(possible))})`;
 }
 
-function refuseUnknownType({ typeText, type }: DirectReading): string | false {
+function refuseUnknownType({ payment, typeText, type }: DirectReading): string | false {
+  if (hasWrongShape(payment, "payment_type_code")) return "Invalid payment_type_code";
   if (type !== undefined) return false;
   return typeText === undefined ? required("payment.payment_type_code") : `Invalid payment_type_code: ${echo(typeText)}`;
 }
@@ -454,8 +476,11 @@ function refuseResponsible({ personType, responsible }: DirectReading): string |
   return exceeds(name, directLongest.responsible) && tooLong("payment.responsible.name", directLongest.responsible);
 }
 
-function refuseTokenLength({ newToken, card }: DirectReading): string | false {
+function refuseTokenLength({ payment, newToken, card }: DirectReading): string | false {
+  if (hasWrongShape(payment, "token")) return invalid("payment.token");
+  if (hasWrongShape(cardNodeOf(payment) ?? noFields, "token")) return invalid("payment.creditcard.token");
   if (newToken !== undefined && !isAcceptableToken(newToken)) return "Field payment.token must have between 32 and 128 characters";
+  if (newToken !== undefined && tokenHoldsCard(newToken)) return "Field payment.token must not hold a card number";
   return exceeds(card?.token, directLongest.chargeToken) && tooLong("payment.creditcard.token", directLongest.chargeToken);
 }
 
@@ -489,20 +514,25 @@ function orderOf(reading: DirectReading): DirectOrder {
     country: kept(reading.country).code,
     paymentType: type.paymentType,
     customer: customerOf(reading),
-    softDescriptor: freeText(nodeOf(payment, "creditcard", "card") ?? noFields, "soft_descriptor", directLongest.softDescriptor),
+    softDescriptor: freeText(cardNodeOf(payment) ?? noFields, "soft_descriptor", directLongest.softDescriptor),
     note: freeText(payment, "note", directLongest.note),
     userValues: reading.userValues.map((value) => (value === undefined ? undefined : maskCardNumbers(value))),
     notificationUrl: notificationUrlOf(payment),
     deviceId: freeText(payment, "device_id", directLongest.deviceId) ?? freeText(reading.params, "device_id", directLongest.deviceId),
     storedCredential: readStoredCredential(payment),
-    threeDSecure: readThreeDSecure(nodeOf(payment, "creditcard", "card") ?? noFields),
+    threeDSecure: readThreeDSecure(cardNodeOf(payment) ?? noFields),
   };
 }
 
-/** In the card node (interface 3.3) or beside it. What is neither yes nor no only holds the amount, which can be undone. */
+/**
+ * In the card node (interface 3.3) or beside it; a yes here and a no there are refused. What is neither yes nor no only holds the amount,
+ * which can be undone.
+ */
 function autoCaptureIn(payment: TreeObject): boolean {
-  const node = nodeOf(payment, "creditcard", "card") ?? noFields;
-  return (flagOf(node, "auto_capture") ?? flagOf(payment, "auto_capture") ?? true) === true;
+  const inNode = flagOf(cardNodeOf(payment) ?? noFields, "auto_capture");
+  const beside = flagOf(payment, "auto_capture");
+  if (inNode !== undefined && beside !== undefined && inNode !== beside) throw repeatedField("auto_capture");
+  return (inNode ?? beside ?? true) === true;
 }
 
 function customerOf({ payment, document, birthDate, personType, phone, responsible }: DirectReading): Customer {
@@ -528,7 +558,7 @@ function customerOf({ payment, document, birthDate, personType, phone, responsib
 /** A value that people type: kept without the middle of any card number in it, and not longer than the interface says. */
 function freeText(object: TreeObject, name: string, characters: number): string | undefined {
   const text = fieldOf(object, name);
-  return text === undefined ? undefined : cut(maskCardNumbers(text), characters);
+  return text === undefined ? undefined : maskedText(text, characters);
 }
 
 /** As many as there are: what is missing at the end is no value. */
@@ -547,10 +577,14 @@ function notificationUrlOf(payment: TreeObject): string | undefined {
   return /^https?:\/\//i.test(text) && URL.canParse(text) ? text : undefined;
 }
 
-/** IPv4 or IPv6 by its alphabet alone: it is kept for people, nothing connects to it. */
+/**
+ * IPv4 or IPv6 by its alphabet alone: it is kept for people, nothing connects to it. Only a whole IPv6 address of the kinds that are
+ * given out is not searched for card numbers: its groups look like theirs.
+ */
 function ipOf(payment: TreeObject): string | undefined {
   const text = fieldOf(payment, "customer_ip");
-  return text !== undefined && /^[\da-f:.]{3,45}$/i.test(text) ? maskCardNumbers(text) : undefined;
+  if (text === undefined || !/^[\da-f:.]{3,45}$/i.test(text)) return undefined;
+  return /^[23f][\da-f]{3}(?::[\da-f]{1,4}){7}$/i.test(text) ? text : maskCardNumbers(text);
 }
 
 function kept<Value>(value: Value | undefined): Value {

@@ -36,7 +36,7 @@ export const catalogue: readonly CatalogueRow[] = [
   told("BP-DR-6", "Amount reported is less than the minimum amount", "below the country's minimum in its own currency; zero"),
   told("BP-DR-7", "Amount must be less than {currency} {amount}", "above the account's limit"),
   told("BP-DR-8", "If passed, amount_itens + amount_shipping must be equal to amount_total", "their sum is another"),
-  told("BP-DR-9", "Field payment.merchant_payment_code is {required | invalid}", "missing, or with control characters"),
+  told("BP-DR-9", "Field payment.merchant_payment_code is {required | invalid}", "missing; with control characters; a card number"),
   told("BP-DR-10", "Parameter merchant_payment_code can have {40 | 128} characters maximum", "longer; 128 on profile B"),
   told("BP-DR-11", "Parameter payment.order_number can have 40 characters maximum", "longer"),
   told("BP-DR-12", "Parameter {user_value_n} can have 20 characters maximum", "a longer user value"),
@@ -97,7 +97,11 @@ export const catalogue: readonly CatalogueRow[] = [
   never("BP-DR-63", "Token not found for this acquirer", "a token belongs to no acquirer here"),
   told("BP-DR-64", "{Token not found | Field token is required}", "unknown, expired and foreign tokens alike; none where one is needed"),
   told("BP-DR-65", "Token to create already exists", "the chosen token is taken"),
-  told("BP-DR-66", "Field {payment.token | token} must have between 32 and 128 characters", "a chosen token of another length"),
+  told(
+    "BP-DR-66",
+    "Field {payment.token | token} {must have between 32 and 128 characters | must not hold a card number | is accepted with the integration_key only}",
+    "a chosen token of another length, with a card number in it, or with the public key",
+  ),
   told("BP-DR-67", "Field payment.creditcard.card_due_date is in the past", "its month is over everywhere"),
   ...[68, 69, 70, 71, 72, 73].map((number) => never(`BP-DR-${number}`, "Direct debit", bank)),
   told("BP-DR-75", "Field payment.creditcard.card_number is invalid", "length or check digit are wrong, or no brand has such numbers"),
@@ -209,8 +213,10 @@ export const catalogue: readonly CatalogueRow[] = [
   told("COFRE-42", "Parameter document is invalid or not informed", "documentbalance"),
   told("COFRE-43", "The payment has as many refunds as it can have", "a hundred refunds of one payment, cancelled ones counted"),
   told("COFRE-44", "This Idempotency-Key came with another request before", "the same key, another request"),
+  told("COFRE-48", "Parameter replay must be failed (from), payment (hash) or range (from, to)", "/__cofre/notifications"),
   elsewhere("COFRE-45", "Another request with this Idempotency-Key is under way", "the same key at the same time, on another node"),
   told("COFRE-46", "Header Idempotency-Key must have between 1 and 255 characters without blanks", "an empty or too long key"),
+  told("COFRE-47", "Parameter merchant_refund_code is invalid", "a card number, a list or an object"),
 ];
 
 /** The catalogue as two tables: what is told, and what never is. */

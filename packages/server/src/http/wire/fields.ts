@@ -1,4 +1,5 @@
 import { oneLine } from "./card-like.ts";
+import { repeatedField } from "./request-errors.ts";
 import { isTreeObject, Lifted, textOf, type Tree, type TreeObject } from "./tree.ts";
 
 /** The text at `name` in one line without blanks around it; undefined when it is missing, blank or no scalar. */
@@ -53,15 +54,37 @@ export function lengthOf(text: string): number {
   return length;
 }
 
-/** At most `characters` of the text, never half a pair. */
-export function cut(text: string, characters: number): string {
-  if (text.length <= characters) return text;
-  let kept = "";
-  let count = 0;
-  for (const character of text) {
-    if (count === characters) break;
-    kept += character;
-    count += 1;
+/**
+ * The card node by either of its names (interface 2.1). Both may come when they say the same; of two different cards nobody can say
+ * which one is meant.
+ */
+export function cardNodeOf(object: TreeObject): TreeObject | undefined {
+  const { creditcard, card } = object;
+  if (isGiven(creditcard) && isGiven(card) && !sameTree(creditcard, card)) throw repeatedField("creditcard");
+  return nodeOf(object, "creditcard", "card");
+}
+
+/** Whether there is something at `name` that is no scalar: what identifies a payment or an amount is not passed over for its shape. */
+export function hasWrongShape(object: TreeObject, name: string): boolean {
+  const value: Tree | undefined = object[name];
+  return value !== undefined && typeof value !== "string" && isGiven(value);
+}
+
+/** An empty list or object is how some clients write nothing. */
+function isGiven(value: Tree | undefined): value is Tree {
+  if (value === undefined) return false;
+  if (Array.isArray(value)) return value.length > 0;
+  return !isTreeObject(value) || Object.keys(value).length > 0;
+}
+
+const isList = (tree: Tree | undefined): tree is readonly Tree[] => Array.isArray(tree);
+
+function sameTree(one: Tree | undefined, other: Tree | undefined): boolean {
+  if (one instanceof Lifted && other instanceof Lifted) {
+    return one.wellFormed && other.wellFormed && Buffer.compare(one.bytes, other.bytes) === 0;
   }
-  return kept;
+  if (isList(one) && isList(other)) return one.length === other.length && one.every((value, index) => sameTree(value, other[index]));
+  if (!isTreeObject(one) || !isTreeObject(other)) return one === other;
+  const names = Object.keys(one);
+  return names.length === Object.keys(other).length && names.every((name) => sameTree(one[name], other[name]));
 }

@@ -29,6 +29,8 @@ export class FormReader {
   /** true: `request_body` was cut by a raw `&` and read to the end of the text instead (interface 1.2, step 3). */
   repaired = false;
   hasRequestBody = false;
+  /** A name and a value, if only an empty one, were found. */
+  hasPairs = false;
   readonly #bytes: Buffer;
   readonly #lifting: LiftedValues;
   readonly #seen = new Set<string>();
@@ -60,6 +62,7 @@ export class FormReader {
       // On the `&`, or at the end.
       this.#at += 1;
       if (nameEnd === nameStart) continue;
+      this.hasPairs ||= valueStart > nameEnd;
       if (this.#isRequestBody(nameStart, nameEnd)) {
         this.#readRequestBody(valueStart, valueEnd, end);
         if (this.repaired) return;
@@ -71,6 +74,7 @@ export class FormReader {
 
   /** One field whose name and value need no decoding, as in multipart/form-data. */
   addPlain(nameStart: number, nameEnd: number, valueStart: number, valueEnd: number): void {
+    this.hasPairs = true;
     if (this.#isRequestBody(nameStart, nameEnd)) this.#readRequestBody(valueStart, valueEnd, valueEnd);
     else this.#place(nameStart, nameEnd, valueStart, valueEnd);
   }

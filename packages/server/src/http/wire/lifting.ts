@@ -16,15 +16,33 @@ export class LiftedValues {
   readonly #blocks: Uint8Array[] = [];
   #used = 0;
 
-  /** Copies `source[start..end)`; the caller overwrites the source. */
+  /**
+   * Copies `source[start..end)`; the caller overwrites the source. Single blanks and dashes between the digits are how people write card
+   * numbers, and go; blanks around them too. More of them, or a sign in front, are no card number.
+   */
   lift(source: Uint8Array, start: number, end: number, cryptogram: boolean): Lifted {
     const block = this.#room();
     const from = this.#used;
     let to = from;
-    for (let at = start; at < end; at += 1) {
+    let first = start;
+    let last = end;
+    if (!cryptogram) {
+      while (first < last && isBlankByte(source[first])) first += 1;
+      while (first < last && isBlankByte(source[last - 1])) last -= 1;
+    }
+    let isSeparated = true;
+    for (let at = first; at < last; at += 1) {
       const byte = source[at] ?? 0;
-      const isBlank = byte === blank || byte === tab;
-      if (!cryptogram && (isBlank || byte === dash)) continue;
+      const isBlank = isBlankByte(byte);
+      if (!cryptogram && (isBlank || byte === dash)) {
+        if (isSeparated || at === last - 1) {
+          block.fill(0, from, to);
+          return this.malformed();
+        }
+        isSeparated = true;
+        continue;
+      }
+      isSeparated = false;
       if (to - from === requestLimits.liftedBytes) {
         block.fill(0, from, to);
         return this.malformed();
@@ -58,4 +76,8 @@ export class LiftedValues {
     this.#used = 0;
     return block;
   }
+}
+
+function isBlankByte(byte: number | undefined): boolean {
+  return byte === blank || byte === tab;
 }

@@ -3,45 +3,116 @@ import { requestError } from "./request-errors.ts";
 
 /**
  * multipart/form-data (RFC 7578), for people who try the interface with `curl -F`: one of the recorded requests is of this kind.
- * The boundary is read from the body's first line, so that, as everywhere here, no header decides what a body is.
+ * The boundary is read from the body's first delimiter, so that, as everywhere here, no header decides what a body is. What is legal is
+ * read: a preamble, names without quotes, folded headers, line feeds alone. What is not is refused and never left out: a field that is
+ * not read might be the amount.
  */
 
-const lineEnd = "\r\n";
+const lineFeed = 0x0a;
+const carriageReturn = 0x0d;
+const blank = 0x20;
+const tab = 0x09;
+const dash = 0x2d;
+const equals = 0x3d;
 /** RFC 2046: at most 70 characters, and the two dashes before them. */
 const longestDelimiter = 72;
 const longestHeader = 1024;
-const namePattern = /;[ \t]*name="([^"\r\n]*)"/i;
-const filePattern = /;[ \t]*filename\*?=/i;
 
-/** true: the text begins like a multipart body, and not like a form whose first name begins with dashes. */
-export function isMultipart(bytes: Buffer, start: number, end: number): boolean {
-  if (bytes[start] !== 0x2d || bytes[start + 1] !== 0x2d) return false;
-  const eol = bytes.indexOf(lineEnd, start, "latin1");
-  return eol > start + 2 && eol < end && eol - start <= longestDelimiter && !bytes.subarray(start, eol).includes(0x3d);
+const disposition = /(?:^|\n)content-disposition[ \t]*:[ \t]*form-data[ \t]*(?=[;\r\n]|$)/i;
+const parameter = /;[ \t]*([^\s=;"]+)[ \t]*=[ \t]*(?:"((?:[^"\\\r\n]|\\.)*)"|([^\s;"]*))[ \t]*/dy;
+
+/** Where the first delimiter's line begins; undefined when the text is no multipart body. */
+export function multipartStart(bytes: Buffer, start: number, end: number): number | undefined {
+  const isFirst = isDelimiter(bytes, start, end);
+  // A form's first name may begin with dashes: then there is an equals sign, and no header in the next line.
+  if (isFirst && (!bytes.subarray(start, lineEnd(bytes, start, end)).includes(equals) || isHeader(bytes, start, end))) return start;
+  for (let at = nextLine(bytes, start, end); at !== undefined; at = nextLine(bytes, at, end)) {
+    if (!isDelimiter(bytes, at, end) || !isHeader(bytes, at, end)) continue;
+    // Fields before the first delimiter: what of them counts nobody can say.
+    if (bytes.subarray(start, at).includes(equals)) throw requestError("unsupported_body");
+    return at;
+  }
+  return undefined;
 }
 
 export function readMultipart(bytes: Buffer, start: number, end: number, form: FormReader): void {
-  const firstLineEnd = bytes.indexOf(lineEnd, start, "latin1");
-  const delimiter = Buffer.from(lineEnd + bytes.toString("latin1", start, firstLineEnd), "latin1");
-  let at = firstLineEnd + 2;
+  const firstLineEnd = lineEnd(bytes, start, end);
+  const delimiter = Buffer.concat([Buffer.of(lineFeed), bytes.subarray(start, trimmedEnd(bytes, start, firstLineEnd))]);
+  let at = firstLineEnd + 1;
   for (;;) {
-    const headerEnd = bytes.indexOf("\r\n\r\n", at, "latin1");
-    const next = bytes.indexOf(delimiter, headerEnd);
-    if (headerEnd < 0 || headerEnd - at > longestHeader || next < headerEnd + 4 || next + delimiter.length > end)
-      throw requestError("unsupported_body");
-    readPart(bytes, at, headerEnd, next, form);
+    const headerEnd = endOfHeaders(bytes, at, end);
+    const valueStart = headerEnd + (bytes[headerEnd + 1] === lineFeed ? 2 : 3);
+    // The line feed before a delimiter may be the one that ends the headers, when there is no value.
+    const next = bytes.indexOf(delimiter, valueStart - 1);
+    if (next < 0 || next + delimiter.length > end) throw requestError("unsupported_body");
+    const valueEnd = next > valueStart && bytes[next - 1] === carriageReturn ? next - 1 : next;
+    readPart(bytes, at, headerEnd, valueStart, Math.max(valueStart, valueEnd), form);
     at = next + delimiter.length;
-    if (bytes[at] === 0x2d && bytes[at + 1] === 0x2d) return;
-    if (bytes[at] !== 0x0d || bytes[at + 1] !== 0x0a) throw requestError("unsupported_body");
-    at += 2;
+    if (bytes[at] === dash && bytes[at + 1] === dash) return;
+    while (bytes[at] === blank || bytes[at] === tab) at += 1;
+    if (bytes[at] === carriageReturn) at += 1;
+    if (bytes[at] !== lineFeed) throw requestError("unsupported_body");
+    at += 1;
   }
 }
 
-function readPart(bytes: Buffer, at: number, headerEnd: number, end: number, form: FormReader): void {
-  const header = bytes.toString("latin1", at, headerEnd);
-  const name = namePattern.exec(header);
-  // A file is nothing that the interface knows.
-  if (name?.[1] === undefined || filePattern.test(header)) return;
-  const nameStart = at + name.index + name[0].length - 1 - name[1].length;
-  form.addPlain(nameStart, nameStart + name[1].length, headerEnd + 4, end);
+function readPart(bytes: Buffer, at: number, headerEnd: number, valueStart: number, valueEnd: number, form: FormReader): void {
+  // Unfolded to the same length: places in it are places in the body.
+  const header = bytes.toString("latin1", at, headerEnd).replace(/\r?\n(?=[ \t])/g, (folded) => " ".repeat(folded.length));
+  const found = disposition.exec(header);
+  if (found === null) throw requestError("unsupported_body");
+  let name: readonly [start: number, end: number] | undefined;
+  parameter.lastIndex = found.index + found[0].length;
+  let read = parameter.lastIndex;
+  for (let match = parameter.exec(header); match !== null; match = parameter.exec(header)) {
+    read = parameter.lastIndex;
+    const key = match[1]?.toLowerCase();
+    // No operation takes a file, and a field that comes as one is not left out silently.
+    if (key === "filename" || key === "filename*" || (key === "name" && name !== undefined)) throw requestError("unsupported_body");
+    if (key === "name") name = match.indices?.[2] ?? match.indices?.[3];
+  }
+  const isWhole = /^;?[ \t]*\r?(?:\n|$)/.test(header.slice(read));
+  if (!isWhole || name === undefined || name[0] === name[1]) throw requestError("unsupported_body");
+  form.addPlain(at + name[0], at + name[1], valueStart, valueEnd);
+}
+
+/** Where the empty line begins that ends a part's headers. */
+function endOfHeaders(bytes: Buffer, at: number, end: number): number {
+  const last = Math.min(end, at + longestHeader);
+  for (let index = at; index < last; index += 1) {
+    if (bytes[index] !== lineFeed) continue;
+    const isEmpty = bytes[index + 1] === lineFeed || (bytes[index + 1] === carriageReturn && bytes[index + 2] === lineFeed);
+    if (isEmpty) return index;
+  }
+  throw requestError("unsupported_body");
+}
+
+function lineEnd(bytes: Buffer, at: number, end: number): number {
+  const index = bytes.indexOf(lineFeed, at);
+  return index < 0 || index > end ? end : index;
+}
+
+function nextLine(bytes: Buffer, at: number, end: number): number | undefined {
+  const index = lineEnd(bytes, at, end);
+  return index < end ? index + 1 : undefined;
+}
+
+function trimmedEnd(bytes: Buffer, start: number, end: number): number {
+  let to = end;
+  while (to > start && (bytes[to - 1] === carriageReturn || bytes[to - 1] === blank || bytes[to - 1] === tab)) to -= 1;
+  return to;
+}
+
+/** A line that could be a delimiter, and is not the text's last. */
+function isDelimiter(bytes: Buffer, at: number, end: number): boolean {
+  if (bytes[at] !== dash || bytes[at + 1] !== dash) return false;
+  const eol = lineEnd(bytes, at, end);
+  const length = trimmedEnd(bytes, at, eol) - at;
+  return eol < end && length > 2 && length <= longestDelimiter;
+}
+
+/** Whether the line behind the one at `at` is a header of a part. */
+function isHeader(bytes: Buffer, at: number, end: number): boolean {
+  const next = nextLine(bytes, at, end);
+  return next !== undefined && bytes.toString("latin1", next, Math.min(end, next + 8)).toLowerCase() === "content-";
 }

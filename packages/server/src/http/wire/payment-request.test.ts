@@ -19,6 +19,12 @@ describe("which payment a request is about", () => {
     assert.deepEqual(readSelector(params("", `{"merchant_payment_code":4238067283}`), "query"), { code: "4238067283" });
   });
 
+  test("a name of another shape is not passed over for the other name", () => {
+    for (const query of ["hash[]=x&merchant_payment_code=ord-1", `hash=${hash}&merchant_payment_code[a]=x`]) {
+      assert.throws(() => readSelector(params(query), "capture"), { name: "WireError", statusCode: "BP-CAP-1" });
+    }
+  });
+
   for (const [operation, code] of [
     ["capture", "BP-CAP-1"],
     ["cancel", "BP-CAN-1"],
@@ -50,6 +56,26 @@ describe("the amount of a capture", () => {
     assert.equal(readCapture(params(`hash=${hash}`, '{"amount":50.250}')).amount, "50.250");
     // Whether it is an amount is the operation's to say.
     assert.equal(readCapture(params(`hash=${hash}&amount=-1`)).amount, "-1");
+  });
+
+  test("under another name, or inside of another value, is refused", () => {
+    for (const hidden of [
+      "Amount=40",
+      "+amount=40",
+      "amount_total=40",
+      "amount%5B=40",
+      "payment[amount]=40",
+      "x=1;amount=40",
+      "x=1%0Aamount:40",
+    ]) {
+      assert.throws(
+        () => readCapture(params(`hash=${hash}&${hidden}`)),
+        (error) => error instanceof WireError && error.statusCode === "BP-CAP-6",
+        hidden,
+      );
+    }
+    // The control: words that are none.
+    assert.equal(readCapture(params(`hash=${hash}&merchant_capture_code=paramount-1&note=the+amount+is+right`)).amount, undefined);
   });
 
   test("that is no scalar is not taken for everything", () => {

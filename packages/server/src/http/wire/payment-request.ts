@@ -1,6 +1,7 @@
 import type { CaptureInput, PaymentSelector } from "../../operations/direct-input.ts";
 import { echo } from "./card-like.ts";
-import { textOf, type TreeObject } from "./tree.ts";
+import { hasWrongShape } from "./fields.ts";
+import { isTreeObject, textOf, type Tree, type TreeObject } from "./tree.ts";
 import { WireError } from "./wire-error.ts";
 
 /** The codes of a request that names no payment: 1 of each operation's own series; query's series is ours (interface 5). */
@@ -8,11 +9,17 @@ export const unnamedCodes = { capture: "BP-CAP-1", cancel: "BP-CAN-1", query: "B
 
 /** Which payment a request is about. The hash wins when both names are given (interface 5.1). */
 export function readSelector(params: TreeObject, operation: keyof typeof unnamedCodes): PaymentSelector {
+  // A name of another shape is not passed over for the other name: that might be another payment.
+  if (hasWrongShape(params, "hash") || hasWrongShape(params, "merchant_payment_code")) throw unnamed(operation);
   const hash = nameOf(params, "hash");
   if (hash !== undefined) return { hash };
   const code = nameOf(params, "merchant_payment_code");
   if (code !== undefined) return { code };
-  throw new WireError(unnamedCodes[operation], "Parameters hash or merchant_payment_code not informed");
+  throw unnamed(operation);
+}
+
+function unnamed(operation: keyof typeof unnamedCodes): WireError {
+  return new WireError(unnamedCodes[operation], "Parameters hash or merchant_payment_code not informed");
 }
 
 /** The text of BP-REF-CAN-2 (interface 5.3). */
@@ -29,6 +36,7 @@ function nameOf(params: TreeObject, name: string): string | undefined {
 }
 
 export function readCapture(params: TreeObject): CaptureInput {
+  if (hasOtherAmount(params) || hasAmountInValue(params)) throw amountInvalid();
   return { selector: readSelector(params, "capture"), amount: amountOf(params) };
 }
 
@@ -39,7 +47,38 @@ export function readCapture(params: TreeObject): CaptureInput {
 function amountOf(params: TreeObject): string | undefined {
   const value = params["amount"];
   if (value === undefined) return undefined;
-  if (typeof value !== "string") throw new WireError("BP-CAP-6", "Parameter amount is invalid");
+  if (typeof value !== "string") throw amountInvalid();
   const text = value.trim();
   return text === "" || /^0+(\.0*)?$/.test(text) ? undefined : text;
+}
+
+function amountInvalid(): WireError {
+  return new WireError("BP-CAP-6", "Parameter amount is invalid");
+}
+
+/**
+ * Whether an amount is given under another name than `amount`, or inside of something. Its sender means a part, so that to read over it
+ * would move more money than was asked for.
+ */
+export function hasOtherAmount(params: TreeObject): boolean {
+  return Object.entries(params).some(([name, value]) => (name !== "amount" && isAmountName(name)) || hasAmountInside(value));
+}
+
+function hasAmountInside(value: Tree): boolean {
+  if (Array.isArray(value)) return value.some(hasAmountInside);
+  return isTreeObject(value) && Object.entries(value).some(([name, inner]) => isAmountName(name) || hasAmountInside(inner));
+}
+
+/** `Amount`, `amount `, `[amount]`, `amount_total`, `capture_amount`. */
+function isAmountName(name: string): boolean {
+  return name
+    .normalize("NFKC")
+    .toLowerCase()
+    .replaceAll(/[^a-z]/g, "")
+    .includes("amount");
+}
+
+/** Another separator than `&` leaves the amount in the value before it: `x=1;amount=40`. */
+function hasAmountInValue(params: TreeObject): boolean {
+  return Object.values(params).some((value) => typeof value === "string" && /amount\W{0,8}[=:]/i.test(value));
 }

@@ -1,7 +1,9 @@
+import type { Account } from "../../merchant/account.ts";
 import type { RefundInput, RefundSelector } from "../../operations/direct-input.ts";
-import { maskCardNumbers } from "./card-like.ts";
-import { fieldOf, lengthOf } from "./fields.ts";
-import { readSelector } from "./payment-request.ts";
+import { maskCardNumbers, namesCard } from "./card-like.ts";
+import { isOfKnownBrand } from "./direct-request.ts";
+import { fieldOf, hasWrongShape, lengthOf } from "./fields.ts";
+import { hasOtherAmount, readSelector } from "./payment-request.ts";
 import { parameterTooLong } from "./rules.ts";
 import { textOf, type TreeObject } from "./tree.ts";
 import { WireError } from "./wire-error.ts";
@@ -17,6 +19,7 @@ export const refundErrors = {
   amountRequired: { code: "BP-REF-3", message: "Parameter amount not informed" },
   amountInvalid: { code: "BP-REF-4", message: "Parameter amount is invalid" },
   tooLong: { code: "BP-REF-6", message: "Parameter {name} can have {n} characters maximum" },
+  codeInvalid: { code: "COFRE-47", message: "Parameter merchant_refund_code is invalid" },
   unnamed: { code: "BP-REF-8", message: "Parameters refund_id or merchant_refund_code not informed" },
 } as const;
 
@@ -25,22 +28,24 @@ export type RefundRequest =
   | { readonly kind: "cancel"; readonly selector: RefundSelector };
 
 /** /ws/refund in its two meanings (interface 5.3). Clients always send `operation`; what names none asks for a refund. */
-export function readRefundRequest(params: TreeObject): RefundRequest {
+export function readRefundRequest(params: TreeObject, account: Account): RefundRequest {
+  if (hasWrongShape(params, "operation")) throw refusal("operation");
   const operation = fieldOf(params, "operation")?.toLowerCase() ?? "request";
-  if (operation === "cancel") return { kind: "cancel", selector: refundNamed(params) };
+  if (operation === "cancel") return { kind: "cancel", selector: refundNamed(params, account) };
   if (operation !== "request") throw refusal("operation");
   const selector = readSelector(params, "refund");
-  return { kind: "request", input: { selector, amount: amountToRefund(params), ...textsOf(params) } };
+  return { kind: "request", input: { selector, amount: amountToRefund(params), ...textsOf(params, account) } };
 }
 
 /** /ws/refundOrCancel gives back everything: an amount beside it is not looked at (interface 5.4). */
-export function readRefundOrCancel(params: TreeObject): RefundInput {
-  return { selector: readSelector(params, "refund"), amount: undefined, ...textsOf(params) };
+export function readRefundOrCancel(params: TreeObject, account: Account): RefundInput {
+  return { selector: readSelector(params, "refund"), amount: undefined, ...textsOf(params, account) };
 }
 
 /** Zero is how one client says that there is none (interface 1.2, step 8); and nothing is no refund of everything. */
 function amountToRefund(params: TreeObject): string {
   const value = params["amount"];
+  if (hasOtherAmount(params)) throw refusal("amountInvalid");
   if (value === undefined) throw refusal("amountRequired");
   if (typeof value !== "string") throw refusal("amountInvalid");
   const text = value.trim();
@@ -48,27 +53,31 @@ function amountToRefund(params: TreeObject): string {
   return text;
 }
 
-function textsOf(params: TreeObject): Pick<RefundInput, "description" | "code"> {
+function textsOf(params: TreeObject, account: Account): Pick<RefundInput, "description" | "code"> {
   const description = fieldOf(params, "description") ?? "";
   refuseLongerThan("description", description, refundLongest.description);
-  return { description: maskCardNumbers(description), code: refundCodeIn(params) };
+  return { description: maskCardNumbers(description), code: refundCodeIn(params, account) };
 }
 
-function refundCodeIn(params: TreeObject): string | undefined {
+function refundCodeIn(params: TreeObject, { settings }: Account): string | undefined {
   const text = textOf(params, "merchant_refund_code");
+  // Without its code a refund that is sent again would be another one.
+  if (hasWrongShape(params, "merchant_refund_code")) throw refusal("codeInvalid");
   if (text === undefined || text.trim() === "") return undefined;
   refuseLongerThan("merchant_refund_code", text, refundLongest.code);
+  if (settings.refuseCardLikeCodes && namesCard(text, isOfKnownBrand)) throw refusal("codeInvalid");
   return text;
 }
 
 /** The id counts before the code; an id of 0 is none. What is no id at all is no refund's. */
-function refundNamed(params: TreeObject): RefundSelector {
+function refundNamed(params: TreeObject, account: Account): RefundSelector {
   const id = fieldOf(params, "refund_id");
+  if (hasWrongShape(params, "refund_id")) throw refusal("unnamed");
   if (id !== undefined && !/^0+$/.test(id)) {
     const number = /^\d{1,10}$/.test(id) ? Number(id) : 0;
     return { id: number <= largestId ? number : 0 };
   }
-  const code = refundCodeIn(params);
+  const code = refundCodeIn(params, account);
   if (code === undefined) throw refusal("unnamed");
   return { code };
 }

@@ -33,10 +33,10 @@ export const tooLong = (field: string, characters: number): string => `Field ${f
 export const parameterTooLong = (field: string, characters: number): string =>
   `Parameter ${field} can have ${characters} characters maximum`;
 
-/** `1-12`, or `1, 3, 6` where numbers between are missing. */
+/** `1-12`, or `1, 3, 6` where numbers between are missing, or one number. */
 export function rangeOf(counts: ReadonlySet<number>): string {
   const sorted = [...counts].toSorted((one, other) => one - other);
   const first = sorted[0] ?? 1;
   const last = sorted.at(-1) ?? first;
-  return last - first + 1 === sorted.length ? `${first}-${last}` : sorted.join(", ");
+  return sorted.length > 1 && last - first + 1 === sorted.length ? `${first}-${last}` : sorted.join(", ");
 }

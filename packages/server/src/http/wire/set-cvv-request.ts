@@ -1,16 +1,12 @@
 import { Cvv } from "../../vault/pan.ts";
-import { fieldOf, liftedOf, nodeOf } from "./fields.ts";
+import { cardNodeOf, fieldOf, liftedOf } from "./fields.ts";
 import { required } from "./rules.ts";
 import type { TreeObject } from "./tree.ts";
 import { WireError } from "./wire-error.ts";
 
 /** Whether a request to /ws/token means /ws/token/setCVV: published samples post it there by mistake (interface 2.4). */
 export function isSetCvv(params: TreeObject): boolean {
-  return (
-    nodeOf(params, "creditcard", "card") === undefined &&
-    fieldOf(params, "token") !== undefined &&
-    liftedOf(params, "card_cvv") !== undefined
-  );
+  return cardNodeOf(params) === undefined && fieldOf(params, "token") !== undefined && liftedOf(params, "card_cvv") !== undefined;
 }
 
 /** The token and the security code that is left for it, in the numbers of /ws/direct. The caller wipes `cvv`. */

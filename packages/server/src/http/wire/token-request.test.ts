@@ -2,6 +2,7 @@ import assert from "node:assert/strict";
 import { describe, test } from "node:test";
 import { startOfDay } from "../../kernel/calendar.ts";
 import type { MerchantId } from "../../kernel/ids.ts";
+import type { KeyGrant } from "../../stores/change.ts";
 import type { Account, AccountSettings } from "../../merchant/account.ts";
 import { defaultAccountSettings } from "../../merchant/settings.ts";
 import { maskOf } from "../../vault/mask.ts";
@@ -15,7 +16,12 @@ const card = { card_number: "5555555555554444", card_name: "Ana Lima", card_due_
 
 type Fields = Readonly<Record<string, unknown>>;
 
-function read(top: Fields, node: Fields | undefined = {}, settings: Partial<AccountSettings> = {}): ReturnType<typeof readToken> {
+function read(
+  top: Fields,
+  node: Fields | undefined = {},
+  settings: Partial<AccountSettings> = {},
+  grants: KeyGrant = "secret",
+): ReturnType<typeof readToken> {
   const account: Account = {
     id: "0a1b2c3d" as MerchantId,
     version: 1,
@@ -23,7 +29,7 @@ function read(top: Fields, node: Fields | undefined = {}, settings: Partial<Acco
     settings: { ...defaultAccountSettings(), ...settings },
   };
   const body = { payment_type_code: "creditcard", country: "br", creditcard: { ...card, ...node }, ...top };
-  return readToken(decodeRequest("/ws/token", Buffer.from(JSON.stringify(body))).params, account, now);
+  return readToken(decodeRequest("/ws/token", Buffer.from(JSON.stringify(body))).params, account, now, grants);
 }
 
 function refusal(top: Fields, node?: Fields, settings?: Partial<AccountSettings>): string {
@@ -37,6 +43,18 @@ function refusal(top: Fields, node?: Fields, settings?: Partial<AccountSettings>
 }
 
 describe("a token request", () => {
+  test("names its token with the secret key only, and not after the card", () => {
+    const chosen = "order-000417-ana-lima-2026-11-28-x";
+    assert.equal(read({ token: chosen }).token, chosen);
+    assert.throws(() => read({ token: chosen }, {}, {}, "public"), {
+      statusCode: "BP-DR-66",
+      message: "Field token is accepted with the integration_key only",
+    });
+    // The control: without one, browsers make tokens.
+    assert.equal(read({ token: "" }, {}, {}, "public").token, undefined);
+    for (const token of ["4111111111111111".repeat(2), ["a"]]) assert.throws(() => read({ token }), { statusCode: "BP-DR-66" });
+  });
+
   test("becomes a card of the vault", () => {
     const { card: read1, token } = read({});
     assert.equal(maskOf(read1.pan), "555555xxxxxx4444");
@@ -123,12 +141,12 @@ describe("a token request", () => {
     });
     const isWiped = (bytes: Uint8Array | undefined): boolean => bytes?.every((byte) => byte === 0) ?? false;
 
-    const { card: kept } = readToken({ card: node("Ana Lima") }, account, now);
+    const { card: kept } = readToken({ card: node("Ana Lima") }, account, now, "secret");
     assert.deepEqual(copies.map(isWiped), [false, true]);
     kept.pan.wipe();
 
     copies.length = 0;
-    assert.throws(() => readToken({ card: node("") }, account, now), WireError);
+    assert.throws(() => readToken({ card: node("") }, account, now, "secret"), WireError);
     assert.deepEqual(copies.map(isWiped), [true, true]);
   });
 });

@@ -3,13 +3,14 @@ import type { Account } from "../../merchant/account.ts";
 import type { TokenizeInput } from "../../operations/direct-input.ts";
 import { assert } from "../../kernel/assert.ts";
 import { countryOf } from "../../payment/countries.ts";
+import type { KeyGrant } from "../../stores/change.ts";
 import type { Brand } from "../../vault/brand.ts";
 import { isAcceptableToken } from "../../vault/token.ts";
 import { cardOf, cardRules, readCardToStore, wipeCard, type CardContext } from "./card-node.ts";
-import { echo } from "./card-like.ts";
-import { fieldOf, nodeOf } from "./fields.ts";
+import { echo, tokenHoldsCard } from "./card-like.ts";
+import { cardNodeOf, fieldOf, hasWrongShape } from "./fields.ts";
 import { paymentTypeOf } from "./payment-types.ts";
-import { inOrder, keepRules, required } from "./rules.ts";
+import { inOrder, invalid, keepRules, required } from "./rules.ts";
 import type { TreeObject } from "./tree.ts";
 
 /** Documented for tokens; direct has 50 (interface 2.1). */
@@ -19,6 +20,7 @@ interface TokenReading extends CardContext {
   readonly params: TreeObject;
   readonly countryText: string | undefined;
   readonly token: string | undefined;
+  readonly grants: KeyGrant;
 }
 
 /** The numbers of /ws/direct, in its order (interface 7.2). */
@@ -36,7 +38,7 @@ export const tokenRules = inOrder<TokenReading>([
   cardRules.dueYear,
   {
     code: 66,
-    broken: ({ token }) => token !== undefined && !isAcceptableToken(token) && "Field token must have between 32 and 128 characters",
+    broken: refuseNewToken,
   },
   cardRules.duePast,
   cardRules.numberInvalid,
@@ -53,8 +55,8 @@ export const tokenRules = inOrder<TokenReading>([
  * Validates a request to /ws/token (interface 2.1) and refuses it with the first broken rule's WireError. The caller owns the card of the
  * result and wipes its PAN; after a refusal there is none left.
  */
-export function readToken(params: TreeObject, account: Account, now: Instant): TokenizeInput {
-  const node = nodeOf(params, "creditcard", "card");
+export function readToken(params: TreeObject, account: Account, now: Instant, grants: KeyGrant): TokenizeInput {
+  const node = cardNodeOf(params);
   const card = node === undefined ? undefined : readCardToStore(node);
   try {
     const token = fieldOf(params, "token");
@@ -67,6 +69,7 @@ export function readToken(params: TreeObject, account: Account, now: Instant): T
       now,
       countryText,
       token,
+      grants,
     });
     const read = card === undefined ? undefined : cardOf(card);
     assert(read !== undefined, "a request that keeps the rules brings a card");
@@ -86,6 +89,16 @@ export function answeredType(params: TreeObject, brand: Brand): string {
   const type = sent === undefined ? undefined : paymentTypeOf(sent);
   if (type?.kind !== "card") return brand;
   return type.paymentType === "debit" ? "debitcard" : (type.brand ?? brand);
+}
+
+/** The token becomes the name of a card in every system that uses it: it is no place for the card's number. */
+function refuseNewToken({ params, token, grants }: TokenReading): string | false {
+  if (hasWrongShape(params, "token")) return invalid("token");
+  if (token === undefined) return false;
+  // Whoever reads the page has the public key: with it, names of cards could be tried out, and taken before the merchant does.
+  if (grants !== "secret") return "Field token is accepted with the integration_key only";
+  if (!isAcceptableToken(token)) return "Field token must have between 32 and 128 characters";
+  return tokenHoldsCard(token) && "Field token must not hold a card number";
 }
 
 /** Browsers send `""` when they cannot tell the brand, which is missing here, and guess wrong otherwise: nothing else is asked (interface 2.6). */

@@ -14,9 +14,10 @@ export interface TreeObject {
 export const liftedNames = ["card_number", "card_cvv", "network_token_pan", "network_token_cryptogram", "threeds_cryptogram"] as const;
 
 /**
- * The bytes of a sensitive value, lifted out of the request before anything else was read and overwritten there. Blanks and
+ * The bytes of a sensitive value, lifted out of the request before anything else was read and overwritten there. Single blanks and
  * dashes between the digits are gone (in the cryptograms, blanks are turned back into the `+` that form decoding took).
- * `wellFormed` is false when the value was an array, an object or longer than 64 bytes: then `bytes` is empty.
+ * `wellFormed` is false when the value was an array, an object or longer than 64 bytes, or had other blanks and dashes: then `bytes` is
+ * empty.
  */
 export class Lifted {
   readonly bytes: Uint8Array;

@@ -7,7 +7,7 @@ import { cardRules, readCardToCharge, wipeCard, type CardContext } from "./card-
 import { echo } from "./card-like.ts";
 import { isStoredCredential, readStoredCredential } from "./credential-nodes.ts";
 import { sourceOf } from "./direct-request.ts";
-import { fieldOf, nodeOf } from "./fields.ts";
+import { cardNodeOf, fieldOf, hasWrongShape } from "./fields.ts";
 import { paymentTypeOf, type PaymentTypeKind } from "./payment-types.ts";
 import { inOrder, keepRules, required } from "./rules.ts";
 import type { TreeObject } from "./tree.ts";
@@ -57,12 +57,12 @@ export interface VerifyRequest {
  * after a refusal there is none left.
  */
 export function readVerify(params: TreeObject, account: Account, now: Instant): VerifyRequest {
-  const node = nodeOf(params, "card", "creditcard");
+  const node = cardNodeOf(params);
   const beside = fieldOf(params, "token");
   const card = node === undefined && beside === undefined ? undefined : readCardToCharge(node ?? emptyNode, beside);
   try {
     const typeText = fieldOf(params, "payment_type_code")?.toLowerCase();
-    const type = paymentTypeOf(typeText ?? "creditcard");
+    const type = hasWrongShape(params, "payment_type_code") ? undefined : paymentTypeOf(typeText ?? "creditcard");
     const countryText = params["country"] === undefined ? account.settings.country : fieldOf(params, "country");
     const country = countryText === undefined ? undefined : countryOf(countryText.toLowerCase());
     const cvvRequired = account.settings.requireCvv && !isStoredCredential(params);

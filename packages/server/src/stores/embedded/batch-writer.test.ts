@@ -177,3 +177,25 @@ test("after a failed sync the outcome is unknown and the writer stops for good",
   assert.deepEqual(writer.write([third]).outcomes, ["unavailable"]);
   assert.equal(count(database, "payment"), 0);
 });
+
+test("a full disk is found to be full by a try, and to have room again by a later one", (context) => {
+  const { file, remove } = temporaryFile();
+  openForWriting({ file, durable: false, maxFileBytes: undefined }).close();
+  const database = new FailingDatabase(file);
+  context.after(() => {
+    database.close();
+    remove();
+  });
+  const writer = new BatchWriter(database);
+  assert.equal(writer.tryWriting(), true);
+  // The try's own commit, and then what would settle it.
+  database.failures.push(fullDisk, fullDisk, fullDisk);
+  assert.equal(writer.tryWriting(), false);
+  assert.equal(writer.tryWriting(), false);
+  assert.equal(writer.tryWriting(), true);
+  assert.equal(count(database, "named_request"), 0);
+
+  database.failures.push(failedSync);
+  assert.equal(writer.tryWriting(), false);
+  assert.equal(writer.tryWriting(), false, "what a failed sync left behind is not trusted again");
+});

@@ -10,6 +10,9 @@ export interface BatchResult {
   readonly commits: number;
 }
 
+/** Larger than any change: the file has to have room for one. */
+const triedBytes = 65_536;
+
 /**
  * Writes batches of changes, one transaction and one fsync for each batch. A change that fails unexpectedly takes the batch
  * back; then each change is tried in a transaction of its own, so that it fails alone.
@@ -37,6 +40,23 @@ export class BatchWriter {
     if (together !== undefined) return together;
     const single = batch.map((message) => this.#writeAlone(message));
     return { outcomes: single, commits: single.filter((outcome) => outcome === "committed").length };
+  }
+
+  /** Whether a change could be written now, found out by writing as much as a change needs and taking it away again. */
+  tryWriting(): boolean {
+    if (this.#state === "in_doubt") this.#settle();
+    if (this.#state !== "ready") return false;
+    try {
+      this.#database.exec(`BEGIN IMMEDIATE;
+        INSERT INTO named_request (merchant, key, digest, claimed_at, status, body)
+          VALUES (zeroblob(4), '', zeroblob(32), 0, 0, hex(zeroblob(${triedBytes / 2})));
+        DELETE FROM named_request WHERE merchant = zeroblob(4) AND key = ''`);
+    } catch (error) {
+      sqliteCode(error);
+      this.#rollBack();
+      return false;
+    }
+    return this.#commit(["committed"]).outcomes[0] === "committed";
   }
 
   /** Undefined when a change of the batch failed: nothing was written. */

@@ -1,6 +1,8 @@
+import type { Delivery } from "../../outbox/events.ts";
 import { dueAt } from "../../payment/due.ts";
 import type { Payment } from "../../payment/payment.ts";
 import type { Change } from "../change.ts";
+import { orderToJson } from "./order-row.ts";
 import {
   attemptToJson,
   chargebackToJson,
@@ -8,7 +10,6 @@ import {
   entriesToText,
   factsToText,
   mandateOf,
-  orderToJson,
   refundsToJson,
   verdictToJson,
 } from "./rows.ts";
@@ -25,6 +26,8 @@ export type ChangeMessage = readonly [
   cardUse: CardUsePart | undefined,
   account: AccountPart | undefined,
   request: RequestPart | undefined,
+  cardErasure: CardErasurePart | undefined,
+  deliveries: DeliveriesPart | undefined,
 ];
 
 /** What most payments never have: refunds, a dispute, a reviewer, a mandate that they give. */
@@ -91,6 +94,8 @@ export type RequestPart = readonly [
   body: string | null,
 ];
 
+export type CardErasurePart = readonly [tokenDigest: string, unusedSince: number];
+
 export type CardUsePart = readonly [tokenDigest: string, at: number];
 
 export type AccountPart = readonly [
@@ -101,8 +106,30 @@ export type AccountPart = readonly [
   keys: readonly (readonly [digest: string, grants: string])[],
 ];
 
+/** `endpoints`: those that hear of the change's notifications. */
+export type DeliveriesPart = readonly [endpoints: readonly string[], moved: readonly MovedDelivery[]];
+
+export type MovedDelivery = readonly [
+  endpoint: string,
+  number: number,
+  replaces: number | undefined,
+  paymentId: string,
+  kind: string,
+  columns: DeliveryColumns,
+];
+
+export type DeliveryColumns = readonly [
+  version: number,
+  state: string,
+  askedAt: number,
+  dueAt: number,
+  attempts: number,
+  outcome: string | null,
+  inOrder: number,
+];
+
 export function messageOf(change: Change): ChangeMessage {
-  const { merchantId, at, payment, card, cardUse, account, request } = change;
+  const { merchantId, at, payment, card, cardUse, account, request, cardErasure } = change;
   return [
     merchantId,
     at,
@@ -111,6 +138,8 @@ export function messageOf(change: Change): ChangeMessage {
     cardUse === undefined ? undefined : [cardUse.tokenDigest, cardUse.at],
     account === undefined ? undefined : accountPart(account),
     request === undefined ? undefined : requestPart(request),
+    cardErasure === undefined ? undefined : [cardErasure.tokenDigest, cardErasure.unusedSince],
+    deliveriesPart(change),
   ];
 }
 
@@ -171,6 +200,18 @@ function accountPart({ next, replaces, keys }: NonNullable<Change["account"]>): 
 function requestPart({ next, replaces }: NonNullable<Change["request"]>): RequestPart {
   const { key, digest, claimedAt, answer } = next;
   return [replaces === "nothing", key, digest, claimedAt, answer?.status ?? null, answer?.body ?? null];
+}
+
+function deliveriesPart({ deliverTo = [], deliveries = [] }: Change): DeliveriesPart | undefined {
+  if (deliverTo.length === 0 && deliveries.length === 0) return undefined;
+  return [
+    deliverTo,
+    deliveries.map(({ next, replaces }) => [next.endpoint, next.number, replaces, next.paymentId, next.kind, deliveryColumns(next)]),
+  ];
+}
+
+export function deliveryColumns({ version, state, askedAt, dueAt: at, attempts, outcome, inOrder }: Delivery): DeliveryColumns {
+  return [version, state, askedAt, at, attempts, outcome ?? null, inOrder ? 1 : 0];
 }
 
 /** What became of a change, as the writer thread answers it: an index. */

@@ -1,6 +1,7 @@
 import type { DatabaseSync, StatementSync } from "node:sqlite";
 import { assert } from "../../kernel/assert.ts";
 import type { AccountPart, CardPart, ChangeMessage, Outcome, PaymentPart, RequestPart, RefundName } from "./change-message.ts";
+import { DeliveryWriter } from "./delivery-writer.ts";
 
 /** Writes one change within the transaction that is open. Owns the prepared statements of the writer's connection. */
 export class ChangeWriter {
@@ -11,12 +12,13 @@ export class ChangeWriter {
   readonly #paymentNo: StatementSync;
   readonly #paymentCodeTaken: StatementSync;
   readonly #insertHistory: StatementSync;
-  readonly #insertOutbox: StatementSync;
+  readonly #deliveries: DeliveryWriter;
   readonly #insertRefund: StatementSync;
   readonly #paymentOfRefund: StatementSync;
   readonly #insertCard: StatementSync;
   readonly #updateCard: StatementSync;
   readonly #useCard: StatementSync;
+  readonly #eraseCard: StatementSync;
   readonly #insertRequest: StatementSync;
   readonly #answerRequest: StatementSync;
   readonly #insertAccount: StatementSync;
@@ -30,7 +32,7 @@ export class ChangeWriter {
     this.#paymentNo = database.prepare("SELECT no FROM payment WHERE merchant = unhex(?) AND id = unhex(?)");
     this.#paymentCodeTaken = database.prepare("SELECT 1 FROM payment WHERE merchant = unhex(?) AND code = ?");
     this.#insertHistory = database.prepare("INSERT INTO history (payment, version, at, facts, detail, entries) VALUES (?, ?, ?, ?, ?, ?)");
-    this.#insertOutbox = database.prepare("INSERT INTO outbox (payment, version, kind) VALUES (?, ?, ?)");
+    this.#deliveries = new DeliveryWriter(database);
     this.#insertRefund = database.prepare(
       "INSERT INTO refund (id, merchant, code, payment) VALUES (?, unhex(?), ?, ?) ON CONFLICT DO NOTHING",
     );
@@ -46,6 +48,7 @@ export class ChangeWriter {
     this.#useCard = database.prepare(
       "UPDATE card SET last_used_at = ?3 WHERE merchant = unhex(?1) AND token_digest = unhex(?2) AND last_used_at < ?3",
     );
+    this.#eraseCard = database.prepare("DELETE FROM card WHERE merchant = unhex(?) AND token_digest = unhex(?) AND last_used_at < ?");
     this.#insertRequest = database.prepare(
       `INSERT INTO named_request (merchant, key, digest, claimed_at, status, body)
        VALUES (unhex(?), ?, unhex(?), ?, ?, ?) ON CONFLICT DO NOTHING`,
@@ -75,17 +78,20 @@ export class ChangeWriter {
     return outcome;
   }
 
-  #writeParts([merchant, at, payment, card, cardUse, account, request]: ChangeMessage): Outcome {
+  #writeParts([merchant, at, payment, card, cardUse, account, request, cardErasure, deliveries]: ChangeMessage): Outcome {
+    if (deliveries !== undefined && !this.#deliveries.isCurrent(merchant, deliveries)) return "stale";
     let outcome: Outcome = "committed";
-    if (payment !== undefined) outcome = this.#writePayment(merchant, at, payment);
+    if (payment !== undefined) outcome = this.#writePayment(merchant, at, payment, deliveries?.[0] ?? []);
     if (outcome === "committed" && card !== undefined) outcome = this.#writeCard(merchant, card);
     if (outcome === "committed" && account !== undefined) outcome = this.#writeAccount(merchant, account);
     if (request !== undefined) outcome = this.#writeRequest(merchant, request);
+    if (cardErasure !== undefined) this.#eraseCard.run(merchant, ...cardErasure);
     if (outcome === "committed" && cardUse !== undefined) this.#useCard.run(merchant, ...cardUse);
+    if (outcome === "committed" && deliveries !== undefined) this.#deliveries.move(merchant, deliveries);
     return outcome;
   }
 
-  #writePayment(merchant: string, at: number, part: PaymentPart): Outcome {
+  #writePayment(merchant: string, at: number, part: PaymentPart, endpoints: readonly string[]): Outcome {
     const [id, replaces, version, state, statusAt, capturedAt, captureBy, authorized, captured, attempts, attempt, due, verdict, review] =
       part;
     const [, , , , , , , , , , , , , , facts, detail, entries, notifications, rare, code, createdAt, orderJson] = part;
@@ -143,7 +149,9 @@ export class ChangeWriter {
       if (Number(updated.changes) === 0) return "stale";
     }
     this.#insertHistory.run(no, version, at, facts, detail, entries);
-    if (notifications !== "") for (const kind of notifications.split(" ")) this.#insertOutbox.run(no, version, kind);
+    if (notifications !== "") {
+      this.#deliveries.notify(merchant, at, no, { paymentId: id, version, kinds: notifications.split(" ") }, endpoints);
+    }
     for (const refund of refunds) {
       const outcome = this.#nameRefund(merchant, no, refund);
       if (outcome !== "committed") return outcome;

@@ -95,7 +95,7 @@ test("a folder that is not there is made, for its owner alone; one that cannot b
   assert.equal(statSync(made).mode & 0o777, 0o700);
 
   writeFileSync(join(folder, "file"), "no folder");
-  await assertRefused(join(folder, "file", "store.db"), "cannot_open");
+  await assert.rejects(openEmbeddedStore({ file: join(folder, "file", "store.db") }), { code: "no_directory" });
 });
 
 test("a closed store leaves everything in the one file, its write-ahead log gone", async (context) => {
@@ -147,6 +147,36 @@ test("a database that may not grow refuses changes as unavailable, loses nothing
     assert.deepEqual(stored, result.status === "fulfilled" ? given.newPayment(number) : undefined);
   }
   assert.deepEqual(await roomy.commit(given.paymentChange(given.newPayment(500))), committed);
+});
+
+test("a store that begins to fail says so once, finds out by itself that it still does, and says when writing works again", async (context) => {
+  const file = newFile(context);
+  const told: boolean[] = [];
+  const store = await openEmbeddedStore({ file, maxFileBytes: 400_000, onWriting: (works) => void told.push(works) });
+  assert.equal(await store.tryWriting(), true);
+  const fill = (from: number) =>
+    Promise.allSettled(Array.from({ length: 400 }, (_, number) => store.commit(given.paymentChange(given.newPayment(from + number)))));
+  await fill(0);
+  await fill(1_000);
+  assert.deepEqual([told, store.isWriting], [[false], false]);
+  assert.equal(await store.tryWriting(), false);
+  assert.deepEqual(told, [false]);
+  await store.close();
+  assert.equal(await store.tryWriting(), false, "a closed store does not write");
+  assert.deepEqual(told, [false], "and its end is no failure");
+
+  const roomy = await openEmbeddedStore({ file, onWriting: (works) => void told.push(works) });
+  context.after(() => roomy.close());
+  assert.deepEqual([await roomy.tryWriting(), roomy.isWriting, told], [true, true, [false]]);
+});
+
+test("what is written to find out whether writing works leaves nothing behind", async (context) => {
+  const store = await openEmbeddedStore({ file: newFile(context) });
+  context.after(() => store.close());
+  const before = store.stats();
+  assert.equal(await store.tryWriting(), true);
+  assert.equal(await store.namedRequest("00000000" as typeof merchantA, ""), undefined);
+  assert.deepEqual(store.stats(), before);
 });
 
 /** A store, and the thread that it writes with. */

@@ -1,21 +1,22 @@
-import { mkdirSync } from "node:fs";
-import { dirname } from "node:path";
 import type { DatabaseSync, StatementSync } from "node:sqlite";
 import { assert, BrokenInvariant, unreachable } from "../../kernel/assert.ts";
 import type { KeyDigest, MerchantId, PaymentId, TokenDigest } from "../../kernel/ids.ts";
 import type { Instant } from "../../kernel/instant.ts";
 import type { Account } from "../../merchant/account.ts";
+import type { Delivery, EndpointKey } from "../../outbox/events.ts";
 import type { Payment } from "../../payment/payment.ts";
 import type { RefundId } from "../../payment/refund.ts";
 import type { StoredCard } from "../../vault/stored-card.ts";
 import { assertChangeIsSound } from "../change-rules.ts";
 import type { Change, CommitResult, HistoryRow, KeyGrant, NamedRequest } from "../change.ts";
 import { StoreError } from "../store.ts";
-import type { OutboxRow, Store } from "../store.ts";
+import type { CardAge, OpenDeliveryState, OutboxRow, Store } from "../store.ts";
 import { messageOf } from "./change-message.ts";
 import type { Outcome } from "./change-message.ts";
+import { makeFilesPrivate, makeFolderOf } from "./data-folder.ts";
+import { deliveriesInState, deliveryColumns, deliveryFromRow, type DeliveryRow, keyOfLane, notificationColumns } from "./delivery-rows.ts";
+import { laneOf } from "./delivery-writer.ts";
 import { openForReading } from "./open-database.ts";
-import { StoreOpenError } from "./open-error.ts";
 import { entriesFromText, factsFromText, paymentColumns, paymentFromRow } from "./rows.ts";
 import type { PaymentRow } from "./rows.ts";
 import { temporaryFile } from "./temporary-file.ts";
@@ -32,9 +33,15 @@ export interface EmbeddedStoreOptions {
   readonly maxQueued?: number;
   /** The file grows to this and no further: then changes are refused as `unavailable`, reads go on. Default: no limit. */
   readonly maxFileBytes?: number;
+  /** Called when writing begins to fail, and when it works again. */
+  readonly onWriting?: (works: boolean) => void;
 }
 
 export interface EmbeddedStore extends Store {
+  /** false: what was written last failed, so the next change will probably be refused. */
+  readonly isWriting: boolean;
+  /** Writes something small that changes nothing, to find out whether writing works. Resolves with what it found. */
+  tryWriting(): Promise<boolean>;
   stats(): StoreStats;
 }
 
@@ -43,21 +50,13 @@ export interface EmbeddedStore extends Store {
  * thread. Rejects with StoreOpenError when the file is locked, foreign, damaged or of a newer version.
  */
 export async function openEmbeddedStore(options: EmbeddedStoreOptions): Promise<EmbeddedStore> {
-  const { maxQueued = 4_096, maxFileBytes } = options;
+  const { maxQueued = 4_096, maxFileBytes, onWriting = () => undefined } = options;
   const temporary = options.file === ":memory:" ? temporaryFile() : undefined;
   const file = temporary?.file ?? options.file;
   if (temporary === undefined) makeFolderOf(file);
-  const writer = await WriterThread.start({ file, durable: temporary === undefined, maxFileBytes }, maxQueued);
+  makeFilesPrivate(file);
+  const writer = await WriterThread.start({ file, durable: temporary === undefined, maxFileBytes }, { maxQueued, onWriting });
   return new SqliteStore(openForReading(file), writer, () => temporary?.remove());
-}
-
-/** Readable by its owner alone, as the files in it will be. */
-function makeFolderOf(file: string): void {
-  try {
-    mkdirSync(dirname(file), { recursive: true, mode: 0o700 });
-  } catch {
-    throw new StoreOpenError("cannot_open", file);
-  }
 }
 
 /** Owns the read-only connection and its statements, and the writer thread. */
@@ -127,6 +126,10 @@ class SqliteStore implements EmbeddedStore {
     return this.#rows<PaymentRow>("paymentsInFlight", limit).map(paymentFromRow);
   }
 
+  async cardsAfter(position: number, limit: number): Promise<readonly CardAge[]> {
+    return this.#rows<CardAge>("cardsAfter", position, limit);
+  }
+
   async namedRequest(merchantId: MerchantId, key: string): Promise<NamedRequest | undefined> {
     const [row] = this.#rows<NamedRequestRow>("namedRequest", merchantId, key);
     if (row === undefined) return undefined;
@@ -143,6 +146,38 @@ class SqliteStore implements EmbeddedStore {
     return this.#rows<OutboxRow>("notificationsAfter", sequence, limit).map((row) => ({ ...row }));
   }
 
+  async notificationsOf(merchantId: MerchantId, number: number, limit: number): Promise<readonly OutboxRow[]> {
+    return this.#rows<OutboxRow>("notificationsOf", merchantId, number, limit).map((row) => ({ ...row }));
+  }
+
+  async notificationsOfPayment(merchantId: MerchantId, id: PaymentId): Promise<readonly OutboxRow[]> {
+    return this.#rows<OutboxRow>("notificationsOfPayment", merchantId, id).map((row) => ({ ...row }));
+  }
+
+  async deliveriesOf(merchantId: MerchantId, from: number, limit: number, state?: OpenDeliveryState): Promise<readonly Delivery[]> {
+    const rows =
+      state === undefined
+        ? this.#rows<DeliveryRow>("deliveriesOf", merchantId, from, limit)
+        : // Every lane of the merchant lies between its id with a blank and its id with what follows a blank.
+          this.#rows<DeliveryRow>(
+            state === "failed" ? "deliveriesFailed" : "deliveriesWaiting",
+            `${merchantId} `,
+            `${merchantId}!`,
+            from,
+            limit,
+          );
+    return rows.map(deliveryFromRow);
+  }
+
+  async endpointsDue(now: Instant, after: EndpointKey | undefined, limit: number): Promise<readonly EndpointKey[]> {
+    const lane = after === undefined ? "" : laneOf(after.merchantId, after.endpoint);
+    return this.#rows<{ readonly lane: string }>("endpointsDue", lane, now, limit).map((row) => keyOfLane(row.lane));
+  }
+
+  async deliveriesDue({ merchantId, endpoint }: EndpointKey, now: Instant, limit: number): Promise<readonly Delivery[]> {
+    return this.#rows<DeliveryRow>("deliveriesDue", laneOf(merchantId, endpoint), now, limit).map(deliveryFromRow);
+  }
+
   async commit(change: Change): Promise<CommitResult> {
     if (this.#closed !== undefined) throw new StoreError("closed");
     assertChangeIsSound(change);
@@ -156,6 +191,14 @@ class SqliteStore implements EmbeddedStore {
 
   stats(): StoreStats {
     return this.#writer.stats();
+  }
+
+  get isWriting(): boolean {
+    return this.#writer.isWriting;
+  }
+
+  async tryWriting(): Promise<boolean> {
+    return this.#closed === undefined && this.#writer.tryWriting();
   }
 
   #resultOf({ merchantId, payment }: Change, outcome: Outcome): CommitResult {
@@ -252,13 +295,31 @@ export const sql = {
     WHERE no IN (SELECT no FROM payment WHERE due_at IS NOT NULL AND (attempt IS NOT NULL) = 1 LIMIT ?)`,
   cardByToken: `SELECT version, ref, fingerprint, brand, masked_pan AS maskedPan, created_at AS createdAt, last_used_at AS lastUsedAt
     FROM card WHERE merchant = unhex(?) AND token_digest = unhex(?)`,
+  cardsAfter: `SELECT no AS position, lower(hex(merchant)) AS merchantId, lower(hex(token_digest)) AS tokenDigest, last_used_at AS lastUsedAt
+    FROM card WHERE no > ? ORDER BY no LIMIT ?`,
   namedRequest: `SELECT lower(hex(digest)) AS digest, claimed_at AS claimedAt, status, body
     FROM named_request WHERE merchant = unhex(?) AND key = ?`,
-  notificationsAfter: `SELECT sequence, kind, lower(hex(payment.id)) AS paymentId, lower(hex(payment.merchant)) AS merchantId,
-      outbox.version, history.at
-    FROM outbox JOIN payment ON payment.no = outbox.payment
-    JOIN history ON history.payment = outbox.payment AND history.version = outbox.version
-    WHERE sequence > ? ORDER BY sequence LIMIT ?`,
+  notificationsAfter: `SELECT ${notificationColumns} WHERE sequence > ? ORDER BY sequence LIMIT ?`,
+  notificationsOf: `SELECT ${notificationColumns} WHERE outbox.merchant = unhex(?) AND number > ? ORDER BY number LIMIT ?`,
+  notificationsOfPayment: `SELECT ${notificationColumns} WHERE payment.merchant = unhex(?) AND payment.id = unhex(?) ORDER BY number`,
+  deliveriesOf: `SELECT ${deliveryColumns} FROM outbox
+    JOIN delivery ON delivery.payment = outbox.payment AND delivery.number = outbox.number JOIN payment ON payment.no = outbox.payment
+    WHERE outbox.merchant = unhex(?) AND outbox.number >= ? ORDER BY outbox.number, lane LIMIT ?`,
+  deliveriesWaiting: deliveriesInState("waiting"),
+  deliveriesFailed: deliveriesInState("failed"),
+  // One step from each lane to the next, whatever waits in it.
+  endpointsDue: `WITH RECURSIVE each_lane (lane) AS (
+      SELECT min(lane) FROM delivery WHERE state = 'waiting' AND lane > ?
+      UNION ALL
+      SELECT (SELECT min(lane) FROM delivery WHERE state = 'waiting' AND lane > each_lane.lane) FROM each_lane WHERE lane IS NOT NULL
+    )
+    SELECT lane FROM each_lane
+    WHERE EXISTS (SELECT 1 FROM delivery WHERE state = 'waiting' AND delivery.lane = each_lane.lane AND due_at <= ?) LIMIT ?`,
+  deliveriesDue: `SELECT ${deliveryColumns} FROM delivery JOIN payment ON payment.no = delivery.payment
+    WHERE delivery.state = 'waiting' AND lane = ? AND delivery.due_at <= ? AND NOT EXISTS (
+      SELECT 1 FROM delivery AS earlier WHERE earlier.payment = delivery.payment AND earlier.number < delivery.number
+        AND earlier.lane = delivery.lane AND earlier.state = 'waiting' AND earlier.in_order = 1
+    ) ORDER BY delivery.due_at, delivery.number LIMIT ?`,
 } as const;
 type StatementName = keyof typeof sql;
 
@@ -275,7 +336,15 @@ function prepareAll(database: DatabaseSync): Record<StatementName, StatementSync
     paymentsDue: database.prepare(sql.paymentsDue),
     paymentsInFlight: database.prepare(sql.paymentsInFlight),
     cardByToken: database.prepare(sql.cardByToken),
+    cardsAfter: database.prepare(sql.cardsAfter),
     namedRequest: database.prepare(sql.namedRequest),
     notificationsAfter: database.prepare(sql.notificationsAfter),
+    notificationsOf: database.prepare(sql.notificationsOf),
+    notificationsOfPayment: database.prepare(sql.notificationsOfPayment),
+    deliveriesOf: database.prepare(sql.deliveriesOf),
+    deliveriesWaiting: database.prepare(sql.deliveriesWaiting),
+    deliveriesFailed: database.prepare(sql.deliveriesFailed),
+    endpointsDue: database.prepare(sql.endpointsDue),
+    deliveriesDue: database.prepare(sql.deliveriesDue),
   };
 }

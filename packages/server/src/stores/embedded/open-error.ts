@@ -14,6 +14,9 @@ const openRefusals = {
   newer: "the database was written by a newer version of Cofre; use that version or a newer one",
   foreign: "the file is not a Cofre database",
   damaged: "the database is damaged; restore it from a backup",
+  no_directory: "this is not a directory",
+  missing:
+    "the database is missing or empty, but there are keys beside it: restore it from its backup, or remove root.key, keys.*.json and *.sealed to begin anew",
   cannot_open: "the file cannot be opened or created here",
   full: "the disk is full",
   failed: "the database could not be opened",

@@ -1,25 +1,13 @@
-import type { MerchantId, PaymentId, TokenDigest } from "../../kernel/ids.ts";
+import type { MerchantId, PaymentId } from "../../kernel/ids.ts";
 import { laterBy } from "../../kernel/instant.ts";
 import type { Instant } from "../../kernel/instant.ts";
-import type { Money } from "../../kernel/money.ts";
 import type { EntryKind, JournalEntry, LedgerAccount } from "../../ledger/journal.ts";
 import type { PaymentState } from "../../payment/payment-machine.ts";
 import type { Chargeback } from "../../payment/chargeback.ts";
-import type {
-  Attempt,
-  AttemptKind,
-  Customer,
-  DeclineReason,
-  OrderCard,
-  Payment,
-  PaymentOrder,
-  ReviewState,
-  StoredCredential,
-  ThreeDSecure,
-  Verdict,
-} from "../../payment/payment.ts";
+import type { Attempt, AttemptKind, DeclineReason, Payment, ReviewState, Verdict } from "../../payment/payment.ts";
 import type { Refund } from "../../payment/refund.ts";
 import type { FactRecord } from "../change.ts";
+import { orderFromJson } from "./order-row.ts";
 import { accountCodes, entryKindCodes, factCodes, factSourceCodes } from "./codes.ts";
 
 /** How domain values are packed into columns, and back. JSON members that are undefined are left out and come back undefined. */
@@ -74,121 +62,6 @@ export function paymentFromRow(row: PaymentRow): Payment {
     verdict: row.verdict === null ? undefined : verdictFromJson(row.verdict),
     needsReview: row.needs_review === 1,
   };
-}
-
-type PackedMoney = readonly [minor: string, currency: string];
-type Optional<T> = { readonly [K in keyof T]?: T[K] };
-
-/** The order as kept, without its code, which is a column of its own. */
-interface PackedOrder {
-  readonly orderNumber?: string;
-  readonly amount: PackedMoney;
-  readonly pricing: { readonly rate: string; readonly gross: PackedMoney; readonly tax: PackedMoney; readonly total: PackedMoney };
-  readonly instalments: number;
-  readonly autoCapture: boolean;
-  readonly manualReview: boolean;
-  readonly country: string;
-  readonly paymentType: PaymentOrder["paymentType"];
-  readonly card: Pick<OrderCard, "brand" | "maskedPan"> & { readonly tokenDigest?: TokenDigest };
-  readonly customer: Pick<Customer, "name" | "email" | "personType"> & Optional<Customer>;
-  readonly softDescriptor?: string;
-  readonly note?: string;
-  readonly userValues?: readonly (string | null)[];
-  readonly notificationUrl?: string;
-  readonly deviceId?: string;
-  readonly storedCredential?: PackedStoredCredential;
-  readonly threeDSecure?: PackedThreeDSecure;
-}
-
-type PackedStoredCredential = readonly [
-  use: StoredCredential["use"],
-  initiator: StoredCredential["initiator"],
-  reason: StoredCredential["reason"],
-  mandateId: string | null,
-];
-/** Named one by one: whatever else an object may carry, such as the cryptogram that was with it, is not written. */
-type PackedThreeDSecure = readonly [eci: string, version: string | null, transactionId: string | null, xid: string | null];
-
-export function orderToJson(order: PaymentOrder): string {
-  const { amount, pricing, userValues, storedCredential, threeDSecure } = order;
-  return JSON.stringify({
-    ...order,
-    code: undefined,
-    amount: packMoney(amount),
-    pricing: { rate: pricing.rate, gross: packMoney(pricing.gross), tax: packMoney(pricing.tax), total: packMoney(pricing.total) },
-    userValues: userValues.length === 0 ? undefined : userValues,
-    storedCredential: storedCredential === undefined ? undefined : packStoredCredential(storedCredential),
-    threeDSecure: threeDSecure === undefined ? undefined : packThreeDSecure(threeDSecure),
-  });
-}
-
-function orderFromJson(code: string, json: string): PaymentOrder {
-  const packed = JSON.parse(json) as PackedOrder;
-  const { card, customer, pricing } = packed;
-  return {
-    code,
-    orderNumber: packed.orderNumber,
-    amount: unpackMoney(packed.amount),
-    pricing: {
-      rate: pricing.rate,
-      gross: unpackMoney(pricing.gross),
-      tax: unpackMoney(pricing.tax),
-      total: unpackMoney(pricing.total),
-    },
-    instalments: packed.instalments,
-    autoCapture: packed.autoCapture,
-    manualReview: packed.manualReview,
-    country: packed.country,
-    paymentType: packed.paymentType,
-    card: { brand: card.brand, maskedPan: card.maskedPan, tokenDigest: card.tokenDigest },
-    customer: {
-      name: customer.name,
-      email: customer.email,
-      document: customer.document,
-      birthDate: customer.birthDate,
-      personType: customer.personType,
-      phone: customer.phone,
-      zipcode: customer.zipcode,
-      address: customer.address,
-      streetNumber: customer.streetNumber,
-      streetComplement: customer.streetComplement,
-      city: customer.city,
-      state: customer.state,
-      ip: customer.ip,
-      responsible: customer.responsible,
-    },
-    softDescriptor: packed.softDescriptor,
-    note: packed.note,
-    userValues: (packed.userValues ?? []).map((value) => value ?? undefined),
-    notificationUrl: packed.notificationUrl,
-    deviceId: packed.deviceId,
-    storedCredential: packed.storedCredential === undefined ? undefined : unpackStoredCredential(packed.storedCredential),
-    threeDSecure: packed.threeDSecure === undefined ? undefined : unpackThreeDSecure(packed.threeDSecure),
-  };
-}
-
-function packStoredCredential({ use, initiator, reason, mandateId }: StoredCredential): PackedStoredCredential {
-  return [use, initiator, reason, mandateId ?? null];
-}
-
-function unpackStoredCredential([use, initiator, reason, mandateId]: PackedStoredCredential): StoredCredential {
-  return { use, initiator, reason, mandateId: mandateId ?? undefined };
-}
-
-function packThreeDSecure({ eci, version, transactionId, xid }: ThreeDSecure): PackedThreeDSecure {
-  return [eci, version ?? null, transactionId ?? null, xid ?? null];
-}
-
-function unpackThreeDSecure([eci, version, transactionId, xid]: PackedThreeDSecure): ThreeDSecure {
-  return { eci, version: version ?? undefined, transactionId: transactionId ?? undefined, xid: xid ?? undefined };
-}
-
-function packMoney({ minor, currency }: Money): PackedMoney {
-  return [String(minor), currency];
-}
-
-function unpackMoney([minor, currency]: PackedMoney): Money {
-  return { minor: BigInt(minor), currency };
 }
 
 type PackedAttempt = readonly [

@@ -24,6 +24,15 @@ interface Waiting {
   readonly reject: (error: StoreError) => void;
 }
 
+interface ThreadOptions {
+  readonly maxQueued: number;
+  /** Called when writing begins to fail, and when it works again. */
+  readonly onWriting: (works: boolean) => void;
+}
+
+/** What becomes of a change when the writer fails, not the change. */
+const failures: readonly Outcome[] = ["unavailable", "commit_unknown"];
+
 /**
  * The main thread's end of the writer thread. Answers come in the order of the changes, so a queue tells whose they are.
  *
@@ -33,20 +42,23 @@ interface Waiting {
  */
 export class WriterThread {
   readonly #worker: Worker;
-  readonly #maxQueued: number;
+  readonly #options: ThreadOptions;
   readonly #waiting: Waiting[] = [];
   readonly #exited: Promise<void>;
   readonly #whenDrained: (() => void)[] = [];
+  readonly #whenTried: ((works: boolean) => void)[] = [];
   #gathered: ChangeMessage[] = [];
   #alive = true;
+  #isWriting = true;
+  #isClosing = false;
   #commits = 0;
   #changes = 0;
   #largestBatch = 0;
 
-  private constructor(worker: Worker, maxQueued: number) {
+  private constructor(worker: Worker, options: ThreadOptions) {
     this.#worker = worker;
-    this.#maxQueued = maxQueued;
-    worker.on("message", (answer: BatchAnswer) => this.#answered(answer));
+    this.#options = options;
+    worker.on("message", (answer: BatchAnswer | boolean) => (typeof answer === "boolean" ? this.#tried(answer) : this.#answered(answer)));
     this.#exited = new Promise((resolve) => {
       worker.on("exit", () => {
         this.#died();
@@ -57,14 +69,14 @@ export class WriterThread {
     worker.on("error", () => this.#died());
   }
 
-  static async start(options: DatabaseOptions, maxQueued: number): Promise<WriterThread> {
+  static async start(options: DatabaseOptions, threadOptions: ThreadOptions): Promise<WriterThread> {
     // The worker's file has the ending that this file has: .ts here, .js once built.
     const here = import.meta.url;
     const worker = new Worker(new URL(`./writer-worker${here.slice(here.lastIndexOf("."))}`, here), { workerData: options });
     // Listened for from the start: a thread that refuses may end in the same turn in which its last message is read.
     const exited = new Promise<void>((resolve) => void worker.once("exit", () => resolve()));
     const [greeting] = (await once(worker, "message")) as ["ready" | OpenRefusal];
-    if (greeting === "ready") return new WriterThread(worker, maxQueued);
+    if (greeting === "ready") return new WriterThread(worker, threadOptions);
     await exited;
     throw new StoreOpenError(greeting, options.file);
   }
@@ -72,7 +84,7 @@ export class WriterThread {
   submit(message: ChangeMessage): Promise<Outcome> {
     return new Promise((resolve, reject) => {
       if (!this.#alive) throw new StoreError("unavailable");
-      if (this.#waiting.length >= this.#maxQueued) throw new StoreError("overloaded");
+      if (this.#waiting.length >= this.#options.maxQueued) throw new StoreError("overloaded");
       this.#waiting.push({ resolve, reject });
       this.#gathered.push(message);
       if (this.#gathered.length === 1) setImmediate(() => this.#post());
@@ -85,6 +97,32 @@ export class WriterThread {
     this.#gathered = [];
   }
 
+  get isWriting(): boolean {
+    return this.#isWriting;
+  }
+
+  /** Resolves when a small write has worked or failed. Those who ask meanwhile hear of the same one. */
+  tryWriting(): Promise<boolean> {
+    return new Promise((resolve) => {
+      if (!this.#alive) {
+        resolve(false);
+        return;
+      }
+      if (this.#whenTried.push(resolve) === 1) this.#worker.postMessage("try", []);
+    });
+  }
+
+  #tried(works: boolean): void {
+    this.#found(works);
+    for (const resolve of this.#whenTried.splice(0)) resolve(works);
+  }
+
+  #found(works: boolean): void {
+    if (works === this.#isWriting) return;
+    this.#isWriting = works;
+    this.#options.onWriting(works);
+  }
+
   /** Resolves when everything submitted has been answered. */
   async drained(): Promise<void> {
     if (this.#waiting.length > 0) await new Promise<void>((resolve) => void this.#whenDrained.push(resolve));
@@ -93,6 +131,7 @@ export class WriterThread {
   /** Closes the file. Resolves when the thread has ended. */
   async close(): Promise<void> {
     this.#post();
+    this.#isClosing = true;
     if (this.#alive) this.#worker.postMessage("close", []);
     await this.#exited;
   }
@@ -109,6 +148,8 @@ export class WriterThread {
     for (const [index, { resolve }] of answered.entries()) {
       const outcome = outcomes[answers[index] ?? -1];
       assert(outcome !== undefined, "the writer thread answers each change with an outcome");
+      if (failures.includes(outcome)) this.#found(false);
+      else if (outcome === "committed") this.#found(true);
       resolve(outcome);
     }
     this.#tellDrained();
@@ -120,7 +161,11 @@ export class WriterThread {
 
   /** Whatever waits may have been written or not: the thread can no longer say. */
   #died(): void {
+    if (!this.#alive) return;
     this.#alive = false;
+    // An end that was asked for is none.
+    if (!this.#isClosing) this.#found(false);
+    for (const resolve of this.#whenTried.splice(0)) resolve(false);
     for (const { reject } of this.#waiting.splice(0)) reject(new StoreError("commit_unknown"));
     this.#tellDrained();
   }

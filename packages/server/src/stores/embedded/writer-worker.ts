@@ -16,25 +16,28 @@ const port = parentPort;
 /** More than this would only make the first of a batch wait for the last. */
 const largestBatch = 512;
 
+type Message = readonly ChangeMessage[] | "try" | "close";
+
 try {
   const options = workerData as DatabaseOptions;
   const lock = lockFile(options.file);
   const database = openForWriting(options);
   const writer = new BatchWriter(database);
 
-  port.on("message", (first: readonly ChangeMessage[] | "close") => {
+  port.on("message", (first: Message) => {
     const batch: ChangeMessage[] = [];
     let message = first;
-    while (message !== "close") {
+    while (typeof message !== "string") {
       batch.push(...message);
       const waiting = batch.length < largestBatch ? receiveMessageOnPort(port) : undefined;
       if (waiting === undefined) break;
-      message = waiting.message as readonly ChangeMessage[] | "close";
+      message = waiting.message as Message;
     }
     if (batch.length > 0) {
       const result = writer.write(batch);
       port.postMessage([result.commits, ...result.outcomes.map((outcome) => outcomes.indexOf(outcome))] satisfies BatchAnswer);
     }
+    if (message === "try") port.postMessage(writer.tryWriting());
     if (message === "close") {
       database.close();
       lock.close();

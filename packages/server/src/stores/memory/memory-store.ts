@@ -3,6 +3,7 @@ import type { KeyDigest, MerchantId, PaymentId, TokenDigest } from "../../kernel
 import type { Instant } from "../../kernel/instant.ts";
 import type { Scheduler } from "../../kernel/scheduler.ts";
 import type { Account } from "../../merchant/account.ts";
+import { type Delivery, type EndpointKey, newDelivery } from "../../outbox/events.ts";
 import { dueAt } from "../../payment/due.ts";
 import type { Payment } from "../../payment/payment.ts";
 import type { RefundId } from "../../payment/refund.ts";
@@ -11,7 +12,7 @@ import { assertChangeIsSound } from "../change-rules.ts";
 import type { Change, CommitResult, HistoryRow, KeyGrant, NamedRequest } from "../change.ts";
 import { frozenCopy } from "../frozen-copy.ts";
 import { StoreError } from "../store.ts";
-import type { OutboxRow, Store } from "../store.ts";
+import type { CardAge, OpenDeliveryState, OutboxRow, Store } from "../store.ts";
 
 /**
  * What may go wrong with a commit:
@@ -65,10 +66,19 @@ class MemoryStore implements Store {
   readonly #refunds = new Map<RefundId, PaymentKey>();
   readonly #refundCodes = new Map<string, PaymentKey>();
   readonly #cards = new Map<string, StoredCard>();
+  /** Counts up with each card that was ever stored. */
+  readonly #cardPositions = new Map<string, number>();
+  #lastCardPosition = 0;
   readonly #accounts = new Map<MerchantId, Account>();
   readonly #accountKeys = new Map<KeyDigest, { readonly merchantId: MerchantId; readonly grants: KeyGrant }>();
   readonly #requests = new Map<string, NamedRequest>();
   readonly #outbox: OutboxRow[] = [];
+  /** Each merchant's part of the outbox: the notification with number n is at n - 1. */
+  readonly #numbered = new Map<MerchantId, OutboxRow[]>();
+  /** By merchant, number and endpoint. */
+  readonly #deliveries = new Map<string, Delivery>();
+  /** Those that wait, by merchant and endpoint. */
+  readonly #waiting = new Map<string, Map<number, Delivery>>();
   /** Commits that wait for the scheduler: close() lets them finish. */
   readonly #underWay = new Set<Promise<unknown>>();
   #closed = false;
@@ -145,6 +155,19 @@ class MemoryStore implements Store {
       .slice(0, limit);
   }
 
+  async cardsAfter(position: number, limit: number): Promise<readonly CardAge[]> {
+    this.#beforeRead("cardsAfter");
+    return [...this.#cards]
+      .map(([key, { merchantId, tokenDigest, lastUsedAt }]) => ({
+        position: this.#cardPositions.get(key) ?? 0,
+        merchantId,
+        tokenDigest,
+        lastUsedAt,
+      }))
+      .filter((card) => card.position > position)
+      .slice(0, limit);
+  }
+
   async namedRequest(merchantId: MerchantId, key: string): Promise<NamedRequest | undefined> {
     this.#beforeRead("namedRequest");
     return this.#requests.get(keyOf(merchantId, key));
@@ -158,6 +181,49 @@ class MemoryStore implements Store {
   async notificationsAfter(sequence: number, limit: number): Promise<readonly OutboxRow[]> {
     this.#beforeRead("notificationsAfter");
     return this.#outbox.slice(sequence, sequence + limit);
+  }
+
+  async notificationsOf(merchantId: MerchantId, number: number, limit: number): Promise<readonly OutboxRow[]> {
+    this.#beforeRead("notificationsOf");
+    return (this.#numbered.get(merchantId) ?? []).slice(number, number + limit);
+  }
+
+  async notificationsOfPayment(merchantId: MerchantId, id: PaymentId): Promise<readonly OutboxRow[]> {
+    this.#beforeRead("notificationsOfPayment");
+    return (this.#numbered.get(merchantId) ?? []).filter(({ paymentId }) => paymentId === id);
+  }
+
+  async deliveriesOf(merchantId: MerchantId, from: number, limit: number, state?: OpenDeliveryState): Promise<readonly Delivery[]> {
+    this.#beforeRead("deliveriesOf");
+    return [...this.#deliveries.values()]
+      .filter((each) => each.merchantId === merchantId && each.number >= from && (state === undefined || each.state === state))
+      .toSorted((left, right) => (left.number === right.number ? compare(left.endpoint, right.endpoint) : left.number - right.number))
+      .slice(0, limit);
+  }
+
+  async endpointsDue(now: Instant, after: EndpointKey | undefined, limit: number): Promise<readonly EndpointKey[]> {
+    this.#beforeRead("endpointsDue");
+    const due: EndpointKey[] = [];
+    for (const waiting of this.#waiting.values()) {
+      const [first] = waiting.values();
+      if (first === undefined || (after !== undefined && compareKeys(first, after) <= 0)) continue;
+      if (some(waiting.values(), ({ dueAt: at }) => at <= now)) due.push({ merchantId: first.merchantId, endpoint: first.endpoint });
+    }
+    return due.toSorted(compareKeys).slice(0, limit);
+  }
+
+  async deliveriesDue({ merchantId, endpoint }: EndpointKey, now: Instant, limit: number): Promise<readonly Delivery[]> {
+    this.#beforeRead("deliveriesDue");
+    const waiting = [...(this.#waiting.get(keyOf(merchantId, endpoint))?.values() ?? [])];
+    /** Of each payment, the lowest number that others wait for. */
+    const heads = new Map<PaymentId, number>();
+    for (const { paymentId, number, inOrder } of waiting) {
+      if (inOrder) heads.set(paymentId, Math.min(number, heads.get(paymentId) ?? number));
+    }
+    return waiting
+      .filter(({ paymentId, number, dueAt: at }) => at <= now && number <= (heads.get(paymentId) ?? number))
+      .toSorted((left, right) => (left.dueAt === right.dueAt ? left.number - right.number : left.dueAt - right.dueAt))
+      .slice(0, limit);
   }
 
   async commit(change: Change): Promise<CommitResult> {
@@ -220,6 +286,7 @@ class MemoryStore implements Store {
   /** Looks at all that may be in the way before it writes anything. */
   #apply(change: Change): CommitResult {
     const conflict =
+      this.#deliveryConflict(change) ??
       this.#paymentConflict(change) ??
       this.#refundConflict(change) ??
       this.#cardConflict(change) ??
@@ -230,6 +297,7 @@ class MemoryStore implements Store {
     this.#writeCard(change);
     this.#writeAccount(change);
     if (change.request !== undefined) this.#requests.set(keyOf(change.merchantId, change.request.next.key), change.request.next);
+    for (const { next } of change.deliveries ?? []) this.#writeDelivery(next);
     return { outcome: "committed" };
   }
 
@@ -283,7 +351,12 @@ class MemoryStore implements Store {
     return stored?.digest === request.next.digest && stored.answer === undefined ? undefined : { outcome: "stale" };
   }
 
-  #writePayment({ merchantId, at, payment, facts, entries, notifications }: Change): void {
+  #deliveryConflict({ deliveries = [] }: Change): CommitResult | undefined {
+    const stale = deliveries.some(({ next, replaces }) => this.#deliveries.get(deliveryKey(next))?.version !== replaces);
+    return stale ? { outcome: "stale" } : undefined;
+  }
+
+  #writePayment({ merchantId, at, payment, facts, entries, notifications, deliverTo = [] }: Change): void {
     if (payment === undefined) return;
     const { next } = payment;
     const row = Object.freeze({ version: next.version, at, facts, entries });
@@ -302,15 +375,37 @@ class MemoryStore implements Store {
       this.#refunds.set(id, owner);
       if (code !== undefined) this.#refundCodes.set(keyOf(merchantId, code), owner);
     }
+    const numbered = this.#numbered.get(merchantId) ?? [];
+    this.#numbered.set(merchantId, numbered);
     for (const notification of notifications) {
-      this.#outbox.push(Object.freeze({ ...notification, sequence: this.#outbox.length + 1, merchantId, version: next.version, at }));
+      const [sequence, number] = [this.#outbox.length + 1, numbered.length + 1];
+      const row = Object.freeze({ ...notification, sequence, merchantId, number, version: next.version, at });
+      this.#outbox.push(row);
+      numbered.push(row);
+      for (const endpoint of deliverTo) this.#writeDelivery(Object.freeze(newDelivery({ ...row, endpoint }, at)));
     }
   }
 
-  #writeCard({ merchantId, card, cardUse }: Change): void {
+  #writeDelivery(next: Delivery): void {
+    this.#deliveries.set(deliveryKey(next), next);
+    const key = keyOf(next.merchantId, next.endpoint);
+    const waiting = this.#waiting.get(key) ?? new Map<number, Delivery>();
+    if (next.state === "waiting") waiting.set(next.number, next);
+    else waiting.delete(next.number);
+    if (waiting.size === 0) this.#waiting.delete(key);
+    else this.#waiting.set(key, waiting);
+  }
+
+  #writeCard({ merchantId, card, cardUse, cardErasure }: Change): void {
+    if (cardErasure !== undefined) {
+      const key = keyOf(merchantId, cardErasure.tokenDigest);
+      const stored = this.#cards.get(key);
+      if (stored !== undefined && stored.lastUsedAt < cardErasure.unusedSince) this.#cards.delete(key);
+    }
     if (card !== undefined) {
       const key = keyOf(merchantId, card.next.tokenDigest);
       const stored = this.#cards.get(key);
+      if (stored === undefined) this.#cardPositions.set(key, (this.#lastCardPosition += 1));
       const { createdAt, lastUsedAt } = stored ?? card.next;
       this.#cards.set(key, Object.freeze({ ...card.next, createdAt, lastUsedAt: later(lastUsedAt, card.next.lastUsedAt) }));
     }
@@ -330,6 +425,23 @@ class MemoryStore implements Store {
 
 function keyOf(first: string, second: string): string {
   return `${first} ${second}`;
+}
+
+function deliveryKey({ merchantId, number, endpoint }: Delivery): string {
+  return `${merchantId} ${number} ${endpoint}`;
+}
+
+function compare(left: string, right: string): number {
+  return left < right ? -1 : left > right ? 1 : 0;
+}
+
+function compareKeys(left: EndpointKey, right: EndpointKey): number {
+  return left.merchantId === right.merchantId ? compare(left.endpoint, right.endpoint) : compare(left.merchantId, right.merchantId);
+}
+
+function some<T>(values: Iterable<T>, holds: (value: T) => boolean): boolean {
+  for (const value of values) if (holds(value)) return true;
+  return false;
 }
 
 function later(left: Instant, right: Instant): Instant {

@@ -13,10 +13,10 @@ export function tokenEndpoint(deps: EndpointDeps): Endpoint {
     key: "public",
     family: "json",
     cors: true,
-    handle: async ({ params, account }) => {
+    handle: async ({ params, account, grants }) => {
       if (isSetCvv(params)) return answerSetCvv(deps, account, params);
       return answering("token", async () => {
-        const input = readToken(params, account, clockOf(account).now());
+        const input = readToken(params, account, clockOf(account).now(), grants);
         try {
           const { token, card } = await runner.run(tokenize, account, input);
           const type = answeredType(params, card.brand);

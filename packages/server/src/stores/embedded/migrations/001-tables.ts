@@ -107,10 +107,35 @@ JOIN json_each(entry.value) AS posting ON posting.key > 0;
 
 CREATE TABLE outbox (
   sequence INTEGER PRIMARY KEY,
+  merchant BLOB NOT NULL CHECK (length(merchant) = 4),
+  number INTEGER NOT NULL CHECK (number >= 1),
   payment INTEGER NOT NULL,
   version INTEGER NOT NULL,
-  kind TEXT NOT NULL
+  kind TEXT NOT NULL,
+  UNIQUE (merchant, number)
 ) STRICT;
+
+CREATE INDEX outbox_payment ON outbox (payment);
+
+-- lane: merchant and endpoint, '0000000a shop', so that one text orders them and the next one is found by one comparison.
+CREATE TABLE delivery (
+  lane TEXT NOT NULL CHECK (substr(lane, 9, 1) = ' '),
+  number INTEGER NOT NULL CHECK (number >= 1),
+  payment INTEGER NOT NULL,
+  kind TEXT NOT NULL,
+  version INTEGER NOT NULL CHECK (version >= 1),
+  state TEXT NOT NULL,
+  asked_at INTEGER NOT NULL,
+  due_at INTEGER NOT NULL,
+  attempts INTEGER NOT NULL CHECK (attempts >= 0),
+  outcome TEXT,
+  in_order INTEGER NOT NULL CHECK (in_order IN (0, 1)),
+  PRIMARY KEY (lane, number)
+) STRICT, WITHOUT ROWID;
+
+CREATE INDEX delivery_due ON delivery (lane, due_at, number) WHERE state = 'waiting';
+CREATE INDEX delivery_failed ON delivery (lane, number) WHERE state = 'failed';
+CREATE INDEX delivery_payment ON delivery (payment, number);
 
 CREATE TABLE card (
   no INTEGER PRIMARY KEY,

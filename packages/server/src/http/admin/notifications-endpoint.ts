@@ -1,0 +1,117 @@
+import { formatTimestamp } from "../../kernel/calendar.ts";
+import type { Clock } from "../../kernel/clock.ts";
+import { isPaymentId } from "../../kernel/ids.ts";
+import type { Account } from "../../merchant/account.ts";
+import { endpointsOf } from "../../merchant/notification-endpoints.ts";
+import { receiverPublicKey, receiverSecret, type NotificationKeys } from "../../outbox/notification-keys.ts";
+import { secretName, urlSecretName } from "../../outbox/endpoint.ts";
+import { replay, type ReplayParts, type ReplaySelection } from "../../outbox/replay.ts";
+import { errorAnswer, type WireAnswer } from "../wire/answer.ts";
+import type { Endpoint, OpenEndpoint } from "../wire/endpoint.ts";
+import { answeringAnswer } from "../wire/endpoints/deps.ts";
+import { textOf, type TreeObject } from "../wire/tree.ts";
+
+export interface NotificationsDeps {
+  readonly store: ReplayParts["store"];
+  readonly clock: Clock;
+  readonly keys: NotificationKeys;
+  /** There is something to deliver. */
+  readonly nudge: () => void;
+}
+
+const mostListed = 500;
+
+/**
+ * `/__cofre/notifications`, with the secret key: what the account was told, from after the number `after`, with each delivery, and
+ * what its receivers verify with. `replay=failed` (from number `from`), `replay=payment` (`hash`) or `replay=range` (`from`, `to`)
+ * has receivers hear again.
+ */
+export function notificationsEndpoint(deps: NotificationsDeps): Endpoint {
+  return {
+    path: "/__cofre/notifications",
+    key: "secret",
+    family: "parameters",
+    cors: false,
+    handle: ({ params, account }) =>
+      answeringAnswer("query", () =>
+        textOf(params, "replay") === undefined ? list(deps, params, account) : replayed(deps, params, account),
+      ),
+  };
+}
+
+/** `/__cofre/certificate.pem`: what the interface's own signatures are verified with. Public, as certificates are. */
+export function certificateEndpoint({ keys }: Pick<NotificationsDeps, "keys">): OpenEndpoint {
+  return {
+    path: "/__cofre/certificate.pem",
+    key: "none",
+    family: "parameters",
+    cors: false,
+    handle: async () => ({ status: 200, body: keys.certificate.pem, type: "application/x-pem-file" }),
+  };
+}
+
+async function list({ store, keys }: NotificationsDeps, params: TreeObject, account: Account): Promise<WireAnswer> {
+  const after = numberOf(params, "after") ?? 0;
+  const rows = await store.notificationsOf(account.id, after, mostListed);
+  const deliveries = await store.deliveriesOf(account.id, after + 1, mostListed);
+  const notifications = rows.map(({ number, kind, paymentId, at }) => ({
+    number,
+    notification_type: kind,
+    hash: paymentId,
+    at: formatTimestamp(at),
+    deliveries: deliveries
+      .filter((each) => each.number === number)
+      .map(({ endpoint, state, attempts, outcome, dueAt }) => ({
+        endpoint,
+        state,
+        attempts,
+        outcome,
+        ...(state === "waiting" ? { due_at: formatTimestamp(dueAt) } : {}),
+      })),
+  }));
+  const endpoints = endpointsOf(account.settings).map((each) => ({
+    id: each.id,
+    url: each.url,
+    enabled: each.enabled && each.goneAt === undefined,
+    secret: receiverSecret(keys, account.id, secretName(each, each.secretVersion)),
+  }));
+  const body = {
+    notifications,
+    endpoints,
+    payment_url_secret: receiverSecret(keys, account.id, urlSecretName),
+    public_key: receiverPublicKey(keys, account.id),
+    certificate_fingerprint: keys.certificate.fingerprint,
+    status: "SUCCESS",
+  };
+  return { status: 200, body: JSON.stringify(body) };
+}
+
+async function replayed(deps: NotificationsDeps, params: TreeObject, account: Account): Promise<WireAnswer> {
+  const selection = selectionOf(params);
+  if (selection === undefined) {
+    return errorAnswer("COFRE-48", "Parameter replay must be failed (from), payment (hash) or range (from, to)");
+  }
+  const settings = { endpoints: endpointsOf(account.settings), chaos: account.settings.notificationChaos };
+  const { deliveries, next } = await replay(deps, account.id, settings, selection);
+  deps.nudge();
+  return { status: 200, body: JSON.stringify({ deliveries, next: next ?? null, status: "SUCCESS" }) };
+}
+
+function selectionOf(params: TreeObject): ReplaySelection | undefined {
+  const [from, to, hash] = [numberOf(params, "from"), numberOf(params, "to"), textOf(params, "hash")];
+  switch (textOf(params, "replay")) {
+    case "failed":
+      return { failedFrom: from ?? 1 };
+    case "payment":
+      return hash !== undefined && isPaymentId(hash) ? { paymentId: hash } : undefined;
+    case "range":
+      return from !== undefined && to !== undefined && from >= 1 && to >= from ? { from, to } : undefined;
+    default:
+      return undefined;
+  }
+}
+
+function numberOf(params: TreeObject, name: string): number | undefined {
+  const text = textOf(params, name);
+  return text !== undefined && /^\d{1,15}$/.test(text) ? Number(text) : undefined;
+}

@@ -1,0 +1,8 @@
+import { openApiEndpoint } from "../openapi/openapi-endpoint.ts";
+import type { Endpoint } from "../wire/endpoint.ts";
+import { docsEndpoint } from "./docs-endpoint.ts";
+
+/** The endpoints, and two more that describe them: to tools at /openapi.json, to people at /docs. */
+export function documented(endpoints: readonly Endpoint[]): readonly Endpoint[] {
+  return [...endpoints, openApiEndpoint(endpoints), docsEndpoint(endpoints)];
+}

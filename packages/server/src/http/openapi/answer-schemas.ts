@@ -1,0 +1,156 @@
+import type { Schema } from "./types.ts";
+
+/** What answers hold. A test reads real answers against these: a member that is not here, or is missing there, fails it. */
+const text: Schema = { type: "string" };
+const textOrNull: Schema = { type: ["string", "null"] };
+const amount: Schema = { type: "string", pattern: String.raw`^\d+(\.\d+)?$`, description: "Decimal text." };
+const time: Schema = { type: ["string", "null"], description: "YYYY-MM-DD hh:mm:ss in UTC." };
+const flag: Schema = { type: "boolean" };
+const success: Schema = { const: "SUCCESS" };
+
+/** An object whose members are all known. `optional` ones may be missing. */
+function node(members: Readonly<Record<string, Schema>>, optional: Readonly<Record<string, Schema>> = {}): Schema {
+  return { type: "object", required: Object.keys(members), properties: { ...members, ...optional }, additionalProperties: false };
+}
+
+export const ref = (name: keyof typeof answerSchemas): Schema => ({ $ref: `#/components/schemas/${name}` });
+const refTo = (name: string): Schema => ({ $ref: `#/components/schemas/${name}` });
+
+const refund = node({
+  id: { type: "string", pattern: String.raw`^\d+$` },
+  merchant_refund_code: textOrNull,
+  status: { enum: ["RE", "PE", "CO", "CA"], description: "Requested, pending, confirmed, cancelled." },
+  request_date: time,
+  pending_date: time,
+  confirm_date: time,
+  cancel_date: time,
+  amount_ext: amount,
+  description: text,
+});
+
+const transactionStatus = node(
+  {
+    acquirer: text,
+    code: { enum: ["OK", "NOK", "RETRY", "PENDING"], description: "PENDING: nobody has said yes or no yet." },
+    description: text,
+  },
+  { authcode: text, iso_code: text, mac_code: text },
+);
+
+const payment = node(
+  {
+    hash: { type: "string", minLength: 48, maxLength: 48, description: "The payment's name in every later request." },
+    country: text,
+    merchant_payment_code: text,
+    order_number: textOrNull,
+    status: { enum: ["PE", "CO", "CA"], description: "Pending (authorized, or not known yet), confirmed (paid), cancelled." },
+    status_date: time,
+    open_date: time,
+    confirm_date: time,
+    transfer_date: time,
+    amount_br: { ...amount, description: "In the local currency, tax included." },
+    amount_ext: { ...amount, description: "In the currency that was asked for." },
+    amount_iof: { ...amount, description: "The tax within amount_br." },
+    currency_rate: amount,
+    currency_ext: text,
+    due_date: { type: "string", description: "YYYY-MM-DD." },
+    instalments: { type: "string", pattern: String.raw`^\d+$` },
+    payment_type_code: { type: "string", description: "The card's brand, or debitcard." },
+    details: node({ billing_descriptor: text }),
+    transaction_status: refTo("TransactionStatus"),
+    pre_approved: { type: "boolean", description: "The issuer said yes and that still holds." },
+    capture_available: { type: "boolean", description: "Authorized, and waiting to be captured." },
+  },
+  {
+    pin: { type: "string", pattern: String.raw`^\d{9}$` },
+    refunds: { type: "array", items: refTo("Refund") },
+    chargeback: refTo("Chargeback"),
+    token: { type: "string", description: "The token that create_token asked for: shown this once." },
+    masked_card_number: text,
+    cof_info: node({ mandate_id: text }),
+    note: text,
+    user_value_1: text,
+    user_value_2: text,
+    user_value_3: text,
+    user_value_4: text,
+    user_value_5: text,
+    customer: node({ document: textOrNull, email: text, name: text, birth_date: textOrNull }),
+  },
+);
+
+const properties = node({
+  status: success,
+  success: { const: true },
+  resource: { const: "merchantIntegrationProperties" },
+  operation: { enum: ["get", "edit"] },
+  body: node({ image: textOrNull, url_response: textOrNull, receipt_email: textOrNull, url_status_change_notification: textOrNull }),
+});
+
+const keyCheck = {
+  success: flag,
+  resource: { const: "merchantIntegrationProperties" },
+  operation: { const: "isValidPublicIntegrationKey" },
+};
+
+export const answerSchemas = {
+  Error: {
+    ...node({ status: { const: "ERROR" }, status_code: text, status_message: text }, { message: text }),
+    description: "Every refusal, nearly always with HTTP status 200: look at `status`, then at `status_code`.",
+  },
+  Done: node({ status: success }),
+  Payment: payment,
+  Refund: refund,
+  TransactionStatus: transactionStatus,
+  Chargeback: node({ create_date: time, chargeback_date: time, description: text, chargeback_credit: flag }),
+  PaymentAnswer: node({ payment: refTo("Payment"), status: success }),
+  CancelAnswer: node({ payment: refTo("Payment"), operation: { const: "cancel" }, status: success }),
+  RefundAnswer: node({ payment: refTo("Payment"), refund: refTo("Refund"), operation: { const: "refund" }, status: success }),
+  RefundOrCancelAnswer: node(
+    { payment: refTo("Payment"), operation: { enum: ["refund", "cancel"] }, status: success },
+    { refund: refTo("Refund") },
+  ),
+  TokenAnswer: node({ status: success, payment_type_code: text, token: text, masked_card_number: text }),
+  SetCvvAnswer: node({ status: success, token: text, masked_card_number: text }),
+  VerifyAnswer: node({
+    status: success,
+    payment_type_code: text,
+    card_verification: node(
+      {
+        transaction_status: node({ code: { enum: ["OK", "NOK", "RETRY"] }, description: text }),
+        transaction_type: { enum: ["ZERO DOLLAR", "GHOST AUTHORIZATION"] },
+      },
+      { mandate_id: text },
+    ),
+  }),
+  ExchangeAnswer: node({ currency_rate: node({ code: text, base_code: text, name: text, rate: amount }), status: success }),
+  PropertiesAnswer: properties,
+  KeyIsValid: node({ status: success, ...keyCheck, body: { type: "array", maxItems: 0 } }),
+  KeyIsInvalid: node({ status: { const: "CONFLICT" }, ...keyCheck, body: node({ error: text }) }),
+  FingerprintAnswer: node({ ebanx_session_id: text, providers: { type: "array", maxItems: 0 } }),
+  Nothing: node({}),
+  ZipcodeAnswer: node({ zipcode: node({ state: text, city: text, name: text }), status: success }),
+  DocumentBalanceAnswer: node({
+    document_balance: node({ document: text, balance: amount, available: amount, currency_code: text }),
+    status: success,
+  }),
+  ExplainAnswer: node({
+    hash: text,
+    state: text,
+    facts: { type: "array", items: { type: "object" } },
+    postings: { type: "array", items: { type: "object" } },
+    money: { type: "array", items: { type: "object" } },
+    problems: { type: "array", items: text },
+    status: success,
+  }),
+  SettingsAnswer: node({ settings: { type: "object", description: "Every switch of the account, by name." }, status: success }),
+  NotificationsAnswer: node({
+    notifications: { type: "array" },
+    endpoints: { type: "array" },
+    payment_url_secret: text,
+    public_key: text,
+    certificate_fingerprint: text,
+    status: success,
+  }),
+  StatsAnswer: node({ store: { type: "object" }, status: success }),
+  Health: node({ status: text }, { message: text }),
+} as const satisfies Record<string, Schema>;

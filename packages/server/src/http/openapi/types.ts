@@ -1,0 +1,84 @@
+/** The parts of OpenAPI 3.1 that are written here, and nothing else of it. */
+export interface OpenApi {
+  readonly openapi: "3.1.0";
+  readonly info: { readonly title: string; readonly version: string; readonly summary: string; readonly description: string };
+  readonly servers: readonly { readonly url: string; readonly description: string }[];
+  readonly tags: readonly { readonly name: string; readonly description: string }[];
+  /** What every operation may tell beside its own codes. */
+  readonly "x-errors": OperationObject["x-errors"];
+  readonly paths: Readonly<Record<string, PathItem>>;
+  readonly components: {
+    readonly schemas: Readonly<Record<string, Schema>>;
+    readonly securitySchemes: Readonly<Record<string, SecurityScheme>>;
+    readonly requestBodies: Readonly<Record<string, RequestBody>>;
+  };
+}
+
+export interface PathItem {
+  readonly get?: OperationObject;
+  readonly post?: OperationObject;
+}
+
+export interface OperationObject {
+  readonly operationId: string;
+  readonly tags: readonly string[];
+  readonly summary: string;
+  readonly description: string;
+  readonly security: readonly Readonly<Record<string, readonly string[]>>[];
+  readonly parameters?: readonly Parameter[];
+  readonly requestBody?: RequestBody;
+  readonly responses: Readonly<Record<string, Answer>>;
+  /** Why each code that is peculiar to the operation is told. */
+  readonly "x-errors": readonly { readonly code: string; readonly message: string; readonly when: string }[];
+  readonly "x-codeSamples": readonly { readonly lang: "Shell"; readonly label: string; readonly source: string }[];
+}
+
+export interface Parameter {
+  readonly name: string;
+  readonly in: "query" | "header";
+  readonly required: boolean;
+  readonly description: string;
+  readonly schema: Schema;
+}
+
+export interface RequestBody {
+  readonly description: string;
+  readonly required: boolean;
+  readonly content: Readonly<Record<string, { readonly schema: Schema; readonly example?: unknown }>>;
+}
+
+export interface Answer {
+  readonly description: string;
+  readonly headers?: Readonly<Record<string, { readonly description: string; readonly schema: Schema }>>;
+  readonly content: Readonly<Record<string, { readonly schema: Schema }>>;
+}
+
+export interface SecurityScheme {
+  readonly type: "apiKey";
+  readonly in: "query";
+  readonly name: string;
+  readonly description: string;
+}
+
+/** JSON Schema, as far as it is needed. `x-required` says what leaving a field out leads to, `x-too-long` what a longer value does. */
+export interface Schema {
+  readonly $ref?: string;
+  readonly type?: string | readonly string[];
+  readonly description?: string;
+  readonly properties?: Readonly<Record<string, Schema>>;
+  readonly required?: readonly string[];
+  readonly items?: Schema;
+  readonly enum?: readonly (string | boolean | null)[];
+  readonly const?: string | boolean;
+  readonly minLength?: number;
+  readonly maxLength?: number;
+  readonly pattern?: string;
+  readonly additionalProperties?: boolean;
+  readonly maxItems?: number;
+  readonly allOf?: readonly Schema[];
+  readonly anyOf?: readonly Schema[];
+  readonly contentMediaType?: string;
+  readonly "x-required"?: string;
+  readonly "x-too-long"?: string;
+  readonly "x-source"?: string;
+}

@@ -1,0 +1,27 @@
+import assert from "node:assert/strict";
+import { describe, test } from "node:test";
+import { instant } from "../kernel/instant.ts";
+import type { EndpointId } from "../outbox/events.ts";
+import { endpointsOf, endpointsWithout } from "./notification-endpoints.ts";
+import { defaultAccountSettings } from "./settings.ts";
+
+const shop = { id: "shop", url: "https://shop.example/", enabled: true, secretVersion: 1 };
+const now = instant(1_800_000_000_000);
+const plain = { ...defaultAccountSettings(), notificationEndpoints: [shop] };
+const both = { ...plain, notificationUrl: "https://old.example/" };
+const old = { id: "account-url", url: "https://old.example/", enabled: true, secretVersion: 1 };
+
+describe("who hears of an account's payments", () => {
+  test("its endpoints, and its one address when it has one", () => {
+    assert.deepEqual(endpointsOf(plain), [shop]);
+    assert.deepEqual(endpointsOf(both), [shop, old]);
+  });
+
+  test("none that has answered 410, whichever it is, and the others all the same", () => {
+    const gone = endpointsWithout(both, "account-url" as EndpointId, now);
+    assert.deepEqual(endpointsOf({ ...both, notificationEndpoints: gone }), [shop, { ...old, goneAt: now }]);
+    const shopGone = endpointsWithout(both, "shop" as EndpointId, now);
+    assert.deepEqual(shopGone, [{ ...shop, goneAt: now }]);
+    assert.deepEqual(endpointsWithout(both, "other" as EndpointId, now), [shop]);
+  });
+});

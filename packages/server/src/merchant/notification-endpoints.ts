@@ -1,0 +1,23 @@
+import type { Instant } from "../kernel/instant.ts";
+import { type NotificationEndpoint, switchedOff } from "../outbox/endpoint.ts";
+import type { EndpointId } from "../outbox/events.ts";
+import type { AccountSettings } from "./account.ts";
+
+/** The name under which the account's one address of earlier days (`notificationUrl`) is an endpoint among the others. */
+const accountUrl = "account-url";
+
+/** Everybody who hears of an account's payments. */
+export function endpointsOf({ notificationUrl: url, notificationEndpoints: endpoints }: AccountSettings): readonly NotificationEndpoint[] {
+  if (url === "") return endpoints;
+  const kept = endpoints.find(({ id }) => id === accountUrl);
+  const others = endpoints.filter(({ id }) => id !== accountUrl);
+  return [...others, { enabled: true, secretVersion: 1, ...kept, id: accountUrl, url }];
+}
+
+/** The account's endpoints to keep when this one has answered 410. */
+export function endpointsWithout(settings: AccountSettings, endpoint: EndpointId, at: Instant): readonly NotificationEndpoint[] {
+  const after = switchedOff(endpointsOf(settings), endpoint, at);
+  return after === undefined
+    ? settings.notificationEndpoints
+    : after.filter((each) => each.goneAt !== undefined || settings.notificationEndpoints.some(({ id }) => id === each.id));
+}

@@ -1,0 +1,51 @@
+import assert from "node:assert/strict";
+import { describe, test } from "node:test";
+import { instant } from "../kernel/instant.ts";
+import type { MerchantId } from "../kernel/ids.ts";
+import type { Account, AccountSettings } from "../merchant/account.ts";
+import { defaultAccountSettings } from "../merchant/settings.ts";
+import { createMemoryStore } from "../stores/memory/memory-store.ts";
+import type { Store } from "../stores/store.ts";
+import { AccountDirectory, digestOfKey } from "./account-directory.ts";
+import { accountChange } from "./sandbox-account.ts";
+
+const id = "0a0b0c0d" as MerchantId;
+const account: Account = { id, version: 1, name: "Loja", settings: defaultAccountSettings() };
+
+async function storeWith(kept: Account): Promise<Store> {
+  const store = createMemoryStore();
+  await store.commit(accountChange(kept, undefined, instant(0), [{ digest: digestOfKey("the key"), grants: "secret" }]));
+  return store;
+}
+
+describe("the directory of accounts", () => {
+  test("finds an account by key and by id, and knows no other key", async () => {
+    const directory = new AccountDirectory(await storeWith(account));
+    assert.deepEqual(await directory.byKey("the key"), { account, grants: "secret" });
+    assert.deepEqual(await directory.byId(id), account);
+    assert.equal(await directory.byKey("another key"), undefined);
+    assert.equal(await directory.byId("ffffffff" as MerchantId), undefined);
+  });
+
+  test("shows a changed account once it was told to forget it", async () => {
+    const store = await storeWith(account);
+    const directory = new AccountDirectory(store);
+    await directory.byKey("the key");
+    await directory.byId(id);
+    const next: Account = { ...account, version: 2, settings: { ...account.settings, partialCapture: true } };
+    await store.commit(accountChange(next, 1, instant(0), []));
+    assert.deepEqual((await directory.byKey("the key"))?.account, account);
+    directory.forget(id);
+    assert.deepEqual([(await directory.byKey("the key"))?.account, await directory.byId(id)], [next, next]);
+  });
+
+  test("gives an account of an earlier version the defaults of switches that it never heard of", async () => {
+    const { captureWindowDays: _window, simulator: _simulator, ...older } = account.settings;
+    const directory = new AccountDirectory(
+      await storeWith({ ...account, settings: { ...older, partialCapture: true } as AccountSettings }),
+    );
+    const expected = { ...account.settings, partialCapture: true };
+    assert.deepEqual((await directory.byKey("the key"))?.account.settings, expected);
+    assert.deepEqual((await directory.byId(id))?.settings, expected);
+  });
+});

@@ -1,0 +1,83 @@
+import ipaddr from "ipaddr.js";
+import { assert } from "../kernel/assert.ts";
+
+/** Where notifications may go. */
+export interface EgressPolicy {
+  /** Ports of public addresses, which are spoken to over https alone. */
+  readonly ports: readonly number[];
+  /** Networks (CIDR) that may be reached although they are not public, on every port, over http too. */
+  readonly allowedNetworks: readonly string[];
+}
+
+const publicPorts = [443, 8443];
+
+export const productionEgress: EgressPolicy = { ports: publicPorts, allowedNetworks: [] };
+/** A laptop's or a CI's receiver listens on the machine itself. */
+export const sandboxEgress: EgressPolicy = { ports: publicPorts, allowedNetworks: ["127.0.0.0/8", "::1/128"] };
+
+/** `url`: not an address of the web, or with a password in it. `scheme`: http where https is needed. */
+export type EgressRefusalCause = "url" | "scheme" | "port" | "address";
+
+/** A place to connect to. `host` is a name or an address in its plain form, without brackets. */
+export interface Destination {
+  readonly url: URL;
+  readonly host: string;
+  readonly port: number;
+  readonly encrypted: boolean;
+}
+
+/**
+ * Reads a receiver's address and refuses what no resolution of its name could make right. The WHATWG parser behind URL turns decimal,
+ * hexadecimal, octal and shortened IPv4 addresses into their plain form, so that nothing hides behind a spelling.
+ */
+export function readDestination(policy: EgressPolicy, text: string): Destination | { readonly refused: EgressRefusalCause } {
+  const url = URL.canParse(text) ? new URL(text) : undefined;
+  if (url === undefined || url.username !== "" || url.password !== "") return { refused: "url" };
+  if (url.protocol !== "https:" && url.protocol !== "http:") return { refused: "scheme" };
+  const encrypted = url.protocol === "https:";
+  const host = url.hostname.startsWith("[") ? url.hostname.slice(1, -1) : url.hostname;
+  const port = url.port === "" ? (encrypted ? 443 : 80) : Number(url.port);
+  const destination = { url, host, port, encrypted };
+  if (ipaddr.isValid(host)) {
+    const refused = refusalOf(policy, destination, host);
+    return refused === undefined ? destination : { refused };
+  }
+  if (policy.allowedNetworks.length > 0) return destination;
+  if (!encrypted) return { refused: "scheme" };
+  return policy.ports.includes(port) ? destination : { refused: "port" };
+}
+
+/** Why this address must not be dialled for this destination; undefined when it may. */
+export function refusalOf(
+  policy: EgressPolicy,
+  { port, encrypted }: Pick<Destination, "port" | "encrypted">,
+  address: string,
+): EgressRefusalCause | undefined {
+  // The library takes the long gone IPv4-compatible form for the IPv4 address in it; the system dials something else.
+  if (!ipaddr.isValid(address) || /^::\d+\./.test(address)) return "address";
+  // An IPv4 address that is written as IPv6 is dialled as what it is.
+  const parsed = ipaddr.process(address);
+  if (policy.allowedNetworks.some((network) => isWithin(parsed, network))) return undefined;
+  if (!isPublic(parsed)) return "address";
+  if (!encrypted) return "scheme";
+  return policy.ports.includes(port) ? undefined : "port";
+}
+
+type Address = ReturnType<typeof ipaddr.process>;
+
+/** Global unicast (RFC 4291); what lies outside of it is not assigned, or translates to IPv4. */
+const globalUnicast = ipaddr.parseCIDR("2000::/3");
+
+/** Public addresses that belong to a cloud's inside: the host agent of Azure. */
+const insides = new Set(["168.63.129.16"]);
+
+function isPublic(address: Address): boolean {
+  if (address.range() !== "unicast" || insides.has(address.toString())) return false;
+  return address.kind() === "ipv4" || address.match(globalUnicast);
+}
+
+function isWithin(address: Address, network: string): boolean {
+  const range = ipaddr.parseCIDR(network);
+  assert(range[1] > 0, "an allowed network is not the whole internet");
+  return range[0].kind() === address.kind() && address.match(range);
+}

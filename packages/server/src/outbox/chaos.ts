@@ -1,0 +1,51 @@
+import { sha256Hex } from "../kernel/digest.ts";
+import { type Instant, laterBy } from "../kernel/instant.ts";
+import type { NotificationChaos } from "./endpoint.ts";
+import type { Delivery } from "./events.ts";
+
+/** What the sandbox does to one delivery so that a receiver can be tested. */
+export interface ChaosPlan {
+  readonly drop: boolean;
+  /** Not to be sent before this moment; undefined: no delay. */
+  readonly holdUntil: Instant | undefined;
+  /** Later ones of the payment pass it meanwhile. */
+  readonly overtaken: boolean;
+  readonly double: boolean;
+  readonly breakSignature: boolean;
+}
+
+/**
+ * Drawn from the account's seed, the notification's number and the endpoint alone, so that a delivery has the same plan whenever
+ * it is looked at and a test can be repeated.
+ */
+export function chaosPlan(chaos: NotificationChaos, delivery: Delivery): ChaosPlan {
+  const happens = (fault: "drop" | "delay" | "reorder" | "double" | "breakSignature"): boolean =>
+    chaos[fault] > 0 && draw(chaos.seed, fault, delivery) < chaos[fault];
+  const overtaken = happens("reorder");
+  const held = overtaken || happens("delay");
+  return {
+    drop: happens("drop"),
+    holdUntil: held ? laterBy(delivery.askedAt, chaos.delayMs) : undefined,
+    overtaken,
+    double: happens("double"),
+    breakSignature: happens("breakSignature"),
+  };
+}
+
+/** 0 to 999. */
+function draw(seed: string, fault: string, { number, endpoint }: Delivery): number {
+  const digest = sha256Hex(`cofre notification chaos 1\0${seed}\0${fault}\0${number}\0${endpoint}`);
+  return Number.parseInt(digest.slice(0, 12), 16) % 1_000;
+}
+
+/** Headers of which no signature fits: another value of the same form. */
+export function withBrokenSignatures(headers: Readonly<Record<string, string>>): Readonly<Record<string, string>> {
+  const broken = (signature: string): string => (signature.startsWith("A") ? "B" : "A") + signature.slice(1);
+  return Object.fromEntries(
+    Object.entries(headers).map(([name, value]) => {
+      if (/^X-Signature-?Content$/.test(name)) return [name, broken(value)];
+      if (name !== "webhook-signature") return [name, value];
+      return [name, value.replaceAll(/(?<=,)\S+/g, broken)];
+    }),
+  );
+}

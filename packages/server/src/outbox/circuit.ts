@@ -1,0 +1,46 @@
+import { type Instant, laterBy, minute, second } from "../kernel/instant.ts";
+
+/** So many failures in a row, and the endpoint is left alone for a while. */
+const failuresToRest = 5;
+const shortestRestMs = 30 * second;
+const longestRestMs = 5 * minute;
+
+/**
+ * Keeps a receiver that is down from being asked again for each notification that waits for it: after some failures in a row it
+ * rests, then one attempt tells whether it is back. Attempts that are not made are not counted against any delivery.
+ */
+export class Circuit {
+  #failures = 0;
+  #restUntil: Instant | undefined;
+
+  /** How many attempts may be under way at `now`, of `most` when all is well: all, one that tells, or none. */
+  room(now: Instant, most: number): number {
+    if (this.#restUntil !== undefined && now < this.#restUntil) return 0;
+    return this.#failures >= failuresToRest ? 1 : most;
+  }
+
+  /** true: nothing is known against the endpoint. */
+  get calm(): boolean {
+    return this.#failures === 0 && this.#restUntil === undefined;
+  }
+
+  /** Resolves the trouble; true when there was one, and so there may be much that waits. */
+  succeeded(): boolean {
+    const back = this.#failures >= failuresToRest;
+    this.#failures = 0;
+    this.#restUntil = undefined;
+    return back;
+  }
+
+  /** An attempt failed at `now`; `until`: the receiver asked for rest. true when the endpoint begins to rest with this. */
+  failed(now: Instant, until: Instant | undefined): boolean {
+    this.#failures += 1;
+    const over = this.#failures - failuresToRest;
+    const ownMs = over < 0 ? 0 : Math.min(longestRestMs, shortestRestMs * 2 ** Math.min(over, 10));
+    const own = laterBy(now, ownMs);
+    const rest = until !== undefined && until > own ? until : own;
+    if (rest <= now) return false;
+    this.#restUntil = rest;
+    return true;
+  }
+}

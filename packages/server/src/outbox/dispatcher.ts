@@ -1,0 +1,387 @@
+import { assert, BrokenInvariant } from "../kernel/assert.ts";
+import type { Clock } from "../kernel/clock.ts";
+import type { MerchantId } from "../kernel/ids.ts";
+import { type Instant, instant, second } from "../kernel/instant.ts";
+import type { Random } from "../kernel/random.ts";
+import type { Scheduler } from "../kernel/scheduler.ts";
+import { ServiceError } from "../kernel/service-error.ts";
+import { type Store, StoreError } from "../stores/store.ts";
+import { chaosPlan, withBrokenSignatures } from "./chaos.ts";
+import { Circuit } from "./circuit.ts";
+import { decideDelivery, decideRemoved, deliveryChange } from "./delivery.ts";
+import { isUrlEndpoint, messageBody, messageId, type NotificationSettings, type Target, targetOf, urlTarget } from "./endpoint.ts";
+import type { Delivery, EndpointId, EndpointKey } from "./events.ts";
+import type { Sender, SendOutcome, SendRequest } from "./sender.ts";
+import type { Signable, SignedHeaders } from "./signature.ts";
+
+/** Port: what accounts say about their notifications. */
+export interface NotificationAccounts {
+  /** undefined when there is no such account. */
+  settingsOf(merchantId: MerchantId): Promise<NotificationSettings | undefined>;
+  /** Keeps with the account that this endpoint answered 410 (endpoint.ts, switchedOff). */
+  switchOff(merchantId: MerchantId, endpoint: EndpointId, at: Instant): Promise<void>;
+}
+
+export interface DispatcherParts {
+  readonly store: Pick<Store, "endpointsDue" | "deliveriesDue" | "paymentById" | "commit">;
+  readonly accounts: NotificationAccounts;
+  readonly sender: Sender;
+  readonly sign: (message: Signable) => Promise<SignedHeaders>;
+  /** Names this installation in message ids; never changes. */
+  readonly installation: string;
+  readonly clock: Clock;
+  readonly random: Random;
+  readonly scheduler: Scheduler;
+  /** Told of every attempt, and of endpoints that begin to rest. Never throws. */
+  readonly report: (event: DeliveryEvent) => void;
+  /** Told of what should not be: the property that did not hold, or the class of the error. Never throws. */
+  readonly alarm: (what: string, endpoint: EndpointKey) => void;
+  /** How often the store is asked for what is due, apart from nudges. A second unless given. */
+  readonly pollMs?: number;
+}
+
+export interface DeliveryEvent extends EndpointKey {
+  readonly kind: "delivered" | "again" | "given_up" | "gone" | "resting";
+  readonly paymentId: string;
+  readonly number: number;
+  readonly attempts: number;
+  /** A status, or a word of delivery.ts. */
+  readonly outcome: string | undefined;
+}
+
+const usualPollMs = second;
+/** Notifications of one moment are taken up together. */
+const nudgeMs = 2;
+const timeoutMs = 20 * second;
+const endpointsPerRead = 200;
+const deliveriesPerRead = 32;
+/** How many attempts may be under way: to one endpoint and its server, of one account, of all. */
+const mostPerServer = 4;
+const mostPerMerchant = 16;
+const most = 64;
+/** Endpoints that something is known about; beyond that, what is known about the oldest is forgotten. */
+const mostLanes = 10_000;
+
+/** The queue of one endpoint, as far as this process has it in hand. */
+interface Lane {
+  readonly key: EndpointKey;
+  readonly circuit: Circuit;
+  /** Read from the store and not begun; each may be tried now. */
+  queue: Delivery[];
+  readonly underWay: Set<number>;
+  /** How the endpoint is reached, as it was when the queue was read. */
+  target: Target | undefined;
+  settings: NotificationSettings | undefined;
+  /** The receiver is back: what waits is sent without waiting for its time. */
+  catchingUp: boolean;
+  /** Something went wrong on our side: nothing is read again before the next round. */
+  stuck: boolean;
+  reading: boolean;
+}
+
+/**
+ * Delivers what changes have committed. Owns one timer, at most `most` attempts under way, and what it knows about endpoints, all of
+ * which may be lost at any moment: a delivery is tried until a commit says that it is done, so receivers may hear the same message
+ * again, under the same id. One process dispatches.
+ */
+export class Dispatcher {
+  readonly #parts: DispatcherParts;
+  readonly #lanes = new Map<string, Lane>();
+  /** Those with something in their queue, whose turn comes first before those whose turn has been. */
+  readonly #ready = new Set<Lane>();
+  readonly #perMerchant = new Map<string, number>();
+  readonly #perServer = new Map<string, number>();
+  readonly #tasks = new Set<Promise<void>>();
+  readonly #stopping = new AbortController();
+  #cancelPoll: (() => void) | undefined;
+  #cancelNudge: (() => void) | undefined;
+  #rounds: Promise<void> = Promise.resolve();
+  #queuedRound: Promise<void> | undefined;
+
+  constructor(parts: DispatcherParts) {
+    this.#parts = parts;
+  }
+
+  /** Takes up what is due, now and with each poll. */
+  start(): void {
+    this.#poll(0);
+  }
+
+  /** There is something new to deliver: it is taken up at once. Costs next to nothing. */
+  nudge(): void {
+    if (this.#cancelNudge !== undefined || this.#stopping.signal.aborted) return;
+    this.#cancelNudge = this.#parts.scheduler.after(nudgeMs, () => {
+      this.#cancelNudge = undefined;
+      void this.#nextRound();
+    });
+  }
+
+  /** Gives up what is under way, which stays due, and resolves when nothing is. */
+  async stop(): Promise<void> {
+    this.#stopping.abort();
+    this.#cancelPoll?.();
+    this.#cancelNudge?.();
+    await this.#rounds;
+    await Promise.all(this.#tasks);
+  }
+
+  #poll(afterMs: number): void {
+    if (this.#stopping.signal.aborted) return;
+    this.#cancelPoll = this.#parts.scheduler.after(afterMs, () => {
+      this.#tidy();
+      void this.#nextRound().then(() => this.#poll(this.#parts.pollMs ?? usualPollMs));
+    });
+  }
+
+  /** Resolves after a round that begins from now on. Those who ask before it has begun share it. */
+  #nextRound(): Promise<void> {
+    this.#queuedRound ??= this.#rounds = this.#rounds.then(() => {
+      this.#queuedRound = undefined;
+      return this.#round();
+    });
+    return this.#queuedRound;
+  }
+
+  /** Begins what is due of all endpoints, as far as there is room; what ends makes room for the rest. */
+  async #round(): Promise<void> {
+    try {
+      let after: EndpointKey | undefined;
+      do {
+        const due: readonly EndpointKey[] = await this.#parts.store.endpointsDue(this.#parts.clock.now(), after, endpointsPerRead);
+        for (const key of due) await this.#fill(this.#laneOf(key));
+        this.#pump();
+        after = due.length === endpointsPerRead ? due.at(-1) : undefined;
+      } while (after !== undefined && !this.#stopping.signal.aborted);
+      for (const lane of this.#lanes.values()) if (lane.catchingUp) await this.#fill(lane);
+      this.#pump();
+    } catch {
+      // A store that is down says so itself, and the next poll asks again.
+    }
+  }
+
+  #laneOf(key: EndpointKey): Lane {
+    const name = laneName(key);
+    const known = this.#lanes.get(name);
+    if (known !== undefined) return known;
+    const [oldest] = this.#lanes.values();
+    if (oldest !== undefined && this.#lanes.size >= mostLanes && isIdle(oldest)) this.#lanes.delete(laneName(oldest.key));
+    const { merchantId, endpoint } = key;
+    const lane: Lane = {
+      key: { merchantId, endpoint },
+      circuit: new Circuit(),
+      queue: [],
+      underWay: new Set(),
+      target: undefined,
+      settings: undefined,
+      catchingUp: false,
+      stuck: false,
+      reading: false,
+    };
+    this.#lanes.set(name, lane);
+    return lane;
+  }
+
+  #tidy(): void {
+    for (const [name, lane] of this.#lanes) {
+      lane.stuck = false;
+      if (isIdle(lane) && lane.circuit.calm && !lane.catchingUp) this.#lanes.delete(name);
+    }
+  }
+
+  /** Reads what may be tried next, when nothing that was read is left and the endpoint is to be asked at all. Never rejects. */
+  async #fill(lane: Lane): Promise<void> {
+    const { store, clock } = this.#parts;
+    if (lane.queue.length > 0 || lane.reading || lane.stuck || this.#stopping.signal.aborted) return;
+    if (lane.circuit.room(clock.now(), mostPerServer) <= lane.underWay.size) return;
+    lane.reading = true;
+    try {
+      const horizon = lane.catchingUp ? endOfTime : clock.now();
+      const due = await store.deliveriesDue(lane.key, horizon, deliveriesPerRead + lane.underWay.size);
+      const fresh = due.filter(({ number }) => !lane.underWay.has(number));
+      const [first] = fresh;
+      if (due.length === 0) lane.catchingUp = false;
+      if (first === undefined || !(await this.#aim(lane, first, fresh))) return;
+      lane.queue = fresh;
+      this.#ready.add(lane);
+    } catch (error) {
+      this.#trouble(lane, error);
+    } finally {
+      lane.reading = false;
+    }
+  }
+
+  /** Something went wrong on our side: what is due stays due, and is looked at again with the next poll. */
+  #trouble(lane: Lane, error: unknown): void {
+    lane.stuck = true;
+    lane.queue = [];
+    // A store that is down says so itself.
+    if (error instanceof StoreError || error instanceof ServiceError) return;
+    this.#parts.alarm(error instanceof BrokenInvariant ? error.message : error instanceof Error ? error.name : "unknown", lane.key);
+  }
+
+  /** Finds out how the endpoint is reached now. false when it is not: it is off, or gone, and then so are its deliveries. */
+  async #aim(lane: Lane, first: Delivery, fresh: readonly Delivery[]): Promise<boolean> {
+    const { accounts, store, clock } = this.#parts;
+    const { merchantId, endpoint } = lane.key;
+    lane.settings = await accounts.settingsOf(merchantId);
+    if (isUrlEndpoint(endpoint)) {
+      const url = (await store.paymentById(merchantId, first.paymentId))?.order.notificationUrl;
+      assert(url !== undefined, "a delivery to a payment's own address is of a payment that has one");
+      lane.target = urlTarget(url);
+      return true;
+    }
+    const configured = lane.settings?.endpoints.find(({ id }) => id === endpoint);
+    lane.target = configured === undefined ? undefined : targetOf(configured, clock.now());
+    if (configured === undefined) await store.commit(deliveryChange(clock.now(), ...removed(first, fresh)));
+    return lane.target !== undefined;
+  }
+
+  /** Begins attempts, one of each endpoint in turn, until there is no room or nothing to begin. */
+  #pump(): void {
+    for (let begun = true; begun;) {
+      begun = false;
+      const turns = Array.from(this.#ready);
+      for (const lane of turns) {
+        if (!this.#begin(lane)) continue;
+        begun = true;
+        // To the end of the line.
+        this.#ready.delete(lane);
+        if (lane.queue.length > 0) this.#ready.add(lane);
+      }
+    }
+  }
+
+  #begin(lane: Lane): boolean {
+    const { target, key, underWay } = lane;
+    if (lane.queue.length === 0) this.#ready.delete(lane);
+    if (target === undefined || this.#stopping.signal.aborted || this.#tasks.size >= most) return false;
+    if (underWay.size >= lane.circuit.room(this.#parts.clock.now(), mostPerServer)) return false;
+    // Of one account only: another's receiver on the same server has connections of its own.
+    const server = `${key.merchantId} ${serverOf(target.url)}`;
+    if (countOf(this.#perServer, server) >= mostPerServer || countOf(this.#perMerchant, key.merchantId) >= mostPerMerchant) return false;
+    const delivery = lane.queue.shift();
+    if (delivery === undefined) return false;
+    underWay.add(delivery.number);
+    count(this.#perServer, server, 1);
+    count(this.#perMerchant, key.merchantId, 1);
+    const task = this.#attempt(lane, delivery, target).then(async () => {
+      underWay.delete(delivery.number);
+      count(this.#perServer, server, -1);
+      count(this.#perMerchant, key.merchantId, -1);
+      this.#tasks.delete(task);
+      // More of this endpoint, among it what waited for this one; then whoever waited for the room.
+      await this.#fill(lane);
+      this.#pump();
+    });
+    this.#tasks.add(task);
+    return true;
+  }
+
+  /** Never rejects. */
+  async #attempt(lane: Lane, delivery: Delivery, target: Target): Promise<void> {
+    try {
+      await this.#deliver(lane, delivery, target);
+    } catch (error) {
+      // Whatever was sent is sent again, under the same id.
+      lane.circuit.failed(this.#parts.clock.now(), undefined);
+      this.#trouble(lane, error);
+    }
+  }
+
+  async #deliver(lane: Lane, delivery: Delivery, target: Target): Promise<void> {
+    const { clock, random, accounts } = this.#parts;
+    const plan = lane.settings === undefined ? undefined : chaosPlan(lane.settings.chaos, delivery);
+    if (plan?.holdUntil !== undefined && clock.now() < plan.holdUntil) {
+      lane.catchingUp = false;
+      const held = { ...delivery, version: delivery.version + 1, dueAt: plan.holdUntil, inOrder: !plan.overtaken };
+      if (delivery.dueAt !== plan.holdUntil) await this.#write(held);
+      return;
+    }
+    if (plan?.drop === true) {
+      const dropped = { ...delivery, version: delivery.version + 1, attempts: delivery.attempts + 1, outcome: "dropped" };
+      await this.#write({ ...dropped, state: "delivered" });
+      return;
+    }
+    const outcome = await this.#send(delivery, target, plan?.breakSignature === true);
+    if (plan?.double === true) await this.#send(delivery, target, plan.breakSignature);
+    // Nobody knows what the receiver has seen: it is told again.
+    if (outcome.kind === "failed" && outcome.cause === "aborted") return;
+
+    const now = clock.now();
+    const { next, verdict, restUntil } = decideDelivery(delivery, outcome, now, random);
+    if (verdict !== "delivered") {
+      lane.catchingUp = false;
+      if (lane.circuit.failed(now, restUntil)) {
+        lane.queue = [];
+        this.#report("resting", next);
+      }
+    }
+    if (verdict === "gone") {
+      lane.queue = [];
+      await accounts.switchOff(delivery.merchantId, delivery.endpoint, now);
+    }
+    await this.#write(next);
+    // Not before that is kept: a store that takes nothing must not have the receiver hear the same again and again.
+    if (verdict === "delivered" && lane.circuit.succeeded()) lane.catchingUp = true;
+    this.#report(verdict, next);
+  }
+
+  async #send(delivery: Delivery, { url, secrets }: Target, broken: boolean): Promise<SendOutcome> {
+    const { sign, sender, clock, installation } = this.#parts;
+    const body = messageBody(delivery);
+    const { merchantId } = delivery;
+    const signed = await sign({ merchantId, id: messageId(installation, delivery), at: clock.now(), body, secrets });
+    const request: SendRequest = {
+      url,
+      headers: {
+        "Content-Type": "application/x-www-form-urlencoded",
+        "User-Agent": "Cofre",
+        "X-Cofre-Sequence": String(delivery.number),
+        "X-Cofre-Attempt": String(delivery.attempts + 1),
+        ...(broken ? withBrokenSignatures(signed) : signed),
+      },
+      body,
+      timeoutMs,
+    };
+    return sender.send(request, this.#stopping.signal);
+  }
+
+  /** When somebody else has changed the delivery meanwhile, theirs stands, and it is tried again if it waits. */
+  async #write(next: Delivery): Promise<void> {
+    const { store, clock } = this.#parts;
+    await store.commit(deliveryChange(clock.now(), next));
+  }
+
+  #report(kind: DeliveryEvent["kind"], { merchantId, endpoint, paymentId, number, attempts, outcome }: Delivery): void {
+    this.#parts.report({ kind, merchantId, endpoint, paymentId, number, attempts, outcome });
+  }
+}
+
+/** After every moment that a delivery can be due at. */
+const endOfTime = instant(Number.MAX_SAFE_INTEGER);
+
+function removed(first: Delivery, fresh: readonly Delivery[]): [Delivery, ...Delivery[]] {
+  return [decideRemoved(first), ...fresh.filter((delivery) => delivery !== first).map(decideRemoved)];
+}
+
+function isIdle(lane: Lane): boolean {
+  return lane.queue.length === 0 && lane.underWay.size === 0 && !lane.reading;
+}
+
+function laneName({ merchantId, endpoint }: EndpointKey): string {
+  return `${merchantId} ${endpoint}`;
+}
+
+function serverOf(url: string): string {
+  return URL.canParse(url) ? new URL(url).origin : "";
+}
+
+function countOf(counts: ReadonlyMap<string, number>, name: string): number {
+  return counts.get(name) ?? 0;
+}
+
+function count(counts: Map<string, number>, name: string, by: 1 | -1): void {
+  const after = countOf(counts, name) + by;
+  if (after === 0) counts.delete(name);
+  else counts.set(name, after);
+}

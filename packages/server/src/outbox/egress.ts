@@ -1,0 +1,166 @@
+import { lookup } from "node:dns/promises";
+import { Agent, buildConnector } from "undici";
+import type { Scheduler } from "../kernel/scheduler.ts";
+import { type Destination, type EgressPolicy, type EgressRefusalCause, readDestination, refusalOf } from "./address-guard.ts";
+import type { Sender, SendFailure, SendOutcome, SendRequest } from "./sender.ts";
+
+export interface EgressOptions {
+  readonly policy: EgressPolicy;
+  readonly scheduler: Scheduler;
+  /** All addresses of a name; rejects when there is none. The system's resolver unless given. */
+  readonly resolve?: (name: string) => Promise<readonly string[]>;
+  /** Certificates to trust instead of the well-known ones, in PEM. */
+  readonly ca?: string;
+}
+
+/** What is read of an answer's body before the rest is dropped. */
+const longestBody = 16_384;
+const connectTimeoutMs = 10_000;
+/** Across all accounts; the dispatcher's limits are lower. */
+const connectionsPerOrigin = 32;
+
+/** Owns the connections to receivers. */
+export interface Egress extends Sender {
+  /** Cuts what is open. */
+  close(): Promise<void>;
+}
+
+/**
+ * Sends over HTTP/1.1. A name is resolved once for each connection, every address that it has is checked, and only those are dialled:
+ * there is no moment between check and use in which the name could change. Redirects are not followed.
+ */
+export function createEgress(options: EgressOptions): Egress {
+  const { policy, scheduler } = options;
+  const agent = new Agent({
+    connect: guardedConnect(options),
+    connections: connectionsPerOrigin,
+    pipelining: 1,
+    maxHeaderSize: 16_384,
+    // One clock covers everything: see below.
+    headersTimeout: 0,
+    bodyTimeout: 0,
+  });
+
+  async function post(destination: Destination, { headers, body }: SendRequest, signal: AbortSignal): Promise<SendOutcome> {
+    const { origin, pathname, search } = destination.url;
+    const answer = await agent.request({ origin, path: pathname + search, method: "POST", headers, body, signal });
+    const retryAfter = answer.headers["retry-after"];
+    let read = 0;
+    for await (const chunk of answer.body as AsyncIterable<Uint8Array>) {
+      read += chunk.length;
+      // Leaving the loop closes the connection.
+      if (read > longestBody) break;
+    }
+    return { kind: "answered", status: answer.statusCode, retryAfter: typeof retryAfter === "string" ? retryAfter : undefined };
+  }
+
+  return {
+    async send(request, signal) {
+      const destination = readDestination(policy, request.url);
+      if ("refused" in destination) return { kind: "refused", cause: destination.refused };
+      const controller = new AbortController();
+      const cancel = scheduler.after(request.timeoutMs, () => controller.abort("timeout"));
+      const abort = (): void => controller.abort("aborted");
+      if (signal?.aborted === true) abort();
+      signal?.addEventListener("abort", abort, { once: true });
+      try {
+        return await post(destination, request, controller.signal);
+      } catch (error) {
+        if (controller.signal.aborted) return { kind: "failed", cause: controller.signal.reason === "timeout" ? "timeout" : "aborted" };
+        if (error instanceof EgressRefused) return { kind: "refused", cause: error.refusal };
+        return { kind: "failed", cause: failureOf(error) };
+      } finally {
+        cancel();
+        signal?.removeEventListener("abort", abort);
+      }
+    },
+
+    async close() {
+      await agent.destroy();
+    },
+  };
+}
+
+class EgressRefused extends Error {
+  override readonly name = "EgressRefused";
+  readonly refusal: EgressRefusalCause;
+
+  constructor(refusal: EgressRefusalCause) {
+    super("this address must not be reached");
+    this.refusal = refusal;
+  }
+}
+
+interface Resolved {
+  readonly address: string;
+  readonly family: number;
+}
+
+function guardedConnect({ policy, resolve = resolveBySystem, ca }: EgressOptions): buildConnector.connector {
+  return (options, callback) => {
+    const encrypted = options.protocol === "https:";
+    const destination = { encrypted, port: options.port === "" ? (encrypted ? 443 : 80) : Number(options.port) };
+    const check = (address: string): void => {
+      const refused = refusalOf(policy, destination, address);
+      if (refused !== undefined) throw new EgressRefused(refused);
+    };
+    const host = options.hostname.startsWith("[") ? options.hostname.slice(1, -1) : options.hostname;
+    const connect = buildConnector({
+      timeout: connectTimeoutMs,
+      allowH2: false,
+      autoSelectFamily: true,
+      ...(ca === undefined ? {} : { ca }),
+      lookup: (name, { all }, answer) => {
+        resolveChecked(name, resolve, check).then(
+          ([first, ...others]) => {
+            if (all === true) answer(null, [first, ...others]);
+            else answer(null, first.address, first.family);
+          },
+          (error: unknown) => answer(error instanceof Error ? error : new Error("no address"), [], 0),
+        );
+      },
+    });
+    connect({ ...options, hostname: host }, (...result) => {
+      const [failure, socket] = result;
+      try {
+        // Nothing unchecked can be here, addresses in the URL itself included; that is asked of the connection all the same.
+        if (failure === null) check(socket.remoteAddress ?? "");
+        callback(...result);
+      } catch (error) {
+        socket?.destroy();
+        callback(error instanceof Error ? error : new Error("no address"), null);
+      }
+    });
+  };
+}
+
+async function resolveChecked(
+  name: string,
+  resolve: NonNullable<EgressOptions["resolve"]>,
+  check: (address: string) => void,
+): Promise<[Resolved, ...Resolved[]]> {
+  const addresses = await resolve(name);
+  // One that must not be reached is enough: whoever mixes them wants the next connection to take the other one.
+  for (const address of addresses) check(address);
+  const [first, ...others] = addresses.map((address) => ({ address, family: address.includes(":") ? 6 : 4 }));
+  if (first === undefined) throw new Error("no address");
+  return [first, ...others];
+}
+
+async function resolveBySystem(name: string): Promise<readonly string[]> {
+  return (await lookup(name, { all: true })).map(({ address }) => address);
+}
+
+const nameErrors = new Set(["ENOTFOUND", "EAI_AGAIN", "ENODATA"]);
+const timeoutErrors = new Set(["UND_ERR_CONNECT_TIMEOUT", "ETIMEDOUT"]);
+
+function failureOf(error: unknown): SendFailure {
+  if (!(error instanceof Error)) return "connection";
+  if (error.name === "HTTPParserError") return "answer";
+  const code = "code" in error && typeof error.code === "string" ? error.code : "";
+  if (nameErrors.has(code)) return "name";
+  if (timeoutErrors.has(code)) return "timeout";
+  if (/CERT|SELF_SIGNED|UNABLE_TO|ALTNAME|^ERR_(?:SSL|TLS)/.test(code)) return "certificate";
+  if (/^UND_ERR_(?:HEADERS_OVERFLOW|RES_|RESPONSE)/.test(code)) return "answer";
+  return "connection";
+}

@@ -1,0 +1,169 @@
+import { sha256Hex } from "../kernel/digest.ts";
+import type { MerchantId } from "../kernel/ids.ts";
+import { type Instant, instant } from "../kernel/instant.ts";
+import type { EndpointId, Notification } from "./events.ts";
+
+/** One of an account's own receivers: plain data, kept with the account. */
+export interface NotificationEndpoint {
+  /** 1 to 32 characters of a-z, 0-9 and dashes, beginning with a letter; never `url-`. Deliveries and its secret go by it. */
+  readonly id: string;
+  readonly url: string;
+  /** false: the merchant has switched it off. What is to be delivered is kept until it is on again. */
+  readonly enabled: boolean;
+  /** When it answered 410 and was switched off for that; it stays off until somebody takes this away. */
+  readonly goneAt?: Instant;
+  /** Which of its secrets signs; counts up from 1. */
+  readonly secretVersion: number;
+  /** Until then the secret before signs as well. */
+  readonly previousSecretUntil?: Instant;
+}
+
+/** What the sandbox does to an account's deliveries so that its receiver can be tested. Chances are in 1/1000. */
+export interface NotificationChaos {
+  readonly seed: string;
+  /** Nothing is sent, and the delivery counts as made. */
+  readonly drop: number;
+  /** It is sent `delayMs` later; later ones of the payment wait for it. */
+  readonly delay: number;
+  /** It is sent `delayMs` later; later ones of the payment overtake it. */
+  readonly reorder: number;
+  readonly delayMs: number;
+  /** It is sent twice, with the same id. */
+  readonly double: number;
+  /** All signatures are wrong. */
+  readonly breakSignature: number;
+}
+
+export const noChaos: NotificationChaos = { seed: "cofre", drop: 0, delay: 0, reorder: 0, delayMs: 10_000, double: 0, breakSignature: 0 };
+
+/** What an account says about its notifications. */
+export interface NotificationSettings {
+  readonly endpoints: readonly NotificationEndpoint[];
+  readonly chaos: NotificationChaos;
+}
+
+export const maximumEndpoints = 8;
+
+/** A receiver, whoever named it. */
+export interface Target {
+  readonly endpoint: EndpointId;
+  readonly url: string;
+  /** Names of the secrets that sign, the newest first. */
+  readonly secrets: readonly string[];
+}
+
+const urlPrefix = "url-";
+
+/** A payment's own address takes the place of the account's endpoints (interface 6). Endpoints that are off are told later. */
+export function targetsOf(endpoints: readonly NotificationEndpoint[], notificationUrl: string | undefined): readonly EndpointId[] {
+  return notificationUrl === undefined ? endpoints.map(endpointId) : [urlEndpoint(notificationUrl)];
+}
+
+export function endpointId({ id }: Pick<NotificationEndpoint, "id">): EndpointId {
+  return id as EndpointId;
+}
+
+/** The name of a payment's own address: equal addresses share a queue. */
+export function urlEndpoint(url: string): EndpointId {
+  return (urlPrefix + sha256Hex(url).slice(0, 32)) as EndpointId;
+}
+
+export function isUrlEndpoint(endpoint: EndpointId): boolean {
+  return endpoint.startsWith(urlPrefix);
+}
+
+/** How an endpoint of the account is reached at `now`; undefined while it is off. */
+export function targetOf(endpoint: NotificationEndpoint, now: Instant): Target | undefined {
+  if (!endpoint.enabled || endpoint.goneAt !== undefined) return undefined;
+  const { secretVersion, previousSecretUntil } = endpoint;
+  const rotating = secretVersion > 1 && previousSecretUntil !== undefined && now < previousSecretUntil;
+  const versions = rotating ? [secretVersion, secretVersion - 1] : [secretVersion];
+  return { endpoint: endpointId(endpoint), url: endpoint.url, secrets: versions.map((version) => secretName(endpoint, version)) };
+}
+
+/** How a payment's own address is reached: all of an account's are signed with one secret. */
+export function urlTarget(url: string): Target {
+  return { endpoint: urlEndpoint(url), url, secrets: [urlSecretName] };
+}
+
+/** What a secret is derived under (notification-keys.ts). */
+export function secretName({ id }: Pick<NotificationEndpoint, "id">, version: number): string {
+  return `${id}/${version}`;
+}
+
+export const urlSecretName = "url/1";
+
+/** The same endpoints, with this one switched off because it answered 410; undefined when it is off already or not there. */
+export function switchedOff(
+  endpoints: readonly NotificationEndpoint[],
+  endpoint: EndpointId,
+  at: Instant,
+): readonly NotificationEndpoint[] | undefined {
+  const found = endpoints.find(({ id }) => id === endpoint);
+  if (found === undefined || found.goneAt !== undefined) return undefined;
+  return endpoints.map((each) => (each === found ? { ...each, goneAt: at } : each));
+}
+
+/** The same endpoints, with the next secret for this one; the one it had signs along until `until`. */
+export function withNextSecret(
+  endpoints: readonly NotificationEndpoint[],
+  endpoint: EndpointId,
+  until: Instant,
+): readonly NotificationEndpoint[] {
+  return endpoints.map((each) =>
+    each.id === endpoint ? { ...each, secretVersion: each.secretVersion + 1, previousSecretUntil: until } : each,
+  );
+}
+
+/**
+ * Reads an account's endpoints from plain JSON, as settings are changed: a list of objects with `id` and `url`, and the other members
+ * if need be. Undefined when it is anything else. Whether an address may be reached is decided when it is dialled (egress.ts).
+ */
+export function readEndpoints(value: unknown): readonly NotificationEndpoint[] | undefined {
+  if (!Array.isArray(value) || value.length > maximumEndpoints) return undefined;
+  const endpoints = value.map((each: unknown) => readEndpoint(each));
+  if (!endpoints.every((each) => each !== undefined)) return undefined;
+  return new Set(endpoints.map(({ id }) => id)).size === endpoints.length ? endpoints : undefined;
+}
+
+function readEndpoint(value: unknown): NotificationEndpoint | undefined {
+  if (!isRecord(value)) return undefined;
+  const { id, url, enabled = true, goneAt, secretVersion = 1, previousSecretUntil, ...unknown } = value;
+  if (Object.keys(unknown).length > 0 || typeof enabled !== "boolean" || !isVersion(secretVersion)) return undefined;
+  if (typeof id !== "string" || !/^[a-z][a-z0-9-]{0,31}$/.test(id) || id.startsWith(urlPrefix)) return undefined;
+  if (typeof url !== "string" || url.length > 2_048 || !/^https?:\/\//i.test(url) || !URL.canParse(url)) return undefined;
+  if (!isMomentOrNothing(goneAt) || !isMomentOrNothing(previousSecretUntil)) return undefined;
+  return {
+    id,
+    url,
+    enabled,
+    ...(goneAt === undefined ? {} : { goneAt: instant(goneAt) }),
+    secretVersion,
+    ...(previousSecretUntil === undefined ? {} : { previousSecretUntil: instant(previousSecretUntil) }),
+  };
+}
+
+function isVersion(value: unknown): value is number {
+  return typeof value === "number" && Number.isSafeInteger(value) && value >= 1;
+}
+
+function isMomentOrNothing(value: unknown): value is number | undefined {
+  return value === undefined || (typeof value === "number" && Number.isSafeInteger(value) && value >= 0);
+}
+
+function isRecord(value: unknown): value is Readonly<Record<string, unknown>> {
+  return typeof value === "object" && value !== null && !Array.isArray(value);
+}
+
+/** The id of a message, the same in each of its repetitions, different for each notification and each endpoint. */
+export function messageId(
+  installation: string,
+  { merchantId, endpoint, number }: { readonly merchantId: MerchantId; readonly endpoint: EndpointId; readonly number: number },
+): string {
+  return `msg_${sha256Hex(`cofre message 1\0${installation}\0${merchantId}\0${number}\0${endpoint}`).slice(0, 32)}`;
+}
+
+/** What is posted: one hash per message, because a widespread receiver reads one only (interface 6). */
+export function messageBody({ kind, paymentId }: Notification): string {
+  return `operation=payment_status_change&notification_type=${kind}&hash_codes=${paymentId}`;
+}

@@ -1,0 +1,138 @@
+import { createHmac, createPrivateKey, createPublicKey, createSecretKey, generateKeyPair, type KeyObject } from "node:crypto";
+import { promisify } from "node:util";
+import { assert } from "../kernel/assert.ts";
+import type { Clock } from "../kernel/clock.ts";
+import type { MerchantId } from "../kernel/ids.ts";
+import { day, laterBy } from "../kernel/instant.ts";
+import type { Random } from "../kernel/random.ts";
+import { type Certificate, certificateFromPem, selfSignedCertificate } from "./certificate.ts";
+
+/**
+ * The keys that sign an installation's notifications: an RSA pair with its certificate for the interface's own signature, and a root
+ * from which the Standard Webhooks keys of accounts and endpoints are derived, so that no secret of a receiver is ever kept.
+ */
+export interface NotificationKeys {
+  readonly rsa: KeyObject;
+  readonly certificate: Certificate;
+  /** 24 bytes of HMAC key for a secret's name (endpoint.ts). A receiver is given them as `whsec_` and base64. */
+  secret(merchantId: MerchantId, name: string): Uint8Array;
+  /** The account's Ed25519 key. */
+  ed25519(merchantId: MerchantId): KeyObject;
+}
+
+/** Where the keys are kept: sealed by the installation's root key, whole or not at all. What was saved first stays. */
+export interface KeptSecret {
+  load(): Promise<Uint8Array | undefined>;
+  /** Resolves with what is kept from now on: `content`, or what somebody else saved before. */
+  save(content: Uint8Array): Promise<Uint8Array>;
+}
+
+/** A receiver should outlive it, and nobody revokes it: 20 years. */
+const validDays = 20 * 365;
+const rootLength = 32;
+
+/** Opens the keys of an installation, or makes them when there are none, which takes some hundred milliseconds. */
+export async function openNotificationKeys(options: {
+  readonly kept: KeptSecret;
+  readonly environment: string;
+  readonly random: Random;
+  readonly clock: Clock;
+}): Promise<NotificationKeys> {
+  const content = (await options.kept.load()) ?? (await make(options));
+  const { format, pkcs8, certificate, root } = JSON.parse(Buffer.from(content).toString("utf8")) as KeptKeys;
+  content.fill(0);
+  assert(format === keptFormat, "kept notification keys have a known form");
+  const rootBytes = Buffer.from(root, "base64");
+  assert(rootBytes.length === rootLength, "the root of the webhook secrets has 256 bits");
+  const keys = new Keys(
+    createPrivateKey({ key: Buffer.from(pkcs8, "base64"), format: "der", type: "pkcs8" }),
+    certificateFromPem(certificate),
+    createSecretKey(rootBytes),
+  );
+  rootBytes.fill(0);
+  return keys;
+}
+
+const keptFormat = "cofre notification keys 1";
+
+interface KeptKeys {
+  readonly format: typeof keptFormat;
+  /** Base64, as is root. */
+  readonly pkcs8: string;
+  readonly certificate: string;
+  readonly root: string;
+}
+
+const generate = promisify(generateKeyPair);
+
+async function make({ kept, environment, random, clock }: Parameters<typeof openNotificationKeys>[0]): Promise<Uint8Array> {
+  const { privateKey, publicKey } = await generate("rsa", { modulusLength: 2_048 });
+  const now = clock.now();
+  const { pem } = selfSignedCertificate({
+    privateKey,
+    publicKey,
+    commonName: `Cofre notifications ${environment}`.slice(0, 64),
+    serial: random.bytes(16),
+    // A receiver's clock may be behind.
+    notBefore: laterBy(now, -day),
+    notAfter: laterBy(now, validDays * day),
+  });
+  const root = random.bytes(rootLength);
+  const content: KeptKeys = {
+    format: keptFormat,
+    pkcs8: privateKey.export({ type: "pkcs8", format: "der" }).toString("base64"),
+    certificate: pem,
+    root: Buffer.from(root).toString("base64"),
+  };
+  root.fill(0);
+  return kept.save(Buffer.from(JSON.stringify(content), "utf8"));
+}
+
+/** PKCS #8 of an Ed25519 key, up to its 32 bytes (RFC 8410). */
+const ed25519Prefix = Buffer.from("302e020100300506032b657004220420", "hex");
+/** Keys of accounts that are kept ready; others are derived again. */
+const keysReady = 4_096;
+
+class Keys implements NotificationKeys {
+  readonly rsa: KeyObject;
+  readonly certificate: Certificate;
+  readonly #root: KeyObject;
+  readonly #ed25519 = new Map<MerchantId, KeyObject>();
+
+  constructor(rsa: KeyObject, certificate: Certificate, root: KeyObject) {
+    this.rsa = rsa;
+    this.certificate = certificate;
+    this.#root = root;
+  }
+
+  secret(merchantId: MerchantId, name: string): Uint8Array {
+    return this.#derive("hmac", merchantId, name).subarray(0, 24);
+  }
+
+  ed25519(merchantId: MerchantId): KeyObject {
+    const ready = this.#ed25519.get(merchantId);
+    if (ready !== undefined) return ready;
+    const der = Buffer.concat([ed25519Prefix, this.#derive("ed25519", merchantId, "")]);
+    const key = createPrivateKey({ key: der, format: "der", type: "pkcs8" });
+    der.fill(0);
+    const [oldest] = this.#ed25519.keys();
+    if (oldest !== undefined && this.#ed25519.size >= keysReady) this.#ed25519.delete(oldest);
+    this.#ed25519.set(merchantId, key);
+    return key;
+  }
+
+  #derive(use: "hmac" | "ed25519", merchantId: MerchantId, name: string): Buffer {
+    return createHmac("sha256", this.#root).update(`cofre notification ${use} 1\0${merchantId}\0${name}`).digest();
+  }
+}
+
+/** What the receiver of an endpoint is told: its secret, in the form that Standard Webhooks libraries take. */
+export function receiverSecret(keys: NotificationKeys, merchantId: MerchantId, name: string): string {
+  return `whsec_${Buffer.from(keys.secret(merchantId, name)).toString("base64")}`;
+}
+
+/** The public key of an account's Ed25519 signatures, in the form of Standard Webhooks: `whpk_` and 32 bytes in base64. */
+export function receiverPublicKey(keys: NotificationKeys, merchantId: MerchantId): string {
+  const spki = createPublicKey(keys.ed25519(merchantId)).export({ type: "spki", format: "der" });
+  return `whpk_${spki.subarray(-32).toString("base64")}`;
+}

@@ -1,0 +1,89 @@
+import type { Clock } from "../kernel/clock.ts";
+import type { MerchantId, PaymentId } from "../kernel/ids.ts";
+import type { Instant } from "../kernel/instant.ts";
+import type { OutboxRow, Store } from "../stores/store.ts";
+import { deliveryChange } from "./delivery.ts";
+import { type NotificationSettings, targetsOf } from "./endpoint.ts";
+import { type Delivery, newDelivery } from "./events.ts";
+
+/** Which notifications an account wants to hear again. */
+export type ReplaySelection =
+  | { readonly paymentId: PaymentId }
+  /** Numbers, both included. */
+  | { readonly from: number; readonly to: number }
+  /** Those that could not be delivered. */
+  | { readonly failedFrom: number };
+
+export interface ReplayParts {
+  readonly store: Pick<Store, "notificationsOf" | "notificationsOfPayment" | "deliveriesOf" | "paymentById" | "commit">;
+  readonly clock: Clock;
+}
+
+export interface Replayed {
+  /** Deliveries that wait again, or for the first time. */
+  readonly deliveries: number;
+  /** The number to go on from when there was more than one call takes; undefined when that was all. */
+  readonly next: number | undefined;
+}
+
+/** Notifications that one call takes. */
+const mostAtOnce = 500;
+/** Deliveries of one notification that are looked at: more than an account can have endpoints, for some were taken away. */
+const mostOfOne = 64;
+
+/**
+ * Puts notifications back into the queues of those who are to hear of them now: the payment's own address, or the account's endpoints as
+ * they are today. What waits already is left alone, and so is what somebody else moves meanwhile. Ids and numbers stay the same.
+ */
+export async function replay(
+  parts: ReplayParts,
+  merchantId: MerchantId,
+  settings: NotificationSettings,
+  selection: ReplaySelection,
+): Promise<Replayed> {
+  if ("failedFrom" in selection) return replayFailed(parts, merchantId, selection.failedFrom);
+  const { store } = parts;
+  const rows =
+    "paymentId" in selection
+      ? await store.notificationsOfPayment(merchantId, selection.paymentId)
+      : await store.notificationsOf(merchantId, selection.from - 1, Math.min(mostAtOnce, selection.to - selection.from + 1));
+  // Together, so that they share commits; each payment's order is kept by the numbers.
+  const counts = await Promise.all(rows.map((row) => replayRow(parts, row, settings)));
+  const last = rows.at(-1)?.number;
+  const more = "to" in selection && rows.length === mostAtOnce && last !== undefined && last < selection.to;
+  return { deliveries: sum(counts), next: more ? last + 1 : undefined };
+}
+
+async function replayFailed({ store, clock }: ReplayParts, merchantId: MerchantId, from: number): Promise<Replayed> {
+  const failed = await store.deliveriesOf(merchantId, from, mostAtOnce, "failed");
+  const counts = await Promise.all(failed.map((delivery) => commit(store, clock.now(), askedAgain(delivery, clock.now()))));
+  const last = failed.at(-1)?.number;
+  return { deliveries: sum(counts), next: failed.length === mostAtOnce ? last : undefined };
+}
+
+async function replayRow({ store, clock }: ReplayParts, row: OutboxRow, { endpoints }: NotificationSettings): Promise<number> {
+  const { merchantId, number, paymentId } = row;
+  const payment = await store.paymentById(merchantId, paymentId);
+  const known = await store.deliveriesOf(merchantId, number, mostOfOne);
+  let count = 0;
+  for (const endpoint of targetsOf(endpoints, payment?.order.notificationUrl)) {
+    const delivery = known.find((each) => each.number === number && each.endpoint === endpoint);
+    if (delivery?.state === "waiting") continue;
+    const now = clock.now();
+    count += await commit(store, now, delivery === undefined ? newDelivery({ ...row, endpoint }, now) : askedAgain(delivery, now));
+  }
+  return count;
+}
+
+function askedAgain(delivery: Delivery, at: Instant): Delivery {
+  return { ...delivery, version: delivery.version + 1, state: "waiting", askedAt: at, dueAt: at, attempts: 0, inOrder: true };
+}
+
+async function commit(store: ReplayParts["store"], at: Instant, next: Delivery): Promise<number> {
+  const { outcome } = await store.commit(deliveryChange(at, next));
+  return outcome === "committed" ? 1 : 0;
+}
+
+function sum(counts: readonly number[]): number {
+  return counts.reduce((total, count) => total + count, 0);
+}

@@ -1,0 +1,62 @@
+import { createHmac, sign } from "node:crypto";
+import { promisify } from "node:util";
+import type { MerchantId } from "../kernel/ids.ts";
+import type { Instant } from "../kernel/instant.ts";
+import type { NotificationKeys } from "./notification-keys.ts";
+
+export interface Signable {
+  readonly merchantId: MerchantId;
+  readonly id: string;
+  /** When this attempt is made. */
+  readonly at: Instant;
+  readonly body: string;
+  /** Names of the secrets that sign, the newest first. */
+  readonly secrets: readonly string[];
+}
+
+export type SignedHeaders = Readonly<Record<string, string>>;
+
+/** Off the caller's thread: an RSA signature takes 0.8 ms of a processor, more than all else about a notification together. */
+const signAside = promisify(sign);
+
+/** RSA signatures that are kept ready: a body is the same for each endpoint and each repetition. */
+const signaturesReady = 1_024;
+
+/**
+ * Makes the headers that prove who sent a notification, twice over:
+ * - as the interface has it (section 6): RSA with PKCS #1 v1.5 and SHA-1 over the raw body, base64. Its documentation and its sample
+ *   code spell the three names differently, so both are sent.
+ * - Standard Webhooks 1.0: HMAC-SHA256 (`v1`) under each secret and Ed25519 (`v1a`) over `id.timestamp.body`.
+ */
+export function createSigner(keys: NotificationKeys): (message: Signable) => Promise<SignedHeaders> {
+  const ready = new Map<string, Promise<string>>();
+  const rsaOf = (body: string): Promise<string> => {
+    const known = ready.get(body);
+    if (known !== undefined) return known;
+    const made = signAside("RSA-SHA1", Buffer.from(body), keys.rsa).then((signature) => signature.toString("base64"));
+    const [oldest] = ready.keys();
+    if (oldest !== undefined && ready.size >= signaturesReady) ready.delete(oldest);
+    ready.set(body, made);
+    return made;
+  };
+  return async (message) => headersOf(keys, message, await rsaOf(message.body));
+}
+
+function headersOf(keys: NotificationKeys, { merchantId, id, at, body, secrets }: Signable, rsa: string): SignedHeaders {
+  const timestamp = String(Math.floor(at / 1_000));
+  const content = Buffer.from(`${id}.${timestamp}.${body}`);
+  const ed25519 = sign(undefined, content, keys.ed25519(merchantId)).toString("base64");
+  const hmacs = secrets.map((name) => createHmac("sha256", keys.secret(merchantId, name)).update(content).digest("base64"));
+  const { fingerprint } = keys.certificate;
+  return {
+    "X-SignatureType": "rsa,sha1",
+    "X-SignatureFingerprint": fingerprint,
+    "X-SignatureContent": rsa,
+    "X-Signature-Type": "rsa,sha1",
+    "X-Signature-Fingerprint": fingerprint,
+    "X-Signature-Content": rsa,
+    "webhook-id": id,
+    "webhook-timestamp": timestamp,
+    "webhook-signature": [...hmacs.map((hmac) => `v1,${hmac}`), `v1a,${ed25519}`].join(" "),
+  };
+}

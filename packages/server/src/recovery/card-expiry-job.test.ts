@@ -1,0 +1,94 @@
+import assert from "node:assert/strict";
+import { describe, test } from "node:test";
+import type { MerchantId, TokenDigest } from "../kernel/ids.ts";
+import { type Instant, instant } from "../kernel/instant.ts";
+import { createMemoryStore } from "../stores/memory/memory-store.ts";
+import type { Store } from "../stores/store.ts";
+import { CardExpiryJob } from "./card-expiry-job.ts";
+
+const merchantId = "0a0b0c0d" as MerchantId;
+const scheduler = { sleep: () => Promise.resolve(), after: () => () => undefined };
+const digest = (number: number): TokenDigest => number.toString(16).padStart(64, "0") as TokenDigest;
+
+async function storeCard(store: Store, number: number, lastUsedAt: Instant): Promise<void> {
+  const card = {
+    merchantId,
+    tokenDigest: digest(number),
+    version: 1,
+    ref: new Uint8Array(8),
+    fingerprint: new Uint8Array(32),
+    brand: "visa",
+    maskedPan: "411111xxxxxx1111",
+    createdAt: lastUsedAt,
+    lastUsedAt,
+  } as const;
+  const result = await store.commit({
+    merchantId,
+    at: lastUsedAt,
+    card: { next: card, replaces: undefined },
+    facts: [],
+    entries: [],
+    notifications: [],
+  });
+  assert.equal(result.outcome, "committed");
+}
+
+describe("the job that forgets cards", () => {
+  test("forgets those that nobody has used for 14 calendar months, to the millisecond, and no other", async () => {
+    const store = createMemoryStore();
+    // Fourteen months after the last of December end with February.
+    const endOfYear = instant(Date.UTC(2026, 11, 31, 12));
+    await storeCard(store, 1, endOfYear);
+    await storeCard(store, 2, instant(endOfYear + 1));
+    let now = instant(Date.UTC(2028, 1, 29, 12) - 1);
+    const reports: number[] = [];
+    const job = new CardExpiryJob({ store, scheduler, clock: { now: () => now }, report: ({ forgotten }) => void reports.push(forgotten) });
+
+    await job.runOnce();
+    assert.ok((await store.cardByToken(merchantId, digest(1))) !== undefined);
+
+    now = instant(Date.UTC(2028, 1, 29, 12));
+    await job.runOnce();
+    assert.equal(await store.cardByToken(merchantId, digest(1)), undefined);
+    assert.ok((await store.cardByToken(merchantId, digest(2))) !== undefined);
+    assert.deepEqual(reports, [1]);
+  });
+
+  test("spares a card that is used while the job looks at it", async () => {
+    const store = createMemoryStore();
+    const used = instant(Date.UTC(2025, 0, 1));
+    const now = instant(Date.UTC(2026, 10, 28));
+    await storeCard(store, 1, used);
+    const racing: Store = new Proxy(store, {
+      get: (target, name: keyof Store) =>
+        name !== "cardsAfter"
+          ? (target[name] as (...values: never[]) => unknown).bind(target)
+          : async (position: number, limit: number) => {
+              const cards = await target.cardsAfter(position, limit);
+              await target.commit({
+                merchantId,
+                at: now,
+                cardUse: { tokenDigest: digest(1), at: now },
+                facts: [],
+                entries: [],
+                notifications: [],
+              });
+              return cards;
+            },
+    });
+    await new CardExpiryJob({ store: racing, scheduler, clock: { now: () => now }, report: () => undefined }).runOnce();
+    assert.equal((await store.cardByToken(merchantId, digest(1)))?.lastUsedAt, now);
+  });
+
+  test("goes through more cards than it reads at once", async () => {
+    const store = createMemoryStore();
+    const used = instant(Date.UTC(2025, 0, 1));
+    for (let number = 1; number <= 2_500; number += 1) await storeCard(store, number, instant(used + (number % 2) * 700 * 86_400_000));
+    let forgotten = 0;
+    const clock = { now: () => instant(Date.UTC(2026, 10, 28)) };
+    const job = new CardExpiryJob({ store, scheduler, clock, report: (progress) => (forgotten = progress.forgotten) });
+    await job.runOnce();
+    assert.equal(forgotten, 1_250);
+    assert.equal((await store.cardsAfter(0, 10_000)).length, 1_250);
+  });
+});

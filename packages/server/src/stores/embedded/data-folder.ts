@@ -1,0 +1,79 @@
+import { chmodSync, closeSync, mkdirSync, openSync, statSync } from "node:fs";
+import { dirname } from "node:path";
+import { StoreOpenError } from "./open-error.ts";
+
+/** The folder that holds the database, and what keeps other users of the machine away from the files in it. */
+
+const filesBesideIt = ["", "-wal", "-shm", "-lock"] as const;
+/** Windows has no bits that tell owner from others. */
+const isPosix = process.platform !== "win32";
+
+/**
+ * Makes the folder of a file when it is not there, readable by its owner alone. One level after the other: Node's own recursive
+ * way never returns where nothing can be made, as below /proc.
+ */
+export function makeFolderOf(file: string): void {
+  makeFolder(dirname(file), file);
+}
+
+function makeFolder(folder: string, file: string): void {
+  const found = kindOf(folder);
+  if (found === "folder") return;
+  if (found === "other") throw new StoreOpenError("no_directory", folder);
+  if (dirname(folder) === folder) throw new StoreOpenError("cannot_open", file);
+  makeFolder(dirname(folder), file);
+  try {
+    mkdirSync(folder, { mode: 0o700 });
+  } catch {
+    // Somebody else was faster, or it cannot be made here.
+    if (kindOf(folder) !== "folder") throw new StoreOpenError("cannot_open", file);
+  }
+}
+
+function kindOf(path: string): "folder" | "other" | "nothing" {
+  try {
+    const facts = statSync(path, { throwIfNoEntry: false });
+    if (facts === undefined) return "nothing";
+    return facts.isDirectory() ? "folder" : "other";
+  } catch {
+    // Below a plain file, or where this user may not look: making it will say so.
+    return "nothing";
+  }
+}
+
+/** Whether there is a database with something in it. */
+export function hasDatabase(file: string): boolean {
+  try {
+    return (statSync(file, { throwIfNoEntry: false })?.size ?? 0) > 0;
+  } catch {
+    return false;
+  }
+}
+
+/**
+ * Makes the files that SQLite opens with mode 0600, and gives it to those that are there from before; SQLite gives the log the
+ * mode of the database. A file that is there is never opened for this: closing it would let go of the locks that another store of
+ * this process holds.
+ */
+export function makeFilesPrivate(file: string): void {
+  for (const end of filesBesideIt) {
+    const path = file + end;
+    try {
+      if (end === "" || end === "-lock") closeSync(openSync(path, "wx", 0o600));
+    } catch {
+      // It is there, or cannot be made: then SQLite says why.
+    }
+    try {
+      if (isPosix && ((statSync(path, { throwIfNoEntry: false })?.mode ?? 0) & 0o077) !== 0) chmodSync(path, 0o600);
+    } catch {
+      // Another user's file: whether it can be used shows when it is opened.
+    }
+  }
+}
+
+/** The mode of a folder that others than its owner may enter or read, such as `0755`; undefined when they may not. */
+export function modeOpenToOthers(folder: string): string | undefined {
+  if (!isPosix) return undefined;
+  const mode = (statSync(folder, { throwIfNoEntry: false })?.mode ?? 0) & 0o777;
+  return (mode & 0o077) === 0 ? undefined : mode.toString(8).padStart(4, "0");
+}

@@ -1,0 +1,45 @@
+import type { MerchantId, PaymentId } from "../../kernel/ids.ts";
+import type { Instant } from "../../kernel/instant.ts";
+import type { Delivery, DeliveryState, EndpointId, EndpointKey, NotificationKind } from "../../outbox/events.ts";
+import type { OpenDeliveryState } from "../store.ts";
+
+/** How notifications and deliveries are read. */
+
+/** With where they come from. */
+export const notificationColumns = `sequence, kind, lower(hex(payment.id)) AS paymentId, lower(hex(outbox.merchant)) AS merchantId, number,
+  outbox.version, history.at
+  FROM outbox JOIN payment ON payment.no = outbox.payment
+  JOIN history ON history.payment = outbox.payment AND history.version = outbox.version`;
+
+export const deliveryColumns = `lane, delivery.number, lower(hex(payment.id)) AS paymentId, delivery.kind, delivery.version,
+  delivery.state, asked_at AS askedAt, delivery.due_at AS dueAt, delivery.attempts, outcome, in_order AS inOrder`;
+
+/** A row of `deliveryColumns`. */
+export interface DeliveryRow {
+  readonly lane: string;
+  readonly number: number;
+  readonly paymentId: PaymentId;
+  readonly kind: NotificationKind;
+  readonly version: number;
+  readonly state: DeliveryState;
+  readonly askedAt: Instant;
+  readonly dueAt: Instant;
+  readonly attempts: number;
+  readonly outcome: string | null;
+  readonly inOrder: number;
+}
+
+/** The state stands in the text, for only then the index of that state is used. */
+export function deliveriesInState(state: OpenDeliveryState): string {
+  return `SELECT ${deliveryColumns} FROM delivery JOIN payment ON payment.no = delivery.payment
+    WHERE delivery.state = '${state}' AND lane > ? AND lane < ? AND delivery.number >= ? ORDER BY delivery.number, lane LIMIT ?`;
+}
+
+export function deliveryFromRow({ lane, outcome, inOrder, ...row }: DeliveryRow): Delivery {
+  return { ...keyOfLane(lane), ...row, outcome: outcome ?? undefined, inOrder: inOrder === 1 };
+}
+
+/** The merchant and the endpoint that a lane is made of (delivery-writer.ts). */
+export function keyOfLane(lane: string): EndpointKey {
+  return { merchantId: lane.slice(0, 8) as MerchantId, endpoint: lane.slice(9) as EndpointId };
+}

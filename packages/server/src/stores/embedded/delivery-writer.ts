@@ -1,0 +1,87 @@
+import type { DatabaseSync, StatementSync } from "node:sqlite";
+import { assert } from "../../kernel/assert.ts";
+import type { MerchantId, PaymentId } from "../../kernel/ids.ts";
+import type { Instant } from "../../kernel/instant.ts";
+import { type EndpointId, newDelivery, type NotificationKind } from "../../outbox/events.ts";
+import { deliveryColumns, type DeliveriesPart } from "./change-message.ts";
+
+/** Writes a change's notifications and deliveries. Owns the prepared statements for it. */
+export class DeliveryWriter {
+  readonly #lastNumber: StatementSync;
+  readonly #insertNotification: StatementSync;
+  readonly #versionOf: StatementSync;
+  readonly #paymentNo: StatementSync;
+  readonly #insert: StatementSync;
+  readonly #update: StatementSync;
+
+  constructor(database: DatabaseSync) {
+    this.#lastNumber = database.prepare("SELECT max(number) AS number FROM outbox WHERE merchant = unhex(?)");
+    this.#insertNotification = database.prepare(
+      "INSERT INTO outbox (merchant, number, payment, version, kind) VALUES (unhex(?), ?, ?, ?, ?)",
+    );
+    this.#versionOf = database.prepare("SELECT version FROM delivery WHERE lane = ? AND number = ?");
+    this.#paymentNo = database.prepare("SELECT no FROM payment WHERE merchant = unhex(?) AND id = unhex(?)");
+    this.#insert = database.prepare(
+      `INSERT INTO delivery (lane, number, payment, kind, version, state, asked_at, due_at, attempts, outcome, in_order)
+       VALUES (?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?)`,
+    );
+    this.#update = database.prepare(
+      `UPDATE delivery SET version = ?, state = ?, asked_at = ?, due_at = ?, attempts = ?, outcome = ?, in_order = ?
+       WHERE lane = ? AND number = ?`,
+    );
+  }
+
+  /** Numbers the notifications of a payment's version, and makes their deliveries. */
+  notify(merchant: string, at: number, payment: number | bigint, about: Told, endpoints: readonly string[]): void {
+    for (const kind of about.kinds) {
+      const number = Number(this.#lastNumber.get(merchant)?.["number"] ?? 0) + 1;
+      this.#insertNotification.run(merchant, number, payment, about.version, kind);
+      for (const endpoint of endpoints) {
+        const fresh = newDelivery(
+          {
+            merchantId: merchant as MerchantId,
+            endpoint: endpoint as EndpointId,
+            number,
+            paymentId: about.paymentId as PaymentId,
+            kind: kind as NotificationKind,
+          },
+          at as Instant,
+        );
+        this.#insert.run(laneOf(merchant, endpoint), number, payment, kind, ...deliveryColumns(fresh));
+      }
+    }
+  }
+
+  /** Whether every delivery that the change moves is as it was read. */
+  isCurrent(merchant: string, [, moved]: DeliveriesPart): boolean {
+    return moved.every(([endpoint, number, replaces]) => {
+      const stored = this.#versionOf.get(laneOf(merchant, endpoint), number);
+      return stored === undefined ? replaces === undefined : Number(stored["version"]) === replaces;
+    });
+  }
+
+  move(merchant: string, [, moved]: DeliveriesPart): void {
+    for (const [endpoint, number, replaces, paymentId, kind, columns] of moved) {
+      const lane = laneOf(merchant, endpoint);
+      if (replaces !== undefined) {
+        this.#update.run(...columns, lane, number);
+        continue;
+      }
+      const payment = this.#paymentNo.get(merchant, paymentId);
+      assert(payment !== undefined, "a delivery is of a notification that was committed");
+      this.#insert.run(lane, number, Number(payment["no"]), kind, ...columns);
+    }
+  }
+}
+
+/** What a change tells of. */
+export interface Told {
+  readonly paymentId: string;
+  readonly version: number;
+  readonly kinds: readonly string[];
+}
+
+/** Merchant and endpoint as one text that sorts as the two do. */
+export function laneOf(merchant: string, endpoint: string): string {
+  return `${merchant} ${endpoint}`;
+}

@@ -1,0 +1,85 @@
+import type { Random } from "../kernel/random.ts";
+import { decryptGcm, encryptGcm, keyLength, nonceLength, tagLength } from "./aes.ts";
+import { KeyringError, type KeyProvider } from "./key-provider.ts";
+
+/**
+ * Where one sealed secret is kept. `saveFirst` keeps what it is given unless something is kept already, durably and whole, and
+ * resolves with what is kept from now on.
+ */
+export interface SecretFile {
+  load(): Promise<Uint8Array | undefined>;
+  saveFirst(sealed: Uint8Array): Promise<Uint8Array>;
+}
+
+export interface SealedSecretOptions {
+  readonly provider: KeyProvider;
+  readonly file: SecretFile;
+  readonly random: Random;
+  /** Names environment and use, such as `sandbox/notifications`: what was sealed under another name does not open. */
+  readonly label: string;
+}
+
+/** A secret of the installation, of any length, that is sealed under the root key and kept in a file. */
+export interface SealedSecret {
+  /** undefined when there is none. The caller wipes it. Rejects with KeyringError when it does not open. */
+  load(): Promise<Uint8Array | undefined>;
+  /** Wipes `content` and resolves with what is kept from now on: `content`, or what somebody else saved before. */
+  save(content: Uint8Array): Promise<Uint8Array>;
+}
+
+export function createSealedSecret(options: SealedSecretOptions): SealedSecret {
+  const { file } = options;
+  return {
+    async load() {
+      const sealed = await file.load();
+      return sealed === undefined ? undefined : open(options, sealed);
+    },
+    async save(content) {
+      return open(options, await file.saveFirst(await seal(options, content)));
+    },
+  };
+}
+
+const magic = Buffer.from("cofre sealed 1\n", "latin1");
+
+/** Magic line, length of the wrapped data key in two bytes, that key, nonce, tag, ciphertext. */
+async function seal({ provider, random, label }: SealedSecretOptions, content: Uint8Array): Promise<Uint8Array> {
+  const dek = random.bytes(keyLength);
+  try {
+    const wrapped = await provider.wrap(dek, label);
+    const nonce = random.bytes(nonceLength);
+    const { ciphertext, tag } = encryptGcm(dek, nonce, Buffer.from(label), content);
+    const length = Uint8Array.of(wrapped.length >> 8, wrapped.length & 0xff);
+    return Buffer.concat([magic, length, wrapped, nonce, tag, ciphertext]);
+  } finally {
+    dek.fill(0);
+    content.fill(0);
+  }
+}
+
+async function open({ provider, label }: SealedSecretOptions, sealed: Uint8Array): Promise<Uint8Array> {
+  const damaged = new KeyringError(`the secret ${label} does not open: it was altered, moved, or sealed for another use`);
+  const wrappedAt = magic.length + 2;
+  const nonceAt = wrappedAt + (sealed[magic.length] ?? 0) * 256 + (sealed[magic.length + 1] ?? 0);
+  const tagAt = nonceAt + nonceLength;
+  const textAt = tagAt + tagLength;
+  if (!magic.equals(sealed.subarray(0, magic.length)) || sealed.length < textAt) throw damaged;
+  const dek = await provider.unwrap(sealed.subarray(wrappedAt, nonceAt), label);
+  try {
+    const encrypted = { ciphertext: sealed.subarray(textAt), tag: sealed.subarray(tagAt, textAt) };
+    const content = decryptGcm(dek, sealed.subarray(nonceAt, tagAt), Buffer.from(label), encrypted);
+    if (content === undefined) throw damaged;
+    return content;
+  } finally {
+    dek.fill(0);
+  }
+}
+
+/** Lasts as long as the process: for installations in memory. */
+export function createMemorySecretFile(): SecretFile {
+  let kept: Uint8Array | undefined;
+  return {
+    load: async () => kept,
+    saveFirst: async (sealed) => (kept ??= sealed),
+  };
+}

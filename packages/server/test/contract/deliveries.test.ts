@@ -1,0 +1,338 @@
+import assert from "node:assert/strict";
+import { describe, test, type TestContext } from "node:test";
+import { BrokenInvariant } from "../../src/kernel/assert.ts";
+import type { MerchantId } from "../../src/kernel/ids.ts";
+import { instant } from "../../src/kernel/instant.ts";
+import { type Delivery, type EndpointId, type EndpointKey, newDelivery } from "../../src/outbox/events.ts";
+import type { Payment } from "../../src/payment/payment.ts";
+import type { Change } from "../../src/stores/change.ts";
+import { openEmbeddedStore } from "../../src/stores/embedded/embedded-store.ts";
+import { createMemoryStore } from "../../src/stores/memory/memory-store.ts";
+import type { Store } from "../../src/stores/store.ts";
+import { Chance } from "../simulation/chance.ts";
+import * as given from "./store-fixtures.ts";
+
+const { merchantA, merchantB, start } = given;
+const committed = { outcome: "committed" };
+const stale = { outcome: "stale" };
+const [shop, books] = ["shop", "books"] as EndpointId[] as [EndpointId, EndpointId];
+const soon = instant(start + 900);
+
+const stores: readonly (readonly [string, () => Promise<Store>])[] = [
+  ["the memory store", async () => createMemoryStore()],
+  ["the embedded store", () => openEmbeddedStore({ file: ":memory:" })],
+];
+
+/** The payment's next version, which the endpoints hear of. */
+function told(payment: Payment, deliverTo: readonly EndpointId[] = [shop], over: Partial<Change> = {}): Change {
+  const next = { ...payment, version: payment.version + 1 };
+  return given.paymentChange(next, { at: soon, notifications: [{ kind: "update", paymentId: payment.id }], deliverTo, ...over });
+}
+
+function moved(next: Delivery, replaces = next.version === 1 ? undefined : next.version - 1, merchantId = next.merchantId): Change {
+  return { merchantId, at: soon, facts: [], entries: [], notifications: [], deliveries: [{ next, replaces }] };
+}
+
+function after(delivery: Delivery, over: Partial<Delivery>): Delivery {
+  return { ...delivery, version: delivery.version + 1, ...over };
+}
+
+function fresh(number: number, endpoint: EndpointId, payment: number, merchantId = merchantA): Delivery {
+  return newDelivery({ merchantId, endpoint, number, paymentId: given.paymentId(payment), kind: "update" }, soon);
+}
+
+for (const [name, open] of stores) {
+  const opened = async (context: TestContext): Promise<Store> => {
+    const store = await open();
+    context.after(() => store.close());
+    return store;
+  };
+
+  /** Payments 1 to `count` of the merchant, with one notification each. */
+  const toldOf = async (store: Store, count: number, deliverTo: readonly EndpointId[], merchantId = merchantA): Promise<void> => {
+    for (let number = 1; number <= count; number += 1) {
+      const payment = given.newPayment(number, { merchantId });
+      await store.commit(given.paymentChange(payment));
+      assert.deepEqual(await store.commit(told(payment, deliverTo)), committed);
+    }
+  };
+  const only = async (store: Store, number: number, endpoint: EndpointId = shop): Promise<Delivery> => {
+    const found = (await store.deliveriesOf(merchantA, number, 10)).find((each) => each.number === number && each.endpoint === endpoint);
+    assert.ok(found !== undefined);
+    return found;
+  };
+
+  describe(`${name} keeps notifications and deliveries`, () => {
+    test("what is not there reads as empty", async (context) => {
+      const store = await opened(context);
+      assert.deepEqual(await store.notificationsOf(merchantA, 0, 10), []);
+      assert.deepEqual(await store.notificationsOfPayment(merchantA, given.paymentId(1)), []);
+      assert.deepEqual(await store.deliveriesOf(merchantA, 1, 10), []);
+      assert.deepEqual(await store.endpointsDue(soon, undefined, 10), []);
+      assert.deepEqual(await store.deliveriesDue({ merchantId: merchantA, endpoint: shop }, soon, 10), []);
+    });
+
+    test("each merchant's notifications are numbered from 1 without a gap, whatever others and failed changes do", async (context) => {
+      const store = await opened(context);
+      await toldOf(store, 2, []);
+      await toldOf(store, 3, [], merchantB);
+      assert.deepEqual(await store.commit(told(given.newPayment(1))), stale);
+      const again = await store.paymentById(merchantA, given.paymentId(1));
+      assert.ok(again !== undefined);
+      const two = [
+        { kind: "refund", paymentId: again.id },
+        { kind: "chargeback", paymentId: again.id },
+      ] as const;
+      await store.commit(told(again, [], { notifications: two }));
+
+      const rows = await store.notificationsOf(merchantA, 0, 10);
+      assert.deepEqual(
+        rows.map(({ number, kind, version }) => [number, kind, version]),
+        [
+          [1, "update", 2],
+          [2, "update", 2],
+          [3, "refund", 3],
+          [4, "chargeback", 3],
+        ],
+      );
+      assert.deepEqual(await store.notificationsOf(merchantA, 2, 1), rows.slice(2, 3));
+      assert.deepEqual(await store.notificationsOf(merchantA, 4, 10), []);
+      assert.deepEqual(
+        (await store.notificationsOf(merchantB, 0, 10)).map(({ number }) => number),
+        [1, 2, 3],
+      );
+      assert.deepEqual(
+        (await store.notificationsOfPayment(merchantA, again.id)).map(({ number }) => number),
+        [1, 3, 4],
+      );
+      assert.equal((await store.notificationsOfPayment(merchantB, again.id)).length, 1);
+      const all = await store.notificationsAfter(0, 20);
+      assert.deepEqual(
+        all.filter(({ merchantId }) => merchantId === merchantA),
+        rows,
+      );
+    });
+
+    test("a change makes one delivery of each notification for each endpoint, and none without endpoints", async (context) => {
+      const store = await opened(context);
+      await toldOf(store, 1, [shop, books]);
+      await toldOf(store, 1, [], merchantB);
+
+      assert.deepEqual(await store.deliveriesOf(merchantA, 1, 10), [fresh(1, books, 1), fresh(1, shop, 1)]);
+      assert.deepEqual(await store.deliveriesOf(merchantB, 1, 10), []);
+      assert.deepEqual(await store.endpointsDue(instant(soon - 1), undefined, 10), []);
+      assert.deepEqual(await store.endpointsDue(soon, undefined, 10), [
+        { merchantId: merchantA, endpoint: books },
+        { merchantId: merchantA, endpoint: shop },
+      ]);
+      assert.deepEqual(await store.deliveriesDue({ merchantId: merchantA, endpoint: shop }, soon, 10), [fresh(1, shop, 1)]);
+      assert.deepEqual(await store.deliveriesDue({ merchantId: merchantB, endpoint: shop }, soon, 10), []);
+    });
+
+    test("a change that is not applied leaves no delivery", async (context) => {
+      const store = await opened(context);
+      const payment = given.newPayment(1);
+      await store.commit(given.paymentChange(payment));
+      assert.deepEqual(await store.commit(told({ ...payment, version: 7 })), stale);
+      assert.deepEqual(await store.deliveriesOf(merchantA, 1, 10), []);
+      assert.deepEqual(await store.endpointsDue(soon, undefined, 10), []);
+    });
+
+    test("every member of a delivery reads as it was written", async (context) => {
+      const store = await opened(context);
+      await toldOf(store, 1, [shop]);
+      let delivery = fresh(1, shop, 1);
+      for (const over of [
+        { attempts: 1, outcome: "500", dueAt: instant(soon + 5_000) },
+        { inOrder: false },
+        { state: "failed", attempts: 10 },
+        { state: "waiting", attempts: 0, askedAt: instant(soon + 9_000), outcome: undefined, inOrder: true },
+        { state: "delivered", outcome: "200" },
+      ] as const) {
+        delivery = after(delivery, over);
+        assert.deepEqual(await store.commit(moved(delivery)), committed);
+        assert.deepEqual(await store.deliveriesOf(merchantA, 1, 10), [delivery]);
+      }
+    });
+
+    test("a delivery that somebody else has moved is stale, and so is one that is there already; then nothing is written", async (context) => {
+      const store = await opened(context);
+      await toldOf(store, 2, [shop]);
+      const [first, second] = [await only(store, 1), await only(store, 2)];
+      await store.commit(moved(after(first, { attempts: 1 })));
+
+      assert.deepEqual(await store.commit(moved(after(first, { attempts: 9 }))), stale);
+      assert.deepEqual(await store.commit(moved(fresh(1, shop, 1), undefined)), stale);
+      const both = [after(second, { attempts: 7 }), after(first, { attempts: 9 })].map((next) => ({ next, replaces: 1 }));
+      assert.deepEqual(await store.commit({ ...moved(second), deliveries: both }), stale);
+      assert.deepEqual(
+        (await store.deliveriesOf(merchantA, 1, 10)).map(({ attempts }) => attempts),
+        [1, 0],
+      );
+    });
+
+    test("a delivery can be added to a notification that was committed before, to an endpoint that did not hear of it", async (context) => {
+      const store = await opened(context);
+      await toldOf(store, 1, [shop]);
+      assert.deepEqual(await store.commit(moved(fresh(1, books, 1), undefined)), committed);
+      assert.deepEqual(await store.deliveriesOf(merchantA, 1, 10), [fresh(1, books, 1), fresh(1, shop, 1)]);
+      assert.deepEqual(await store.endpointsDue(soon, undefined, 10), [
+        { merchantId: merchantA, endpoint: books },
+        { merchantId: merchantA, endpoint: shop },
+      ]);
+    });
+
+    test("deliveries are listed by number and endpoint, from a number on, up to a limit, in a state if need be", async (context) => {
+      const store = await opened(context);
+      await toldOf(store, 3, [shop, books]);
+      await toldOf(store, 3, [shop], merchantB);
+      await store.commit(moved(after(await only(store, 2), { state: "failed" })));
+      await store.commit(moved(after(await only(store, 2, books), { state: "delivered" })));
+      const listed = async (...from: [number, number, ("waiting" | "failed")?]): Promise<string[]> =>
+        (await store.deliveriesOf(merchantA, ...from)).map(({ number, endpoint }) => `${number} ${endpoint}`);
+
+      assert.deepEqual(await listed(1, 10), ["1 books", "1 shop", "2 books", "2 shop", "3 books", "3 shop"]);
+      assert.deepEqual(await listed(2, 3), ["2 books", "2 shop", "3 books"]);
+      assert.deepEqual(await listed(1, 10, "failed"), ["2 shop"]);
+      assert.deepEqual(await listed(3, 10, "failed"), []);
+      assert.deepEqual(await listed(1, 10, "waiting"), ["1 books", "1 shop", "3 books", "3 shop"]);
+      assert.deepEqual(await listed(1, 1, "waiting"), ["1 books"]);
+    });
+
+    test("endpoints with something due come in order, after the one given, up to a limit; what is over or later is not among them", async (context) => {
+      const store = await opened(context);
+      await toldOf(store, 2, [shop, books], merchantB);
+      await toldOf(store, 2, [shop, books]);
+      const keys = [
+        { merchantId: merchantA, endpoint: books },
+        { merchantId: merchantA, endpoint: shop },
+        { merchantId: merchantB, endpoint: books },
+        { merchantId: merchantB, endpoint: shop },
+      ];
+      assert.deepEqual(await store.endpointsDue(soon, undefined, 10), keys);
+      assert.deepEqual(await store.endpointsDue(soon, keys[0], 2), keys.slice(1, 3));
+      assert.deepEqual(await store.endpointsDue(soon, keys[3], 10), []);
+      assert.deepEqual(await store.endpointsDue(soon, { merchantId: merchantA, endpoint: "m" as EndpointId }, 10), keys.slice(1));
+
+      for (const number of [1, 2]) await store.commit(moved(after(await only(store, number), { state: "delivered" })));
+      await store.commit(moved(after(await only(store, 1, books), { dueAt: instant(soon + 1) })));
+      await store.commit(moved(after(await only(store, 2, books), { dueAt: instant(soon + 1) })));
+      assert.deepEqual(await store.endpointsDue(soon, undefined, 10), keys.slice(2));
+      assert.deepEqual(await store.endpointsDue(instant(soon + 1), undefined, 10), [keys[0], ...keys.slice(2)]);
+    });
+
+    test("a payment's delivery is not due while an earlier one to the same endpoint waits in order, whenever that is due", async (context) => {
+      const store = await opened(context);
+      let payment = given.newPayment(1);
+      await store.commit(given.paymentChange(payment));
+      for (let count = 0; count < 3; count += 1) {
+        await store.commit(told(payment, [shop, books]));
+        payment = { ...payment, version: payment.version + 1 };
+      }
+      const due = async (endpoint: EndpointId, at = soon): Promise<number[]> =>
+        (await store.deliveriesDue({ merchantId: merchantA, endpoint }, at, 10)).map(({ number }) => number);
+
+      assert.deepEqual(await due(shop), [1]);
+      await store.commit(moved(after(await only(store, 1), { dueAt: instant(soon + 60_000) })));
+      assert.deepEqual(await due(shop), [], "the first is later, and the others wait for it");
+      assert.deepEqual(await due(books), [1], "another endpoint does not care");
+      await store.commit(moved(after(await only(store, 1), { inOrder: false })));
+      assert.deepEqual(await due(shop), [2], "nobody waits for what is out of order");
+      await store.commit(moved(after(await only(store, 2), { state: "failed" })));
+      assert.deepEqual(await due(shop), [3]);
+      assert.deepEqual(await due(shop, instant(soon + 60_000)), [3, 1]);
+    });
+
+    test("what is due comes longest due first, then by number, up to a limit", async (context) => {
+      const store = await opened(context);
+      await toldOf(store, 4, [shop]);
+      await store.commit(moved(after(await only(store, 4), { dueAt: instant(soon - 5) })));
+      await store.commit(moved(after(await only(store, 1), { dueAt: instant(soon + 5) })));
+      const due = await store.deliveriesDue({ merchantId: merchantA, endpoint: shop }, instant(soon + 5), 3);
+      assert.deepEqual(
+        due.map(({ number }) => number),
+        [4, 2, 3],
+      );
+    });
+
+    test("a change with an unsound delivery is a broken invariant and leaves nothing behind", async (context) => {
+      const store = await opened(context);
+      await toldOf(store, 1, [shop]);
+      const delivery = await only(store, 1);
+      for (const change of [
+        moved({ ...delivery, version: 3 }, 1),
+        moved(after(delivery, { number: 0 })),
+        moved(after(delivery, { attempts: -1 })),
+        moved(after(delivery, { endpoint: "no good" as EndpointId })),
+        moved(after(delivery, {}), 1, merchantB),
+        { ...moved(delivery), deliveries: [after(delivery, {}), after(delivery, {})].map((next) => ({ next, replaces: 1 })) },
+        told(given.newPayment(1), [shop, shop]),
+        told(given.newPayment(1), ["Shop" as EndpointId]),
+      ]) {
+        await assert.rejects(store.commit(change), BrokenInvariant);
+      }
+      assert.deepEqual(await store.deliveriesOf(merchantA, 1, 10), [delivery]);
+    });
+  });
+}
+
+test("random notifications and deliveries read the same on both stores", async (context) => {
+  const pair = await Promise.all(stores.map(([, open]) => open()));
+  const [left, right] = pair;
+  assert.ok(left !== undefined && right !== undefined);
+  context.after(() => Promise.all(pair.map((store) => store.close())));
+  const chance = new Chance(4);
+  const merchants: readonly MerchantId[] = [merchantA, merchantB];
+  const names = ["shop", "books", "url-0123456789abcdef0123456789abcdef"] as EndpointId[];
+  const payments = new Map<string, Payment>();
+  const both = async (change: Change): Promise<string> => {
+    const [one, other] = [await left.commit(change), await right.commit(change)];
+    assert.equal(other.outcome, one.outcome);
+    return one.outcome;
+  };
+
+  for (let step = 0; step < 600; step += 1) {
+    const merchantId = merchants[chance.below(2)] ?? merchantA;
+    if (chance.happens(500)) {
+      const number = chance.between(1, 12);
+      const key = `${merchantId} ${number}`;
+      const payment = payments.get(key) ?? given.newPayment(number, { merchantId });
+      if (!payments.has(key)) await both(given.paymentChange(payment));
+      const change = told(
+        payment,
+        names.filter(() => chance.happens(500)),
+        { at: instant(start + step) },
+      );
+      if ((await both(change)) === "committed" && change.payment !== undefined) payments.set(key, change.payment.next);
+    } else {
+      const known = await left.deliveriesOf(merchantId, chance.between(1, 40), 20);
+      const delivery = known[chance.below(Math.max(1, known.length))];
+      if (delivery === undefined) continue;
+      const state = (["waiting", "waiting", "delivered", "failed"] as const)[chance.below(4)] ?? "waiting";
+      const next = after(delivery, {
+        state,
+        dueAt: instant(start + chance.below(900)),
+        inOrder: !chance.happens(200),
+        attempts: chance.below(10),
+      });
+      await both(moved(next));
+      // The same again is stale on both.
+      if (chance.happens(100)) assert.equal(await both(moved(next)), "stale");
+    }
+    const now = instant(start + chance.below(900));
+    const keys: readonly EndpointKey[] = await left.endpointsDue(now, undefined, 100);
+    assert.deepEqual(await right.endpointsDue(now, undefined, 100), keys);
+    for (const key of keys) {
+      const due: readonly Delivery[] = await left.deliveriesDue(key, now, 100);
+      assert.deepEqual(await right.deliveriesDue(key, now, 100), due);
+    }
+  }
+  for (const merchantId of merchants) {
+    const all = await left.deliveriesOf(merchantId, 1, 10_000);
+    assert.ok(all.length > 100, "control: there is something to compare");
+    assert.deepEqual(await right.deliveriesOf(merchantId, 1, 10_000), all);
+    for (const state of ["waiting", "failed"] as const) {
+      assert.deepEqual(await right.deliveriesOf(merchantId, 1, 10_000, state), await left.deliveriesOf(merchantId, 1, 10_000, state));
+    }
+  }
+});

@@ -1,0 +1,49 @@
+import assert from "node:assert/strict";
+import { describe, test } from "node:test";
+import { hour, minute } from "../../src/kernel/instant.ts";
+import { directBody, integrationKey, startWorld, testCard, type World } from "../world.ts";
+
+/** What a query tells of a payment, by its dates; they are texts that sort like times. */
+async function queried(world: World, hash: string): Promise<Record<string, unknown>> {
+  const { body } = await world.get("/ws/query", { integration_key: integrationKey, hash });
+  return body["payment"] as Record<string, unknown>;
+}
+
+async function authorized(world: World, code: string): Promise<string> {
+  const { body } = await world.postJson("/ws/direct", directBody(code, { creditcard: { ...testCard, auto_capture: false } }));
+  return String((body["payment"] as Record<string, unknown>)["hash"]);
+}
+
+describe("a clock that is set back", () => {
+  // A shop that sorts or checks by these dates met payments that had ended before they began.
+  test("makes no payment end before it began, and no refund before its capture", async () => {
+    await using world = await startWorld();
+    const hash = await authorized(world, "set-back");
+    world.clock.advance(-hour);
+    await world.get("/ws/capture", { integration_key: integrationKey, hash });
+    const captured = await queried(world, hash);
+    assert.equal(captured["status"], "CO");
+    assert.equal(captured["status_date"], captured["open_date"]);
+    assert.equal(captured["confirm_date"], captured["open_date"]);
+
+    world.clock.advance(-hour);
+    await world.get("/ws/refund", { integration_key: integrationKey, operation: "request", hash, amount: "10.00", description: "x" });
+    const [refund] = (await queried(world, hash))["refunds"] as Record<string, unknown>[];
+    assert.equal(refund?.["request_date"], captured["open_date"]);
+
+    const explained = (await world.get("/__cofre/explain", { integration_key: integrationKey, hash })).body;
+    assert.ok(Array.isArray(explained["facts"]), "control: there is a history");
+    const times = (explained["facts"] as { at: string }[]).map(({ at }) => at);
+    assert.ok(times.length >= 4);
+    assert.deepEqual(times, times.toSorted());
+  });
+
+  test("control: one that goes on shows when things happened", async () => {
+    await using world = await startWorld();
+    const hash = await authorized(world, "goes-on");
+    world.clock.advance(minute);
+    await world.get("/ws/capture", { integration_key: integrationKey, hash });
+    const { open_date: opened, status_date: ended } = await queried(world, hash);
+    assert.ok(String(ended) > String(opened));
+  });
+});

@@ -1,0 +1,129 @@
+import assert from "node:assert/strict";
+import { verify, X509Certificate } from "node:crypto";
+import { createServer, type IncomingHttpHeaders } from "node:http";
+import { describe, test, type TestContext } from "node:test";
+import { Webhook } from "standardwebhooks";
+import { directBody, integrationKey, startWorld, testCard, type World } from "../world.ts";
+
+interface Heard {
+  readonly headers: IncomingHttpHeaders;
+  readonly body: string;
+}
+
+/** A receiver on loopback that answers with the statuses it is given, then 200. */
+async function startReceiver(context: TestContext, statuses: number[] = []): Promise<{ readonly url: string; readonly heard: Heard[] }> {
+  const heard: Heard[] = [];
+  const server = createServer((request, response) => {
+    const chunks: Buffer[] = [];
+    request.on("data", (chunk: Buffer) => chunks.push(chunk));
+    request.on("end", () => {
+      heard.push({ headers: request.headers, body: Buffer.concat(chunks).toString() });
+      response.writeHead(statuses.shift() ?? 200).end("OK");
+    });
+  });
+  await new Promise<void>((resolve) => void server.listen(0, "127.0.0.1", resolve));
+  context.after(() => {
+    server.close();
+    server.closeAllConnections();
+  });
+  const address = server.address();
+  assert.ok(typeof address === "object" && address !== null);
+  return { url: `http://127.0.0.1:${address.port}/notify`, heard };
+}
+
+function textOf(header: string | string[] | undefined): string {
+  return typeof header === "string" ? header : "";
+}
+
+async function until(condition: () => boolean): Promise<void> {
+  for (let look = 0; look < 300 && !condition(); look += 1) await new Promise((resolve) => void setTimeout(resolve, 20));
+  assert.ok(condition(), "it happens within six seconds");
+}
+
+function told(world: World, query: Record<string, string> = {}): Promise<Record<string, unknown>> {
+  return world.get("/__cofre/notifications", { integration_key: integrationKey, ...query }).then(({ body }) => body);
+}
+
+describe("notifications of the whole server", () => {
+  test("reach the account's address, and both signatures verify", async (context) => {
+    await using world = await startWorld();
+    const { url, heard } = await startReceiver(context);
+    await world.get("/__cofre/settings", { integration_key: integrationKey, "settings[notificationUrl]": url });
+
+    const { body } = await world.postJson("/ws/direct", directBody("told"));
+    const { hash } = body["payment"] as { readonly hash: string };
+    await until(() => heard.length === 1);
+    const [first] = heard;
+    assert.ok(first !== undefined);
+    assert.equal(first.body, `operation=payment_status_change&notification_type=update&hash_codes=${hash}`);
+    assert.equal(first.headers["x-cofre-sequence"], "1");
+
+    const pem = await (await fetch(`${world.url}/__cofre/certificate.pem`)).text();
+    const { publicKey } = new X509Certificate(pem);
+    for (const name of ["x-signaturecontent", "x-signature-content"]) {
+      const content: Buffer = Buffer.from(textOf(first.headers[name]), "base64");
+      assert.ok(verify("RSA-SHA1", Buffer.from(first.body), publicKey, content), name);
+      assert.ok(!verify("RSA-SHA1", Buffer.from(`${first.body}0`), publicKey, content), "a control: another body does not");
+    }
+    // The library of the receivers signs the same text with the secret that the account is shown.
+    const { endpoints } = (await told(world)) as { readonly endpoints: readonly { readonly secret: string }[] };
+    const receiver = new Webhook(endpoints[0]?.secret ?? "");
+    const expected = receiver.sign(textOf(first.headers["webhook-id"]), new Date(world.clock.now()), first.body);
+    assert.ok(textOf(first.headers["webhook-signature"]).split(" ").includes(expected));
+  });
+
+  test("are not sent for what stays pending, and tell of the capture that follows, to the payment's own address", async (context) => {
+    await using world = await startWorld();
+    const account = await startReceiver(context);
+    const own = await startReceiver(context);
+    await world.get("/__cofre/settings", { integration_key: integrationKey, "settings[notificationUrl]": account.url });
+    const changes = { creditcard: { ...testCard, auto_capture: false }, notification_url: own.url };
+    await world.postJson("/ws/direct", directBody("held", changes));
+    await world.get("/ws/capture", { integration_key: integrationKey, merchant_payment_code: "held" });
+    await until(() => own.heard.length === 1);
+    assert.deepEqual([own.heard.length, account.heard.length], [1, 0]);
+  });
+
+  test("are tried again after a failure under the same id, and can be asked for once more", async (context) => {
+    await using world = await startWorld();
+    const { url, heard } = await startReceiver(context, [500]);
+    await world.get("/__cofre/settings", { integration_key: integrationKey, "settings[notificationUrl]": url });
+    await world.postJson("/ws/direct", directBody("again"));
+    await until(() => heard.length === 1);
+    // The second attempt is due five seconds later, a tenth later at most.
+    world.clock.advance(6_000);
+    await until(() => heard.length === 2);
+    assert.equal(heard[0]?.headers["webhook-id"], heard[1]?.headers["webhook-id"]);
+
+    assert.equal((await told(world, { replay: "range", from: "1", to: "1" }))["deliveries"], 1);
+    await until(() => heard.length === 3);
+    assert.equal(heard[2]?.headers["webhook-id"], heard[0]?.headers["webhook-id"]);
+    const [notification] = (await told(world))["notifications"] as { readonly deliveries: readonly unknown[] }[];
+    assert.equal(notification?.deliveries.length, 1);
+  });
+
+  test("tell of refunds as they go", async (context) => {
+    await using world = await startWorld();
+    const { url, heard } = await startReceiver(context);
+    await world.get("/__cofre/settings", { integration_key: integrationKey, "settings[notificationUrl]": url });
+    await world.postJson("/ws/direct", directBody("refunded"));
+    const refund = {
+      integration_key: integrationKey,
+      operation: "request",
+      merchant_payment_code: "refunded",
+      amount: "1.00",
+      description: "x",
+    };
+    await world.postJson("/ws/refund", refund);
+    for (let step = 0; step < 2; step += 1) {
+      world.clock.advance(61_000);
+      await until(() => heard.length === step + 2);
+    }
+    const kinds = heard.map(({ body }) => new URLSearchParams(body).get("notification_type"));
+    assert.deepEqual(kinds, ["update", "refund", "refund"]);
+    assert.deepEqual(
+      heard.map(({ headers }) => headers["x-cofre-sequence"]),
+      ["1", "2", "3"],
+    );
+  });
+});

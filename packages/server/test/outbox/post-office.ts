@@ -1,0 +1,271 @@
+import assert from "node:assert/strict";
+import { type Instant, second } from "../../src/kernel/instant.ts";
+import type { MerchantId } from "../../src/kernel/ids.ts";
+import type { Scheduler } from "../../src/kernel/scheduler.ts";
+import { SeededRandom } from "../../src/kernel/seeded-random.ts";
+import { type DeliveryEvent, Dispatcher, type DispatcherParts, type NotificationAccounts } from "../../src/outbox/dispatcher.ts";
+import {
+  noChaos,
+  type NotificationEndpoint,
+  type NotificationSettings,
+  switchedOff,
+  targetsOf,
+  type NotificationChaos,
+} from "../../src/outbox/endpoint.ts";
+import type { NotificationKind } from "../../src/outbox/events.ts";
+import type { SendOutcome, SendRequest } from "../../src/outbox/sender.ts";
+import type { Payment } from "../../src/payment/payment.ts";
+import { createMemoryStore, type MemoryStoreOptions } from "../../src/stores/memory/memory-store.ts";
+import type { Store } from "../../src/stores/store.ts";
+import * as given from "../contract/store-fixtures.ts";
+import { Chance } from "../simulation/chance.ts";
+import { SimTime } from "../simulation/sim-time.ts";
+
+/** A message as a receiver saw it. */
+export interface Received {
+  readonly at: Instant;
+  readonly url: string;
+  readonly id: string;
+  readonly number: number;
+  readonly attempt: number;
+  readonly hash: string;
+  readonly headers: Readonly<Record<string, string>>;
+  readonly answered: SendOutcome;
+}
+
+/** How a receiver answers: what, and after how long. */
+export type Answer = (message: Omit<Received, "answered">) => { readonly outcome: SendOutcome; readonly afterMs: number };
+
+export const ok: SendOutcome = { kind: "answered", status: 200, retryAfter: undefined };
+
+export function status(code: number, retryAfter?: string): SendOutcome {
+  return { kind: "answered", status: code, retryAfter };
+}
+
+export function endpoint(id: string, over: Partial<NotificationEndpoint> = {}): NotificationEndpoint {
+  return { id, url: `https://${id}.example/notify`, enabled: true, secretVersion: 1, ...over };
+}
+
+/** Where a process may die: before and after each thing that it asks of the outside. */
+type Step = (what: string) => boolean;
+
+export interface PostOfficeOptions {
+  readonly answer?: Answer;
+  readonly store?: MemoryStoreOptions;
+  readonly seed?: number;
+  /** Days of virtual time are polled more seldom than seconds. */
+  readonly pollMs?: number;
+}
+
+/**
+ * A dispatcher on a memory store in virtual time, with receivers that do as they are told. What is kept survives `kill`; the
+ * process that was killed never hears anything again.
+ */
+export class PostOffice {
+  readonly time: SimTime;
+  readonly store: Store;
+  readonly received: Received[] = [];
+  readonly events: DeliveryEvent[] = [];
+  readonly alarms: string[] = [];
+  /** How many messages arrived before the store showed their notification. */
+  early = 0;
+  answer: Answer;
+  /** Asked at each step of a running dispatcher: true kills it there. */
+  step: Step = () => false;
+  readonly #settings = new Map<MerchantId, NotificationSettings>();
+  readonly #seed: number;
+  readonly #pollMs: number;
+  #process: { readonly dispatcher: Dispatcher; readonly life: { dead: boolean } } | undefined;
+  #payments = 0;
+
+  constructor({ answer = () => ({ outcome: ok, afterMs: 20 }), store = {}, seed = 1, pollMs = second }: PostOfficeOptions = {}) {
+    this.time = new SimTime(new Chance(seed));
+    this.store = createMemoryStore({ scheduler: this.time, ...store });
+    this.answer = answer;
+    this.#seed = seed;
+    this.#pollMs = pollMs;
+  }
+
+  account(merchantId: MerchantId, endpoints: readonly NotificationEndpoint[], chaos: Partial<NotificationChaos> = {}): void {
+    this.#settings.set(merchantId, { endpoints, chaos: { ...noChaos, ...chaos } });
+  }
+
+  endpointsOf(merchantId: MerchantId): readonly NotificationEndpoint[] {
+    return this.#settings.get(merchantId)?.endpoints ?? [];
+  }
+
+  /** Commits a new payment that nobody is told about. */
+  async payment(merchantId: MerchantId, notificationUrl?: string): Promise<Payment> {
+    this.#payments += 1;
+    const plain = given.newPayment(this.#payments, { merchantId });
+    const payment = { ...plain, order: { ...plain.order, notificationUrl } };
+    for (;;) {
+      const { outcome } = await this.store.commit(given.paymentChange(payment)).catch(() => ({ outcome: "failed" }));
+      // A commit that nobody knew about is met again as a duplicate of itself.
+      if (outcome === "committed" || outcome === "duplicate") return payment;
+    }
+  }
+
+  /** Commits the payment's next version with a notification; false when that could not be committed. */
+  async tell(payment: Payment, kind: NotificationKind = "update"): Promise<Payment | undefined> {
+    const next = { ...payment, version: payment.version + 1 };
+    const change = given.paymentChange(next, {
+      at: this.time.now(),
+      notifications: [{ kind, paymentId: payment.id }],
+      deliverTo: targetsOf(this.endpointsOf(payment.merchantId), payment.order.notificationUrl),
+    });
+    const result = await this.store.commit(change).catch(() => undefined);
+    if (result?.outcome !== "committed") return undefined;
+    this.#process?.dispatcher.nudge();
+    return next;
+  }
+
+  /** One payment with one notification. */
+  async event(merchantId: MerchantId, notificationUrl?: string): Promise<Payment> {
+    const told = await this.tell(await this.payment(merchantId, notificationUrl));
+    assert.ok(told !== undefined);
+    return told;
+  }
+
+  /** The payment as it is stored. */
+  async reread(payment: Payment): Promise<Payment> {
+    const stored = await this.#always(() => this.store.paymentById(payment.merchantId, payment.id));
+    assert.ok(stored !== undefined);
+    return stored;
+  }
+
+  get isRunning(): boolean {
+    return this.#process !== undefined;
+  }
+
+  start(): void {
+    const life = { dead: false };
+    const dispatcher = new Dispatcher(this.#parts(() => life.dead));
+    this.#process = { dispatcher, life };
+    dispatcher.start();
+  }
+
+  nudge(): void {
+    this.#process?.dispatcher.nudge();
+  }
+
+  kill(): void {
+    if (this.#process !== undefined) this.#process.life.dead = true;
+    this.#process = undefined;
+  }
+
+  async stop(): Promise<void> {
+    const process = this.#process;
+    this.#process = undefined;
+    await process?.dispatcher.stop();
+  }
+
+  async run(ms: number): Promise<void> {
+    await this.time.run(ms, () => false, 5_000_000);
+  }
+
+  #parts(isDead: () => boolean): DispatcherParts {
+    /** Does `work` unless the process dies before it or after it; then nobody ever hears of it. */
+    const step = async <T>(what: string, work: () => Promise<T>): Promise<T> => {
+      if (isDead() || this.#dies(`before ${what}`)) return never;
+      const result = await settled(work());
+      if (isDead() || this.#dies(`after ${what}`)) return never;
+      if ("error" in result) throw result.error;
+      return result.value;
+    };
+    const scheduler: Scheduler = {
+      sleep: (ms, signal) => this.time.sleep(ms, signal),
+      after: (ms, task) =>
+        this.time.after(ms, () => {
+          if (!isDead()) task();
+        }),
+    };
+    const accounts: NotificationAccounts = {
+      settingsOf: async (merchantId) => this.#settings.get(merchantId),
+      switchOff: async (merchantId, endpointId, at) => {
+        const settings = this.#settings.get(merchantId);
+        const endpoints = switchedOff(settings?.endpoints ?? [], endpointId, at);
+        if (settings !== undefined && endpoints !== undefined) this.#settings.set(merchantId, { ...settings, endpoints });
+      },
+    };
+    const { store } = this;
+    return {
+      store: {
+        endpointsDue: (now, after, limit) => step("endpointsDue", () => store.endpointsDue(now, after, limit)),
+        deliveriesDue: (to, now, limit) => step("deliveriesDue", () => store.deliveriesDue(to, now, limit)),
+        paymentById: (merchantId, id) => step("paymentById", () => store.paymentById(merchantId, id)),
+        commit: (change) => step("commit", () => store.commit(change)),
+      },
+      accounts,
+      sender: { send: (request, signal) => step("send", () => this.#receive(request, signal)) },
+      sign: async ({ id, at }) => ({ "webhook-id": id, "webhook-timestamp": String(at), "webhook-signature": "v1,AAAA" }),
+      installation: "test",
+      clock: this.time,
+      random: new SeededRandom(`post office ${this.#seed}`),
+      scheduler,
+      report: (event) => void this.events.push(event),
+      alarm: (what) => void this.alarms.push(what),
+      pollMs: this.#pollMs,
+    };
+  }
+
+  #dies(what: string): boolean {
+    if (this.#process === undefined || !this.step(what)) return false;
+    this.kill();
+    return true;
+  }
+
+  async #isCommitted({ hash, number }: Pick<Received, "hash" | "number">): Promise<boolean> {
+    for (const merchantId of this.#settings.keys()) {
+      const [row] = await this.#always(() => this.store.notificationsOf(merchantId, number - 1, 1));
+      if (row?.paymentId === hash) return true;
+    }
+    return false;
+  }
+
+  /** Asks a store whose reads fail now and then until it answers. */
+  async #always<T>(read: () => Promise<T>): Promise<T> {
+    for (;;) {
+      const result = await settled(read());
+      if ("value" in result) return result.value;
+    }
+  }
+
+  async #receive(request: SendRequest, signal: AbortSignal | undefined): Promise<SendOutcome> {
+    const { headers, url } = request;
+    const message = {
+      at: this.time.now(),
+      url,
+      id: headers["webhook-id"] ?? "",
+      number: Number(headers["X-Cofre-Sequence"]),
+      attempt: Number(headers["X-Cofre-Attempt"]),
+      hash: new URLSearchParams(request.body).get("hash_codes") ?? "",
+      headers,
+    };
+    if (!(await this.#isCommitted(message))) this.early += 1;
+    const { outcome, afterMs } = this.answer(message);
+    this.received.push({ ...message, answered: outcome });
+    const late = afterMs >= request.timeoutMs;
+    try {
+      await this.time.sleep(Math.min(afterMs, request.timeoutMs), signal);
+    } catch {
+      return { kind: "failed", cause: "aborted" };
+    }
+    return late ? { kind: "failed", cause: "timeout" } : outcome;
+  }
+}
+
+const never = new Promise<never>(() => undefined);
+
+async function settled<T>(work: Promise<T>): Promise<{ readonly value: T } | { readonly error: unknown }> {
+  try {
+    return { value: await work };
+  } catch (error) {
+    return { error };
+  }
+}
+
+/** Every delivery of an account. */
+export async function deliveriesOf(store: Store, merchantId: MerchantId): Promise<Awaited<ReturnType<Store["deliveriesOf"]>>> {
+  return store.deliveriesOf(merchantId, 1, 1_000_000);
+}

@@ -1,0 +1,244 @@
+import assert from "node:assert/strict";
+import { verify, X509Certificate } from "node:crypto";
+import { once } from "node:events";
+import { createServer, type IncomingHttpHeaders, type Server, type ServerResponse } from "node:http";
+import type { AddressInfo, Socket } from "node:net";
+import { describe, test, type TestContext } from "node:test";
+import { Webhook } from "standardwebhooks";
+import { day, hour, minute, second } from "../../src/kernel/instant.ts";
+import type { Scheduler } from "../../src/kernel/scheduler.ts";
+import { systemClock } from "../../src/kernel/system-clock.ts";
+import { SystemRandom } from "../../src/kernel/system-random.ts";
+import { systemScheduler } from "../../src/kernel/system-scheduler.ts";
+import { sandboxEgress } from "../../src/outbox/address-guard.ts";
+import { Dispatcher } from "../../src/outbox/dispatcher.ts";
+import { createEgress } from "../../src/outbox/egress.ts";
+import { type NotificationEndpoint, noChaos, secretName, switchedOff, targetsOf } from "../../src/outbox/endpoint.ts";
+import { type NotificationKeys, openNotificationKeys, receiverSecret } from "../../src/outbox/notification-keys.ts";
+import { createSigner } from "../../src/outbox/signature.ts";
+import { openEmbeddedStore } from "../../src/stores/embedded/embedded-store.ts";
+import type { Store } from "../../src/stores/store.ts";
+import * as given from "../contract/store-fixtures.ts";
+import { ManualClock } from "../world.ts";
+
+const { merchantA } = given;
+const random = new SystemRandom();
+
+/** What takes a second takes ten milliseconds here: polls, and the twenty seconds that a receiver has. */
+const hurried: Scheduler = {
+  sleep: (ms, signal) => systemScheduler.sleep(ms / 100, signal),
+  after: (ms, task) => systemScheduler.after(ms / 100, task),
+};
+
+type Behaviour = (response: ServerResponse, attempt: number) => void;
+
+/** A receiver on a socket of its own: behaves as it is told until it is healed, and checks every signature. */
+class Receiver {
+  readonly heard: { readonly number: number; readonly id: string; readonly healthy: boolean }[] = [];
+  readonly unverified: string[] = [];
+  behaviour: Behaviour | undefined;
+  port = 0;
+  #server: Server | undefined;
+  readonly #sockets = new Set<Socket>();
+
+  constructor(behaviour?: Behaviour) {
+    this.behaviour = behaviour;
+  }
+
+  /** On the port that it had before. */
+  reopen: () => Promise<void> = async () => undefined;
+
+  async listen(keys: NotificationKeys, secret: string): Promise<void> {
+    this.reopen = () => this.listen(keys, secret);
+    const server = createServer((request, response) => {
+      const chunks: Buffer[] = [];
+      request.on("data", (chunk: Buffer) => chunks.push(chunk));
+      request.on("end", () => {
+        this.#hear(Buffer.concat(chunks).toString(), request.headers, keys, secret);
+        if (this.behaviour === undefined) response.end("OK");
+        else this.behaviour(response, this.heard.length);
+      });
+    });
+    server.on("connection", (socket) => this.#sockets.add(socket));
+    server.listen(this.port, "127.0.0.1");
+    await once(server, "listening");
+    this.port = (server.address() as AddressInfo).port;
+    this.#server = server;
+  }
+
+  #hear(body: string, headers: IncomingHttpHeaders, keys: NotificationKeys, secret: string): void {
+    const flat = Object.fromEntries(Object.entries(headers).map(([name, value]) => [name, String(value)]));
+    const { publicKey } = new X509Certificate(keys.certificate.pem);
+    try {
+      new Webhook(secret).verify(body, flat, { jsonParse: false });
+      assert.ok(verify("RSA-SHA1", Buffer.from(body), publicKey, Buffer.from(flat["x-signaturecontent"] ?? "", "base64")));
+      assert.equal(flat["x-signature-content"], flat["x-signaturecontent"]);
+      assert.equal(flat["x-signaturefingerprint"], keys.certificate.fingerprint);
+    } catch {
+      this.unverified.push(body);
+    }
+    this.heard.push({
+      number: Number(flat["x-cofre-sequence"]),
+      id: flat["webhook-id"] ?? "",
+      healthy: this.behaviour === undefined,
+    });
+  }
+
+  async close(): Promise<void> {
+    for (const socket of this.#sockets) socket.destroy();
+    const server = this.#server;
+    this.#server = undefined;
+    if (server === undefined) return;
+    server.close();
+    await once(server, "close");
+  }
+}
+
+interface Post {
+  readonly store: Store;
+  readonly clock: ManualClock;
+  readonly endpoints: () => readonly NotificationEndpoint[];
+  readonly event: () => Promise<void>;
+  /** Moves the clock in steps and lets real time pass until `holds`. */
+  readonly until: (holds: () => boolean | Promise<boolean>, stepMs?: number) => Promise<void>;
+}
+
+/** The real thing: embedded store, keys, sockets; only the clock stands until it is moved. */
+async function post(context: TestContext, receivers: Readonly<Record<string, Receiver>>): Promise<Post> {
+  const clock = new ManualClock(Date.now());
+  const kept = { load: async () => undefined, save: async (content: Uint8Array) => content };
+  const keys = await openNotificationKeys({ kept, environment: "sandbox", random, clock });
+  const store = await openEmbeddedStore({ file: ":memory:" });
+  let endpoints: readonly NotificationEndpoint[] = [];
+  for (const [id, receiver] of Object.entries(receivers)) {
+    const secret = receiverSecret(keys, merchantA, secretName({ id }, 1));
+    await receiver.listen(keys, secret);
+    endpoints = [...endpoints, { id, url: `http://127.0.0.1:${receiver.port}/notify`, enabled: true, secretVersion: 1 }];
+  }
+  const sign = createSigner(keys);
+  const egress = createEgress({ policy: sandboxEgress, scheduler: hurried });
+  const alarms: string[] = [];
+  const dispatcher = new Dispatcher({
+    store,
+    accounts: {
+      settingsOf: async () => ({ endpoints, chaos: noChaos }),
+      switchOff: async (_, endpoint, at) => void (endpoints = switchedOff(endpoints, endpoint, at) ?? endpoints),
+    },
+    sender: egress,
+    // The reference library of receivers looks at the machine's own clock.
+    sign: (message) => sign({ ...message, at: systemClock.now() }),
+    installation: keys.certificate.fingerprint,
+    clock,
+    random,
+    scheduler: hurried,
+    report: () => undefined,
+    alarm: (what) => void alarms.push(what),
+  });
+  dispatcher.start();
+  context.after(async () => {
+    await dispatcher.stop();
+    await egress.close();
+    await store.close();
+    for (const receiver of Object.values(receivers)) await receiver.close();
+    assert.deepEqual(alarms, []);
+  });
+  let payments = 0;
+  return {
+    store,
+    clock,
+    endpoints: () => endpoints,
+    async event() {
+      payments += 1;
+      const plain = given.newPayment(payments);
+      const payment = { ...plain, order: { ...plain.order, notificationUrl: undefined } };
+      await store.commit(given.paymentChange(payment));
+      await store.commit(given.paidChange(payment, { at: clock.now(), deliverTo: targetsOf(endpoints, undefined) }));
+      dispatcher.nudge();
+    },
+    async until(holds, stepMs = 0) {
+      while (!(await holds())) {
+        clock.advance(stepMs);
+        await systemScheduler.sleep(5);
+      }
+    },
+  };
+}
+
+describe("receivers on sockets", () => {
+  test("that fail, hang, redirect, are gone, are busy, reset or come too late hear everything once they are healed", async (context) => {
+    const receivers = {
+      good: new Receiver(),
+      failing: new Receiver((response) => response.writeHead(500).end()),
+      hanging: new Receiver(() => undefined),
+      redirecting: new Receiver((response) => response.writeHead(301, { Location: "http://127.0.0.1:1/" }).end()),
+      gone: new Receiver((response) => response.writeHead(410).end()),
+      busy: new Receiver((response) => response.writeHead(429, { "Retry-After": "120" }).end()),
+      resetting: new Receiver((response) => response.socket?.resetAndDestroy()),
+      late: new Receiver((response) => void systemScheduler.after(400, () => response.end("OK"))),
+    };
+    const { store, clock, until, event, endpoints } = await post(context, receivers);
+    for (let count = 0; count < 3; count += 1) await event();
+
+    const all = Object.entries(receivers);
+    await until(() => receivers.good.heard.length === 3 && all.every(([, { heard }]) => heard.length > 0));
+    await until(() => endpoints().some(({ id, goneAt }) => id === "gone" && goneAt !== undefined));
+    const outcomes = async (): Promise<ReadonlyMap<string, string | undefined>> =>
+      new Map(
+        (await store.deliveriesOf(merchantA, 1, 100)).filter(({ number }) => number === 1).map((each) => [each.endpoint, each.outcome]),
+      );
+    await until(async () => [...(await outcomes()).values()].every((outcome) => outcome !== undefined));
+    assert.deepEqual(
+      await outcomes(),
+      new Map([
+        ["busy", "429"],
+        ["failing", "500"],
+        ["gone", "410"],
+        ["good", "200"],
+        ["hanging", "failed_timeout"],
+        ["late", "failed_timeout"],
+        ["redirecting", "301"],
+        ["resetting", "failed_connection"],
+      ]),
+    );
+    const busy = receivers.busy.heard.length;
+    clock.advance(60 * second);
+    await systemScheduler.sleep(50);
+    assert.equal(receivers.busy.heard.length, busy, "it asked for two minutes");
+
+    for (const [, receiver] of all) receiver.behaviour = undefined;
+    const healed = all.filter(([id]) => id !== "gone");
+    await until(() => healed.every(([, { heard }]) => heardAll(heard, 3)), minute);
+    assert.equal(receivers.gone.heard.filter(({ healthy }) => healthy).length, 0, "what is gone is left alone");
+    for (const [id, { heard, unverified }] of all) {
+      assert.deepEqual(unverified, [], `${id} could not verify`);
+      assert.ok(new Set(heard.map((each) => each.id)).size <= 3, `${id} heard a message under two ids`);
+    }
+  });
+
+  test("that are down for three days have missed nothing when they are back", async (context) => {
+    const receivers = { shop: new Receiver(), books: new Receiver() };
+    const { clock, until, event, store } = await post(context, receivers);
+    await event();
+    await until(() => receivers.shop.heard.length === 1);
+    await receivers.shop.close();
+    const end = clock.now() + 3 * day;
+    let events = 1;
+    while (clock.now() < end) {
+      await event();
+      events += 1;
+      await until(() => receivers.books.heard.length === events);
+      clock.advance(2 * hour);
+    }
+    assert.equal(receivers.shop.heard.length, 1);
+    const failing = await store.deliveriesOf(merchantA, 1, 1_000, "failed");
+    assert.deepEqual(failing, [], "nothing was given up");
+
+    await receivers.shop.reopen();
+    await until(() => heardAll(receivers.shop.heard, events), second);
+    assert.equal(new Set(receivers.shop.heard.map(({ id }) => id)).size, events);
+  });
+});
+
+function heardAll(heard: Receiver["heard"], events: number): boolean {
+  return new Set(heard.filter(({ healthy }) => healthy).map(({ number }) => number)).size === events;
+}

@@ -1,0 +1,124 @@
+import assert from "node:assert/strict";
+import { type ChildProcess, spawn } from "node:child_process";
+import { EventEmitter, once } from "node:events";
+import { mkdtempSync, rmSync } from "node:fs";
+import { createServer } from "node:http";
+import type { AddressInfo } from "node:net";
+import { tmpdir } from "node:os";
+import { join } from "node:path";
+import { createInterface } from "node:readline";
+import { test } from "node:test";
+import { fileURLToPath } from "node:url";
+import { openEmbeddedStore } from "../../src/stores/embedded/embedded-store.ts";
+import type { OutboxRow } from "../../src/stores/store.ts";
+import { merchantA } from "../contract/store-fixtures.ts";
+import { Chance } from "../simulation/chance.ts";
+
+const child = fileURLToPath(new URL("sender-child.ts", import.meta.url));
+const kills = 4;
+const paymentsPerLife = 20;
+
+interface Heard {
+  readonly number: number;
+  readonly id: string;
+  readonly hash: string;
+}
+
+test("a real sender that is killed again and again, with a receiver that fails 30 % of the time, delivers all that it committed", async (context) => {
+  const directory = mkdtempSync(join(tmpdir(), "cofre-sender-"));
+  context.after(() => rmSync(directory, { recursive: true }));
+  const file = join(directory, "cofre.db");
+  const chance = new Chance(11);
+  const epoch = Date.now();
+  const heard: Heard[] = [];
+  const delivered = new Set<number>();
+  /** When so many messages have been heard in this life, it ends: in the middle of an answer as often as not. */
+  let endsAfter = Number.POSITIVE_INFINITY;
+  let life: ChildProcess | undefined;
+  const answered = new EventEmitter();
+  const server = createServer((request, response) => {
+    let body = "";
+    request.on("data", (chunk: Buffer) => (body += chunk.toString()));
+    request.on("end", () => {
+      const number = Number(request.headers["x-cofre-sequence"]);
+      heard.push({ number, id: String(request.headers["webhook-id"]), hash: new URLSearchParams(body).get("hash_codes") ?? "" });
+      const dies = heard.length >= endsAfter;
+      if (dies && chance.happens(500)) life?.kill("SIGKILL");
+      if (chance.happens(300)) {
+        if (chance.happens(500)) response.writeHead(500).end();
+        else response.socket?.resetAndDestroy();
+      } else {
+        delivered.add(number);
+        response.end("OK");
+      }
+      answered.emit("heard");
+      if (dies) life?.kill("SIGKILL");
+    });
+  });
+  server.listen(0, "127.0.0.1");
+  await once(server, "listening");
+  context.after(async () => {
+    life?.kill("SIGKILL");
+    server.closeAllConnections();
+    server.close();
+    await once(server, "close");
+  });
+  const url = `http://127.0.0.1:${(server.address() as AddressInfo).port}/`;
+
+  const begin = (first: number, count: number): ChildProcess => {
+    const options = ["--file", file, "--url", url, "--first", String(first), "--count", String(count), "--epoch", String(epoch)];
+    return spawn(process.execPath, [child, ...options], { stdio: ["ignore", "pipe", "inherit"] });
+  };
+  for (let lives = 0; lives < kills; lives += 1) {
+    endsAfter = heard.length + chance.between(5, 60);
+    life = begin(lives * paymentsPerLife + 1, paymentsPerLife);
+    const [, signal] = (await once(life, "exit")) as [number | null, string | null];
+    assert.equal(signal, "SIGKILL");
+  }
+  endsAfter = Number.POSITIVE_INFINITY;
+  const left = await rowsIn(file);
+  const last = begin(1, 0);
+  life = last;
+  assert.ok(last.stdout !== null);
+  const lines = createInterface({ input: last.stdout });
+  const words: string[] = [];
+  lines.on("line", (line) => words.push(line));
+  while (delivered.size < left.length) await once(answered, "heard");
+  last.kill("SIGKILL");
+  await once(last, "exit");
+
+  const rows = await rowsIn(file);
+  assert.deepEqual(
+    rows.map(({ number }) => number),
+    rows.map((_, index) => index + 1),
+  );
+  assert.deepEqual(
+    [...delivered].toSorted((a, b) => a - b),
+    rows.map(({ number }) => number),
+  );
+  const ids = new Map<number, string>();
+  const latest = new Map<string, number>();
+  for (const { number, id, hash } of heard) {
+    assert.equal(rows[number - 1]?.paymentId, hash, "what was heard had been committed");
+    assert.equal(ids.get(number) ?? id, id, "a repeat has the same id");
+    ids.set(number, id);
+    assert.ok(number >= (latest.get(hash) ?? 0), "a payment's notifications come in order");
+    latest.set(hash, number);
+  }
+  assert.equal(new Set(ids.values()).size, rows.length);
+  assert.ok(heard.length > rows.length, "control: there were repeats");
+  assert.ok(rows.length > 50, `control: ${rows.length} notifications`);
+  assert.deepEqual(
+    words.filter((word) => word.startsWith("alarm")),
+    [],
+  );
+});
+
+async function rowsIn(file: string): Promise<readonly OutboxRow[]> {
+  const store = await openEmbeddedStore({ file });
+  try {
+    return await store.notificationsOf(merchantA, 0, 100_000);
+  } finally {
+    await store.close();
+  }
+}
