@@ -59,6 +59,28 @@ export const cases: readonly BenchCase[] = [
     load: (loads) => loads.authorizeAndCapture(),
   },
   {
+    name: "refund",
+    title: "refund",
+    goal: undefined,
+    load: (loads) => loads.refund(),
+    async prepare(loads, client) {
+      await client.ensureOpen(1);
+      await sendAll(client, loads.refundsThatWait(), 1, 1);
+    },
+    async refill(loads, client, answersExpected) {
+      const missing = answersExpected - loads.refundableWaiting;
+      if (missing <= 0) return;
+      await client.ensureOpen(preparing);
+      await sendAll(client, loads.paymentsToRefund(), missing, preparing);
+    },
+  },
+  {
+    name: "verify",
+    title: "verify a card",
+    goal: undefined,
+    load: (loads) => loads.verify(),
+  },
+  {
     name: "query",
     title: "query",
     goal: { target: 0.5, alarm: 0.4 },

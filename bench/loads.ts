@@ -87,6 +87,7 @@ export class Loads {
   readonly #tokens: string[] = [];
   readonly #authorized: string[] = [];
   readonly #queried: string[] = [];
+  readonly #refundable: string[] = [];
 
   /** `run` makes the payment codes of this run unlike those of any other: six letters or digits. */
   constructor(integrationKey: string, run: string, real: boolean) {
@@ -151,6 +152,41 @@ export class Loads {
       },
     };
     return new TurnsLoad(keeping, (lane) => (captures[lane] ??= this.#capture(() => hashes[lane])));
+  }
+
+  get refundableWaiting(): number {
+    return this.#refundable.length;
+  }
+
+  /** Payments to give back with refund(). */
+  paymentsToRefund(): Load {
+    return this.#direct({ token: tokenMarker }, (hash) => this.#refundable.push(hash));
+  }
+
+  /** One cent of a payment, each time of another one. */
+  refund(): Load {
+    const fields = { integration_key: this.#key, operation: "request", hash: hashMarker, amount: "0.01", description: "damaged box" };
+    return this.#once("/ws/refund", fields, () => (this.#real ? this.#refundable.pop() : hashMarker));
+  }
+
+  /** Keeps refunds requested for longer than a run takes: the audit afterwards compares with what was captured. */
+  refundsThatWait(): Load {
+    const settings = { refundRequestedMinutes: 100_000 };
+    return new TemplateLoad(
+      RequestTemplate.post("/__cofre/settings", { integration_key: this.#key, settings }, {}),
+      () => true,
+      () => {},
+    );
+  }
+
+  /** /ws/verifycard, always the same card: nothing is kept of it. */
+  verify(): Load {
+    const body = { integration_key: this.#key, payment_type_code: "creditcard", country: "br", card: approvedCard };
+    return new TemplateLoad(
+      RequestTemplate.post("/ws/verifycard", body, {}),
+      () => true,
+      () => {},
+    );
   }
 
   query(): Load {
@@ -238,7 +274,14 @@ export class Loads {
   }
 
   #capture(nextHash: () => string | undefined): Load {
-    const template = RequestTemplate.post("/ws/capture", { integration_key: this.#key, hash: hashMarker }, { hash: hashMarker });
+    return this.#once("/ws/capture", { integration_key: this.#key, hash: hashMarker }, nextHash, () => {
+      this.acknowledged.captured++;
+    });
+  }
+
+  /** A request about one payment, each time the next one. */
+  #once(path: string, fields: object, nextHash: () => string | undefined, take: () => void = () => {}): Load {
+    const template = RequestTemplate.post(path, fields, { hash: hashMarker });
     return new TemplateLoad(
       template,
       (bytes) => {
@@ -247,9 +290,7 @@ export class Loads {
         patchText(bytes, template.slot("hash"), hash);
         return true;
       },
-      () => {
-        this.acknowledged.captured++;
-      },
+      take,
     );
   }
 }
