@@ -81,7 +81,7 @@ const isList = (tree: Tree | undefined): tree is readonly Tree[] => Array.isArra
 
 function sameTree(one: Tree | undefined, other: Tree | undefined): boolean {
   if (one instanceof Lifted && other instanceof Lifted) {
-    return one.wellFormed && other.wellFormed && Buffer.compare(one.bytes, other.bytes) === 0;
+    return one.wellFormed === other.wellFormed && Buffer.compare(one.bytes, other.bytes) === 0;
   }
   if (isList(one) && isList(other)) return one.length === other.length && one.every((value, index) => sameTree(value, other[index]));
   if (!isTreeObject(one) || !isTreeObject(other)) return one === other;
