@@ -51,8 +51,8 @@ export interface Cofre {
   readonly firstStart: SandboxKeys | undefined;
   /** What the store has done since the start. */
   stats(): ReturnType<EmbeddedStore["stats"]>;
-  /** Finishes what is under way within the grace, writes what was accepted, and lets everything go. */
-  close(): Promise<void>;
+  /** Finishes what is under way within the grace, writes what was accepted, and lets everything go. `cut`: somebody was still waiting. */
+  close(): Promise<"drained" | "cut">;
 }
 
 /** Time and chance: the system's own, or what a test plugs in. */
@@ -210,10 +210,15 @@ export async function startCofre(config: Config, log: Log, ports: Ports = system
     stats: () => store.stats(),
     async close() {
       // Whoever is still connected after the grace is cut off: what it asked for goes on, and is taken up at the next start.
-      const cut = scheduler.after(config.shutdownGraceMs, () => server.closeAllConnections());
+      let ended: "drained" | "cut" = "drained";
+      const cancel = scheduler.after(config.shutdownGraceMs, () => {
+        ended = "cut";
+        server.closeAllConnections();
+      });
       await server.close();
-      cut();
+      cancel();
       await running.disposeAsync();
+      return ended;
     },
   };
 }

@@ -304,4 +304,31 @@ describe("a started server", () => {
     assert.deepEqual((await serving.event("stop_forced"))["reason"], "second_signal");
     assert.equal(await serving.exitCode(), 1);
   });
+
+  test("says so when the grace runs out on a request under way", async (context) => {
+    const serving = new Serving(context, ["--data-dir", ":memory:"], { COFRE_SHUTDOWN_GRACE_MS: "200" });
+    const { port } = await serving.event("listening");
+    const client = connect(Number(port), "127.0.0.1");
+    context.after(() => client.destroy());
+    client.on("error", () => undefined);
+    client.write("POST /ws/token HTTP/1.1\r\nHost: x\r\nContent-Length: 10\r\nExpect: 100-continue\r\n\r\n");
+    await once(client, "data");
+
+    serving.child.kill("SIGTERM");
+    assert.deepEqual((await serving.event("stop_forced"))["reason"], "grace_over");
+    assert.equal(await serving.exitCode(), 1);
+  });
+
+  test(
+    "started by npm, it ends with the shell that npm signals and that passes nothing on",
+    { skip: process.platform === "win32" },
+    async (context) => {
+      const shell = ["sh", "-c", `"$0" "$@"; exit $?`];
+      const serving = new Serving(context, ["--data-dir", ":memory:"], { npm_lifecycle_event: "start" }, shell);
+      await serving.event("listening");
+      serving.child.kill("SIGTERM");
+      assert.equal((await serving.event("stopping"))["signal"], "parent_gone");
+      await serving.event("stopped");
+    },
+  );
 });

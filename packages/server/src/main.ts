@@ -3,7 +3,7 @@ import { startCofre } from "./app.ts";
 import { firstStartBanner } from "./cli/banner.ts";
 import { readCommandLine } from "./cli/command-line.ts";
 import { helpText } from "./cli/help.ts";
-import { configOfThisProcess } from "./config/environment.ts";
+import { configOfThisProcess, wasStartedByNpm } from "./config/environment.ts";
 import { settingsAsText } from "./config/reference.ts";
 import type { Config } from "./config/settings.ts";
 import { systemClock } from "./kernel/system-clock.ts";
@@ -18,6 +18,9 @@ const misused = 2;
 
 /** The server drains within its grace by itself; after this much more the process ends whatever still waits. */
 const drainMarginMs = 5_000;
+
+/** How often the shell that npm started this process with is looked for, in milliseconds. */
+const parentCheckMs = 250;
 
 /** A start during which a signal comes may still take so long, in milliseconds. */
 const startGraceMs = 1_000;
@@ -81,8 +84,8 @@ async function serve(config: Config, unknownSettings: readonly string[]): Promis
 
   const signal = await stopAsked;
   log.write({ event: "stopping", signal, graceMs });
-  const late = systemScheduler.sleep(graceMs + drainMarginMs).then(() => "late" as const);
-  if ((await Promise.race([app.close(), late])) === "late") {
+  const late = systemScheduler.sleep(graceMs + drainMarginMs).then(() => "cut" as const);
+  if ((await Promise.race([app.close(), late])) === "cut") {
     log.write({ event: "stop_forced", reason: "grace_over" });
     end(failed);
   }
@@ -104,7 +107,21 @@ function firstSignal(log: Log, end: (code: number) => never): Promise<string> {
       resolve(signal);
     });
   }
+  if (wasStartedByNpm()) whenParentIsGone(() => resolve("parent_gone"));
   return promise;
+}
+
+/**
+ * npm starts a script through a shell and passes signals to the shell only; dash, which is `sh` on Debian, then ends without passing them
+ * on. A server that outlived `npm start` would hold its port and answer whoever believes to have started another.
+ */
+function whenParentIsGone(then: () => void): void {
+  const parent = process.ppid;
+  const look = (): void => {
+    if (process.ppid === parent) systemScheduler.after(parentCheckMs, look);
+    else then();
+  };
+  look();
 }
 
 /** What nothing handled ends the process: its state can no longer be trusted, and recovery takes up what was under way. */
@@ -121,7 +138,7 @@ function startProblem(error: unknown, config: Config): string {
   if (!(error instanceof Error)) return "an unknown failure.";
   switch (codeOf(error)) {
     case "EADDRINUSE":
-      return `port ${config.port} of ${config.host} is taken. Another Cofre? Choose another with --port N, or --port 0 for a free one.`;
+      return `port ${config.port} of ${config.host} is taken. Another Cofre? Choose another with COFRE_PORT=N or --port N (npm start -- --port N); 0 is a free one.`;
     case "EACCES":
       return `this user may not listen on port ${config.port} or may not use the directory ${config.dataDirectory}.`;
     case "EADDRNOTAVAIL":

@@ -88,7 +88,7 @@ export async function startWorld({ environment = {}, seed = "world", ports = {} 
     events,
     get: async (path, parameters = {}) => answerOf(await fetch(`${url}${path}?${new URLSearchParams(parameters).toString()}`)),
     postJson: async (path, body) => answerOf(await fetch(url + path, { method: "POST", body: JSON.stringify(body) })),
-    [Symbol.asyncDispose]: () => cofre.close(),
+    [Symbol.asyncDispose]: async () => void (await cofre.close()),
   };
 }
 

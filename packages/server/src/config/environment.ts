@@ -10,6 +10,11 @@ export function configOfThisProcess(flags: ReadonlyMap<string, string>): ConfigR
   return readConfig({ environment: process.env, flags, readFile: readSmallFile });
 }
 
+/** Whether a script of npm started this process, `npm start` or `npm run cofre`. */
+export function wasStartedByNpm(): boolean {
+  return ["start", "cofre"].includes(process.env["npm_lifecycle_event"] ?? "");
+}
+
 function readSmallFile(path: string): Reading<string> {
   try {
     const { size } = statSync(path);

@@ -45,7 +45,11 @@ export const logEvents = {
     fields: { dataDirectory: "text", mode: "text" },
   },
   listening: { level: "info", doc: "Requests are answered from now on, at this address.", fields: { host: "text", port: "number" } },
-  stopping: { level: "info", doc: "No new connections; requests under way are finished.", fields: { signal: "text", graceMs: "number" } },
+  stopping: {
+    level: "info",
+    doc: "No new connections; requests under way are finished. `parent_gone`: npm, or the shell it started this with, has ended.",
+    fields: { signal: "text", graceMs: "number" },
+  },
   stopped: { level: "info", doc: "Everything accepted has been written; the process ends.", fields: {} },
   stop_forced: {
     level: "warn",
