@@ -4,6 +4,7 @@ import { firstMinute } from "../packages/server/src/cli/banner.ts";
 import { settingsAsMarkdown } from "../packages/server/src/config/reference.ts";
 import { catalogueAsMarkdown } from "../packages/server/src/http/wire/error-catalogue.ts";
 import { wireStatusOf } from "../packages/server/src/http/wire/payment-answer.ts";
+import { accountSettings, chaosSettings, settingsTableAsMarkdown, simulatorSettings } from "../packages/server/src/merchant/settings.ts";
 import { logEvents } from "../packages/server/src/observe/log-event.ts";
 import { paymentMachine } from "../packages/server/src/payment/payment-machine.ts";
 
@@ -23,6 +24,9 @@ export const sections: readonly Section[] = [
   { file: "docs/concepts/payment-states.md", name: "wire statuses", make: statusTable },
   { file: "docs/operate/configuration.md", name: "settings", make: settingsAsMarkdown },
   { file: "docs/operate/logs.md", name: "log events", make: eventTable },
+  { file: "docs/wire/sandbox.md", name: "account settings", make: () => settingsTableAsMarkdown(accountSettings) },
+  { file: "docs/wire/sandbox.md", name: "simulator settings", make: () => settingsTableAsMarkdown(simulatorSettings) },
+  { file: "docs/wire/sandbox.md", name: "notification chaos", make: () => settingsTableAsMarkdown(chaosSettings) },
   { file: "docs/wire/errors.md", name: "error codes", make: () => catalogueAsMarkdown("told") },
   { file: "docs/wire/errors.md", name: "codes that are never told", make: () => catalogueAsMarkdown("never") },
 ];

@@ -103,6 +103,15 @@ export function defaultAccountSettings(): AccountSettings {
   return { ...defaultsOf<AccountSettings>(accountSettings), simulator: defaultsOf<SimulatorSettings>(simulatorSettings) };
 }
 
+/** A table per kind of switch, for the documentation. */
+export function settingsTableAsMarkdown(table: Readonly<Record<string, Setting<unknown>>>): string {
+  const rows = Object.entries(table).map(([name, { default: initially, allowed, doc }]) => {
+    const shown = typeof initially === "object" ? "" : `\`${JSON.stringify(initially)}\``;
+    return `| \`${name}\` | ${shown} | ${allowed} | ${doc} |`;
+  });
+  return ["| setting | unless set | allowed | meaning |", "|---|---|---|---|", ...rows].join("\n");
+}
+
 export type SettingsResult = { readonly settings: AccountSettings } | { readonly problems: readonly string[] };
 
 /**

@@ -77,4 +77,13 @@ describe("the sandbox", { timeout: 60_000 }, () => {
     assert.deepEqual([payment["amount_br"], payment["amount_iof"]], ["23.02", "0.00"]);
     assert.ok(!("customer" in payment) && !("pin" in payment));
   });
+
+  test("refuses a setting outside of settings instead of showing what was not changed", async () => {
+    await using world = await startWorld();
+    const bare = await world.postJson("/__cofre/settings", { integration_key: integrationKey, partialCapture: true });
+    assert.equal(bare.body["status_code"], "COFRE-30");
+    const form = new URLSearchParams({ integration_key: integrationKey, "settings[partialCapture]": "true" });
+    const changed = (await (await fetch(`${world.url}/__cofre/settings`, { method: "POST", body: form })).json()) as Fields;
+    assert.equal((changed["settings"] as Fields)["partialCapture"], true);
+  });
 });

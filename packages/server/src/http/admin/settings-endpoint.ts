@@ -1,11 +1,13 @@
 import { type AccountSettings, type SimulatorSettings } from "../../merchant/account.ts";
-import { validateSettings } from "../../merchant/settings.ts";
+import { accountSettings, validateSettings } from "../../merchant/settings.ts";
 import { changeSettings } from "../../operations/change-settings.ts";
 import type { AccountDirectory } from "../../operations/account-directory.ts";
 import { errorAnswer } from "../wire/answer.ts";
 import type { Endpoint } from "../wire/endpoint.ts";
 import { answering, type OperationRunner } from "../wire/endpoints/deps.ts";
 import { isTreeObject, type Tree, type TreeObject } from "../wire/tree.ts";
+
+const inside = "Parameter settings must be an object, in a form such as settings[partialCapture]=true";
 
 /**
  * `/__cofre/settings`, in the sandbox only: shows an account's switches, and changes those that `settings` names. Takes the
@@ -19,8 +21,10 @@ export function settingsEndpoint(runner: OperationRunner, accounts: Pick<Account
     cors: false,
     async handle({ params, account }) {
       const asked = params["settings"];
+      // Whoever forgot the brackets must not believe that something was changed.
+      if (Object.keys(params).some((name) => Object.hasOwn(accountSettings, name))) return errorAnswer("COFRE-30", inside);
       if (asked === undefined) return { status: 200, body: settingsBody(account.settings) };
-      if (!isTreeObject(asked)) return errorAnswer("COFRE-30", "Parameter settings must be an object");
+      if (!isTreeObject(asked)) return errorAnswer("COFRE-30", inside);
       const changes = typed(asked, account.settings);
       const checked = validateSettings(changes, account.settings);
       if ("problems" in checked) return errorAnswer("COFRE-31", checked.problems.join(" "));

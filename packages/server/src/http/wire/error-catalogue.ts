@@ -190,7 +190,7 @@ export const catalogue: readonly CatalogueRow[] = [
     "where the account is strict about mandates",
   ),
   told("COFRE-29", "Nothing has been announced of this payment yet", "resendNotification of a payment that was never announced"),
-  told("COFRE-30", "Parameter settings must be an object", "/__cofre/settings"),
+  told("COFRE-30", "Parameter settings must be an object, in a form such as settings[partialCapture]=true", "/__cofre/settings"),
   told("COFRE-31", "{problems}", "/__cofre/settings: unknown names or values that are not allowed"),
   told("COFRE-32", "Parameter next must be one of {list}", "/__cofre/simulator"),
   told("COFRE-33", "Parameter of must be one of {list}", "/__cofre/simulator"),
