@@ -3,6 +3,8 @@
  *
  *   COFRE_WEBHOOK_SECRET=whsec_... PORT=3000 node examples/receive-notifications.ts
  *
+ * With an older Node, in this repository: `npm exec -- node examples/...` takes the one that `npm ci` brought.
+ *
  * What it does, in the order that matters: reads the raw body, verifies the signature over exactly those bytes, refuses what is
  * old, answers what it has seen before without doing it again, and only then looks at the content. The content is a hint that a
  * payment changed: what it changed to is asked of `/ws/query`, never taken from the message.
@@ -77,7 +79,10 @@ async function bodyOf(request: IncomingMessage): Promise<Buffer | undefined> {
 
 if (import.meta.main) {
   const secrets = (process.env["COFRE_WEBHOOK_SECRET"] ?? "").split(" ").filter((secret) => secret !== "");
-  if (secrets.length === 0) throw new Error("COFRE_WEBHOOK_SECRET is not set: without it nothing can be verified");
+  if (secrets.length === 0) {
+    process.stderr.write("COFRE_WEBHOOK_SECRET is not set: without it nothing can be verified.\n");
+    process.exit(2);
+  }
   const seen = new Set<string>();
   const server = createReceiver({
     secrets,
