@@ -2,6 +2,7 @@ import { readFileSync, writeFileSync } from "node:fs";
 import { fileURLToPath } from "node:url";
 import { firstMinute } from "../packages/server/src/cli/banner.ts";
 import { settingsAsMarkdown } from "../packages/server/src/config/reference.ts";
+import { magicCards, scenarioCards } from "../packages/server/src/connectors/simulator/magic-cards.ts";
 import { catalogueAsMarkdown } from "../packages/server/src/http/wire/error-catalogue.ts";
 import { wireStatusOf } from "../packages/server/src/http/wire/payment-answer.ts";
 import { accountSettings, chaosSettings, settingsTableAsMarkdown, simulatorSettings } from "../packages/server/src/merchant/settings.ts";
@@ -24,6 +25,7 @@ export const sections: readonly Section[] = [
   { file: "docs/concepts/payment-states.md", name: "wire statuses", make: statusTable },
   { file: "docs/operate/configuration.md", name: "settings", make: settingsAsMarkdown },
   { file: "docs/operate/logs.md", name: "log events", make: eventTable },
+  { file: "docs/wire/sandbox.md", name: "test cards", make: cardTable },
   { file: "docs/wire/sandbox.md", name: "account settings", make: () => settingsTableAsMarkdown(accountSettings) },
   { file: "docs/wire/sandbox.md", name: "simulator settings", make: () => settingsTableAsMarkdown(simulatorSettings) },
   { file: "docs/wire/sandbox.md", name: "notification chaos", make: () => settingsTableAsMarkdown(chaosSettings) },
@@ -64,6 +66,17 @@ function eventTable(): string {
     return `| \`${name}\` | ${level} | ${names.join(", ")} | ${doc} |`;
   });
   return ["| event | level | fields | meaning |", "|---|---|---|---|", ...rows].join("\n");
+}
+
+function cardTable(): string {
+  const issuer = magicCards.map(
+    ([digits, brand, result]) => `| \`${digits}\` | ${brand} | ${result === "approve" ? "approved" : result} |`,
+  );
+  const tables = scenarioCards.map(([digits, brand, { funding, foreign, ecommerce, exhausted }]) => {
+    const facts = [foreign ? "foreign" : "", ecommerce ? "" : "not for e-commerce", exhausted ? "too many attempts" : ""];
+    return `| \`${digits}\` | ${brand} | ${facts.find((fact) => fact !== "") ?? funding} |`;
+  });
+  return ["| number | brand | what happens |", "|---|---|---|", ...issuer, ...tables].join("\n");
 }
 
 export function pathOf(file: string): string {
