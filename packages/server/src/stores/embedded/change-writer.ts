@@ -84,8 +84,8 @@ export class ChangeWriter {
     if (payment !== undefined) outcome = this.#writePayment(merchant, at, payment, deliveries?.[0] ?? []);
     if (outcome === "committed" && card !== undefined) outcome = this.#writeCard(merchant, card);
     if (outcome === "committed" && account !== undefined) outcome = this.#writeAccount(merchant, account);
-    if (request !== undefined) outcome = this.#writeRequest(merchant, request);
-    if (cardErasure !== undefined) this.#eraseCard.run(merchant, ...cardErasure);
+    if (outcome === "committed" && request !== undefined) outcome = this.#writeRequest(merchant, request);
+    if (outcome === "committed" && cardErasure !== undefined) this.#eraseCard.run(merchant, ...cardErasure);
     if (outcome === "committed" && cardUse !== undefined) this.#useCard.run(merchant, ...cardUse);
     if (outcome === "committed" && deliveries !== undefined) this.#deliveries.move(merchant, deliveries);
     return outcome;
@@ -97,29 +97,25 @@ export class ChangeWriter {
     const [, , , , , , , , , , , , , , facts, detail, entries, notifications, rare, code, createdAt, orderJson] = part;
     const [columns, refunds] = rare ?? [[], []];
     const { insert, update } = rare === undefined ? this.#ordinary : this.#rare;
+    // What every version of a payment brings, in the order of both statements.
+    const moving = [
+      version,
+      state,
+      statusAt,
+      capturedAt,
+      captureBy,
+      authorized,
+      captured,
+      attempts,
+      attempt,
+      due,
+      verdict,
+      review,
+    ] as const;
     let no: number | bigint;
     if (replaces === undefined) {
       assert(code !== undefined && createdAt !== undefined && orderJson !== undefined, "a payment that is new brings its fixed columns");
-      const inserted = insert.run(
-        ...columns,
-        merchant,
-        id,
-        code,
-        createdAt,
-        orderJson,
-        version,
-        state,
-        statusAt,
-        capturedAt,
-        captureBy,
-        authorized,
-        captured,
-        attempts,
-        attempt,
-        due,
-        verdict,
-        review,
-      );
+      const inserted = insert.run(...columns, merchant, id, code, createdAt, orderJson, ...moving);
       if (Number(inserted.changes) === 0) {
         return this.#paymentCodeTaken.get(merchant, code) === undefined ? "payment_id" : "payment_code";
       }
@@ -129,23 +125,7 @@ export class ChangeWriter {
       const stored = this.#paymentNo.get(merchant, id);
       if (stored === undefined) return "stale";
       no = Number(stored["no"]);
-      const updated = update.run(
-        ...columns,
-        version,
-        state,
-        statusAt,
-        capturedAt,
-        captureBy,
-        authorized,
-        captured,
-        attempts,
-        attempt,
-        due,
-        verdict,
-        review,
-        no,
-        replaces,
-      );
+      const updated = update.run(...columns, ...moving, no, replaces);
       if (Number(updated.changes) === 0) return "stale";
     }
     this.#insertHistory.run(no, version, at, facts, detail, entries);
