@@ -1,6 +1,7 @@
 import assert from "node:assert/strict";
 import { describe, test } from "node:test";
 import * as fc from "fast-check";
+import { bareCustomer, bareExtras } from "../../test/contract/store-fixtures.ts";
 import type { MerchantId, PaymentId } from "../kernel/ids.ts";
 import { instant } from "../kernel/instant.ts";
 import { countryCodes, countryOf } from "../payment/countries.ts";
@@ -54,29 +55,8 @@ function paymentOf({ minor, currency, country, settings }: Order, state: Payment
       country,
       paymentType: "credit",
       card: { brand: "visa", maskedPan: "411111xxxxxx1111", tokenDigest: undefined },
-      customer: {
-        name: "Ana Lima",
-        email: "ana.lima@example.com",
-        document: undefined,
-        birthDate: undefined,
-        personType: "personal",
-        phone: undefined,
-        zipcode: undefined,
-        address: undefined,
-        streetNumber: undefined,
-        streetComplement: undefined,
-        city: undefined,
-        state: undefined,
-        ip: undefined,
-        responsible: undefined,
-      },
-      softDescriptor: undefined,
-      note: undefined,
-      userValues: [],
-      notificationUrl: undefined,
-      deviceId: undefined,
-      storedCredential: undefined,
-      threeDSecure: undefined,
+      customer: bareCustomer,
+      ...bareExtras,
     },
     captureBy: undefined,
     authorized: minor,

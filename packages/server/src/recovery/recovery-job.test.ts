@@ -1,6 +1,7 @@
 import assert from "node:assert/strict";
 import { test } from "node:test";
 import { StillTime } from "../../test/contract/connector-harness.ts";
+import { bareCustomer, bareExtras } from "../../test/contract/store-fixtures.ts";
 import { cardOf } from "../../test/vectors/cards.ts";
 import { createSimulator } from "../connectors/simulator/simulator-connector.ts";
 import type { MerchantId } from "../kernel/ids.ts";
@@ -57,29 +58,8 @@ const order: DirectInput["order"] = {
   manualReview: false,
   country: "br",
   paymentType: "credit",
-  customer: {
-    name: "Ana Lima",
-    email: "ana.lima@example.com",
-    document: "85351346893",
-    birthDate: undefined,
-    personType: "personal",
-    phone: undefined,
-    zipcode: undefined,
-    address: undefined,
-    streetNumber: undefined,
-    streetComplement: undefined,
-    city: undefined,
-    state: undefined,
-    ip: undefined,
-    responsible: undefined,
-  },
-  softDescriptor: undefined,
-  note: undefined,
-  userValues: [],
-  notificationUrl: undefined,
-  deviceId: undefined,
-  storedCredential: undefined,
-  threeDSecure: undefined,
+  customer: { ...bareCustomer, document: "85351346893" },
+  ...bareExtras,
 };
 
 test("a refund whose outcome stays unknown is reported as overdue after an hour of asking, and settles when the acquirer answers", async () => {

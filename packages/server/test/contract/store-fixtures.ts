@@ -2,7 +2,7 @@ import type { KeyDigest, MerchantId, PaymentId, TokenDigest } from "../../src/ke
 import { instant } from "../../src/kernel/instant.ts";
 import type { JournalEntry } from "../../src/ledger/journal.ts";
 import type { Account } from "../../src/merchant/account.ts";
-import type { Attempt, Payment, Verdict } from "../../src/payment/payment.ts";
+import type { Attempt, Customer, Payment, Verdict } from "../../src/payment/payment.ts";
 import type { Chargeback } from "../../src/payment/chargeback.ts";
 import type { Refund } from "../../src/payment/refund.ts";
 import type { Change, FactRecord } from "../../src/stores/change.ts";
@@ -104,23 +104,38 @@ export function newPayment(number: number, over: Partial<Payment> = {}): Payment
   };
 }
 
+/** A customer with every optional member missing. */
+export const bareCustomer: Customer = {
+  name: "Ana Lima",
+  email: "ana.lima@example.com",
+  document: undefined,
+  birthDate: undefined,
+  personType: "personal",
+  phone: undefined,
+  zipcode: undefined,
+  address: undefined,
+  streetNumber: undefined,
+  streetComplement: undefined,
+  city: undefined,
+  state: undefined,
+  ip: undefined,
+  responsible: undefined,
+};
+
+/** What an order may lack, missing. */
+export const bareExtras = {
+  softDescriptor: undefined,
+  note: undefined,
+  userValues: [],
+  notificationUrl: undefined,
+  deviceId: undefined,
+  storedCredential: undefined,
+  threeDSecure: undefined,
+} as const;
+
 /** The same with every optional member missing. */
 export function barePayment(number: number): Payment {
   const { order, ...rest } = newPayment(number);
-  const customer = {
-    ...order.customer,
-    document: undefined,
-    birthDate: undefined,
-    phone: undefined,
-    zipcode: undefined,
-    address: undefined,
-    streetNumber: undefined,
-    streetComplement: undefined,
-    city: undefined,
-    state: undefined,
-    ip: undefined,
-    responsible: undefined,
-  };
   return {
     ...rest,
     state: "received",
@@ -130,14 +145,8 @@ export function barePayment(number: number): Payment {
       ...order,
       orderNumber: undefined,
       card: { ...order.card, tokenDigest: undefined },
-      customer,
-      softDescriptor: undefined,
-      note: undefined,
-      userValues: [],
-      notificationUrl: undefined,
-      deviceId: undefined,
-      storedCredential: undefined,
-      threeDSecure: undefined,
+      customer: bareCustomer,
+      ...bareExtras,
     },
   };
 }
