@@ -21,9 +21,9 @@ export interface Options {
 
 export const usage = `npm run bench -- [options]
 
-  --quick             a run under a minute: 64 outstanding only, fewer and shorter windows
-  --case NAME         only this case (repeatable): token, direct-token, direct-pan, capture, authorize-capture, query, open-loop,
-                      store (charges per fsync, bytes per payment)
+  --quick             about a minute: 64 outstanding only, fewer and shorter windows
+  --case NAME         only this case (repeatable): token, direct-token, direct-pan, capture, authorize-capture, refund,
+                      verify, query, open-loop, store (charges per fsync, bytes per payment)
   --outstanding N     only at N requests outstanding (repeatable)
   --million           store one million tokens, then weigh them
   --growth            store level: CPU per charge at 200,000 and at two million payments
