@@ -105,6 +105,7 @@ async function chargeOnce(store: Store, code: string): Promise<PaymentId> {
     networkTransactionId: undefined,
   } as const;
   const result = decideAuthorizeOutcome(intention.payment.next, outcome, now, "merchant", {
+    attempt: 1,
     notify: true,
     captureWindowDays: 4,
     cardUsed: undefined,

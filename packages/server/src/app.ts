@@ -1,6 +1,13 @@
 import { join } from "node:path";
 import type { Config } from "./config/settings.ts";
-import { connectors } from "./connectors/index.ts";
+import { withCircuit } from "./connectors/circuit.ts";
+import type { Connector, Connectors } from "./connectors/connector.ts";
+import { connectorsOf } from "./connectors/connector-set.ts";
+import { connectors as connectorKinds } from "./connectors/index.ts";
+import type { RemoteSimulator } from "./connectors/simulator/link-http.ts";
+import type { Upstream } from "./connectors/upstream/upstream-connector.ts";
+import type { ConnectorConfig } from "./config/connector-list.ts";
+import type { Simulator } from "./connectors/simulator/simulator-connector.ts";
 import { explainEndpoint } from "./http/admin/explain-endpoint.ts";
 import { certificateEndpoint, notificationsEndpoint } from "./http/admin/notifications-endpoint.ts";
 import { paymentEndpoint } from "./http/admin/payment-endpoint.ts";
@@ -79,12 +86,12 @@ export async function startCofre(config: Config, log: Log, ports: Ports = system
     integrationKey: config.sandboxIntegrationKey?.reveal(),
     publicIntegrationKey: config.sandboxPublicIntegrationKey?.reveal(),
   });
-  const connector = await connectorOf(config, ports);
-  if ("close" in connector) parts.defer(() => connector.close());
-  const instruct: Instruct = (merchantId, instruction) => {
+  const { connectors, simulators } = await openConnectors(config, ports, log, parts);
+  const instruct: Instruct = (merchantId, instruction, name) => {
     // Only a simulated acquirer does as it is told.
-    if (!("instruct" in connector)) throw new Error("the acquirer is not simulated");
-    return connector.instruct(merchantId, instruction);
+    const simulator = name === undefined ? simulators.values().next().value : simulators.get(name);
+    if (simulator === undefined) throw new Error("the acquirer is not simulated");
+    return simulator.instruct(merchantId, instruction);
   };
   const loseNextAuthorization = (merchantId: MerchantId) => instruct(merchantId, { next: "lose_answer", times: 1, of: "authorize" });
 
@@ -122,7 +129,7 @@ export async function startCofre(config: Config, log: Log, ports: Ports = system
   const runner = new Runner({
     store,
     vault,
-    connector,
+    connectors,
     pocket: new CvvPocket(random),
     clock,
     random,
@@ -160,7 +167,7 @@ export async function startCofre(config: Config, log: Log, ports: Ports = system
     random,
     requests: new NamedRequests(store, clock),
     // Where another server carries payments out, nothing is simulated here.
-    sandbox: "instruct" in connector ? { loseNextAuthorization } : undefined,
+    sandbox: simulators.size > 0 ? { loseNextAuthorization } : undefined,
   };
   /** Requests that come before the account is open wait for it; their number is bounded like that of all others. */
   const opened = Promise.withResolvers<void>();
@@ -176,8 +183,8 @@ export async function startCofre(config: Config, log: Log, ports: Ports = system
         notificationsEndpoint({ store, clock, keys: notificationKeys, nudge: () => dispatcher.nudge() }),
         paymentEndpoint(runner),
         statsEndpoint(() => store.stats()),
-        settingsEndpoint(runner, accounts),
-        simulatorEndpoint(instruct),
+        settingsEndpoint(runner, accounts, connectors.names),
+        simulatorEndpoint(instruct, [...simulators.keys()]),
       ]),
     ],
     resolveKey: async (key) => {
@@ -223,13 +230,57 @@ export async function startCofre(config: Config, log: Log, ports: Ports = system
   };
 }
 
-function connectorOf({ acquirerUrl, upstreamUrl, upstreamIntegrationKey, upstreamCa }: Config, { clock, scheduler }: Ports) {
-  if (upstreamUrl !== undefined && upstreamIntegrationKey !== undefined) {
-    const [integrationKey, ca] = [upstreamIntegrationKey, upstreamCa?.reveal()];
-    return connectors.upstream({ clock, scheduler, address: upstreamUrl, integrationKey, ca });
+interface OpenConnectors {
+  readonly connectors: Connectors;
+  /** Those that do as they are told, by their names. */
+  readonly simulators: ReadonlyMap<string, Simulated>;
+}
+
+type Simulated = Pick<RemoteSimulator | Simulator, "instruct">;
+
+async function openConnectors(config: Config, { clock, scheduler }: Ports, log: Log, parts: AsyncDisposableStack): Promise<OpenConnectors> {
+  const list = config.connectors ?? [onlyConnector(config)];
+  // Where there is but one, nobody is kept waiting by another.
+  const mostUnderWay = list.length === 1 ? Number.POSITIVE_INFINITY : Math.max(1, Math.floor(config.maxInFlight / list.length));
+  const report = ({ kind, connector }: { readonly kind: "open" | "closed"; readonly connector: string }) =>
+    log.write({ event: kind === "open" ? "acquirer_rests" : "acquirer_is_back", connector });
+  const simulators = new Map<string, Simulated>();
+  const opened: Connector[] = [];
+  for (const each of list) {
+    const { name } = each;
+    if (each.kind === "simulator") {
+      const simulator = connectorKinds.simulator({ clock, scheduler });
+      simulators.set(name, simulator);
+      opened.push({ ...simulator, name });
+      continue;
+    }
+    const remote = await openRemote(each, { clock, scheduler }, simulators);
+    parts.defer(() => remote.close());
+    opened.push(withCircuit(remote, { name, clock, mostUnderWay, report }));
   }
-  if (acquirerUrl === undefined) return connectors.simulator({ clock, scheduler });
-  return connectors.remote_simulator({ clock, scheduler, address: acquirerUrl.origin });
+  return { connectors: connectorsOf(opened), simulators };
+}
+
+async function openRemote(
+  config: Exclude<ConnectorConfig, { readonly kind: "simulator" }>,
+  ports: Pick<Ports, "clock" | "scheduler">,
+  simulators: Map<string, Simulated>,
+): Promise<RemoteSimulator | Upstream> {
+  if (config.kind === "upstream") {
+    return connectorKinds.upstream({ ...ports, address: config.url, integrationKey: config.integrationKey, ca: config.ca?.reveal() });
+  }
+  const simulator = await connectorKinds.remote_simulator({ ...ports, address: config.url.origin });
+  simulators.set(config.name, simulator);
+  return simulator;
+}
+
+/** What the settings for a single acquirer say. */
+function onlyConnector({ acquirerUrl, upstreamUrl, upstreamIntegrationKey, upstreamCa }: Config): ConnectorConfig {
+  if (upstreamUrl !== undefined && upstreamIntegrationKey !== undefined) {
+    return { name: "upstream", kind: "upstream", url: upstreamUrl, integrationKey: upstreamIntegrationKey, ca: upstreamCa };
+  }
+  if (acquirerUrl !== undefined) return { name: "remote_simulator", kind: "remote_simulator", url: acquirerUrl };
+  return { name: "simulator", kind: "simulator" };
 }
 
 async function openStore(config: Config, log: Log, scheduler: Scheduler, parts: AsyncDisposableStack): Promise<EmbeddedStore> {

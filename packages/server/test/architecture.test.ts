@@ -37,6 +37,8 @@ const arrows: readonly { readonly from: string; readonly to: readonly string[]; 
   // The lists that the contract suites read.
   { from: "stores/index.ts", to: ["stores/", ...domain, ...logging] },
   { from: "connectors/index.ts", to: ["connectors/", ...domain, ...logging] },
+  // The set of them, and what protects it from one that is dead.
+  { from: "connectors/*.ts", to: [...domain, "connectors/connector.ts"], own: false },
   // A folder of its own for each store and each connector: they never see a sibling.
   { from: "stores/*/", to: [...domain, "stores/*.ts", ...logging] },
   { from: "stores/*.ts", to: [...domain, "stores/*.ts"], own: false },

@@ -89,6 +89,28 @@ describe("refusals", () => {
       { COFRE_UPSTREAM_URL: "https://a.example", COFRE_UPSTREAM_INTEGRATION_KEY: "k", COFRE_ACQUIRER_URL: "http://127.0.0.1:1" },
       /name two acquirers: leave one of them out\.$/,
     ],
+    ...[
+      ["{", /is no JSON\.$/],
+      ["[]", /must be a JSON list of 1 to 16 objects\.$/],
+      ['[{"kind":"simulator"}]', /has a connector \(number 1\) that has no name/],
+      ['[{"name":"A","kind":"simulator"}]', /that has no name of 1 to 32 of a-z/],
+      ['[{"name":"a","kind":"bank"}]', /that is of none of these kinds/],
+      ['[{"name":"a","kind":"simulator","url":"http://127.0.0.1:1"}]', /that is a simulator in this process, with a url\.$/],
+      ['[{"name":"a","kind":"remote_simulator"}]', /that has no url\.$/],
+      ['[{"name":"a","kind":"remote_simulator","url":"http://10.0.0.1:1"}]', /has a url that must be on this machine/],
+      ['[{"name":"a","kind":"upstream","url":"https://a.example"}]', /that has no integrationKey\.$/],
+      ['[{"name":"a","kind":"simulator","integrationKey":"sausage"}]', /has an integrationKey or ca that only upstream has\.$/],
+      ['[{"name":"a","kind":"upstream","url":"https://a.example","integrationKey":"k","ca":"no"}]', /has a ca that must hold certificates/],
+      ['[{"name":"a","kind":"simulator"},{"name":"a","kind":"simulator"}]', /gives two connectors the same name\.$/],
+      [
+        '[{"name":"a","kind":"simulator","colour":"sausage"}]',
+        /that has a member that is none of name, kind, url, integrationKey and ca\.$/,
+      ],
+    ].map(([text, expected]) => [{ COFRE_CONNECTORS: String(text) }, expected as RegExp] as const),
+    [
+      { COFRE_CONNECTORS: '[{"name":"a","kind":"simulator"}]', COFRE_ACQUIRER_URL: "http://127.0.0.1:1" },
+      /^COFRE_CONNECTORS and COFRE_ACQUIRER_URL both name acquirers/,
+    ],
     [
       { COFRE_UPSTREAM_URL: "https://a.example", COFRE_UPSTREAM_INTEGRATION_KEY: "k", COFRE_UPSTREAM_CA: "no certificate" },
       /^COFRE_UPSTREAM_CA must hold certificates in PEM\.$/,

@@ -1,6 +1,6 @@
 import { readFileSync, statSync } from "node:fs";
 import { type ConfigReading, readConfig } from "./read-config.ts";
-import type { Reading } from "./settings.ts";
+import type { Reading } from "./readers.ts";
 
 /** Room for a chain of certificates; a device or a log that is named by mistake is not read to its end. */
 const longestSecretFile = 65_536;

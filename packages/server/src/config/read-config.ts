@@ -1,6 +1,7 @@
 import { Secret } from "../kernel/secret.ts";
 import { closestTo } from "./closest.ts";
-import { type Config, type Reading, settingRows } from "./settings.ts";
+import type { Reading } from "./readers.ts";
+import { type Config, settingRows } from "./settings.ts";
 
 export interface ConfigSources {
   readonly environment: Readonly<Record<string, string | undefined>>;
@@ -86,7 +87,12 @@ function probablyMeant(name: string, known: readonly string[]): string | undefin
 }
 
 /** One acquirer, and a key for it. */
-function acquirerProblems({ acquirerUrl, upstreamUrl, upstreamIntegrationKey, upstreamCa }: Readonly<Record<string, unknown>>): string[] {
+function acquirerProblems(values: Readonly<Record<string, unknown>>): string[] {
+  const { acquirerUrl, upstreamUrl, upstreamIntegrationKey, upstreamCa, connectors } = values;
+  if (connectors !== undefined && (acquirerUrl ?? upstreamUrl) !== undefined) {
+    const beside = acquirerUrl === undefined ? "COFRE_UPSTREAM_URL" : "COFRE_ACQUIRER_URL";
+    return [`COFRE_CONNECTORS and ${beside} both name acquirers: put all of them into COFRE_CONNECTORS.`];
+  }
   if (upstreamUrl === undefined) {
     const left = [
       ...(upstreamIntegrationKey === undefined ? [] : ["COFRE_UPSTREAM_INTEGRATION_KEY"]),

@@ -1,4 +1,3 @@
-import { Secret } from "../kernel/secret.ts";
 import { type Config, type SettingName, settingRows } from "./settings.ts";
 
 /** The settings as a table for a terminal: `cofre config`. With a configuration, its values; without, the defaults. */
@@ -21,5 +20,6 @@ export function settingsAsMarkdown(): string {
 
 function shownValue(value: Config[SettingName]): string {
   if (value === undefined) return "(none)";
-  return value instanceof Secret ? "(set, not shown)" : String(value);
+  if (value instanceof URL) return value.href;
+  return typeof value === "object" ? "(set, not shown)" : String(value);
 }

@@ -8,7 +8,8 @@ import type { Cryptogram, Cvv } from "../vault/pan.ts";
 
 /**
  * Our adapter to one acquirer: a stateless translator. Methods never reject for anything the acquirer or the network does:
- * whatever is not an explicit yes or no, including what arrives after `deadline`, is `unknown`. Nothing is sent twice.
+ * whatever is not an explicit yes or no, including what arrives after `deadline`, is `unknown`. Nothing is sent twice. What certainly
+ * never left is `not_sent`.
  */
 export interface Connector {
   readonly name: string;
@@ -34,6 +35,19 @@ export interface Connector {
    * such method, and undefined is a card that they do not know: nothing is refused then.
    */
   readonly cardTraits?: (card: Card) => CardTraits | undefined;
+}
+
+/** The acquirers of an installation, by the names that its configuration gives them. */
+export interface Connectors {
+  /** In the order of the configuration. What no route is for goes to the first. */
+  readonly names: readonly string[];
+  /** Where what no route is for goes: the first, without its name where there is no other. */
+  readonly standard: readonly [string | undefined];
+  /**
+   * The connector of this name; undefined for the first. A name that the configuration no longer has gives a connector that is never
+   * connected: nothing is sent to it, and what was sent before it went away stays unknown until it is back.
+   */
+  of(name: string | undefined): Connector;
 }
 
 /** What decides whether a card may be tried at all (BP-DR-83, 97, 100, 101 and 102). */
@@ -127,6 +141,11 @@ export type Unknown = {
   readonly cause: "timeout" | "connection" | "garbled" | "refused_to_say";
 };
 
+/** No byte of it has left: certain, so it may be sent elsewhere, and is a refusal when there is nowhere else. */
+export interface NotSent {
+  readonly kind: "not_sent";
+}
+
 export interface Approval {
   readonly kind: "approved";
   readonly authorizationCode: string;
@@ -145,11 +164,12 @@ export interface Decline {
   readonly refusedBeforeIssuer: boolean;
 }
 
-export type AuthorizeOutcome = Approval | Decline | Unknown;
+export type AuthorizeOutcome = Approval | Decline | NotSent | Unknown;
 
 export type VerifyOutcome =
   | ({ readonly kind: "good"; readonly networkTransactionId: string | undefined } & VerifyMethod)
   | (Decline & VerifyMethod)
+  | NotSent
   | Unknown;
 
 interface VerifyMethod {

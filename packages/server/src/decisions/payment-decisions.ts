@@ -1,4 +1,4 @@
-import type { AuthorizeOutcome, FollowUpOutcome } from "../connectors/connector.ts";
+import type { AuthorizeOutcome, Decline, FollowUpOutcome, NotSent, Unknown } from "../connectors/connector.ts";
 import { assert } from "../kernel/assert.ts";
 import { scaleOf } from "../kernel/currency.ts";
 import type { MerchantId, PaymentId, TokenDigest } from "../kernel/ids.ts";
@@ -7,7 +7,7 @@ import { parseAmount } from "../kernel/money.ts";
 import { ServiceError } from "../kernel/service-error.ts";
 import { captureEntries, holdEntries, releaseEntries, saleEntries } from "../ledger/postings.ts";
 import { type PaymentFact, type PaymentState, paymentMachine } from "../payment/payment-machine.ts";
-import type { Attempt, AttemptKind, Payment, PaymentOrder, Verdict } from "../payment/payment.ts";
+import type { Attempt, AttemptKind, DeclineReason, Payment, PaymentOrder, Verdict } from "../payment/payment.ts";
 import type { FactSource } from "../stores/change.ts";
 import { advance, begin, change, changed, isFinal, type PaymentChange, recheckAfter, record, settle, unanswered } from "./steps.ts";
 
@@ -54,6 +54,8 @@ export function decideIntention(
 }
 
 export interface AuthorizeOutcomeOptions {
+  /** The attempt that is answered: what is heard of an earlier one, that went to another acquirer, changes nothing. */
+  readonly attempt: number;
   /** Whether the merchant is told of a final status now. */
   readonly notify: boolean;
   readonly cardUsed: TokenDigest | undefined;
@@ -69,7 +71,7 @@ export function decideAuthorizeOutcome(
   options: AuthorizeOutcomeOptions,
 ): PaymentChange | undefined {
   const attempt = payment.attempt;
-  if (payment.state !== "authorizing" || attempt === undefined) return undefined;
+  if (payment.state !== "authorizing" || attempt?.number !== options.attempt) return undefined;
   if (outcome.kind === "unknown") return unanswered(payment, attempt, now, by);
 
   const fact = authorizeFact(payment, attempt, outcome);
@@ -90,10 +92,42 @@ export function decideAuthorizeOutcome(
   };
 }
 
-function authorizeFact(payment: Payment, attempt: Attempt, outcome: { readonly kind: "approved" | "declined" }): PaymentFact {
-  if (outcome.kind === "declined") return "authorization_declined";
+function authorizeFact(payment: Payment, attempt: Attempt, outcome: Exclude<AuthorizeOutcome, Unknown>): PaymentFact {
+  if (outcome.kind !== "approved") return "authorization_declined";
   if (payment.order.manualReview) return "authorization_held";
   return attempt.kind === "sale" ? "sale_approved" : "authorization_approved";
+}
+
+/** Declines that say nothing of the card: the acquirer, or its way to the issuer, did not work. */
+const declinesOfTheWay: readonly DeclineReason[] = ["timeout", "no_acquirer_response", "acquirer_error"];
+/** Merchant advice code: do not try again, at no acquirer. */
+const neverAgain = "03";
+
+/** Whether another acquirer may be asked: only after a certain no, never after an unknown. */
+export function mayGoElsewhere(outcome: AuthorizeOutcome): outcome is NotSent | Decline {
+  if (outcome.kind === "not_sent") return true;
+  return outcome.kind === "declined" && declinesOfTheWay.includes(outcome.reason) && outcome.adviceCode !== neverAgain;
+}
+
+/**
+ * The authorization goes to another acquirer after a certain no: a new attempt under a reference of its own, committed before it is
+ * sent. Undefined when the attempt is no longer the one that ended so.
+ */
+export function decideReroute(
+  payment: Payment,
+  attemptNumber: number,
+  outcome: NotSent | Decline,
+  connector: string,
+  now: Instant,
+  answerBy: Instant,
+): PaymentChange | undefined {
+  const { attempt } = payment;
+  if (payment.state !== "authorizing" || attempt?.number !== attemptNumber) return undefined;
+  const number = payment.attempts + 1;
+  const again: Attempt = { ...attempt, number, sentAt: now, answerBy, checks: 0, recheckAt: recheckAfter(answerBy, 0) };
+  const next = changed(payment, { attempt: again, attempts: number, rerouted: { connector, attempt: number } });
+  const cause = outcome.kind === "declined" ? outcome.responseCode : outcome.kind;
+  return change(now, next, payment.version, [record("authorization_rerouted", number, "merchant", { cause, connector })]);
 }
 
 /** The merchant asks to take what is held; `amount` is decimal text, undefined or zero for everything. */
@@ -238,7 +272,8 @@ export function decideMarkForReview(payment: Payment, now: Instant): PaymentChan
   return change(now, next, payment.version, [record("marked_for_review", payment.attempt?.number, "recovery")]);
 }
 
-function verdictOf(outcome: Exclude<AuthorizeOutcome, { readonly kind: "unknown" }>): Verdict {
+function verdictOf(outcome: Exclude<AuthorizeOutcome, Unknown>): Verdict {
+  if (outcome.kind === "not_sent") return neverSent;
   if (outcome.kind === "approved") {
     return {
       approved: true,
@@ -262,3 +297,15 @@ function verdictOf(outcome: Exclude<AuthorizeOutcome, { readonly kind: "unknown"
     refusedBeforeIssuer: outcome.refusedBeforeIssuer,
   };
 }
+
+/** No acquirer could be reached at all: a no that is certain, in the words that acquirers have for it (DE 39: switch inoperative). */
+const neverSent: Verdict = {
+  approved: false,
+  authorizationCode: undefined,
+  responseCode: "91",
+  reason: "no_acquirer_response",
+  adviceCode: undefined,
+  acquirerReference: undefined,
+  networkTransactionId: undefined,
+  refusedBeforeIssuer: true,
+};

@@ -11,11 +11,15 @@ import type { Change, FactRecord, FactSource, HistoryFact } from "../stores/chan
 /** A change that carries a payment, as every decision does. */
 export type PaymentChange = Change & { readonly payment: NonNullable<Change["payment"]> };
 
-const recheckDelaysMs = [5 * second, 30 * second, 2 * minute, 10 * minute, hour];
+const firstRechecksMs = [5 * second, 30 * second, 2 * minute];
+/** Short, so that everything is settled within minutes of an acquirer's return; each look costs a row of history. */
+const recheckMs = 4 * minute;
+/** The number of looks that an hour holds. */
+export const checksPerHour = firstRechecksMs.length + 14;
 
-/** When recovery looks again after `checks` looks: 5 s, 30 s, 2 min, 10 min, 1 h, then hourly. */
+/** When recovery looks again after `checks` looks: 5 s, 30 s, 2 min, every 4 min for the rest of the first hour, then hourly. */
 export function recheckAfter(at: Instant, checks: number): Instant {
-  return laterBy(at, recheckDelaysMs[Math.min(checks, recheckDelaysMs.length - 1)] ?? hour);
+  return laterBy(at, firstRechecksMs[checks] ?? (checks < checksPerHour ? recheckMs : hour));
 }
 
 /** `at`, or the latest of what came before when a clock was set back meanwhile: nothing is told to have ended before it began. */

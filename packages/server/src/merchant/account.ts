@@ -1,4 +1,5 @@
 import type { MerchantId } from "../kernel/ids.ts";
+import type { Route } from "./routing.ts";
 import type { NotificationChaos, NotificationEndpoint } from "../outbox/endpoint.ts";
 
 /** A merchant account: plain data. */
@@ -63,6 +64,8 @@ export interface AccountSettings {
   readonly refuseCardLikeCodes: boolean;
   /** Tell of a payment that is paid or declined within the request itself too (interface 4.2). */
   readonly notifySynchronous: boolean;
+  /** Which acquirers payments go to; the first that fits counts, and without one the installation's first acquirer. */
+  readonly routes: readonly Route[];
   /** Receivers of all notifications but those of payments that bring an address of their own. */
   readonly notificationEndpoints: readonly NotificationEndpoint[];
   /** What the sandbox does to deliveries. */

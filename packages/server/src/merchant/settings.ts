@@ -1,5 +1,6 @@
 import type { AccountSettings, SimulatorSettings } from "./account.ts";
 import { maximumEndpoints, type NotificationChaos, type NotificationEndpoint, readEndpoints } from "../outbox/endpoint.ts";
+import { maximumRoutes, readRoutes, type Route } from "./routing.ts";
 import { countryCodes } from "../payment/countries.ts";
 import { rateTableNames, taxPolicyNames } from "../payment/pricing-tables.ts";
 
@@ -79,6 +80,12 @@ export const accountSettings = {
     doc: "Whether a merchant_payment_code or merchant_refund_code that is a card number is refused instead of kept.",
   },
   notifySynchronous: { ...flag(true), doc: "Whether a payment that is paid or declined within its own request is notified as well." },
+  routes: {
+    default: [],
+    allows: (value: unknown): value is readonly Route[] => readRoutes(value) !== undefined,
+    allowed: `a list of at most ${maximumRoutes} objects with connectors, and brands, bins, currencies, countries, fromUsd or belowUsd`,
+    doc: "Which acquirers payments go to, the first that fits; without one it is the installation's first.",
+  },
   notificationEndpoints: {
     default: [],
     allows: (value: unknown): value is readonly NotificationEndpoint[] => readEndpoints(value) !== undefined,
@@ -132,6 +139,7 @@ export function validateSettings(
   const settings = {
     ...current,
     ...others,
+    routes: readRoutes(others["routes"]) ?? current.routes,
     // With what was left out.
     notificationEndpoints: readEndpoints(others["notificationEndpoints"]) ?? current.notificationEndpoints,
     notificationChaos: { ...current.notificationChaos, ...(isRecord(notificationChaos) ? notificationChaos : {}) },

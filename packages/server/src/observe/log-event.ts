@@ -103,6 +103,12 @@ export const logEvents = {
     doc: "A receiver did not take a notification: again later, given_up, gone (it answered 410 and is switched off) or resting after failures in a row.",
     fields: { kind: "text", merchantId: "id", endpoint: "text", paymentId: "id", number: "number", attempts: "number", outcome: "text?" },
   },
+  acquirer_rests: {
+    level: "warn",
+    doc: "An acquirer gave no answer 20 times in a row: it is left alone for a while, and payments go elsewhere or are refused at once.",
+    fields: { connector: "text" },
+  },
+  acquirer_is_back: { level: "info", doc: "An acquirer that rested has answered.", fields: { connector: "text" } },
   recovery_settled: {
     level: "info",
     doc: "Recovery found out what became of a payment whose outcome was unknown.",

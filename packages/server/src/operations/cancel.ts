@@ -2,7 +2,7 @@ import { decideVoid, decideVoidOutcome } from "../decisions/payment-decisions.ts
 import { ServiceError } from "../kernel/service-error.ts";
 import type { Payment } from "../payment/payment.ts";
 import type { PaymentSelector } from "./direct-input.ts";
-import { followUpRequest } from "./follow-up.ts";
+import { connectorFor, followUpRequest } from "./follow-up.ts";
 import { defineOperation } from "./operation.ts";
 import { changePayment, recordPayment, selectPayment } from "./payment-change.ts";
 
@@ -20,7 +20,7 @@ export const cancel = defineOperation<PaymentSelector, Payment>({
       );
 
       const request = followUpRequest(context.account, sent);
-      const outcome = await context.connector.void(request);
+      const outcome = await connectorFor(context, sent).void(request);
 
       const { payment } = await recordPayment(context, sent, (current) =>
         decideVoidOutcome(current, request.attemptNumber, outcome, context.clock.now(), "merchant"),

@@ -2,7 +2,7 @@ import { decideCapture, decideCaptureOutcome } from "../decisions/payment-decisi
 import { ServiceError } from "../kernel/service-error.ts";
 import type { Payment } from "../payment/payment.ts";
 import type { CaptureInput } from "./direct-input.ts";
-import { followUpRequest } from "./follow-up.ts";
+import { connectorFor, followUpRequest } from "./follow-up.ts";
 import { defineOperation } from "./operation.ts";
 import { changePayment, recordPayment, selectPayment } from "./payment-change.ts";
 
@@ -32,7 +32,7 @@ export const capture = defineOperation<CaptureInput, Payment>({
       // Nothing is open during the call. Should the process die here, the payment stays `capturing` and recovery asks the
       // acquirer what became of it.
       const request = followUpRequest(context.account, sent);
-      const outcome = await context.connector.capture(request);
+      const outcome = await connectorFor(context, sent).capture(request);
 
       const { payment } = await recordPayment(context, sent, (current) =>
         decideCaptureOutcome(current, request.attemptNumber, outcome, context.clock.now(), "merchant"),

@@ -1,11 +1,12 @@
 import type { AuthorizeOutcome, AuthorizeRequest, CardToAuthorize } from "../connectors/connector.ts";
-import { decideAuthorizeOutcome, decideIntention } from "../decisions/payment-decisions.ts";
+import { decideAuthorizeOutcome, decideIntention, decideReroute, mayGoElsewhere } from "../decisions/payment-decisions.ts";
 import { assert } from "../kernel/assert.ts";
 import { newPaymentId } from "../kernel/ids.ts";
+import type { Instant } from "../kernel/instant.ts";
 import { ServiceError } from "../kernel/service-error.ts";
 import { countryOf } from "../payment/countries.ts";
 import { offeredInstalments } from "../payment/instalments.ts";
-import { attemptReference, type OrderCard, type Payment } from "../payment/payment.ts";
+import { type Attempt, attemptReference, type OrderCard, type Payment, type Pricing } from "../payment/payment.ts";
 import { priceOrder } from "../payment/pricing.ts";
 import { needsReview } from "../payment/review-rules.ts";
 import type { Brand } from "../vault/brand.ts";
@@ -13,6 +14,8 @@ import { digestOfToken } from "../vault/token.ts";
 import { withCard } from "./card-in-hand.ts";
 import { read } from "./commit.ts";
 import type { DirectInput } from "./direct-input.ts";
+import { connectorFor } from "./follow-up.ts";
+import { routeFor } from "./route.ts";
 import { defineOperation, type OperationContext } from "./operation.ts";
 import { recordPayment } from "./payment-change.ts";
 import { sealUnderToken, type Tokenized } from "./tokenize.ts";
@@ -45,35 +48,85 @@ export const direct = defineOperation<DirectInput, Direct>({
     const { source } = input;
     return withCard(context, source, async (orderCard, toAuthorize) => {
       refusePlanOf(orderCard.brand, input);
-      refuseByTraits(context, toAuthorize, input);
+      const priced = priceAndRoute(context, input, orderCard, toAuthorize);
+      refuseByTraits(context, priced, toAuthorize, input);
       await refuseTakenToken(context, input);
       await refuseForeignMandate(context, input, orderCard);
-      return authorize(context, input, orderCard, toAuthorize);
+      return authorize(context, input, priced, orderCard, toAuthorize);
     });
   },
 });
 
+interface Priced {
+  readonly now: Instant;
+  readonly pricing: Pricing;
+  readonly manualReview: boolean;
+  /** Where the authorization goes, and where after a certain no; never empty. */
+  readonly route: readonly (string | undefined)[];
+}
+
+function priceAndRoute(
+  { account, clock, connectors }: OperationContext,
+  { local, order }: DirectInput,
+  { brand }: OrderCard,
+  { card: { pan } }: CardToAuthorize,
+): Priced {
+  const now = clock.now();
+  const { country } = order;
+  const settings = local ? { ...account.settings, taxPolicy: "none" } : account.settings;
+  const pricing = priceOrder(order.amount, country, now, settings);
+  const manualReview = order.manualReview || needsReview({ country, pricing, at: now }, settings);
+  const routed = routeFor({ brand, pan, currency: order.amount.currency, country, pricing, at: now }, settings);
+  return { now, pricing, manualReview, route: routed ?? connectors.standard };
+}
+
 async function authorize(
   context: OperationContext,
   input: DirectInput,
+  { now, pricing, manualReview, route }: Priced,
   orderCard: OrderCard,
   toAuthorize: CardToAuthorize,
 ): Promise<Direct> {
-  const { account, clock } = context;
-  const now = clock.now();
-  const settings = input.local ? { ...account.settings, taxPolicy: "none" } : account.settings;
-  const pricing = priceOrder(input.order.amount, input.order.country, now, settings);
-  const manualReview = input.order.manualReview || needsReview({ country: input.order.country, pricing, at: now }, settings);
-  const order = { ...input.order, manualReview, card: orderCard, pricing };
+  const { account } = context;
+  const [connector, ...others] = route;
+  const order = { ...input.order, manualReview, card: orderCard, pricing, ...(connector === undefined ? {} : { connector }) };
   const id = newPaymentId(now, context.random);
   const intention = await context.change(async () => decideIntention(account.id, id, order, now, context.answerBy()));
 
   // Nothing is open during the call. Should the process die here, the payment stays `authorizing` and recovery asks the
   // acquirer, or reverses: it can never be sent again, the security code is gone with this request.
-  const sent = intention.payment.next;
-  const outcome = await context.connector.authorize(authorizeRequest(context, sent), toAuthorize);
+  const { sent, outcome } = await askAcquirers(context, intention.payment.next, others, toAuthorize);
 
   return recordOutcome(context, sent, outcome, await tokenFor(context, input, outcome, toAuthorize));
+}
+
+/** Asks the acquirer that the payment names, and after a certain no the others in turn; each is written down before it is asked. */
+async function askAcquirers(
+  context: OperationContext,
+  first: Payment,
+  others: readonly (string | undefined)[],
+  toAuthorize: CardToAuthorize,
+): Promise<{ readonly sent: Payment; readonly outcome: AuthorizeOutcome }> {
+  const ask = (payment: Payment) => connectorFor(context, payment).authorize(authorizeRequest(context, payment), toAuthorize);
+  let sent = first;
+  let outcome = await ask(sent);
+  for (const connector of others) {
+    if (connector === undefined || !mayGoElsewhere(outcome)) break;
+    const no = outcome;
+    const { payment, change } = await recordPayment(context, sent, (current) =>
+      decideReroute(current, attemptOf(sent).number, no, connector, context.clock.now(), context.answerBy()),
+    );
+    // Not written, or nobody knows whether it is: nothing is sent. The answer that there was is recorded if it still can be.
+    if (change === undefined) break;
+    sent = payment;
+    outcome = await ask(sent);
+  }
+  return { sent, outcome };
+}
+
+function attemptOf({ attempt }: Payment): Attempt {
+  assert(attempt !== undefined, "an intention holds the attempt that it announces");
+  return attempt;
 }
 
 async function recordOutcome(
@@ -83,7 +136,7 @@ async function recordOutcome(
   tokenized: Tokenized | undefined,
 ): Promise<Direct> {
   const { notifySynchronous: notify, captureWindowDays } = context.account.settings;
-  const options = { notify, captureWindowDays, cardUsed: sent.order.card.tokenDigest };
+  const options = { attempt: attemptOf(sent).number, notify, captureWindowDays, cardUsed: sent.order.card.tokenDigest };
   try {
     const { payment, change } = await recordPayment(context, sent, (current) => {
       const decided = decideAuthorizeOutcome(current, outcome, context.clock.now(), "merchant", options);
@@ -110,8 +163,8 @@ async function tokenFor(
 }
 
 function authorizeRequest(context: OperationContext, payment: Payment): AuthorizeRequest {
-  const { order, attempt } = payment;
-  assert(attempt !== undefined, "an intention holds the attempt that it announces");
+  const { order } = payment;
+  const attempt = attemptOf(payment);
   return {
     merchantId: payment.merchantId,
     reference: attemptReference(payment.id, attempt.number),
@@ -160,9 +213,14 @@ function refusePlanOf(brand: Brand, { order }: DirectInput): void {
 }
 
 /** What the acquirer's tables rule out is refused before anything is written down, in the order of the interface's numbers (7.2). */
-function refuseByTraits({ connector }: OperationContext, { card }: CardToAuthorize, { order, source }: DirectInput): void {
+function refuseByTraits(
+  { connectors }: OperationContext,
+  { route }: Priced,
+  { card }: CardToAuthorize,
+  { order, source }: DirectInput,
+): void {
   // A network token's number is not the card's: the tables say nothing of it.
-  const traits = source.kind === "network_token" ? undefined : connector.cardTraits?.(card);
+  const traits = source.kind === "network_token" ? undefined : connectors.of(route[0]).cardTraits?.(card);
   if (traits === undefined) return;
   if (traits.foreign) throw new ServiceError("card_foreign");
   if (traits.funding === "prepaid" && order.instalments > 1) throw new ServiceError("instalments_on_prepaid");

@@ -1,16 +1,19 @@
-import type { FollowUpRequest, OriginalAuthorization } from "../connectors/connector.ts";
+import type { Connector, FollowUpRequest, OriginalAuthorization } from "../connectors/connector.ts";
 import { assert } from "../kernel/assert.ts";
 import type { Instant } from "../kernel/instant.ts";
 import type { Account } from "../merchant/account.ts";
-import { attemptReference, type Payment } from "../payment/payment.ts";
+import { attemptReference, carrierOf, type Payment } from "../payment/payment.ts";
+import type { OperationContext } from "./operation.ts";
 
-/** The authorization is always a payment's first attempt. */
-const authorizationNumber = 1;
+/** The connector that carries a payment: everything that follows from its authorization goes there. */
+export function connectorFor({ connectors }: Pick<OperationContext, "connectors">, payment: Payment): Connector {
+  return connectors.of(carrierOf(payment).connector);
+}
 
 /** What the acquirer needs to find the authorization that a capture, void, reversal or inquiry is about. */
 export function originalOf(payment: Payment): OriginalAuthorization {
   return {
-    reference: attemptReference(payment.id, authorizationNumber),
+    reference: attemptReference(payment.id, carrierOf(payment).authorization),
     amount: payment.order.amount,
     authorizationCode: payment.verdict?.authorizationCode,
     acquirerReference: payment.verdict?.acquirerReference,

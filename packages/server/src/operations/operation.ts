@@ -1,4 +1,4 @@
-import type { Connector } from "../connectors/connector.ts";
+import type { Connectors } from "../connectors/connector.ts";
 import type { Clock } from "../kernel/clock.ts";
 import type { Instant } from "../kernel/instant.ts";
 import type { Random } from "../kernel/random.ts";
@@ -17,7 +17,7 @@ export interface OperationContext {
   readonly random: Random;
   readonly store: Store;
   readonly vault: Vault;
-  readonly connector: Connector;
+  readonly connectors: Connectors;
   /** Security codes that wait in memory for the next payment with their token. */
   readonly pocket: CvvPocket;
   /** When an acquirer that is asked now has to have answered. */

@@ -2,7 +2,7 @@ import { decideCaptureOutcome, decideVoidOutcome } from "../decisions/payment-de
 import { decideReviewAccepted, decideReviewRejected } from "../decisions/review-decisions.ts";
 import type { Payment } from "../payment/payment.ts";
 import type { PaymentSelector } from "./direct-input.ts";
-import { followUpRequest } from "./follow-up.ts";
+import { connectorFor, followUpRequest } from "./follow-up.ts";
 import { defineOperation } from "./operation.ts";
 import { changePayment, recordPayment, selectPayment } from "./payment-change.ts";
 
@@ -19,7 +19,7 @@ export const acceptReview = defineOperation<PaymentSelector, Payment>({
       );
       if (sent.attempt === undefined) return sent;
       const request = followUpRequest(context.account, sent);
-      const outcome = await context.connector.capture(request);
+      const outcome = await connectorFor(context, sent).capture(request);
       const { payment } = await recordPayment(context, sent, (current) =>
         decideCaptureOutcome(current, request.attemptNumber, outcome, context.clock.now(), "operator"),
       );
@@ -40,7 +40,7 @@ export const rejectReview = defineOperation<PaymentSelector, Payment>({
         decideReviewRejected(payment, context.clock.now(), context.answerBy()),
       );
       const request = followUpRequest(context.account, sent);
-      const outcome = await context.connector.void(request);
+      const outcome = await connectorFor(context, sent).void(request);
       const { payment } = await recordPayment(context, sent, (current) =>
         decideVoidOutcome(current, request.attemptNumber, outcome, context.clock.now(), "operator"),
       );

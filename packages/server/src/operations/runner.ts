@@ -1,4 +1,4 @@
-import type { Connector } from "../connectors/connector.ts";
+import type { Connectors } from "../connectors/connector.ts";
 import { decideMarkForReview } from "../decisions/payment-decisions.ts";
 import { BrokenInvariant } from "../kernel/assert.ts";
 import type { Clock } from "../kernel/clock.ts";
@@ -32,7 +32,7 @@ export interface Alarm {
 export interface RunnerParts {
   readonly store: Store;
   readonly vault: Vault;
-  readonly connector: Connector;
+  readonly connectors: Connectors;
   readonly pocket: CvvPocket;
   readonly clock: Clock;
   readonly random: Random;
@@ -103,7 +103,7 @@ class Context implements OperationContext {
   readonly random: Random;
   readonly store: Store;
   readonly vault: Vault;
-  readonly connector: Connector;
+  readonly connectors: Connectors;
   readonly pocket: CvvPocket;
   /** The payment that this work last committed: the one to mark when an invariant breaks. */
   touched: Payment | undefined;
@@ -119,7 +119,7 @@ class Context implements OperationContext {
     this.random = parts.random;
     this.store = parts.store;
     this.vault = parts.vault;
-    this.connector = parts.connector;
+    this.connectors = parts.connectors;
     this.pocket = parts.pocket;
     this.#acquirerTimeoutMs = parts.acquirerTimeoutMs;
     this.#turns = turns;

@@ -1,10 +1,12 @@
-import type { VerifyOutcome } from "../connectors/connector.ts";
+import type { CardToAuthorize, VerifyOutcome } from "../connectors/connector.ts";
 import { assert } from "../kernel/assert.ts";
 import { newPaymentId, type TokenDigest } from "../kernel/ids.ts";
 import { countryOf } from "../payment/countries.ts";
+import type { OrderCard } from "../payment/payment.ts";
 import { withCard } from "./card-in-hand.ts";
 import type { VerifyInput } from "./direct-input.ts";
-import { defineOperation } from "./operation.ts";
+import { routeFor } from "./route.ts";
+import { defineOperation, type OperationContext } from "./operation.ts";
 
 /**
  * Asks whether a card is good. No payment comes of it, and no money is held: a ghost authorization is taken back by the acquirer
@@ -15,23 +17,25 @@ export const verifyCard = defineOperation<VerifyInput, VerifyOutcome>({
   errors: ["token_not_found", "card_not_storable", "card_not_readable"],
 
   async run(context, { source, country, storedCredential }) {
-    const { account, clock, random, connector } = context;
+    const { account, clock, random, connectors } = context;
     const currency = countryOf(country)?.currency;
     assert(currency !== undefined, "a verification that was read names a country of the table");
     return withCard(context, source, async (card, toAuthorize) => {
-      const outcome = await connector.verify(
-        {
-          merchantId: account.id,
-          reference: `${newPaymentId(clock.now(), random)}-v`,
-          deadline: context.answerBy(),
-          simulator: account.settings.simulator,
-          country,
-          currency,
-          card,
-          storedCredential,
-        },
-        toAuthorize,
-      );
+      const request = {
+        merchantId: account.id,
+        simulator: account.settings.simulator,
+        country,
+        currency,
+        card,
+        storedCredential,
+      };
+      const reference = `${newPaymentId(clock.now(), random)}-v`;
+      let outcome: VerifyOutcome = { kind: "not_sent" };
+      // No amount is asked for: only routes for every amount fit.
+      for (const name of routeOfVerification(context, country, currency, card, toAuthorize)) {
+        outcome = await connectors.of(name).verify({ ...request, reference, deadline: context.answerBy() }, toAuthorize);
+        if (outcome.kind !== "not_sent") break;
+      }
       if (card.tokenDigest !== undefined) await useCard(context, card.tokenDigest);
       return outcome;
     });
@@ -43,4 +47,14 @@ async function useCard(context: Parameters<typeof verifyCard.run>[0], tokenDiges
   const at = context.clock.now();
   const cardUse = { tokenDigest, at };
   await context.change(async () => ({ merchantId: context.account.id, at, cardUse, facts: [], entries: [], notifications: [] }));
+}
+
+function routeOfVerification(
+  { account, clock, connectors }: OperationContext,
+  country: string,
+  currency: string,
+  { brand }: OrderCard,
+  { card: { pan } }: CardToAuthorize,
+): readonly (string | undefined)[] {
+  return routeFor({ brand, pan, currency, country, pricing: undefined, at: clock.now() }, account.settings) ?? connectors.standard;
 }

@@ -41,6 +41,8 @@ export type PaymentFact = (typeof paymentFacts)[number];
 export const paymentNotes = [
   /** The acquirer's answer did not come, or did not settle the question: recovery looks again later. */
   "attempt_unanswered",
+  /** The acquirer certainly holds nothing, and another one is asked. */
+  "authorization_rerouted",
   /** Recovery sends a capture or void again under its first reference, which the connector declares safe. */
   "attempt_repeated",
   /** The merchant asked to be told once more of what was announced last. */

@@ -35,10 +35,20 @@ export interface Payment {
   readonly attempt: Attempt | undefined;
   /** How many attempts were ever made: the next one's number follows it. */
   readonly attempts: number;
+  /** Where the authorization went when its first acquirer did not take it; missing on all other payments. */
+  readonly rerouted?: Rerouted;
   /** The issuer's or the simulator's word on the authorization; undefined until there is one. */
   readonly verdict: Verdict | undefined;
   /** A broken invariant was seen on this payment: people must look, and no job touches it. */
   readonly needsReview: boolean;
+}
+
+/** An authorization that was sent elsewhere, or tried again with another acquirer, after a certain no. */
+export interface Rerouted {
+  /** The connector that carries the payment from then on. */
+  readonly connector: string;
+  /** The attempt that is the authorization there. */
+  readonly attempt: number;
 }
 
 export const reviewStates = ["none", "waiting", "accepted", "rejected"] as const;
@@ -69,6 +79,8 @@ export interface PaymentOrder {
   readonly deviceId: string | undefined;
   readonly storedCredential: StoredCredential | undefined;
   readonly threeDSecure: ThreeDSecure | undefined;
+  /** The connector that its authorization is sent to first; missing for the only one, or the first, of the configuration. */
+  readonly connector?: string;
 }
 
 /** cof_info (interface 3.6): who starts a payment with a card on file, and why. */
@@ -190,6 +202,13 @@ export const declineReasons = [
   "acquirer_error",
 ] as const;
 export type DeclineReason = (typeof declineReasons)[number];
+
+/** Which connector carries the payment (undefined: the first of the configuration), and which attempt is the authorization there. */
+export function carrierOf({ order, rerouted }: Payment): { readonly connector: string | undefined; readonly authorization: number } {
+  return rerouted === undefined
+    ? { connector: order.connector, authorization: 1 }
+    : { connector: rerouted.connector, authorization: rerouted.attempt };
+}
 
 /** The reference that the acquirer sees for an attempt: stable, so that it can be asked for after a crash. */
 export function attemptReference(id: PaymentId, number: number): string {

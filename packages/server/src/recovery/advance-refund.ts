@@ -3,7 +3,7 @@ import type { PaymentChange } from "../decisions/steps.ts";
 import { decideRefundNotDone, decideRefundOutcome, decideRefundRepeat, decideRefundStep } from "../decisions/refund-decisions.ts";
 import { assert } from "../kernel/assert.ts";
 import { laterBy } from "../kernel/instant.ts";
-import { originalOf } from "../operations/follow-up.ts";
+import { connectorFor, originalOf } from "../operations/follow-up.ts";
 import type { OperationContext } from "../operations/operation.ts";
 import { changePayment } from "../operations/payment-change.ts";
 import type { Payment } from "../payment/payment.ts";
@@ -22,19 +22,20 @@ export async function advanceRefund(context: OperationContext, payment: Payment,
 
 async function send(context: OperationContext, payment: Payment, id: RefundId): Promise<Payment> {
   const refund = refundOf(payment, id);
-  const outcome = await context.connector.refund(requestFor(context, payment, refund));
+  const outcome = await connectorFor(context, payment).refund(requestFor(context, payment, refund));
   return settle(context, payment, refund, outcome);
 }
 
 async function recover(context: OperationContext, payment: Payment, refund: Refund): Promise<Payment> {
-  const { capabilities } = context.connector;
+  const connector = connectorFor(context, payment);
+  const { capabilities } = connector;
   assert(capabilities.answersInquiries || capabilities.repeatsFollowUps, "an acquirer answers inquiries or takes a request again");
   assert(refund.answerBy !== undefined, "a refund under way was sent");
   if (!capabilities.answersInquiries) return repeat(context, payment, refund);
   // Before the acquirer is asked: what it says is about this moment.
   const conclusive = context.clock.now() >= laterBy(refund.answerBy, capabilities.lateArrivalMs);
   const request = requestFor(context, payment, refund);
-  const inquiry = await context.connector.inquire({ ...request, deadline: context.answerBy() });
+  const inquiry = await connector.inquire({ ...request, deadline: context.answerBy() });
   if (inquiry.kind === "found" && inquiry.refunds.includes(request.reference)) {
     return settle(context, payment, refund, { kind: "approved" });
   }

@@ -1,5 +1,5 @@
 import { decideLapse, decideVoidOutcome } from "../decisions/payment-decisions.ts";
-import { followUpRequest } from "../operations/follow-up.ts";
+import { connectorFor, followUpRequest } from "../operations/follow-up.ts";
 import type { OperationContext } from "../operations/operation.ts";
 import { changePayment } from "../operations/payment-change.ts";
 import type { Payment } from "../payment/payment.ts";
@@ -11,7 +11,7 @@ export async function lapse(context: OperationContext, payment: Payment): Promis
   );
   if (change === undefined) return sent;
   const request = followUpRequest(context.account, sent);
-  const outcome = await context.connector.void(request);
+  const outcome = await connectorFor(context, sent).void(request);
   const { payment: after } = await changePayment(context, sent, (current) =>
     decideVoidOutcome(current, request.attemptNumber, outcome, context.clock.now(), "clock"),
   );

@@ -11,7 +11,7 @@ import {
 import type { PaymentChange } from "../decisions/steps.ts";
 import { assert } from "../kernel/assert.ts";
 import { laterBy } from "../kernel/instant.ts";
-import { askingRequest, followUpRequest } from "../operations/follow-up.ts";
+import { askingRequest, connectorFor, followUpRequest } from "../operations/follow-up.ts";
 import type { OperationContext } from "../operations/operation.ts";
 import { changePayment } from "../operations/payment-change.ts";
 import type { Attempt, AttemptKind, Payment } from "../payment/payment.ts";
@@ -40,16 +40,16 @@ const recoverers = {
 
 async function recoverAuthorization(context: OperationContext, payment: Payment, attempt: Attempt): Promise<Payment> {
   // An acquirer that answers no inquiries leaves one way to be sure that nothing is held.
-  if (!context.connector.capabilities.answersInquiries) return claimAndReverse(context, payment);
-  const conclusive = arrivalIsPast(context, attempt);
+  if (!connectorFor(context, payment).capabilities.answersInquiries) return claimAndReverse(context, payment, attempt);
+  const conclusive = arrivalIsPast(context, payment, attempt);
   const inquiry = await inquire(context, payment);
   if (inquiry.kind === "not_found") {
     // Too early to believe: the request may still arrive. After that time the reversal is only for certainty's sake.
-    return conclusive ? claimAndReverse(context, payment) : checkLater(context, payment, attempt);
+    return conclusive ? claimAndReverse(context, payment, attempt) : checkLater(context, payment, attempt);
   }
   if (inquiry.kind === "unknown") return checkLater(context, payment, attempt);
   const outcome = adoptable(payment, attempt, inquiry);
-  return outcome === undefined ? claimAndReverse(context, payment) : settleAuthorization(context, payment, outcome);
+  return outcome === undefined ? claimAndReverse(context, payment, attempt) : settleAuthorization(context, payment, attempt, outcome);
 }
 
 /** What the acquirer holds, when that is exactly what was asked for; anything else is undone. */
@@ -59,22 +59,24 @@ function adoptable(payment: Payment, attempt: Attempt, found: Extract<InquiryOut
   return !found.voided && found.captured === captured ? found.authorization : undefined;
 }
 
-function settleAuthorization(context: OperationContext, payment: Payment, outcome: AuthorizeOutcome): Promise<Payment> {
+function settleAuthorization(context: OperationContext, payment: Payment, attempt: Attempt, outcome: AuthorizeOutcome): Promise<Payment> {
   const { captureWindowDays } = context.account.settings;
-  const options = { notify: true, captureWindowDays, cardUsed: payment.order.card.tokenDigest };
+  const options = { attempt: attempt.number, notify: true, captureWindowDays, cardUsed: payment.order.card.tokenDigest };
   return settle(context, payment, (current) => decideAuthorizeOutcome(current, outcome, context.clock.now(), "recovery", options));
 }
 
-async function claimAndReverse(context: OperationContext, payment: Payment): Promise<Payment> {
+async function claimAndReverse(context: OperationContext, payment: Payment, attempt: Attempt): Promise<Payment> {
   const { payment: claimed } = await changePayment(context, payment, (current) =>
-    current.state === "authorizing" ? decideReversal(current, context.clock.now(), context.answerBy()) : undefined,
+    current.state === "authorizing" && current.attempt?.number === attempt.number
+      ? decideReversal(current, context.clock.now(), context.answerBy())
+      : undefined,
   );
   return claimed.attempt?.kind === "reverse" ? reverse(context, claimed, claimed.attempt) : claimed;
 }
 
 async function reverse(context: OperationContext, payment: Payment, attempt: Attempt): Promise<Payment> {
-  const conclusive = arrivalIsPast(context, attempt);
-  const outcome = await context.connector.reverse(askingRequest(context, payment));
+  const conclusive = arrivalIsPast(context, payment, attempt);
+  const outcome = await connectorFor(context, payment).reverse(askingRequest(context, payment));
   // "Unknown original" counts only when the original could not arrive any more as we asked (reliability 3.2, W8).
   if (outcome.kind === "reversed" || (outcome.kind === "unknown_original" && conclusive)) {
     return settle(context, payment, (current) => decideReversed(current, context.clock.now()));
@@ -84,9 +86,9 @@ async function reverse(context: OperationContext, payment: Payment, attempt: Att
 }
 
 async function recoverFollowUp(context: OperationContext, payment: Payment, attempt: Attempt): Promise<Payment> {
-  const { capabilities } = context.connector;
+  const { capabilities } = connectorFor(context, payment);
   assert(capabilities.answersInquiries || capabilities.repeatsFollowUps, "an acquirer answers inquiries or takes a request again");
-  const conclusive = arrivalIsPast(context, attempt);
+  const conclusive = arrivalIsPast(context, payment, attempt);
   const inquiry: InquiryOutcome = capabilities.answersInquiries
     ? await inquire(context, payment)
     : { kind: "unknown", cause: "refused_to_say" };
@@ -123,7 +125,8 @@ async function repeat(context: OperationContext, payment: Payment, attempt: Atte
   );
   if (change === undefined) return claimed;
   const request = followUpRequest(context.account, claimed);
-  const outcome = attempt.kind === "capture" ? await context.connector.capture(request) : await context.connector.void(request);
+  const connector = connectorFor(context, claimed);
+  const outcome = attempt.kind === "capture" ? await connector.capture(request) : await connector.void(request);
   return settleFollowUp(context, claimed, attempt, outcome);
 }
 
@@ -145,7 +148,7 @@ async function settle(
 }
 
 function inquire(context: OperationContext, payment: Payment): ReturnType<Connector["inquire"]> {
-  return context.connector.inquire(askingRequest(context, payment));
+  return connectorFor(context, payment).inquire(askingRequest(context, payment));
 }
 
 /**
@@ -153,6 +156,6 @@ function inquire(context: OperationContext, payment: Payment): ReturnType<Connec
  * than the connector says. Looked at before the acquirer is asked: what it says is about the moment in which it was asked, not
  * about that in which its answer came.
  */
-function arrivalIsPast({ clock, connector }: OperationContext, { answerBy }: Pick<Attempt, "answerBy">): boolean {
-  return clock.now() >= laterBy(answerBy, connector.capabilities.lateArrivalMs);
+function arrivalIsPast(context: OperationContext, payment: Payment, { answerBy }: Pick<Attempt, "answerBy">): boolean {
+  return context.clock.now() >= laterBy(answerBy, connectorFor(context, payment).capabilities.lateArrivalMs);
 }

@@ -3,6 +3,7 @@ import { test } from "node:test";
 import { StillTime } from "../../test/contract/connector-harness.ts";
 import { bareCustomer, bareExtras } from "../../test/contract/store-fixtures.ts";
 import { cardOf } from "../../test/vectors/cards.ts";
+import { connectorsOf } from "../connectors/connector-set.ts";
 import { createSimulator } from "../connectors/simulator/simulator-connector.ts";
 import type { MerchantId } from "../kernel/ids.ts";
 import { hour } from "../kernel/instant.ts";
@@ -34,7 +35,7 @@ async function given() {
     ...ports,
     store,
     vault: createLocalVault({ keyring, environment: "test", random }),
-    connector: simulator,
+    connectors: connectorsOf([simulator]),
     pocket: new CvvPocket(random),
     acquirerTimeoutMs: 30_000,
     deliverTo: () => [],
@@ -76,7 +77,7 @@ test("a refund whose outcome stays unknown is reported as overdue after an hour 
   await job.start();
   await job.runDue();
 
-  simulator.instruct(account.id, { next: "lose_answer", times: 8 });
+  simulator.instruct(account.id, { next: "lose_answer", times: 20 });
   await time.pass(10 * 60_000);
   assert.equal(await refundState(), "sending");
   // The control: unknown for minutes is no alarm yet.

@@ -1,10 +1,11 @@
+import { checksPerHour } from "../decisions/steps.ts";
 import type { Clock } from "../kernel/clock.ts";
 import type { Scheduler } from "../kernel/scheduler.ts";
 import { ServiceError } from "../kernel/service-error.ts";
 import type { AccountDirectory } from "../operations/account-directory.ts";
 import type { OperationContext } from "../operations/operation.ts";
 import type { Runner } from "../operations/runner.ts";
-import type { Payment } from "../payment/payment.ts";
+import { carrierOf, type Payment } from "../payment/payment.ts";
 import type { Store } from "../stores/store.ts";
 import { keepUp } from "./keep-up.ts";
 import { recoverPayment } from "./recover-payment.ts";
@@ -29,20 +30,32 @@ export interface RecoveryProgress {
 
 const pollMs = 1_000;
 const batchSize = 200;
+/** Of one acquirer: another that is slow or dead keeps none of its payments waiting. */
 const concurrency = 16;
+/** With so many in hand nothing more is read until some are done. */
+const mostInHand = 2_000;
 /** After this many checks (an hour and more) a payment that is still in flight is an alarm, at each further check. */
-const overdueChecks = 5;
+const overdueChecks = checksPerHour;
 /** No more than this many payments are taken up at start at once; the rest follows when they are due. */
 const maximumAtStart = 10_000;
 
+/** What is to be done with one acquirer's payments, in order. */
+interface Lane {
+  readonly waiting: (() => Promise<void>)[];
+  running: number;
+}
+
 /**
  * Does what the clock wants of payments: finds out about attempts without an answer, lets authorizations lapse, carries refunds
- * out. Owns one timer and at most one round at a time.
+ * out. Owns one timer, a lane for each acquirer, and what is in hand: a payment is there once.
  */
 export class RecoveryJob {
   readonly #parts: RecoveryParts;
+  readonly #lanes = new Map<string | undefined, Lane>();
+  /** By merchant and id; each resolves when it is done. */
+  readonly #inHand = new Map<string, Promise<void>>();
   #cancelTimer: (() => void) | undefined;
-  #round: Promise<void> = Promise.resolve();
+  #round: Promise<unknown> = Promise.resolve();
   #stopped = false;
 
   constructor(parts: RecoveryParts) {
@@ -55,29 +68,36 @@ export class RecoveryJob {
    */
   async start(): Promise<void> {
     const left = await this.#read((store) => store.paymentsInFlight(maximumAtStart));
-    this.#round = this.#all(left, recoverPayment);
-    void this.#round.then(() => this.#schedule());
+    void this.#takeUp(left, recoverPayment);
+    this.#schedule();
   }
 
   /** Recovers what is due now; resolves when that is done. */
   async runDue(): Promise<void> {
-    const now = this.#parts.clock.now();
-    await this.#all(await this.#read((store) => store.paymentsDue(now, batchSize)), keepUp);
+    await Promise.all(await this.#takeUpDue());
   }
 
-  /** Resolves when the round under way has ended; none follows. */
+  /** Resolves when what is under way has ended; nothing more begins. */
   async stop(): Promise<void> {
     this.#stopped = true;
     this.#cancelTimer?.();
     await this.#round;
+    await Promise.all(this.#inHand.values());
   }
 
   #schedule(): void {
     if (this.#stopped) return;
     this.#cancelTimer = this.#parts.scheduler.after(pollMs, () => {
-      this.#round = this.runDue();
-      void this.#round.then(() => this.#schedule());
+      this.#round = this.#takeUpDue().then(() => this.#schedule());
     });
+  }
+
+  async #takeUpDue(): Promise<readonly Promise<void>[]> {
+    const inHand = this.#inHand.size;
+    if (inHand >= mostInHand) return [];
+    const now = this.#parts.clock.now();
+    // What is in hand is due until it is done.
+    return this.#takeUp(await this.#read((store) => store.paymentsDue(now, batchSize + inHand)), keepUp);
   }
 
   async #read(reading: (store: Store) => Promise<readonly Payment[]>): Promise<readonly Payment[]> {
@@ -89,15 +109,42 @@ export class RecoveryJob {
     }
   }
 
-  async #all(payments: readonly Payment[], work: Work): Promise<void> {
-    const queue = payments.values();
-    await Promise.all(Array.from({ length: Math.min(concurrency, payments.length) }, () => this.#take(queue, work)));
+  /** Puts those that are not in hand into their lanes. What it returns never rejects. */
+  #takeUp(payments: readonly Payment[], work: Work): readonly Promise<void>[] {
+    return payments.map((payment) => {
+      const key = payment.merchantId + payment.id;
+      const known = this.#inHand.get(key);
+      if (known !== undefined) return known;
+      const { promise, resolve } = Promise.withResolvers<void>();
+      const lane = this.#laneOf(carrierOf(payment).connector);
+      lane.waiting.push(async () => {
+        if (!this.#stopped) await this.#one(payment, work);
+        this.#inHand.delete(key);
+        resolve();
+      });
+      this.#inHand.set(key, promise);
+      this.#pump(lane);
+      return promise;
+    });
   }
 
-  async #take(queue: Iterable<Payment>, work: Work): Promise<void> {
-    for (const payment of queue) {
-      if (this.#stopped) return;
-      await this.#one(payment, work);
+  #laneOf(connector: string | undefined): Lane {
+    const known = this.#lanes.get(connector);
+    if (known !== undefined) return known;
+    const lane: Lane = { waiting: [], running: 0 };
+    this.#lanes.set(connector, lane);
+    return lane;
+  }
+
+  #pump(lane: Lane): void {
+    while (lane.running < concurrency) {
+      const task = lane.waiting.shift();
+      if (task === undefined) return;
+      lane.running += 1;
+      void task().then(() => {
+        lane.running -= 1;
+        this.#pump(lane);
+      });
     }
   }
 

@@ -148,6 +148,13 @@ function compile(table: readonly BrandRule[]): Lookup {
 
 const lookup = compile(rules);
 
+/** Whether a card number begins with these digits. */
+export function startsWith(pan: Pan, prefix: string): boolean {
+  const digits = pan.reveal();
+  for (let index = 0; index < prefix.length; index += 1) if (digits[index] !== prefix.charCodeAt(index)) return false;
+  return true;
+}
+
 /** The brand of a card number (interface 2.6); undefined when it is none of ours. What a merchant calls the card does not matter. */
 export function brandOf(pan: Pan): Brand | undefined {
   const digits = pan.reveal();

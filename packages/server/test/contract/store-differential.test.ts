@@ -155,6 +155,7 @@ async function nextChange(asked: Step & { kind: "next" }, merchantId: Change["me
     refunds,
     chargeback: disputed,
     review: random.review,
+    ...(random.disputed === undefined ? {} : { rerouted: { connector: "other", attempt: version + 1 } }),
     attempt:
       random.attempt === undefined
         ? undefined

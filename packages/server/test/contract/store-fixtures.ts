@@ -266,6 +266,7 @@ export function newAccount(id: MerchantId, over: Partial<Account> = {}): Account
       taxPaidBy: "customer",
       partialCapture: false,
       reviewAboveUsd: 0,
+      routes: [],
       captureWindowDays: 4,
       refundWindowDays: 0,
       refundRequestedMinutes: 5,

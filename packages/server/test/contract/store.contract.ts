@@ -103,11 +103,14 @@ export function describeStoreContract(name: string, open: () => Promise<Store>):
 
     test("every kind of attempt, verdict and state reads as it was written", async (context) => {
       const store = await opened(context);
-      let payment = given.newPayment(1);
+      const plain = given.newPayment(1);
+      let payment: Payment = { ...plain, order: { ...plain.order, connector: "first_acquirer" } };
       await store.commit(given.paymentChange(payment));
+      assert.deepEqual(await store.paymentById(merchantA, payment.id), payment);
       const declined = { ...given.approval, approved: false, authorizationCode: undefined, responseCode: "51", adviceCode: "02" };
       for (const over of [
-        { state: "reversing", attempt: given.newAttempt({ kind: "reverse", number: 2, checks: 7 }), attempts: 2 },
+        { rerouted: { connector: "second_acquirer-2", attempt: 2 }, attempt: given.newAttempt({ number: 2 }), attempts: 2 },
+        { state: "reversing", attempt: given.newAttempt({ kind: "reverse", number: 3, checks: 7 }), attempts: 3 },
         { state: "voiding", attempt: given.newAttempt({ kind: "void", number: 3, amount: 0n }), verdict: given.approval },
         { state: "capturing", attempt: given.newAttempt({ kind: "capture", number: 4, amount: 2n ** 60n + 1n }) },
         { state: "declined", attempt: undefined, verdict: { ...declined, reason: "insufficient_funds" } },

@@ -1,4 +1,5 @@
 import type { Connector } from "../../src/connectors/connector.ts";
+import { connectorsOf } from "../../src/connectors/connector-set.ts";
 import { createSimulator, type Simulator } from "../../src/connectors/simulator/simulator-connector.ts";
 import type { MerchantId } from "../../src/kernel/ids.ts";
 import { ServiceError, type ServiceErrorCode } from "../../src/kernel/service-error.ts";
@@ -129,7 +130,7 @@ export class Installation {
     const runner = new Runner({
       store,
       vault: this.#vault,
-      connector,
+      connectors: connectorsOf([connector]),
       pocket: new CvvPocket(this.#random),
       clock: this.time,
       random: this.#random,

@@ -70,11 +70,11 @@ describe("what the upstream answers to an authorization", () => {
     upstream.close();
   });
 
-  test("a server that is not there is unknown, though certainly nothing was sent", async () => {
+  test("a server that is not there was certainly sent nothing: the payment may go elsewhere", async () => {
     const server = await startCannedServer();
     await server[Symbol.asyncDispose]();
     const upstream = upstreamAt(`http://127.0.0.1:${server.port}`);
-    assert.deepEqual(await upstream.authorize(authorizeRequest("p-1"), cardInHand()), { kind: "unknown", cause: "connection" });
+    assert.deepEqual(await upstream.authorize(authorizeRequest("p-1"), cardInHand()), { kind: "not_sent" });
     upstream.close();
   });
 

@@ -10,7 +10,7 @@ import { authorizeRequest, cardInHand, upstreamAt } from "./connector.ts";
 import { makeAuthority } from "./test-certificates.ts";
 
 const authority = makeAuthority("Cofre test authority");
-const untrusted = { kind: "unknown", cause: "connection" };
+const untrusted = { kind: "not_sent" };
 
 async function authorizeOver(tls: TlsOptions, ca: string | undefined): Promise<{ outcome: unknown; received: readonly Buffer[] }> {
   await using server = await startCannedServer(tls);

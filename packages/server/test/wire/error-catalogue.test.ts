@@ -262,6 +262,7 @@ const provocations: Readonly<Record<string, () => Promise<Answer>>> = {
   "COFRE-33": () => post("/__cofre/simulator", { next: "lose_answer", of: "explode" }),
   "COFRE-34": () => post("/__cofre/simulator", { next: "lose_answer", times: 0 }),
   "COFRE-35": () => post("/__cofre/simulator", { next: "decline", reason: "timeout", of: "reverse" }),
+  "COFRE-50": () => post("/__cofre/simulator", { next: "lose_answer", connector: "nowhere" }),
   "COFRE-36": () => act("00", "explode"),
   "COFRE-37": async () => act(await hold(), "accept_review"),
   "COFRE-38": async () => act(await hold(), "chargeback"),

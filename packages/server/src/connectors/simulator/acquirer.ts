@@ -12,6 +12,7 @@ import type {
   FollowUpRequest,
   InquiryOutcome,
   InquiryRequest,
+  NotSent,
   OriginalAuthorization,
   ReverseOutcome,
   ReverseRequest,
@@ -45,8 +46,8 @@ export interface AcquirerOptions {
 }
 
 /** What the acquirer says: an outcome, or a refusal to say. Whether it reaches anybody is the network's business. */
-export type AuthorizeAnswer = Exclude<AuthorizeOutcome, Unknown>;
-export type VerifyAnswer = Exclude<VerifyOutcome, Unknown>;
+export type AuthorizeAnswer = Exclude<AuthorizeOutcome, Unknown | NotSent>;
+export type VerifyAnswer = Exclude<VerifyOutcome, Unknown | NotSent>;
 export type FollowUpAnswer = Exclude<FollowUpOutcome, Unknown>;
 export type ReverseAnswer = Exclude<ReverseOutcome, Unknown>;
 export type InquiryAnswer = Exclude<InquiryOutcome, Unknown> | RefusedToSay;

@@ -158,7 +158,7 @@ test("a connector is not made when nobody answers", async () => {
   assert.ok(typeof address === "object" && address !== null);
   await new Promise((resolve) => server.close(resolve));
 
-  await assert.rejects(connectSimulator({ ...ports, address: `http://127.0.0.1:${address.port}` }), /did not answer/);
+  await assert.rejects(connectSimulator({ ...ports, address: `http://127.0.0.1:${address.port}` }), /could not be reached/);
 });
 
 describe("the acquirer's server", () => {

@@ -5,7 +5,7 @@ import type { Instant } from "../../kernel/instant.ts";
 import type { Scheduler } from "../../kernel/scheduler.ts";
 import type { SimulatorSettings } from "../../merchant/account.ts";
 import type { Card } from "../../vault/card.ts";
-import type { AuthorizeRequest, Connector, Unknown, VerifyRequest } from "../connector.ts";
+import type { AuthorizeRequest, Connector, NotSent, Unknown, VerifyRequest } from "../connector.ts";
 import type { AcquirerBooks } from "./acquirer.ts";
 import { traitsOf } from "./magic-cards.ts";
 import type { Instruction } from "./network.ts";
@@ -53,6 +53,7 @@ const mostSockets = 256;
 const timedOut: Unknown = { kind: "unknown", cause: "timeout" };
 const disconnected: Unknown = { kind: "unknown", cause: "connection" };
 const garbled: Unknown = { kind: "unknown", cause: "garbled" };
+const notSent: NotSent = { kind: "not_sent" };
 
 /** Connects to an acquirer process and asks it what it can do. Rejects when nothing there answers. */
 export async function connectSimulator({ clock, scheduler, address }: RemoteSimulatorOptions): Promise<RemoteSimulator> {
@@ -61,6 +62,7 @@ export async function connectSimulator({ clock, scheduler, address }: RemoteSimu
 
   async function housekeeping(method: "GET" | "POST", path: string, body?: Buffer): Promise<unknown> {
     const heard = await exchange({ method, path, body, leftMs: housekeepingMs, largestAnswer: largestBooks });
+    if (heard.kind === "not_sent") throw new Error(`the acquirer process could not be reached for ${path}`);
     if (heard.kind === "unknown") throw new Error(`the acquirer process did not answer ${path}: ${heard.cause}`);
     return heard.body;
   }
@@ -70,16 +72,22 @@ export async function connectSimulator({ clock, scheduler, address }: RemoteSimu
     request: Timed,
     body: () => Buffer,
     read: (body: unknown) => Outcome,
-  ): Promise<Outcome | Unknown> {
+  ): Promise<Outcome | NotSent | Unknown> {
     const leftMs = request.deadline - clock.now();
     if (leftMs <= 0) return timedOut;
     const heard = await exchange({ method: "POST", path, body: body(), leftMs, largestAnswer: largestOutcome });
-    if (heard.kind === "unknown") return heard;
+    if (heard.kind !== "told") return heard;
     try {
       return read(heard.body);
     } catch {
       return garbled;
     }
+  }
+
+  /** What follows a payment stays open when it was not sent: recovery asks, and sends it again where that is safe. */
+  async function follow<Outcome>(path: string, request: Timed, read: (body: unknown) => Outcome): Promise<Outcome | Unknown> {
+    const heard = await ask(path, request, () => Buffer.from(encode(request)), read);
+    return isNotSent(heard) ? disconnected : heard;
   }
 
   let capabilities;
@@ -95,11 +103,11 @@ export async function connectSimulator({ clock, scheduler, address }: RemoteSimu
     capabilities,
     authorize: (request, { card }) => ask("/authorize", request, () => letterOf(request, card), readAuthorizeOutcome),
     verify: (request, { card }) => ask("/verify", request, () => letterOf(request, card), readVerifyOutcome),
-    capture: (request) => ask("/capture", request, () => Buffer.from(encode(request)), readFollowUpOutcome),
-    void: (request) => ask("/void", request, () => Buffer.from(encode(request)), readFollowUpOutcome),
-    refund: (request) => ask("/refund", request, () => Buffer.from(encode(request)), readFollowUpOutcome),
-    reverse: (request) => ask("/reverse", request, () => Buffer.from(encode(request)), readReverseOutcome),
-    inquire: (request) => ask("/inquire", request, () => Buffer.from(encode(request)), readInquiryOutcome),
+    capture: (request) => follow("/capture", request, readFollowUpOutcome),
+    void: (request) => follow("/void", request, readFollowUpOutcome),
+    refund: (request) => follow("/refund", request, readFollowUpOutcome),
+    reverse: (request) => follow("/reverse", request, readReverseOutcome),
+    inquire: (request) => follow("/inquire", request, readInquiryOutcome),
     // The same tables as the acquirer's own.
     cardTraits: traitsOf,
     instruct: async (merchantId, instruction) => {
@@ -131,13 +139,19 @@ interface Exchange {
 }
 
 /** One request, sent once: node:http never sends again by itself, and neither does this. Never rejects. */
-function exchangeOver(agent: Agent, scheduler: Scheduler, address: string): (exchange: Exchange) => Promise<Told | Unknown> {
+function exchangeOver(agent: Agent, scheduler: Scheduler, address: string): (exchange: Exchange) => Promise<Told | NotSent | Unknown> {
   return ({ method, path, body, leftMs, largestAnswer }) =>
     new Promise((resolve) => {
       const headers = body === undefined ? {} : { "content-type": "application/octet-stream", "content-length": body.length };
       const request: ClientRequest = http.request(new URL(path, address), { agent, method, headers });
       const cancel = scheduler.after(leftMs, () => settle(timedOut));
       let settled = false;
+      // What is written before there is a connection stays in this process.
+      let isConnected = false;
+      request.on("socket", (socket) => {
+        if (!socket.connecting) isConnected = true;
+        else socket.once("connect", () => (isConnected = true));
+      });
 
       function settle(heard: Told | Unknown): void {
         if (settled) return;
@@ -146,7 +160,7 @@ function exchangeOver(agent: Agent, scheduler: Scheduler, address: string): (exc
         // What was not answered in full leaves a connection that no later request may use.
         if (heard.kind === "unknown") request.destroy();
         body?.fill(0);
-        resolve(heard);
+        resolve(heard.kind === "unknown" && !isConnected ? notSent : heard);
       }
 
       request.on("error", () => settle(disconnected));
@@ -173,4 +187,8 @@ async function collect(response: IncomingMessage, largest: number): Promise<Told
   } catch {
     return garbled;
   }
+}
+
+function isNotSent(heard: unknown): heard is NotSent {
+  return heard === notSent;
 }

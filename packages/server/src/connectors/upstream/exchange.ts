@@ -1,6 +1,6 @@
 import type { ClientRequest, IncomingMessage } from "node:http";
 import type { Scheduler } from "../../kernel/scheduler.ts";
-import type { Unknown } from "../connector.ts";
+import type { NotSent, Unknown } from "../connector.ts";
 
 /** Not imports: see http/server.ts. */
 const http = process.getBuiltinModule("node:http");
@@ -20,7 +20,7 @@ export type Told = { readonly kind: "told"; readonly answer: unknown };
 
 export interface Exchanges {
   /** Sends one request once: node:http never sends again by itself, and neither does this. Never rejects. */
-  exchange(exchange: Exchange): Promise<Told | Unknown>;
+  exchange(exchange: Exchange): Promise<Told | NotSent | Unknown>;
   close(): void;
 }
 
@@ -40,6 +40,7 @@ const timedOut: Unknown = { kind: "unknown", cause: "timeout" };
 const disconnected: Unknown = { kind: "unknown", cause: "connection" };
 const garbled: Unknown = { kind: "unknown", cause: "garbled" };
 const refusedToSay: Unknown = { kind: "unknown", cause: "refused_to_say" };
+const notSent: NotSent = { kind: "not_sent" };
 
 /**
  * The only way to the upstream. Each request has a connection of its own: what else arrives on a connection can then never be taken for
@@ -65,6 +66,9 @@ export function openExchanges({ scheduler, address, ca }: ExchangeOptions): Exch
         const request: ClientRequest = open(new URL(path, address), { agent, method: "POST", headers });
         let settled = false;
         let isAnswering = false;
+        // What is written before there is a connection, or before TLS stands, stays in this process.
+        let isConnected = false;
+        request.on("socket", (socket) => socket.once(isTls ? "secureConnect" : "connect", () => (isConnected = true)));
         const cancel = scheduler.after(leftMs, () => settle(timedOut));
 
         function settle(heard: Told | Unknown): void {
@@ -74,7 +78,7 @@ export function openExchanges({ scheduler, address, ca }: ExchangeOptions): Exch
           // First the connection, then the bytes: zeros in the place of digits are not sent either.
           request.destroy();
           body.fill(0);
-          resolve(heard);
+          resolve(heard.kind === "unknown" && !isConnected ? notSent : heard);
         }
 
         request.on("error", () => {

@@ -12,6 +12,7 @@ import type {
   FollowUpRequest,
   InquiryOutcome,
   InquiryRequest,
+  NotSent,
   ReverseOutcome,
   ReverseRequest,
   Unknown,
@@ -78,6 +79,7 @@ function capabilitiesWith(lateness: number): ConnectorCapabilities {
 const refundLooksMs = [300, 600, 900, 1_200, 1_500] as const;
 
 const timedOut: Unknown = { kind: "unknown", cause: "timeout" };
+const disconnected: Unknown = { kind: "unknown", cause: "connection" };
 const garbled: Unknown = { kind: "unknown", cause: "garbled" };
 const refusedToSay: Unknown = { kind: "unknown", cause: "refused_to_say" };
 
@@ -152,8 +154,13 @@ class Translator {
 
   async authorize(request: AuthorizeRequest, card: CardToAuthorize): Promise<AuthorizeOutcome> {
     const code = paymentCodeOf(request.merchantId, request.reference);
-    const answer = await this.#ask(request, code, "/ws/direct", (key) => directBody(key, code, request, card));
-    if (answer.kind === "unknown") return answer;
+    const answer = await this.#exchange(
+      request,
+      "/ws/direct",
+      (key) => directBody(key, code, request, card),
+      (told) => readAnswer(told, code),
+    );
+    if (answer.kind === "unknown" || answer.kind === "not_sent") return answer;
     if (answer.kind === "payment") return authorizeOutcomeOf(answer.payment, request);
     if (answer.code !== codeTaken) return declineOfRefusal(answer.code) ?? refusedToSay;
     // It was sent before: what became of it is the answer.
@@ -295,8 +302,10 @@ class Translator {
   }
 
   /** What the upstream says about the payment of this code. */
-  #ask(request: Timed, code: string, path: string, body: (key: string) => Buffer): Promise<Answer | Unknown> {
-    return this.#exchange(request, path, body, (told) => readAnswer(told, code));
+  async #ask(request: Timed, code: string, path: string, body: (key: string) => Buffer): Promise<Answer | Unknown> {
+    const answer = await this.#exchange(request, path, body, (told) => readAnswer(told, code));
+    // What follows a payment stays open when it was not sent: recovery asks, and sends it again where that is safe.
+    return answer.kind === "not_sent" ? disconnected : answer;
   }
 
   async #exchange<Outcome>(
@@ -304,11 +313,11 @@ class Translator {
     path: string,
     body: (key: string) => Buffer,
     read: (told: unknown) => Outcome,
-  ): Promise<Outcome | Unknown> {
+  ): Promise<Outcome | NotSent | Unknown> {
     const leftMs = deadline - this.#clock.now();
     if (leftMs <= 0) return timedOut;
     const heard = await this.#exchanges.exchange({ path, body: body(this.#key.reveal()), leftMs });
-    if (heard.kind === "unknown") return heard;
+    if (heard.kind !== "told") return heard;
     try {
       return read(heard.answer);
     } catch {

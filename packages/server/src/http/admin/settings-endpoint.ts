@@ -13,7 +13,11 @@ const inside = "Parameter settings must be an object, in a form such as settings
  * `/__cofre/settings`, in the sandbox only: shows an account's switches, and changes those that `settings` names. Takes the
  * account's secret key, in every encoding of the wire.
  */
-export function settingsEndpoint(runner: OperationRunner, accounts: Pick<AccountDirectory, "forget">): Endpoint {
+export function settingsEndpoint(
+  runner: OperationRunner,
+  accounts: Pick<AccountDirectory, "forget">,
+  connectorNames: readonly string[],
+): Endpoint {
   return {
     path: "/__cofre/settings",
     key: "secret",
@@ -28,6 +32,11 @@ export function settingsEndpoint(runner: OperationRunner, accounts: Pick<Account
       const changes = typed(asked, account.settings);
       const checked = validateSettings(changes, account.settings);
       if ("problems" in checked) return errorAnswer("COFRE-31", checked.problems.join(" "));
+      const named = checked.settings.routes.flatMap(({ connectors }) => connectors);
+      // What was stored before the configuration changed is let be.
+      if (changes["routes"] !== undefined && !named.every((name) => connectorNames.includes(name))) {
+        return errorAnswer("COFRE-31", `routes names a connector that is none of these: ${connectorNames.join(", ")}.`);
+      }
       return answering("query", async () => {
         const changed = await runner.run(changeSettings, account, (current) => {
           const again = validateSettings(changes, current);
@@ -62,6 +71,7 @@ function typedValue(value: Tree, now: unknown): unknown {
 /** A member of a list says by its form alone what it is. */
 function plain(value: Tree): unknown {
   if (isTreeObject(value)) return Object.fromEntries(Object.entries(value).map(([name, member]) => [name, plain(member)]));
+  if (Array.isArray(value)) return value.map(plain);
   if (typeof value !== "string") return undefined;
   return /^\d{1,15}$/.test(value) ? Number(value) : (words.get(value) ?? value);
 }

@@ -14,15 +14,15 @@ export interface SimulatorInstruction {
   readonly of?: (typeof messages)[number];
 }
 
-/** Queues an instruction. Throws or rejects when it cannot be taken. */
-export type Instruct = (merchantId: MerchantId, instruction: SimulatorInstruction) => void | Promise<void>;
+/** Queues an instruction with the simulator of this name, or the first. Throws or rejects when it cannot be taken. */
+export type Instruct = (merchantId: MerchantId, instruction: SimulatorInstruction, connector?: string) => void | Promise<void>;
 
 /**
  * `/__cofre/simulator`, in the sandbox only: what is to happen to the account's next messages to the simulated acquirer.
  * `next`: `lose_request`, `lose_answer`, `late_answer`, `double_request` or `decline` with a `reason`; `times`, 1 unless given;
- * `of`: only to messages of this kind.
+ * `of`: only to messages of this kind; `connector`: which simulator, where there are several, the first unless given.
  */
-export function simulatorEndpoint(instruct: Instruct): Endpoint {
+export function simulatorEndpoint(instruct: Instruct, names: readonly string[]): Endpoint {
   return {
     path: "/__cofre/simulator",
     key: "secret",
@@ -44,8 +44,12 @@ export function simulatorEndpoint(instruct: Instruct): Endpoint {
       if (asked !== undefined && of === undefined) return errorAnswer("COFRE-33", `Parameter of must be one of ${messages.join(", ")}`);
       const times = textOf(params, "times") ?? "1";
       if (!/^[1-9]\d{0,3}$/.test(times)) return errorAnswer("COFRE-34", "Parameter times must be a whole number from 1 to 9999");
+      const connector = textOf(params, "connector");
+      if (connector !== undefined && !names.includes(connector)) {
+        return errorAnswer("COFRE-50", `Parameter connector must be one of ${names.join(", ")}`);
+      }
       try {
-        await instruct(account.id, { next, times: Number(times), ...(of === undefined ? {} : { of }) });
+        await instruct(account.id, { next, times: Number(times), ...(of === undefined ? {} : { of }) }, connector);
       } catch {
         return errorAnswer(
           "COFRE-35",

@@ -372,7 +372,7 @@ export const operationRows: readonly OperationRow[] = [
     description: "Lose a request or an answer, answer late, see double, or decline.",
     fields: fields.simulatorFields,
     answer: "Done",
-    codes: ["COFRE-32", "COFRE-33", "COFRE-34", "COFRE-35"],
+    codes: ["COFRE-32", "COFRE-33", "COFRE-34", "COFRE-35", "COFRE-50"],
     example: { ...key, next: "decline", reason: "insufficient_funds", of: "authorize" },
   },
   {

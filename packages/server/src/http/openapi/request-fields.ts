@@ -590,6 +590,7 @@ export const simulatorFields: readonly Field[] = [
     note: "Only messages of this kind. COFRE-33 for another word.",
   },
   { name: "times", type: "whole", longest: { characters: 4, code: "COFRE-34" }, note: "1 when it is missing." },
+  { name: "connector", type: "text", note: "Which simulator, where there are several; the first unless given. COFRE-50 for another name." },
 ];
 
 export const notificationsFields: readonly Field[] = [

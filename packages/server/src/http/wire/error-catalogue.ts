@@ -200,6 +200,7 @@ export const catalogue: readonly CatalogueRow[] = [
     "The simulator does not take this instruction: its queue is full, or that message cannot be declined",
     "/__cofre/simulator",
   ),
+  told("COFRE-50", "Parameter connector must be one of {list}", "/__cofre/simulator, where there are several simulators"),
   told("COFRE-36", "Parameter action must be one of {list}", "/__cofre/payment"),
   told("COFRE-37", "The payment does not wait for a reviewer", "/__cofre/payment: accept_review, reject_review"),
   told(

@@ -11,6 +11,7 @@ import {
   factsToText,
   mandateOf,
   refundsToJson,
+  reroutedToText,
   verdictToJson,
 } from "./rows.ts";
 
@@ -30,13 +31,14 @@ export type ChangeMessage = readonly [
   deliveries: DeliveriesPart | undefined,
 ];
 
-/** What most payments never have: refunds, a dispute, a reviewer, a mandate that they give. */
+/** What most payments never have: refunds, a dispute, a reviewer, a mandate that they give, another acquirer than the first. */
 export type Rare = readonly [
   refunded: string,
   refunds: string | null,
   chargeback: string | null,
   review: string | null,
   mandate: string | null,
+  rerouted: string | null,
 ];
 
 export type RefundName = readonly [id: number, code: string | null];
@@ -173,15 +175,17 @@ function paymentPart({ facts, entries, notifications }: Change, { next, replaces
 }
 
 function rarePart(payment: Payment): RarePart | undefined {
-  const { refunded, refunds, chargeback, review } = payment;
+  const { refunded, refunds, chargeback, review, rerouted } = payment;
   const mandate = mandateOf(payment);
-  if (refunds.length === 0 && chargeback === undefined && review === "none" && mandate === undefined) return undefined;
+  const isOrdinary = refunds.length === 0 && chargeback === undefined && review === "none";
+  if (isOrdinary && mandate === undefined && rerouted === undefined) return undefined;
   const columns: Rare = [
     String(refunded),
     refunds.length === 0 ? null : refundsToJson(refunds),
     chargeback === undefined ? null : chargebackToJson(chargeback),
     review === "none" ? null : review,
     mandate ?? null,
+    rerouted === undefined ? null : reroutedToText(rerouted),
   ];
   return [columns, refunds.map(({ id, code }) => [id, code ?? null] as const)];
 }

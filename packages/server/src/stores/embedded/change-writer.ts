@@ -27,8 +27,8 @@ export class ChangeWriter {
 
   constructor(database: DatabaseSync) {
     this.#database = database;
-    this.#ordinary = paymentStatements(database, ["0", "NULL", "NULL", "NULL", "NULL"]);
-    this.#rare = paymentStatements(database, ["?", "?", "?", "?", "?"]);
+    this.#ordinary = paymentStatements(database, ["0", "NULL", "NULL", "NULL", "NULL", "NULL"]);
+    this.#rare = paymentStatements(database, ["?", "?", "?", "?", "?", "?"]);
     this.#paymentNo = database.prepare("SELECT no FROM payment WHERE merchant = unhex(?) AND id = unhex(?)");
     this.#paymentCodeTaken = database.prepare("SELECT 1 FROM payment WHERE merchant = unhex(?) AND code = ?");
     this.#insertHistory = database.prepare("INSERT INTO history (payment, version, at, facts, detail, entries) VALUES (?, ?, ?, ?, ?, ?)");
@@ -183,18 +183,18 @@ interface PaymentStatements {
 }
 
 /** `rare` is what SQL says for each of the rare columns (change-message.ts), in their order. */
-function paymentStatements(database: DatabaseSync, rare: readonly [string, string, string, string, string]): PaymentStatements {
-  const [refunded, refunds, chargeback, review, mandate] = rare;
+function paymentStatements(database: DatabaseSync, rare: readonly [string, string, string, string, string, string]): PaymentStatements {
+  const [refunded, refunds, chargeback, review, mandate, rerouted] = rare;
   return {
     insert: database.prepare(
-      `INSERT INTO payment (refunded, refunds, chargeback, review, mandate, merchant, id, code, created_at, order_json, version, state,
-         status_at, captured_at, capture_by, authorized, captured, attempts, attempt, due_at, verdict, needs_review)
+      `INSERT INTO payment (refunded, refunds, chargeback, review, mandate, rerouted, merchant, id, code, created_at, order_json, version,
+         state, status_at, captured_at, capture_by, authorized, captured, attempts, attempt, due_at, verdict, needs_review)
        VALUES (${rare.join(", ")}, unhex(?), unhex(?), ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?) ON CONFLICT DO NOTHING`,
     ),
     update: database.prepare(
       `UPDATE payment SET refunded = ${refunded}, refunds = ${refunds}, chargeback = ${chargeback}, review = ${review},
-         mandate = ${mandate}, version = ?, state = ?, status_at = ?, captured_at = ?, capture_by = ?, authorized = ?, captured = ?,
-         attempts = ?, attempt = ?, due_at = ?, verdict = ?, needs_review = ?
+         mandate = ${mandate}, rerouted = ${rerouted}, version = ?, state = ?, status_at = ?, captured_at = ?, capture_by = ?,
+         authorized = ?, captured = ?, attempts = ?, attempt = ?, due_at = ?, verdict = ?, needs_review = ?
        WHERE no = ? AND version = ?`,
     ),
   };

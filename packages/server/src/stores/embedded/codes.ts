@@ -33,6 +33,7 @@ export const factCodes: Codes<HistoryFact> = codesOf({
   chargeback_credited: "bc",
   attempt_unanswered: "nu",
   attempt_repeated: "nr",
+  authorization_rerouted: "ne",
   marked_for_review: "nm",
   notification_resent: "nn",
 });

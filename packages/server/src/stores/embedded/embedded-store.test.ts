@@ -8,6 +8,7 @@ import type { TestContext } from "node:test";
 import type { Worker } from "node:worker_threads";
 import * as given from "../../../test/contract/store-fixtures.ts";
 import { openEmbeddedStore } from "./embedded-store.ts";
+import { migrations } from "./migrations/index.ts";
 import type { EmbeddedStore } from "./embedded-store.ts";
 import { StoreOpenError } from "./open-error.ts";
 
@@ -59,7 +60,7 @@ test("a database of a newer version is refused and left as it is", async (contex
   await assertRefused(file, "newer");
   await assertRefused(file, "newer");
 
-  runSql(file, "PRAGMA user_version = 1");
+  runSql(file, `PRAGMA user_version = ${migrations.length}`);
   await (await openEmbeddedStore({ file })).close();
 });
 

@@ -44,6 +44,8 @@ type PackedOrder = readonly [
   userValues: readonly (string | null)[] | 0,
   storedCredential: PackedStoredCredential | 0,
   threeDSecure: PackedThreeDSecure | 0,
+  /** Left out where there is but one. */
+  connector?: string | undefined,
 ];
 
 /** 0 stands for what was not given: a digit where `null` takes four. */
@@ -98,7 +100,7 @@ export function orderToJson(order: PaymentOrder): string {
     storedCredential === undefined ? 0 : packStoredCredential(storedCredential),
     threeDSecure === undefined ? 0 : packThreeDSecure(threeDSecure),
   ];
-  return JSON.stringify(packed);
+  return JSON.stringify(order.connector === undefined ? packed : [...packed, order.connector]);
 }
 
 export function orderFromJson(code: string, json: string): PaymentOrder {
@@ -106,8 +108,43 @@ export function orderFromJson(code: string, json: string): PaymentOrder {
   const [amount, currency, rate, gross, tax, total, localCurrency, instalments, flags, country, brand, maskedPan, tokenDigest] = packed;
   const [, , , , , , , , , , , , , name, email, document, birthDate, phone, zipcode, address, streetNumber, streetComplement] = packed;
   const [, , , , , , , , , , , , , , , , , , , , , , city, state, ip, responsible, orderNumber, softDescriptor, note] = packed;
-  const [, , , , , , , , , , , , , , , , , , , , , , , , , , , , , notificationUrl, deviceId, userValues, storedCredential, threeDSecure] =
-    packed;
+  const [
+    ,
+    ,
+    ,
+    ,
+    ,
+    ,
+    ,
+    ,
+    ,
+    ,
+    ,
+    ,
+    ,
+    ,
+    ,
+    ,
+    ,
+    ,
+    ,
+    ,
+    ,
+    ,
+    ,
+    ,
+    ,
+    ,
+    ,
+    ,
+    ,
+    notificationUrl,
+    deviceId,
+    userValues,
+    storedCredential,
+    threeDSecure,
+    connector,
+  ] = packed;
   const local = (minor: string): Money => ({ minor: BigInt(minor), currency: localCurrency });
   return {
     code,
@@ -143,6 +180,7 @@ export function orderFromJson(code: string, json: string): PaymentOrder {
     deviceId: given(deviceId),
     storedCredential: storedCredential === 0 ? undefined : unpackStoredCredential(storedCredential),
     threeDSecure: threeDSecure === 0 ? undefined : unpackThreeDSecure(threeDSecure),
+    ...(connector === undefined ? {} : { connector }),
   };
 }
 

@@ -4,7 +4,7 @@ import type { Instant } from "../../kernel/instant.ts";
 import type { EntryKind, JournalEntry, LedgerAccount } from "../../ledger/journal.ts";
 import type { PaymentState } from "../../payment/payment-machine.ts";
 import type { Chargeback } from "../../payment/chargeback.ts";
-import type { Attempt, AttemptKind, DeclineReason, Payment, ReviewState, Verdict } from "../../payment/payment.ts";
+import type { Attempt, AttemptKind, DeclineReason, Payment, Rerouted, ReviewState, Verdict } from "../../payment/payment.ts";
 import type { Refund } from "../../payment/refund.ts";
 import type { FactRecord } from "../change.ts";
 import { orderFromJson } from "./order-row.ts";
@@ -14,7 +14,7 @@ import { accountCodes, entryKindCodes, factCodes, factSourceCodes } from "./code
 
 export const paymentColumns = `lower(hex(merchant)) AS merchant, lower(hex(id)) AS id, code, created_at, version, state, status_at,
   captured_at, capture_by, CAST(authorized AS TEXT) AS authorized, CAST(captured AS TEXT) AS captured,
-  CAST(refunded AS TEXT) AS refunded, refunds, chargeback, review, attempts, attempt, verdict, needs_review, order_json`;
+  CAST(refunded AS TEXT) AS refunded, refunds, chargeback, review, rerouted, attempts, attempt, verdict, needs_review, order_json`;
 
 /** A row of `paymentColumns`. Amounts are read as text: 64 bits do not fit a number. */
 export interface PaymentRow {
@@ -33,6 +33,7 @@ export interface PaymentRow {
   readonly refunds: string | null;
   readonly chargeback: string | null;
   readonly review: Exclude<ReviewState, "none"> | null;
+  readonly rerouted: string | null;
   readonly attempts: number;
   readonly attempt: string | null;
   readonly verdict: string | null;
@@ -59,9 +60,20 @@ export function paymentFromRow(row: PaymentRow): Payment {
     review: row.review ?? "none",
     attempt: row.attempt === null ? undefined : attemptFromJson(row.attempt),
     attempts: row.attempts,
+    ...(row.rerouted === null ? {} : { rerouted: reroutedFromText(row.rerouted) }),
     verdict: row.verdict === null ? undefined : verdictFromJson(row.verdict),
     needsReview: row.needs_review === 1,
   };
+}
+
+/** `2 name`: the attempt, and the connector's name. */
+export function reroutedToText({ attempt, connector }: Rerouted): string {
+  return `${attempt} ${connector}`;
+}
+
+function reroutedFromText(text: string): Rerouted {
+  const [attempt = "", connector = ""] = text.split(" ");
+  return { attempt: Number(attempt), connector };
 }
 
 type PackedAttempt = readonly [

@@ -31,7 +31,10 @@ const methods = { zero_amount: "ZERO DOLLAR", ghost_authorization: "GHOST AUTHOR
 
 /** Without an answer nothing is held and nothing was charged: the same card may be tried again (interface 4.3, RETRY). */
 export function verificationOf(outcome: VerifyOutcome, isInitial: boolean): string {
-  if (outcome.kind === "unknown") return '{"transaction_status":{"code":"RETRY","description":"Timeout"},"transaction_type":"ZERO DOLLAR"}';
+  if (outcome.kind === "unknown" || outcome.kind === "not_sent") {
+    const description = outcome.kind === "unknown" ? "Timeout" : verdictDescription("no_acquirer_response");
+    return `{"transaction_status":{"code":"RETRY","description":"${description}"},"transaction_type":"ZERO DOLLAR"}`;
+  }
   const reason = outcome.kind === "good" ? "approved" : outcome.reason;
   const mandate = outcome.kind === "good" && isInitial ? outcome.networkTransactionId : undefined;
   return (

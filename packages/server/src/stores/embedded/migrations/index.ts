@@ -1,4 +1,5 @@
 import { tables } from "./001-tables.ts";
+import { rerouted } from "./002-rerouted.ts";
 
 /** Forward only, in order: the first makes version 1 of an empty file. One that was released is never changed. */
-export const migrations: readonly string[] = [tables];
+export const migrations: readonly string[] = [tables, rerouted];

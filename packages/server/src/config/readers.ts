@@ -1,0 +1,49 @@
+import { X509Certificate } from "node:crypto";
+import { Secret } from "../kernel/secret.ts";
+
+/** What became of a setting's text: a value, or what is wrong with it in words that complete "COFRE_X ...". Never quotes the text of a secret. */
+export type Reading<Value> = { readonly value: Value } | { readonly problem: string };
+
+/** Any opaque text of a user's choice, but one that survives a shell, a query and an editor: nothing invisible, no blank at an end. */
+export function readKey(text: string): Reading<Secret<string>> {
+  if (text.length > 100) return { problem: `has ${text.length} characters, but 100 is the most` };
+  if (/[\p{C}]/u.test(text)) return { problem: "holds a control or invisible character" };
+  if (text !== text.trim()) return { problem: "begins or ends with a blank" };
+  return { value: new Secret(text) };
+}
+
+export function readUpstreamUrl(text: string): Reading<URL> {
+  const url = URL.parse(text);
+  if (url?.protocol === "http:") return readLoopbackUrl(text);
+  const isPlain = url?.username === "" && url.password === "" && url.pathname === "/" && url.search === "" && url.hash === "";
+  if (url?.protocol !== "https:" || !isPlain)
+    return { problem: "must be an https:// address without a path, such as https://pay.example.com" };
+  return { value: url };
+}
+
+/** PEM texts, one after the other; each must be a certificate, so that a wrong file is seen at the start and not at the first payment. */
+export function readCertificates(text: string): Reading<Secret<string>> {
+  const certificates = text.match(/-----BEGIN CERTIFICATE-----[^-]*-----END CERTIFICATE-----/g) ?? [];
+  if (certificates.length === 0 || !certificates.every(isCertificate)) return { problem: "must hold certificates in PEM" };
+  return { value: new Secret(certificates.join("\n")) };
+}
+
+function isCertificate(pem: string): boolean {
+  try {
+    return new X509Certificate(pem).raw.length > 0;
+  } catch {
+    return false;
+  }
+}
+
+export function readLoopbackUrl(text: string): Reading<URL> {
+  const url = URL.parse(text);
+  if (url?.protocol !== "http:" || url.username !== "" || url.password !== "" || url.search !== "" || url.hash !== "") {
+    return { problem: "must be a plain http:// address such as http://127.0.0.1:8788" };
+  }
+  // By address, not by name: a name could be pointed elsewhere, and card numbers travel on this connection.
+  if (!/^(?:127(?:\.\d{1,3}){3}|\[::1\])$/.test(url.hostname)) {
+    return { problem: "must be on this machine (127.0.0.1 or [::1]): card numbers go there without TLS" };
+  }
+  return { value: url };
+}

@@ -1,0 +1,91 @@
+import type { Clock } from "../kernel/clock.ts";
+import { type Instant, laterBy, second } from "../kernel/instant.ts";
+import type { Connector, NotSent, Unknown } from "./connector.ts";
+
+export interface CircuitOptions {
+  readonly name: string;
+  readonly clock: Clock;
+  /** Most authorizations and verifications that wait for this acquirer at once; further ones are not sent. */
+  readonly mostUnderWay: number;
+  /** Told when the acquirer begins to rest and when it is back. Never throws. */
+  readonly report: (event: { readonly kind: "open" | "closed"; readonly connector: string }) => void;
+}
+
+/** So many messages in a row without an answer, of whatever kind, and the acquirer is left alone for a while. */
+const failuresToOpen = 20;
+/** How long at first, doubled each time that the acquirer does not answer then either. */
+const firstRestMs = 5 * second;
+const longestRestMs = 60 * second;
+
+const notSent: NotSent = { kind: "not_sent" };
+const leftAlone: Unknown = { kind: "unknown", cause: "connection" };
+
+/**
+ * A connector whose acquirer is left alone while it is dead or slow, so that nobody waits for it: what is certainly not sent can go to
+ * another acquirer, or be refused at once, and what has been sent is asked about later. After a rest one message at a time is let
+ * through, and the first answer ends it. Owns a count of failures and of what is under way.
+ */
+export function withCircuit(connector: Connector, { name, clock, mostUnderWay, report }: CircuitOptions): Connector {
+  let failures = 0;
+  let restMs = firstRestMs;
+  let restsUntil: Instant | undefined;
+  let isProbing = false;
+  let underWay = 0;
+
+  async function through<Outcome extends { readonly kind: string }, Left>(
+    ask: () => Promise<Outcome>,
+    left: Left,
+  ): Promise<Outcome | Left> {
+    const isProbe = restsUntil !== undefined;
+    if (restsUntil !== undefined && (isProbing || clock.now() < restsUntil)) return left;
+    if (isProbe) isProbing = true;
+    try {
+      const outcome = await ask();
+      if (outcome.kind === "unknown" || outcome.kind === "not_sent") failed(isProbe);
+      else succeeded();
+      return outcome;
+    } finally {
+      if (isProbe) isProbing = false;
+    }
+  }
+
+  function failed(isProbe: boolean): void {
+    failures += 1;
+    // Those that were under way when it began to rest say nothing new.
+    if (restsUntil !== undefined ? !isProbe : failures < failuresToOpen) return;
+    if (isProbe) restMs = Math.min(restMs * 2, longestRestMs);
+    else report({ kind: "open", connector: name });
+    restsUntil = laterBy(clock.now(), restMs);
+  }
+
+  function succeeded(): void {
+    if (restsUntil !== undefined) report({ kind: "closed", connector: name });
+    failures = 0;
+    restMs = firstRestMs;
+    restsUntil = undefined;
+  }
+
+  async function bounded<Outcome extends { readonly kind: string }>(ask: () => Promise<Outcome>): Promise<Outcome | NotSent> {
+    if (underWay >= mostUnderWay) return notSent;
+    underWay += 1;
+    try {
+      return await through(ask, notSent);
+    } finally {
+      underWay -= 1;
+    }
+  }
+
+  const { cardTraits } = connector;
+  return {
+    name,
+    capabilities: connector.capabilities,
+    authorize: (request, card) => bounded(() => connector.authorize(request, card)),
+    verify: (request, card) => bounded(() => connector.verify(request, card)),
+    capture: (request) => through(() => connector.capture(request), leftAlone),
+    void: (request) => through(() => connector.void(request), leftAlone),
+    refund: (request) => through(() => connector.refund(request), leftAlone),
+    reverse: (request) => through(() => connector.reverse(request), leftAlone),
+    inquire: (request) => through(() => connector.inquire(request), leftAlone),
+    ...(cardTraits === undefined ? {} : { cardTraits }),
+  };
+}

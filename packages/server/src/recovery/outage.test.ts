@@ -1,0 +1,143 @@
+import assert from "node:assert/strict";
+import { describe, test } from "node:test";
+import { StillTime } from "../../test/contract/connector-harness.ts";
+import { bareCustomer, bareExtras } from "../../test/contract/store-fixtures.ts";
+import { cardOf } from "../../test/vectors/cards.ts";
+import { withCircuit } from "../connectors/circuit.ts";
+import { connectorsOf } from "../connectors/connector-set.ts";
+import { createSimulator } from "../connectors/simulator/simulator-connector.ts";
+import type { MerchantId } from "../kernel/ids.ts";
+import { minute, second } from "../kernel/instant.ts";
+import { SeededRandom } from "../kernel/seeded-random.ts";
+import type { Account, SimulatorSettings } from "../merchant/account.ts";
+import { defaultAccountSettings } from "../merchant/settings.ts";
+import { AccountDirectory } from "../operations/account-directory.ts";
+import { direct } from "../operations/direct.ts";
+import { Runner } from "../operations/runner.ts";
+import type { Payment } from "../payment/payment.ts";
+import { createMemoryStore } from "../stores/memory/memory-store.ts";
+import { CvvPocket } from "../vault/cvv-pocket.ts";
+import { Keyring } from "../vault/keyring.ts";
+import { createLocalVault } from "../vault/local-vault.ts";
+import { createMemoryKeyProvider, createMemoryWrappedKeyStore } from "../vault/memory-key-provider.ts";
+import { RecoveryJob } from "./recovery-job.ts";
+
+const merchantId = "0000000a" as MerchantId;
+const acquirerTimeoutMs = 10 * second;
+
+/** An installation with two acquirers behind circuits, in time that a test lets pass: US dollars go to `sick`, reais to `well`. */
+async function given() {
+  const time = new StillTime();
+  const random = new SeededRandom("outage");
+  const keyring = await Keyring.open({
+    provider: createMemoryKeyProvider(random),
+    store: createMemoryWrappedKeyStore(),
+    clock: time,
+    random,
+    environment: "test",
+    create: true,
+  });
+  const store = createMemoryStore();
+  const circuits: string[] = [];
+  const ports = { clock: time, scheduler: time, rememberedReferences: 20_000 };
+  const [sick, well] = [createSimulator(ports), createSimulator(ports)];
+  const inCircuit = (name: string, simulator: typeof sick) =>
+    withCircuit(simulator, { name, clock: time, mostUnderWay: 512, report: ({ kind }) => circuits.push(`${name} ${kind}`) });
+  const runner = new Runner({
+    clock: time,
+    random,
+    store,
+    vault: createLocalVault({ keyring, environment: "test", random }),
+    connectors: connectorsOf([inCircuit("sick", sick), inCircuit("well", well)]),
+    pocket: new CvvPocket(random),
+    acquirerTimeoutMs,
+    deliverTo: () => [],
+    told: () => undefined,
+    alarm: ({ what }) => assert.fail(what),
+  });
+  const accounts = new AccountDirectory(store);
+  let account: Account = {
+    id: merchantId,
+    version: 1,
+    name: "Shop",
+    settings: { ...defaultAccountSettings(), routes: [{ connectors: ["well"], currencies: ["BRL"] }] },
+  };
+  const change = { merchantId, at: time.now(), facts: [], entries: [], notifications: [] };
+  await store.commit({ ...change, account: { next: account, replaces: undefined, keys: [] } });
+  /** How the acquirers behave from now on; the other one is asked with settings of its own account, and is never sick. */
+  const setSimulator = async (simulator: Partial<SimulatorSettings>) => {
+    const next = {
+      ...account,
+      version: account.version + 1,
+      settings: { ...account.settings, simulator: { ...defaultAccountSettings().simulator, ...simulator } },
+    };
+    await store.commit({ ...change, account: { next, replaces: account.version, keys: [] } });
+    account = next;
+    accounts.forget(merchantId);
+  };
+  const healthy = defaultAccountSettings().simulator;
+  const pay = (code: string, currency: "USD" | "BRL"): Promise<Payment> => {
+    const order = {
+      code,
+      orderNumber: undefined,
+      amount: { minor: 100_00n, currency },
+      instalments: 1,
+      autoCapture: true,
+      manualReview: false,
+      country: "br",
+      paymentType: "credit" as const,
+      customer: { ...bareCustomer, document: "85351346893" },
+      ...bareExtras,
+    };
+    const source = { kind: "pan", card: cardOf("4111111111111111"), cvv: undefined, cryptogram: undefined } as const;
+    const asking = currency === "BRL" ? { ...account, settings: { ...account.settings, simulator: healthy } } : account;
+    return runner.run(direct, asking, { order, source, local: false, createToken: undefined }).then(({ payment }) => payment);
+  };
+  const job = new RecoveryJob({ store, runner, accounts, clock: time, scheduler: time, report: () => undefined });
+  await job.start();
+  return { time, store, sick, well, circuits, setSimulator, pay, job };
+}
+
+const outages: readonly (readonly [what: string, simulator: Partial<SimulatorSettings>])[] = [
+  ["is dead", { loseRequest: 1_000 }],
+  ["answers after 30 seconds", { latencyMs: 30 * second }],
+  ["does the work and its answers are lost", { loseAnswer: 1_000 }],
+];
+
+describe("ten minutes in which one of two acquirers", () => {
+  for (const [what, simulator] of outages) {
+    test(`${what}: the other is not slowed, nothing is declined that was taken, and five minutes later all is settled`, async () => {
+      const { time, store, sick, circuits, setSimulator, pay, job } = await given();
+      await setSimulator(simulator);
+      const sent: Promise<Payment>[] = [];
+      for (let at = 0; at < 10 * minute; at += 4 * second) {
+        for (let each = 0; each < 3; each += 1) sent.push(pay(`sick-${at}-${each}`, "USD"));
+        const began = time.now();
+        const other = await pay(`well-${at}`, "BRL");
+        // In the still time of this test whatever waits for anything ends at another moment than it began.
+        assert.deepEqual([other.state, time.now()], ["captured", began]);
+        await time.pass(4 * second);
+      }
+      await setSimulator({});
+      await time.pass(5 * minute);
+      await Promise.all(sent);
+      await job.stop();
+
+      const booked = sick.books().merchants[0]?.authorizations ?? [];
+      const taken = new Map(booked.map(({ reference, reversed, captured }) => [reference.split("-")[0], reversed ? 0n : captured]));
+      const states = new Map<string, number>();
+      for (const { id } of await Promise.all(sent)) {
+        const payment = await store.paymentById(merchantId, id);
+        assert.ok(payment !== undefined);
+        states.set(payment.state, (states.get(payment.state) ?? 0) + 1);
+        assert.equal(payment.attempt, undefined, `${payment.order.code} is ${payment.state}`);
+        assert.equal(payment.captured, taken.get(id) ?? 0n, `${payment.order.code} is ${payment.state}`);
+      }
+      // The control: some went out before the acquirer was left alone, and most were refused without waiting for it.
+      assert.ok(circuits.includes("sick open") && circuits.includes("sick closed"), circuits.join());
+      assert.ok((states.get("declined") ?? 0) > 200, JSON.stringify(Array.from(states)));
+      assert.ok((states.get("captured") ?? 0) + (states.get("voided") ?? 0) >= 20, JSON.stringify(Array.from(states)));
+      assert.ok(!circuits.some((event) => event.startsWith("well")));
+    });
+  }
+});
