@@ -50,7 +50,8 @@ export function decideIntention(
     needsReview: false,
   };
   const next = begin(received, "authorization_sent", kind, order.amount.minor, now, answerBy);
-  return change(now, next, undefined, [record("authorization_sent", 1, "merchant")]);
+  const where = order.connector === undefined ? {} : { connector: order.connector };
+  return change(now, next, undefined, [record("authorization_sent", 1, "merchant", where)]);
 }
 
 export interface AuthorizeOutcomeOptions {

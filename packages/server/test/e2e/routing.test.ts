@@ -71,6 +71,8 @@ describe("an acquirer that certainly did nothing", () => {
     assert.deepEqual([paid["status"], paid["pre_approved"]], ["PE", true]);
     const [rerouted, ...others] = (await facts(world, paid)).filter(({ fact }) => fact === "authorization_rerouted");
     assert.deepEqual([rerouted?.["connector"], rerouted?.["cause"], others.length], ["backup", "91", 0]);
+    const [sent] = await facts(world, paid);
+    assert.deepEqual([sent?.["fact"], sent?.["connector"]], ["authorization_sent", "main"]);
 
     // Main would decline: it is not asked. A void would, and does, find the authorization where it is.
     await instruct(world, "main", { next: "decline", reason: "not_accepted", times: 9 });

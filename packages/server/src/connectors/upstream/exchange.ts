@@ -35,6 +35,8 @@ export interface ExchangeOptions {
 /** A payment with a hundred refunds, each with a description of 1,500 characters. */
 const largestAnswer = 1_048_576;
 const mostSockets = 256;
+/** A host that swallows packets must not use up the time in which another acquirer could be asked. */
+const connectMs = 5_000;
 
 const timedOut: Unknown = { kind: "unknown", cause: "timeout" };
 const disconnected: Unknown = { kind: "unknown", cause: "connection" };
@@ -70,11 +72,15 @@ export function openExchanges({ scheduler, address, ca }: ExchangeOptions): Exch
         let isConnected = false;
         request.on("socket", (socket) => socket.once(isTls ? "secureConnect" : "connect", () => (isConnected = true)));
         const cancel = scheduler.after(leftMs, () => settle(timedOut));
+        const cancelConnect = scheduler.after(Math.min(connectMs, leftMs), () => {
+          if (!isConnected) settle(disconnected);
+        });
 
         function settle(heard: Told | Unknown): void {
           if (settled) return;
           settled = true;
           cancel();
+          cancelConnect();
           // First the connection, then the bytes: zeros in the place of digits are not sent either.
           request.destroy();
           body.fill(0);
