@@ -30,19 +30,19 @@ export const plantedBugs: readonly PlantedBug[] = [
     file: "operations/direct.ts",
     find: `  const intention = await context.change(async () => decideIntention(account.id, id, order, now, context.answerBy()));`,
     replace: `  const early = decideIntention(account.id, id, order, now, context.answerBy());
-  await context.connector.authorize(authorizeRequest(context, early.payment.next), toAuthorize);
+  await connectorFor(context, early.payment.next).authorize(authorizeRequest(context, early.payment.next), toAuthorize);
   const intention = await context.change(async () => early);`,
   },
   {
     name: "recovery never runs",
     file: "recovery/recovery-job.ts",
-    find: `    const queue = payments.values();`,
-    replace: `    const queue = payments.slice(payments.length).values();`,
+    find: `    return payments.map((payment) => {`,
+    replace: `    return payments.slice(payments.length).map((payment) => {`,
   },
   {
     name: "a late approval counts although recovery has claimed the reversal",
     file: decisions,
-    find: `  if (payment.state !== "authorizing" || attempt === undefined) return undefined;`,
+    find: `  if (payment.state !== "authorizing" || attempt?.number !== options.attempt) return undefined;`,
     replace: `  if (attempt === undefined) return undefined;
   if (payment.state === "reversing") payment = { ...payment, state: "authorizing" };`,
   },
@@ -55,8 +55,8 @@ export const plantedBugs: readonly PlantedBug[] = [
   {
     name: "an acquirer that has not heard of an authorization is believed at once",
     file: recover,
-    find: `    return conclusive ? claimAndReverse(context, payment) : checkLater(context, payment, attempt);`,
-    replace: `    return settleAuthorization(context, payment, { kind: "declined", reason: "timeout", responseCode: "91", adviceCode: undefined, refusedBeforeIssuer: false });`,
+    find: `    return conclusive ? claimAndReverse(context, payment, attempt) : checkLater(context, payment, attempt);`,
+    replace: `    return settleAuthorization(context, payment, attempt, { kind: "declined", reason: "timeout", responseCode: "91", adviceCode: undefined, refusedBeforeIssuer: false });`,
   },
   {
     name: "a second payment with the same code is accepted",
@@ -137,7 +137,7 @@ export const plantedBugs: readonly PlantedBug[] = [
     find: `  const { payment: moved, change } = await changePayment(context, payment, (current) =>`,
     replace: `  const early = decideRefundStep(payment, id, context.account.settings, context.clock.now(), context.answerBy())?.payment.next;
   if (early !== undefined && refundOf(early, id).state === "sending") {
-    await context.connector.refund(requestFor(context, early, refundOf(early, id)));
+    await connectorFor(context, early).refund(requestFor(context, early, refundOf(early, id)));
   }
   const { payment: moved, change } = await changePayment(context, payment, (current) =>`,
   },
@@ -200,7 +200,7 @@ export const plantedBugs: readonly PlantedBug[] = [
   {
     name: "an authorization lapses without a word to the acquirer",
     file: "recovery/lapse.ts",
-    find: `  const outcome = await context.connector.void(request);`,
+    find: `  const outcome = await connectorFor(context, sent).void(request);`,
     replace: `  const outcome = { kind: "approved" } as const;`,
   },
   {
@@ -246,7 +246,7 @@ export const plantedBugs: readonly PlantedBug[] = [
         decideReviewAccepted(payment, context.clock.now(), context.answerBy()),
       );`,
     replace: `      const early = decideReviewAccepted(found, context.clock.now(), context.answerBy()).payment.next;
-      if (early.attempt !== undefined) await context.connector.capture(followUpRequest(context.account, early));
+      if (early.attempt !== undefined) await connectorFor(context, found).capture(followUpRequest(context.account, early));
       const { payment: sent } = await changePayment(context, await selectPayment(context, { hash: found.id }), (payment) =>
         decideReviewAccepted(payment, context.clock.now(), context.answerBy()),
       );`,
