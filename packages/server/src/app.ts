@@ -34,8 +34,9 @@ import { prepareSandboxAccount, type SandboxKeys } from "./operations/sandbox-ac
 import { CardExpiryJob } from "./recovery/card-expiry-job.ts";
 import { RecoveryJob } from "./recovery/recovery-job.ts";
 import { hasDatabase, modeOpenToOthers } from "./stores/embedded/data-folder.ts";
-import { type EmbeddedStore, openEmbeddedStore } from "./stores/embedded/embedded-store.ts";
+import { openEmbeddedStore } from "./stores/embedded/embedded-store.ts";
 import { StoreOpenError } from "./stores/embedded/open-error.ts";
+import type { RunningStore, StoreStats } from "./stores/store.ts";
 import { CvvPocket } from "./vault/cvv-pocket.ts";
 import { Keyring } from "./vault/keyring.ts";
 import { createLocalVault } from "./vault/local-vault.ts";
@@ -50,7 +51,7 @@ export interface Cofre {
   /** The sandbox account's keys when this start made the account: shown once, kept nowhere. */
   readonly firstStart: SandboxKeys | undefined;
   /** What the store has done since the start. */
-  stats(): ReturnType<EmbeddedStore["stats"]>;
+  stats(): StoreStats;
   /** Finishes what is under way within the grace, writes what was accepted, and lets everything go. `cut`: somebody was still waiting. */
   close(): Promise<"drained" | "cut">;
 }
@@ -232,7 +233,7 @@ function connectorOf({ acquirerUrl, upstreamUrl, upstreamIntegrationKey, upstrea
   return connectors.remote_simulator({ clock, scheduler, address: acquirerUrl.origin });
 }
 
-async function openStore(config: Config, log: Log, scheduler: Scheduler, parts: AsyncDisposableStack): Promise<EmbeddedStore> {
+async function openStore(config: Config, log: Log, scheduler: Scheduler, parts: AsyncDisposableStack): Promise<RunningStore> {
   const { dataDirectory } = config;
   const isKept = dataDirectory !== ":memory:";
   const file = isKept ? join(dataDirectory, "cofre.db") : dataDirectory;
