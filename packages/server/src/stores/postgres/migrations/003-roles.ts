@@ -16,6 +16,8 @@ BEGIN
     IF NOT pg_has_role(current_user, part, 'MEMBER') THEN EXECUTE format('GRANT %I TO %I', part, current_user); END IF;
     EXECUTE format('GRANT USAGE ON SCHEMA %I TO %I', current_schema(), part);
   END LOOP;
+  EXECUTE format('REVOKE ALL ON ALL FUNCTIONS IN SCHEMA %I FROM PUBLIC', current_schema());
+  EXECUTE format('REVOKE ALL ON ALL TABLES IN SCHEMA %I FROM PUBLIC', current_schema());
   -- A function of the owner finds its tables where they are now, not where its caller's search path leads.
   EXECUTE format('ALTER FUNCTION write_batch_1(jsonb) SECURITY DEFINER SET search_path = %I, pg_temp', current_schema());
 END
@@ -27,8 +29,6 @@ ALTER FUNCTION write_batch_1(jsonb) SET enable_bitmapscan = off;
 ALTER FUNCTION write_batch_1(jsonb) SET enable_hashjoin = off;
 ALTER FUNCTION write_batch_1(jsonb) SET enable_mergejoin = off;
 
-REVOKE ALL ON ALL FUNCTIONS IN SCHEMA public FROM PUBLIC;
-REVOKE ALL ON ALL TABLES IN SCHEMA public FROM PUBLIC;
 GRANT EXECUTE ON FUNCTION write_batch_1(jsonb) TO cofre_gateway;
 
 GRANT SELECT ON account, account_key, payment, refund, history, outbox, delivery, named_request TO cofre_gateway;
