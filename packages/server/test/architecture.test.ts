@@ -66,7 +66,7 @@ const ownedGlobals: Readonly<Record<string, readonly string[]>> = {
   "Math.random": [],
   setTimeout: ["kernel/system-scheduler.ts"],
   setInterval: [],
-  setImmediate: ["stores/embedded/writer-thread.ts"],
+  setImmediate: ["stores/embedded/writer-thread.ts", "stores/postgres/batch-lane.ts"],
   performance: [],
   fetch: [],
   WebSocket: [],

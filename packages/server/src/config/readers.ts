@@ -47,3 +47,17 @@ export function readLoopbackUrl(text: string): Reading<URL> {
   }
   return { value: url };
 }
+
+/** Sealed cards and customers' data go there: without TLS only within this machine. */
+export function readDatabaseUrl(text: string): Reading<Secret<string>> {
+  const url = URL.parse(text);
+  const isPostgres = url?.protocol === "postgres:" || url?.protocol === "postgresql:";
+  if (url === null || !isPostgres || url.hostname === "" || url.pathname.length < 2) {
+    return { problem: "must be an address such as postgres://cofre:PASSWORD@db.example.com/cofre?sslmode=verify-full" };
+  }
+  const isHere = /^(?:localhost|127(?:\.\d{1,3}){3}|\[::1\])$/.test(url.hostname) && !url.searchParams.has("host");
+  if (!isHere && url.searchParams.get("sslmode") !== "verify-full") {
+    return { problem: "must ask for TLS with ?sslmode=verify-full: the server is not on this machine" };
+  }
+  return { value: new Secret(text) };
+}

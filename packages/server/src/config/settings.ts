@@ -1,5 +1,5 @@
 import { readConnectors } from "./connector-list.ts";
-import { type Reading, readCertificates, readKey, readLoopbackUrl, readUpstreamUrl } from "./readers.ts";
+import { type Reading, readCertificates, readDatabaseUrl, readKey, readLoopbackUrl, readUpstreamUrl } from "./readers.ts";
 
 interface Setting<Value> {
   readonly variable: `COFRE_${string}`;
@@ -47,6 +47,21 @@ export const settings = {
     fallback: "data",
     read: readDirectory,
     doc: "Where everything is kept, the sandbox's root key included; made when it is missing. `:memory:` keeps nothing after the process.",
+  },
+  databaseUrl: {
+    variable: "COFRE_DATABASE_URL",
+    form: "postgres://USER:PASSWORD@HOST[:PORT]/DATABASE",
+    fallback: undefined,
+    secret: true,
+    read: readDatabaseUrl,
+    doc: "A PostgreSQL 15 or later that keeps everything but the keys, instead of the file in COFRE_DATA_DIR. See [PostgreSQL](postgres.md).",
+  },
+  databaseWaiveStandby: {
+    variable: "COFRE_DATABASE_WAIVE_STANDBY",
+    form: "yes or no",
+    fallback: "no",
+    read: oneOf("yes", "no"),
+    doc: "`yes` starts on a PostgreSQL without a synchronous standby: with that server's disk, answered payments are lost.",
   },
   sandboxIntegrationKey: {
     variable: "COFRE_SANDBOX_INTEGRATION_KEY",

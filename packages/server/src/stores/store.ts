@@ -86,6 +86,26 @@ export interface Store {
   close(): Promise<void>;
 }
 
+/** Counters since the store was opened, and the queue's length now. */
+export interface StoreStats {
+  /** Transactions that wrote something: each costs one fsync. */
+  readonly commits: number;
+  /** Changes that were answered, whatever the answer. */
+  readonly changes: number;
+  readonly largestBatch: number;
+  /** Changes that wait for their answer. */
+  readonly queued: number;
+}
+
+/** A store that a server runs on. */
+export interface RunningStore extends Store {
+  /** false: what was written last failed, so the next change will probably be refused. */
+  readonly isWriting: boolean;
+  /** Writes something small that changes nothing, to find out whether writing works. Resolves with what it found. */
+  tryWriting(): Promise<boolean>;
+  stats(): StoreStats;
+}
+
 /** Deliveries that somebody may want to do something about. */
 export type OpenDeliveryState = Exclude<DeliveryState, "delivered">;
 

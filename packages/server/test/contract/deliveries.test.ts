@@ -1,5 +1,5 @@
 import assert from "node:assert/strict";
-import { describe, test, type TestContext } from "node:test";
+import { after as afterAll, describe, test, type TestContext } from "node:test";
 import { BrokenInvariant } from "../../src/kernel/assert.ts";
 import type { MerchantId } from "../../src/kernel/ids.ts";
 import { instant } from "../../src/kernel/instant.ts";
@@ -10,6 +10,7 @@ import { openEmbeddedStore } from "../../src/stores/embedded/embedded-store.ts";
 import { createMemoryStore } from "../../src/stores/memory/memory-store.ts";
 import type { Store } from "../../src/stores/store.ts";
 import { Chance } from "../simulation/chance.ts";
+import { TestDatabases, testUrl } from "../postgres/databases.ts";
 import * as given from "./store-fixtures.ts";
 
 const { merchantA, merchantB, start } = given;
@@ -18,9 +19,13 @@ const stale = { outcome: "stale" };
 const [shop, books] = ["shop", "books"] as EndpointId[] as [EndpointId, EndpointId];
 const soon = instant(start + 900);
 
+const databases = testUrl === undefined ? undefined : new TestDatabases(testUrl);
+afterAll(() => databases?.drop());
+
 const stores: readonly (readonly [string, () => Promise<Store>])[] = [
   ["the memory store", async () => createMemoryStore()],
   ["the embedded store", () => openEmbeddedStore({ file: ":memory:" })],
+  ...(databases === undefined ? [] : [["the PostgreSQL store", () => databases.openStore()] as const]),
 ];
 
 /** The payment's next version, which the endpoints hear of. */

@@ -13,19 +13,28 @@ import type { Change, CommitResult, FactRecord } from "../../src/stores/change.t
 import { openEmbeddedStore } from "../../src/stores/embedded/embedded-store.ts";
 import { createMemoryStore } from "../../src/stores/memory/memory-store.ts";
 import type { Store } from "../../src/stores/store.ts";
+import { TestDatabases, testUrl } from "../postgres/databases.ts";
 import * as given from "./store-fixtures.ts";
 
 /**
- * Random changes and reads on the memory store and the embedded one: the same answers throughout. More sequences:
+ * Random changes and reads on the memory store and the durable ones: the same answers throughout. More sequences:
  * `node test/contract/store-differential.test.ts 5000`.
  */
 const sequences = Number(process.argv[2] ?? 300);
 
 const memory = createMemoryStore();
-const embedded = await openEmbeddedStore({ file: ":memory:" });
-after(() => Promise.all([memory.close(), embedded.close()]));
+const databases = testUrl === undefined ? undefined : new TestDatabases(testUrl);
+/** What is compared with the memory store; PostgreSQL where there is a server for tests. */
+const others: readonly Store[] = [
+  await openEmbeddedStore({ file: ":memory:" }),
+  ...(databases === undefined ? [] : [await databases.openStore()]),
+];
+after(async () => {
+  await Promise.all([memory, ...others].map((store) => store.close()));
+  await databases?.drop();
+});
 
-/** Numbers within a sequence; each sequence has merchants of its own, on the same two stores. */
+/** Numbers within a sequence; each sequence has merchants of its own, on the same stores. */
 type Step =
   | { readonly kind: "payment"; readonly merchant: number; readonly number: number; readonly code: number; readonly card: boolean }
   | { readonly kind: "next"; readonly merchant: number; readonly number: number; readonly off: number; readonly random: RandomPart }
@@ -240,7 +249,9 @@ async function everything(store: Store, base: number): Promise<unknown> {
   return [await Promise.all(ofMerchants), await store.paymentsDue(instant(given.start + 3), 50), inFlight];
 }
 
-test(`the memory store and the embedded store give the same answers to ${sequences} random sequences`, async () => {
+const compared = `the memory store, the embedded store${databases === undefined ? "" : " and the PostgreSQL store"}`;
+
+test(`${compared} give the same answers to ${sequences} random sequences`, async () => {
   const outcomes = new Map<string, number>();
   await fc.assert(
     fc.asyncProperty(fc.array(fc.array(step, { minLength: 1, maxLength: 5 }), { maxLength: 12 }), async (batches) => {
@@ -250,21 +261,26 @@ test(`the memory store and the embedded store give the same answers to ${sequenc
         const asked = await Promise.all(steps.map((each) => changeOf(each, base)));
         const changes = asked.filter((change) => change !== undefined);
         const expected = await Promise.all(changes.map((change) => memory.commit(change)));
-        const actual = await Promise.all(changes.map((change) => embedded.commit(change)));
-        assert.deepEqual(actual.map(comparable), expected.map(comparable));
+        for (const store of others) {
+          const actual = await Promise.all(changes.map((change) => store.commit(change)));
+          assert.deepEqual(actual.map(comparable), expected.map(comparable));
+        }
         for (const result of expected) {
           const outcome = result.outcome === "duplicate" ? result.key : result.outcome;
           outcomes.set(outcome, (outcomes.get(outcome) ?? 0) + 1);
         }
       }
-      assert.deepEqual(await everything(embedded, base), await everything(memory, base));
+      const expected = await everything(memory, base);
+      for (const store of others) assert.deepEqual(await everything(store, base), expected);
     }),
     { numRuns: sequences },
   );
   const withoutSequence = async (store: Store) =>
     (await store.notificationsAfter(0, 1_000_000)).map(({ sequence: _sequence, ...rest }) => rest);
-  assert.deepEqual(await withoutSequence(embedded), await withoutSequence(memory));
-  assert.deepEqual(await embedded.accounts(), await memory.accounts());
+  for (const store of others) {
+    assert.deepEqual(await withoutSequence(store), await withoutSequence(memory));
+    assert.deepEqual(await store.accounts(), await memory.accounts());
+  }
   // Control: the sequences reached every answer that a commit can give.
   assert.deepEqual(
     [...outcomes.keys()].toSorted(),

@@ -10,7 +10,7 @@ import type { TestContext } from "node:test";
 import { fileURLToPath } from "node:url";
 import { isBalanced } from "../../src/ledger/balances.ts";
 import { openEmbeddedStore } from "../../src/stores/embedded/embedded-store.ts";
-import type { EmbeddedStore } from "../../src/stores/embedded/embedded-store.ts";
+import type { RunningStore } from "../../src/stores/store.ts";
 import * as given from "./store-fixtures.ts";
 
 const { merchantA } = given;
@@ -34,7 +34,7 @@ function read(printed: Printed, line: string): void {
   else printed.acknowledged.set(Number(first), Number(second));
 }
 
-async function assertKept(store: EmbeddedStore, acknowledged: ReadonlyMap<number, number>): Promise<void> {
+async function assertKept(store: RunningStore, acknowledged: ReadonlyMap<number, number>): Promise<void> {
   for (const [number, version] of acknowledged) {
     const payment = await store.paymentById(merchantA, given.paymentId(number));
     assert.ok(payment !== undefined && payment.version >= version, `payment ${number} has the acknowledged version ${version}`);

@@ -7,7 +7,7 @@ import type { PaymentId } from "../../kernel/ids.ts";
 import type { Change } from "../change.ts";
 import { BatchWriter } from "./batch-writer.ts";
 import { sql } from "./embedded-store.ts";
-import { messageOf } from "./change-message.ts";
+import { messageOf } from "../change-message.ts";
 import { openForWriting } from "./open-database.ts";
 import { temporaryFile } from "./temporary-file.ts";
 

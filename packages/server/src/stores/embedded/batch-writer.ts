@@ -1,5 +1,5 @@
 import type { DatabaseSync } from "node:sqlite";
-import type { ChangeMessage, Outcome } from "./change-message.ts";
+import type { ChangeMessage, Outcome } from "../change-message.ts";
 import { ChangeWriter } from "./change-writer.ts";
 import { sqliteCode } from "./sqlite-error.ts";
 

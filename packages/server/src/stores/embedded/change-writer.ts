@@ -1,6 +1,6 @@
 import type { DatabaseSync, StatementSync } from "node:sqlite";
 import { assert } from "../../kernel/assert.ts";
-import type { AccountPart, CardPart, ChangeMessage, Outcome, PaymentPart, RequestPart, RefundName } from "./change-message.ts";
+import type { AccountPart, CardPart, ChangeMessage, Outcome, PaymentPart, RequestPart, RefundName } from "../change-message.ts";
 import { DeliveryWriter } from "./delivery-writer.ts";
 
 /** Writes one change within the transaction that is open. Owns the prepared statements of the writer's connection. */

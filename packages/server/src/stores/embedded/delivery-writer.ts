@@ -3,7 +3,7 @@ import { assert } from "../../kernel/assert.ts";
 import type { MerchantId, PaymentId } from "../../kernel/ids.ts";
 import type { Instant } from "../../kernel/instant.ts";
 import { type EndpointId, newDelivery, type NotificationKind } from "../../outbox/events.ts";
-import { deliveryColumns, type DeliveriesPart } from "./change-message.ts";
+import { deliveryColumns, type DeliveriesPart } from "../change-message.ts";
 
 /** Writes a change's notifications and deliveries. Owns the prepared statements for it. */
 export class DeliveryWriter {

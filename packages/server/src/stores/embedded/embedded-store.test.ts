@@ -9,7 +9,7 @@ import type { Worker } from "node:worker_threads";
 import * as given from "../../../test/contract/store-fixtures.ts";
 import { openEmbeddedStore } from "./embedded-store.ts";
 import { migrations } from "./migrations/index.ts";
-import type { EmbeddedStore } from "./embedded-store.ts";
+import type { RunningStore } from "../store.ts";
 import { StoreOpenError } from "./open-error.ts";
 
 const { merchantA } = given;
@@ -181,7 +181,7 @@ test("what is written to find out whether writing works leaves nothing behind", 
 });
 
 /** A store, and the thread that it writes with. */
-async function openWithWorker(file: string): Promise<{ store: EmbeddedStore; worker: Worker }> {
+async function openWithWorker(file: string): Promise<{ store: RunningStore; worker: Worker }> {
   const started = new Promise<Worker>((resolve) => process.once("worker", resolve));
   const store = await openEmbeddedStore({ file });
   return { store, worker: await started };

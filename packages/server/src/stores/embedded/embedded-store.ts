@@ -10,18 +10,17 @@ import type { StoredCard } from "../../vault/stored-card.ts";
 import { assertChangeIsSound } from "../change-rules.ts";
 import type { Change, CommitResult, HistoryRow, KeyGrant, NamedRequest } from "../change.ts";
 import { StoreError } from "../store.ts";
-import type { CardAge, OpenDeliveryState, OutboxRow, Store } from "../store.ts";
-import { messageOf } from "./change-message.ts";
-import type { Outcome } from "./change-message.ts";
+import type { CardAge, OpenDeliveryState, OutboxRow, RunningStore, StoreStats } from "../store.ts";
+import { messageOf } from "../change-message.ts";
+import type { Outcome } from "../change-message.ts";
 import { makeFilesPrivate, makeFolderOf } from "./data-folder.ts";
 import { deliveriesInState, deliveryColumns, deliveryFromRow, type DeliveryRow, keyOfLane, notificationColumns } from "./delivery-rows.ts";
 import { laneOf } from "./delivery-writer.ts";
 import { openForReading } from "./open-database.ts";
-import { entriesFromText, factsFromText, paymentColumns, paymentFromRow } from "./rows.ts";
-import type { PaymentRow } from "./rows.ts";
+import { entriesFromText, factsFromText, paymentColumns, paymentFromRow } from "../rows.ts";
+import type { PaymentRow } from "../rows.ts";
 import { temporaryFile } from "./temporary-file.ts";
 import { WriterThread } from "./writer-thread.ts";
-import type { StoreStats } from "./writer-thread.ts";
 
 export interface EmbeddedStoreOptions {
   /**
@@ -37,19 +36,11 @@ export interface EmbeddedStoreOptions {
   readonly onWriting?: (works: boolean) => void;
 }
 
-export interface EmbeddedStore extends Store {
-  /** false: what was written last failed, so the next change will probably be refused. */
-  readonly isWriting: boolean;
-  /** Writes something small that changes nothing, to find out whether writing works. Resolves with what it found. */
-  tryWriting(): Promise<boolean>;
-  stats(): StoreStats;
-}
-
 /**
  * The default store: one SQLite file, a writer thread that gathers changes into durable commits, point reads on the caller's
  * thread. Rejects with StoreOpenError when the file is locked, foreign, damaged or of a newer version.
  */
-export async function openEmbeddedStore(options: EmbeddedStoreOptions): Promise<EmbeddedStore> {
+export async function openEmbeddedStore(options: EmbeddedStoreOptions): Promise<RunningStore> {
   const { maxQueued = 4_096, maxFileBytes, onWriting = () => undefined } = options;
   const temporary = options.file === ":memory:" ? temporaryFile() : undefined;
   const file = temporary?.file ?? options.file;
@@ -60,7 +51,7 @@ export async function openEmbeddedStore(options: EmbeddedStoreOptions): Promise<
 }
 
 /** Owns the read-only connection and its statements, and the writer thread. */
-class SqliteStore implements EmbeddedStore {
+class SqliteStore implements RunningStore {
   readonly #reader: DatabaseSync;
   readonly #writer: WriterThread;
   readonly #afterClose: () => void;

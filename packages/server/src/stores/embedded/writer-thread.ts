@@ -1,23 +1,12 @@
 import { once } from "node:events";
 import { Worker } from "node:worker_threads";
 import { assert } from "../../kernel/assert.ts";
-import { StoreError } from "../store.ts";
-import { outcomes } from "./change-message.ts";
-import type { BatchAnswer, ChangeMessage, Outcome } from "./change-message.ts";
+import { StoreError, type StoreStats } from "../store.ts";
+import { outcomes } from "../change-message.ts";
+import type { BatchAnswer, ChangeMessage, Outcome } from "../change-message.ts";
 import type { DatabaseOptions } from "./open-database.ts";
 import { StoreOpenError } from "./open-error.ts";
 import type { OpenRefusal } from "./open-error.ts";
-
-/** Counters since the store was opened, and the queue's length now. */
-export interface StoreStats {
-  /** Transactions that wrote something: each costs one fsync. Checkpoints cost two more, one in some thousands of changes. */
-  readonly commits: number;
-  /** Changes that were answered, whatever the answer. */
-  readonly changes: number;
-  readonly largestBatch: number;
-  /** Changes that wait for their answer. */
-  readonly queued: number;
-}
 
 interface Waiting {
   readonly resolve: (outcome: Outcome) => void;

@@ -1,8 +1,8 @@
 import { parentPort, receiveMessageOnPort, workerData } from "node:worker_threads";
 import { assert } from "../../kernel/assert.ts";
 import { BatchWriter } from "./batch-writer.ts";
-import { outcomes } from "./change-message.ts";
-import type { BatchAnswer, ChangeMessage } from "./change-message.ts";
+import { outcomes } from "../change-message.ts";
+import type { BatchAnswer, ChangeMessage } from "../change-message.ts";
 import { lockFile, openForWriting, Refused } from "./open-database.ts";
 import type { DatabaseOptions } from "./open-database.ts";
 

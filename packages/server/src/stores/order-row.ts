@@ -1,7 +1,7 @@
-import type { TokenDigest } from "../../kernel/ids.ts";
-import type { Money } from "../../kernel/money.ts";
-import type { PaymentOrder, StoredCredential, ThreeDSecure } from "../../payment/payment.ts";
-import type { Brand } from "../../vault/brand.ts";
+import type { TokenDigest } from "../kernel/ids.ts";
+import type { Money } from "../kernel/money.ts";
+import type { PaymentOrder, StoredCredential, ThreeDSecure } from "../payment/payment.ts";
+import type { Brand } from "../vault/brand.ts";
 
 /**
  * An order as the database keeps it: values without names, in a fixed order, for names would be more than half of what is

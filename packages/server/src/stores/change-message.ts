@@ -1,7 +1,7 @@
-import type { Delivery } from "../../outbox/events.ts";
-import { dueAt } from "../../payment/due.ts";
-import type { Payment } from "../../payment/payment.ts";
-import type { Change } from "../change.ts";
+import type { Delivery } from "../outbox/events.ts";
+import { dueAt } from "../payment/due.ts";
+import type { Payment } from "../payment/payment.ts";
+import type { Change } from "./change.ts";
 import { orderToJson } from "./order-row.ts";
 import {
   attemptToJson,

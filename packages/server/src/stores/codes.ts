@@ -1,6 +1,6 @@
-import { assert } from "../../kernel/assert.ts";
-import type { EntryKind, LedgerAccount } from "../../ledger/journal.ts";
-import type { FactSource, HistoryFact } from "../change.ts";
+import { assert } from "../kernel/assert.ts";
+import type { EntryKind, LedgerAccount } from "../ledger/journal.ts";
+import type { FactSource, HistoryFact } from "./change.ts";
 
 /** What the history table writes instead of long words, millions of times. A code is never changed or used again. */
 export const factCodes: Codes<HistoryFact> = codesOf({

@@ -1,12 +1,12 @@
-import type { MerchantId, PaymentId } from "../../kernel/ids.ts";
-import { laterBy } from "../../kernel/instant.ts";
-import type { Instant } from "../../kernel/instant.ts";
-import type { EntryKind, JournalEntry, LedgerAccount } from "../../ledger/journal.ts";
-import type { PaymentState } from "../../payment/payment-machine.ts";
-import type { Chargeback } from "../../payment/chargeback.ts";
-import type { Attempt, AttemptKind, DeclineReason, Payment, Rerouted, ReviewState, Verdict } from "../../payment/payment.ts";
-import type { Refund } from "../../payment/refund.ts";
-import type { FactRecord } from "../change.ts";
+import type { MerchantId, PaymentId } from "../kernel/ids.ts";
+import { laterBy } from "../kernel/instant.ts";
+import type { Instant } from "../kernel/instant.ts";
+import type { EntryKind, JournalEntry, LedgerAccount } from "../ledger/journal.ts";
+import type { PaymentState } from "../payment/payment-machine.ts";
+import type { Chargeback } from "../payment/chargeback.ts";
+import type { Attempt, AttemptKind, DeclineReason, Payment, Rerouted, ReviewState, Verdict } from "../payment/payment.ts";
+import type { Refund } from "../payment/refund.ts";
+import type { FactRecord } from "./change.ts";
 import { orderFromJson } from "./order-row.ts";
 import { accountCodes, entryKindCodes, factCodes, factSourceCodes } from "./codes.ts";
 

@@ -1,0 +1,221 @@
+import { assert } from "../../kernel/assert.ts";
+import type { MerchantId, PaymentId } from "../../kernel/ids.ts";
+import type { Instant } from "../../kernel/instant.ts";
+import { type EndpointId, newDelivery } from "../../outbox/events.ts";
+import { deliveryColumns, outcomes } from "../change-message.ts";
+import type { ChangeMessage, Outcome } from "../change-message.ts";
+import { StoreError, type StoreStats } from "../store.ts";
+import { type Connection, StatementError } from "./connection.ts";
+
+interface Waiting {
+  /** The change as the writer of migrations/002-writer.ts reads it. */
+  readonly json: string;
+  readonly resolve: (outcome: Outcome) => void;
+}
+
+export interface LaneOptions {
+  /** Makes a session for writing. Rejects with StatementError. */
+  readonly connect: () => Promise<Connection>;
+  /** How many changes may wait for their answers; more are refused as `overloaded`. */
+  readonly maxQueued: number;
+  /** Called when writing begins to fail, and when it works again. */
+  readonly onWriting: (works: boolean) => void;
+}
+
+/** Most changes of one batch: what is locked for it is locked until its commit. */
+const maxBatch = 512;
+
+/** Lock time-outs, serialization failures and deadlocks: nothing was written, and another time may go better. */
+const passing = /^(?:40|55P03|57014)/;
+
+/** A change alone is tried so often when another transaction is in the way. */
+const maxTries = 5;
+
+/**
+ * Group commit: while one batch commits the next gathers, so that a commit is as large as the server is slow. A batch is one statement,
+ * one round trip, one transaction. Changes are written in the order in which they came.
+ *
+ * When the server refuses a batch, nothing of it was written, and its changes are tried one by one: the one that is at fault
+ * fails alone. When the session breaks before the server has answered, nobody knows: each change of the batch is answered
+ * `commit_unknown`, and the next batch makes a new session. A warning on the way means the same: a server that stops waiting for
+ * its synchronous standby says so in one, and reports success.
+ */
+export class BatchLane {
+  readonly #options: LaneOptions;
+  readonly #whenDrained: (() => void)[] = [];
+  #connection: Connection | undefined;
+  #waiting: Waiting[] = [];
+  #underWay = 0;
+  #isRunning = false;
+  #isWriting = true;
+  #commits = 0;
+  #changes = 0;
+  #largestBatch = 0;
+
+  constructor(connection: Connection, options: LaneOptions) {
+    this.#connection = connection;
+    this.#options = options;
+  }
+
+  submit(message: ChangeMessage): Promise<Outcome> {
+    return new Promise((resolve, reject) => {
+      if (this.#waiting.length + this.#underWay >= this.#options.maxQueued) {
+        reject(new StoreError("overloaded"));
+        return;
+      }
+      this.#waiting.push({ json: jsonOf(message), resolve });
+      if (this.#isRunning) return;
+      this.#isRunning = true;
+      // What one turn of the event loop brings goes together.
+      setImmediate(() => void this.#run());
+    });
+  }
+
+  get isWriting(): boolean {
+    return this.#isWriting;
+  }
+
+  /** Writes a batch without changes, which needs a session that may write and a server that commits. */
+  async tryWriting(): Promise<boolean> {
+    try {
+      const connection = await this.#connected();
+      await connection.rows("write_batch", writeBatch, ["[]"]);
+      this.#found(true);
+    } catch {
+      this.#found(false);
+    }
+    return this.#isWriting;
+  }
+
+  stats(): StoreStats {
+    const queued = this.#waiting.length + this.#underWay;
+    return { commits: this.#commits, changes: this.#changes, largestBatch: this.#largestBatch, queued };
+  }
+
+  /** Resolves when everything submitted has been answered. */
+  async drained(): Promise<void> {
+    if (this.#isRunning) await new Promise<void>((resolve) => void this.#whenDrained.push(resolve));
+  }
+
+  async close(): Promise<void> {
+    await this.#connection?.close();
+  }
+
+  async #run(): Promise<void> {
+    while (this.#waiting.length > 0) {
+      const batch = this.#waiting.splice(0, maxBatch);
+      this.#underWay = batch.length;
+      const answers = await this.#write(batch);
+      this.#underWay = 0;
+      this.#changes += batch.length;
+      this.#largestBatch = Math.max(this.#largestBatch, batch.length);
+      for (const [index, { resolve }] of batch.entries()) {
+        const outcome = answers[index];
+        assert(outcome !== undefined, "each change of a batch is answered");
+        if (outcome === "unavailable" || outcome === "commit_unknown") this.#found(false);
+        else if (outcome === "committed") this.#found(true);
+        resolve(outcome);
+      }
+    }
+    this.#isRunning = false;
+    for (const resolve of this.#whenDrained.splice(0)) resolve();
+  }
+
+  async #write(batch: readonly Waiting[]): Promise<readonly Outcome[]> {
+    const together = await this.#send(batch);
+    if (Array.isArray(together)) return together;
+    if (together === "lost") return batch.map(() => "commit_unknown");
+    if (together === "unreachable") return batch.map(() => "unavailable");
+    const answers: Outcome[] = [];
+    for (const change of batch) answers.push(await this.#writeAlone(change));
+    return answers;
+  }
+
+  async #writeAlone(change: Waiting): Promise<Outcome> {
+    for (let tried = 0; tried < maxTries; tried += 1) {
+      const answer = await this.#send([change]);
+      if (Array.isArray(answer)) return answer[0] ?? "unavailable";
+      if (answer === "lost") return "commit_unknown";
+      if (answer === "unreachable") return "unavailable";
+      // Values that do not fit (22) and constraints (23) are the change's own fault, and stay so.
+      if (/^2[23]/.test(answer)) return "broken";
+      if (!passing.test(answer)) return "unavailable";
+    }
+    return "unavailable";
+  }
+
+  /** Answers the outcomes; or `unreachable` when nothing was sent, `lost` when there was no answer, or the SQLSTATE of the refusal. */
+  async #send(batch: readonly Waiting[]): Promise<Outcome[] | string> {
+    let connection: Connection;
+    try {
+      connection = await this.#connected();
+    } catch {
+      return "unreachable";
+    }
+    const warnings = connection.warnings;
+    try {
+      const json = batch.length === 1 ? `[${batch[0]?.json ?? ""}]` : `[${batch.map((change) => change.json).join(",")}]`;
+      const [row] = await connection.rows<{ readonly answer: string }>("write_batch", writeBatch, [json]);
+      const answers = (row?.answer ?? "").split(" ").map(outcomeOf);
+      assert(answers.length === batch.length, "a batch has an answer for each change");
+      if (connection.warnings > warnings) return "lost";
+      if (answers.includes("committed")) this.#commits += 1;
+      return answers;
+    } catch (error) {
+      if (!(error instanceof StatementError)) throw error;
+      if (error.refusal !== undefined) return error.refusal;
+      await this.#drop(connection);
+      return "lost";
+    }
+  }
+
+  async #connected(): Promise<Connection> {
+    if (this.#connection?.isOpen !== true) this.#connection = await this.#options.connect();
+    return this.#connection;
+  }
+
+  async #drop(connection: Connection): Promise<void> {
+    if (this.#connection === connection) this.#connection = undefined;
+    await connection.close();
+  }
+
+  #found(works: boolean): void {
+    if (works === this.#isWriting) return;
+    this.#isWriting = works;
+    this.#options.onWriting(works);
+  }
+}
+
+const writeBatch = "SELECT write_batch_1($1) AS answer";
+
+const knownOutcomes: ReadonlySet<string> = new Set(outcomes);
+
+function outcomeOf(word: string): Outcome {
+  assert(knownOutcomes.has(word), "the writer answers each change with an outcome");
+  return word as Outcome;
+}
+
+/** JSON has no bytes, and the database does not know what a delivery begins as: bytes become hex, and the deliveries bring that along. */
+function jsonOf(message: ChangeMessage): string {
+  const [merchant, at, payment, card, cardUse, account, request, cardErasure, deliveries] = message;
+  return JSON.stringify([
+    merchant,
+    at,
+    payment,
+    card === undefined ? undefined : card.map((value) => (value instanceof Uint8Array ? Buffer.from(value).toString("hex") : value)),
+    cardUse,
+    account,
+    request,
+    cardErasure,
+    deliveries === undefined ? undefined : [...deliveries, deliveryColumns(newDelivery(nobodys, at as Instant))],
+  ]);
+}
+
+/** Whose a delivery is stands elsewhere in the message. */
+const nobodys = {
+  merchantId: "" as MerchantId,
+  endpoint: "" as EndpointId,
+  number: 0,
+  paymentId: "" as PaymentId,
+  kind: "update" as const,
+};

@@ -1,0 +1,138 @@
+import { Client, type ClientConfig, DatabaseError, TypeOverrides, types } from "pg";
+
+/** Why a statement has no result. The driver's words stay here: they quote rows and parameters. */
+export class StatementError extends Error {
+  override readonly name = "StatementError";
+  /** SQLSTATE of a statement that the server refused, of which nothing was written; undefined when the server's last word is not known. */
+  readonly refusal: string | undefined;
+
+  constructor(refusal: string | undefined) {
+    super("a statement failed");
+    this.refusal = refusal;
+  }
+}
+
+/** The roles of migrations/003-roles.ts; `owner` is whoever the address names. */
+export type Role = "owner" | "cofre_gateway" | "cofre_vault" | "cofre_jobs";
+
+const connectMs = 5_000;
+/** Longer than any statement takes that is not stuck. */
+const statementMs = 30_000;
+/** How long a statement waits for another's lock. */
+const lockMs = 10_000;
+
+/**
+ * For the session: what the statements rely on. Plans are made when tables may still be empty, and kept: no scan of a whole table may be
+ * among them where an index serves.
+ */
+const session = `SET default_transaction_isolation = 'read committed'; SET synchronous_commit = on; SET statement_timeout = ${statementMs};
+  SET lock_timeout = ${lockMs}; SET idle_in_transaction_session_timeout = ${statementMs}; SET client_min_messages = warning;
+  SET enable_seqscan = off; SET enable_bitmapscan = off; SET enable_hashjoin = off; SET enable_mergejoin = off`;
+
+/**
+ * One session on the server, the only file that knows the driver. Statements are sent as they come and answered in their order, without
+ * waiting for each other's answers.
+ */
+export class Connection {
+  readonly #client: Client;
+  readonly #prepared: boolean;
+  #isOpen = true;
+  #merchant: string | undefined;
+  #warnings = 0;
+
+  private constructor(client: Client, prepared: boolean) {
+    this.#client = client;
+    this.#prepared = prepared;
+    client.on("error", () => this.#lost());
+    client.on("end", () => this.#lost());
+    client.on("notice", () => {
+      this.#warnings += 1;
+    });
+  }
+
+  /** Rejects with StatementError when there is no such server, or it does not let us in. */
+  static async open(url: string, role: Role): Promise<Connection> {
+    const client = new Client({
+      connectionString: url,
+      connectionTimeoutMillis: connectMs,
+      keepAlive: true,
+      application_name: `cofre ${role}`,
+      types: readAs,
+      pipeline: true,
+    } satisfies ClientConfig & { readonly pipeline: boolean });
+    const connection = new Connection(client, role !== "owner");
+    try {
+      await client.connect();
+      await client.query(session);
+      if (role !== "owner") await client.query(`SET ROLE ${role}`);
+    } catch (error) {
+      await connection.close();
+      throw new StatementError(refusalOf(error));
+    }
+    return connection;
+  }
+
+  /** false: the session is gone, and nothing that is asked of it will be answered. */
+  get isOpen(): boolean {
+    return this.#isOpen;
+  }
+
+  /** Warnings that the server has given on this session. */
+  get warnings(): number {
+    return this.#warnings;
+  }
+
+  /** Runs one statement; its name is its text's, once for a session. Rejects with StatementError. */
+  async rows<Row extends object>(name: string, text: string, values: readonly Value[] = []): Promise<readonly Row[]> {
+    try {
+      const named = this.#prepared ? { name } : {};
+      const { rows } = await this.#client.query<Row>({ ...named, text, values: [...values] });
+      return rows;
+    } catch (error) {
+      throw new StatementError(this.#isOpen ? refusalOf(error) : undefined);
+    }
+  }
+
+  /** The same, with row-level security open for this merchant alone. */
+  async rowsOf<Row extends object>(merchant: string, name: string, text: string, values: readonly Value[]): Promise<readonly Row[]> {
+    if (merchant === this.#merchant) return this.rows<Row>(name, text, values);
+    this.#merchant = merchant;
+    const opened = this.rows("set_merchant", "SELECT set_config('cofre.merchant', $1, false)", [merchant]);
+    // Sent behind it without waiting; a session that failed at the first fails at the second.
+    const [, rows] = await Promise.all([opened, this.rows<Row>(name, text, values)]);
+    return rows;
+  }
+
+  /** Several statements without parameters; all or none when they begin no transaction of their own. */
+  async run(text: string): Promise<void> {
+    try {
+      await this.#client.query(text);
+    } catch (error) {
+      throw new StatementError(this.#isOpen ? refusalOf(error) : undefined);
+    }
+  }
+
+  async close(): Promise<void> {
+    this.#isOpen = false;
+    await this.#client.end().catch(() => undefined);
+  }
+
+  #lost(): void {
+    this.#isOpen = false;
+  }
+}
+
+export type Value = string | number | null;
+
+/** 64-bit integers that are read are times and numbers, exact below 2^53; amounts are read as text. */
+const readAs = new TypeOverrides();
+readAs.setTypeParser(types.builtins.INT8, Number);
+
+/**
+ * The SQLSTATE when the server said that the statement failed and the session goes on. Broken connections (08), shutdowns and crashes
+ * (57P), failures of the system under it (58) and of itself (XX) leave open what became of a commit.
+ */
+function refusalOf(error: unknown): string | undefined {
+  if (!(error instanceof DatabaseError) || error.code === undefined) return undefined;
+  return /^(?:08|57P|58|XX)/.test(error.code) ? undefined : error.code;
+}

@@ -1,0 +1,52 @@
+/**
+ * A role for each part of the program, none of which may log in: whoever connects takes one on for the session. No role writes a table;
+ * the gateway and the jobs write through the functions, which belong to the owner and name the merchant in every statement.
+ *
+ * Cards are closed to all but the vault's role; the jobs see of them what tells which are unused, the reader sees nothing. The gateway's
+ * and the vault's reads are held to one merchant by row-level security, whatever a statement says: the second wall. It does not stand
+ * before the writer, whose batches hold many merchants, nor before the jobs, which serve all.
+ */
+export const roles = `
+DO $$
+DECLARE
+  part text;
+BEGIN
+  FOREACH part IN ARRAY ARRAY['cofre_gateway', 'cofre_vault', 'cofre_jobs', 'cofre_reader'] LOOP
+    IF NOT EXISTS (SELECT 1 FROM pg_roles WHERE rolname = part) THEN EXECUTE format('CREATE ROLE %I NOLOGIN', part); END IF;
+    IF NOT pg_has_role(current_user, part, 'MEMBER') THEN EXECUTE format('GRANT %I TO %I', part, current_user); END IF;
+    EXECUTE format('GRANT USAGE ON SCHEMA %I TO %I', current_schema(), part);
+  END LOOP;
+  EXECUTE format('REVOKE ALL ON ALL FUNCTIONS IN SCHEMA %I FROM PUBLIC', current_schema());
+  EXECUTE format('REVOKE ALL ON ALL TABLES IN SCHEMA %I FROM PUBLIC', current_schema());
+  -- A function of the owner finds its tables where they are now, not where its caller's search path leads.
+  EXECUTE format('ALTER FUNCTION write_batch_1(jsonb) SECURITY DEFINER SET search_path = %I, pg_temp', current_schema());
+END
+$$;
+
+-- Statements of the writer are planned when a table may still be empty: a scan that is cheap then would be kept for good.
+ALTER FUNCTION write_batch_1(jsonb) SET enable_seqscan = off;
+ALTER FUNCTION write_batch_1(jsonb) SET enable_bitmapscan = off;
+ALTER FUNCTION write_batch_1(jsonb) SET enable_hashjoin = off;
+ALTER FUNCTION write_batch_1(jsonb) SET enable_mergejoin = off;
+
+GRANT EXECUTE ON FUNCTION write_batch_1(jsonb) TO cofre_gateway;
+
+GRANT SELECT ON account, account_key, payment, refund, history, outbox, delivery, named_request TO cofre_gateway;
+GRANT SELECT ON card TO cofre_vault;
+GRANT SELECT ON account, payment, refund, outbox, delivery TO cofre_jobs;
+GRANT SELECT (no, merchant, token_digest, last_used_at) ON card TO cofre_jobs;
+GRANT SELECT ON account, payment, refund, history, outbox, delivery TO cofre_reader;
+
+DO $$
+DECLARE
+  walled text;
+BEGIN
+  FOREACH walled IN ARRAY ARRAY['payment', 'refund', 'history', 'outbox', 'delivery', 'named_request', 'card'] LOOP
+    EXECUTE format('ALTER TABLE %I ENABLE ROW LEVEL SECURITY', walled);
+    EXECUTE format('CREATE POLICY one_merchant ON %I FOR SELECT TO cofre_gateway, cofre_vault
+      USING (merchant = (SELECT decode(current_setting(''cofre.merchant'', true), ''hex'')))', walled);
+    EXECUTE format('CREATE POLICY all_merchants ON %I FOR SELECT TO cofre_jobs, cofre_reader USING (true)', walled);
+  END LOOP;
+END
+$$;
+`;

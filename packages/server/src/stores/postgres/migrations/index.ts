@@ -1,0 +1,6 @@
+import { tables } from "./001-tables.ts";
+import { writer } from "./002-writer.ts";
+import { roles } from "./003-roles.ts";
+
+/** In order. One that was released never changes: its checksum is kept in the database. */
+export const migrations: readonly string[] = [tables, writer, roles];

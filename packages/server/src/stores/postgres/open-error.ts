@@ -1,0 +1,30 @@
+/** Why the database was not taken. The process should stop and show the message; it quotes nothing of the server's or the driver's. */
+export class PostgresOpenError extends Error {
+  override readonly name = "PostgresOpenError";
+  readonly code: PostgresRefusal;
+
+  constructor(code: PostgresRefusal) {
+    super(`PostgreSQL: ${postgresRefusals[code]}`);
+    this.code = code;
+  }
+}
+
+/** Shown as they are; docs/operate/postgres.md says what to do about each. */
+export const postgresRefusals = {
+  unreachable: "the server that COFRE_DATABASE_URL names cannot be reached, or does not let this user in",
+  too_old: "the server is older than PostgreSQL 15",
+  not_utf8: "the database's encoding must be UTF8",
+  standby: "the server is a standby: changes need the primary",
+  fsync_off: "fsync is off: a crash of the machine would lose payments that were answered",
+  full_page_writes_off: "full_page_writes is off: a crash of the machine could tear pages of the database",
+  synchronous_commit_off: "synchronous_commit is not on (or remote_apply): what was answered might not be on disk yet",
+  no_synchronous_standby:
+    "there is no synchronous standby, so the loss of the server's disk would lose payments that were answered; connect one, or accept that with COFRE_DATABASE_WAIVE_STANDBY=yes",
+  logs_parameters:
+    "the server may write statements' parameters to its log: set log_parameter_max_length and log_parameter_max_length_on_error to 0, and leave auto_explain.log_min_duration and pgaudit.log_parameter off",
+  clock: "the server's clock and this machine's differ by more than 2 seconds",
+  changed: "a migration that this database had is not the one that this version of Cofre has",
+  migration:
+    "the tables could not be made or brought up to date: the user must own the schema and, at the first start, be allowed to create roles",
+} as const;
+export type PostgresRefusal = keyof typeof postgresRefusals;

@@ -1,0 +1,311 @@
+import { assert, BrokenInvariant, unreachable } from "../../kernel/assert.ts";
+import type { Clock } from "../../kernel/clock.ts";
+import type { KeyDigest, MerchantId, PaymentId, TokenDigest } from "../../kernel/ids.ts";
+import type { Instant } from "../../kernel/instant.ts";
+import type { Secret } from "../../kernel/secret.ts";
+import type { Account } from "../../merchant/account.ts";
+import type { Delivery, EndpointKey } from "../../outbox/events.ts";
+import type { Payment } from "../../payment/payment.ts";
+import type { RefundId } from "../../payment/refund.ts";
+import type { StoredCard } from "../../vault/stored-card.ts";
+import { messageOf, type Outcome } from "../change-message.ts";
+import { assertChangeIsSound } from "../change-rules.ts";
+import type { Change, CommitResult, HistoryRow, KeyGrant, NamedRequest } from "../change.ts";
+import { entriesFromText, factsFromText, paymentFromRow, type PaymentRow } from "../rows.ts";
+import { StoreError } from "../store.ts";
+import type { CardAge, OpenDeliveryState, OutboxRow, RunningStore, StoreStats } from "../store.ts";
+import { BatchLane } from "./batch-lane.ts";
+import { Connection, StatementError, type Role, type Value } from "./connection.ts";
+import { migrate } from "./migrate.ts";
+import { PostgresOpenError } from "./open-error.ts";
+import { sql, type StatementName } from "./sql.ts";
+import { checkServer } from "./start-check.ts";
+
+export interface PostgresStoreOptions {
+  /** `postgres://user:password@host:port/database`: the primary, reached as the owner of the tables. */
+  readonly url: Secret<string>;
+  readonly clock: Clock;
+  /** true: starts without a synchronous standby, whose lack is otherwise refused. */
+  readonly waiveStandby: boolean;
+  /** How many changes may wait for their commit; more are refused as `overloaded`. Default 4,096. */
+  readonly maxQueued?: number;
+  /** Called when writing begins to fail, and when it works again. */
+  readonly onWriting?: (works: boolean) => void;
+}
+
+/** The store for more than one node. Rejects with PostgresOpenError when the server cannot be trusted with payments (open-error.ts). */
+export async function openPostgresStore(options: PostgresStoreOptions): Promise<RunningStore> {
+  const url = options.url.reveal();
+  await prepareDatabase(url, options);
+  const connect = (role: Role): Promise<Connection> => Connection.open(url, role);
+  try {
+    const lane = new BatchLane(await connect("cofre_gateway"), {
+      connect: () => connect("cofre_gateway"),
+      maxQueued: options.maxQueued ?? 4_096,
+      onWriting: options.onWriting ?? (() => undefined),
+    });
+    return new PostgresStore(lane, connect);
+  } catch (error) {
+    throw openErrorOf(error, "unreachable");
+  }
+}
+
+async function prepareDatabase(url: string, { clock, waiveStandby }: PostgresStoreOptions): Promise<void> {
+  let owner: Connection | undefined;
+  let step: "unreachable" | "migration" = "unreachable";
+  try {
+    owner = await Connection.open(url, "owner");
+    await checkServer(owner, clock, waiveStandby);
+    step = "migration";
+    await migrate(owner);
+  } catch (error) {
+    throw openErrorOf(error, step);
+  } finally {
+    await owner?.close();
+  }
+}
+
+function openErrorOf(error: unknown, code: "unreachable" | "migration"): unknown {
+  return error instanceof StatementError ? new PostgresOpenError(code) : error;
+}
+
+type ReadingRole = "cofre_gateway" | "cofre_vault" | "cofre_jobs";
+
+/** Owns a session for each role that reads, made when it is first needed and again when it broke, and the lane that writes. */
+class PostgresStore implements RunningStore {
+  readonly #lane: BatchLane;
+  readonly #connect: (role: ReadingRole) => Promise<Connection>;
+  readonly #readers = new Map<ReadingRole, Promise<Connection>>();
+  #closed: Promise<void> | undefined;
+
+  constructor(lane: BatchLane, connect: (role: ReadingRole) => Promise<Connection>) {
+    this.#lane = lane;
+    this.#connect = connect;
+  }
+
+  async accountByKey(digest: KeyDigest): Promise<{ readonly account: Account; readonly grants: KeyGrant } | undefined> {
+    const [row] = await this.#all<AccountRow & { readonly grants: KeyGrant }>("cofre_gateway", "accountByKey", digest);
+    return row === undefined ? undefined : { account: accountFromRow(row), grants: row.grants };
+  }
+
+  async accounts(): Promise<readonly Account[]> {
+    return (await this.#all<AccountRow>("cofre_jobs", "accounts")).map(accountFromRow);
+  }
+
+  async paymentById(merchantId: MerchantId, id: PaymentId): Promise<Payment | undefined> {
+    return onlyPayment(await this.#of<PaymentRow>(merchantId, "paymentById", id));
+  }
+
+  async paymentByCode(merchantId: MerchantId, code: string): Promise<Payment | undefined> {
+    return onlyPayment(await this.#of<PaymentRow>(merchantId, "paymentByCode", code));
+  }
+
+  async history(merchantId: MerchantId, id: PaymentId): Promise<readonly HistoryRow[]> {
+    const rows = await this.#of<PackedHistoryRow>(merchantId, "history", id);
+    return rows.map(({ version, at, facts, detail, entries }) => ({
+      version,
+      at,
+      facts: factsFromText(facts, detail),
+      entries: entriesFromText(entries),
+    }));
+  }
+
+  async paymentByRefund(
+    merchantId: MerchantId,
+    refund: { readonly id: RefundId } | { readonly code: string },
+  ): Promise<Payment | undefined> {
+    if ("id" in refund) return onlyPayment(await this.#of<PaymentRow>(merchantId, "paymentByRefundId", refund.id));
+    return onlyPayment(await this.#of<PaymentRow>(merchantId, "paymentByRefundCode", refund.code));
+  }
+
+  async paymentByMandate(merchantId: MerchantId, mandateId: string): Promise<Payment | undefined> {
+    return onlyPayment(await this.#of<PaymentRow>(merchantId, "paymentByMandate", mandateId));
+  }
+
+  async paymentsDue(now: Instant, limit: number): Promise<readonly Payment[]> {
+    return (await this.#all<PaymentRow>("cofre_jobs", "paymentsDue", now, limit)).map(paymentFromRow);
+  }
+
+  async paymentsInFlight(limit: number): Promise<readonly Payment[]> {
+    return (await this.#all<PaymentRow>("cofre_jobs", "paymentsInFlight", limit)).map(paymentFromRow);
+  }
+
+  async cardsAfter(position: number, limit: number): Promise<readonly CardAge[]> {
+    return this.#all<CardAge>("cofre_jobs", "cardsAfter", position, limit);
+  }
+
+  async namedRequest(merchantId: MerchantId, key: string): Promise<NamedRequest | undefined> {
+    const [row] = await this.#of<NamedRequestRow>(merchantId, "namedRequest", key);
+    if (row === undefined) return undefined;
+    const { digest, claimedAt, status, body } = row;
+    return { key, digest, claimedAt, answer: status === null || body === null ? undefined : { status, body } };
+  }
+
+  async cardByToken(merchantId: MerchantId, digest: TokenDigest): Promise<StoredCard | undefined> {
+    const [row] = await this.#of<Omit<StoredCard, "merchantId" | "tokenDigest">>(merchantId, "cardByToken", digest);
+    if (row === undefined) return undefined;
+    // Copies: the driver's buffers are views of what the socket received, which lives as long as they do.
+    return { merchantId, tokenDigest: digest, ...row, ref: Uint8Array.from(row.ref), fingerprint: Uint8Array.from(row.fingerprint) };
+  }
+
+  async notificationsAfter(sequence: number, limit: number): Promise<readonly OutboxRow[]> {
+    return this.#all<OutboxRow>("cofre_jobs", "notificationsAfter", sequence, limit);
+  }
+
+  async notificationsOf(merchantId: MerchantId, number: number, limit: number): Promise<readonly OutboxRow[]> {
+    return this.#of<OutboxRow>(merchantId, "notificationsOf", number, limit);
+  }
+
+  async notificationsOfPayment(merchantId: MerchantId, id: PaymentId): Promise<readonly OutboxRow[]> {
+    return this.#of<OutboxRow>(merchantId, "notificationsOfPayment", id);
+  }
+
+  async deliveriesOf(merchantId: MerchantId, from: number, limit: number, state?: OpenDeliveryState): Promise<readonly Delivery[]> {
+    const statement = state === undefined ? "deliveriesOf" : state === "failed" ? "deliveriesFailed" : "deliveriesWaiting";
+    return (await this.#of<DeliveryRow>(merchantId, statement, from, limit)).map(deliveryFromRow);
+  }
+
+  async endpointsDue(now: Instant, after: EndpointKey | undefined, limit: number): Promise<readonly EndpointKey[]> {
+    return this.#all<EndpointKey>("cofre_jobs", "endpointsDue", after?.merchantId ?? "", after?.endpoint ?? "", now, limit);
+  }
+
+  async deliveriesDue({ merchantId, endpoint }: EndpointKey, now: Instant, limit: number): Promise<readonly Delivery[]> {
+    const rows = await this.#all<DeliveryRow>("cofre_jobs", "deliveriesDue", merchantId, endpoint, now, limit);
+    return rows.map(deliveryFromRow);
+  }
+
+  async commit(change: Change): Promise<CommitResult> {
+    if (this.#closed !== undefined) throw new StoreError("closed");
+    assertChangeIsSound(change);
+    const outcome = await this.#lane.submit(messageOf(change));
+    return this.#resultOf(change, outcome);
+  }
+
+  close(): Promise<void> {
+    this.#closed ??= this.#close();
+    return this.#closed;
+  }
+
+  stats(): StoreStats {
+    return this.#lane.stats();
+  }
+
+  get isWriting(): boolean {
+    return this.#lane.isWriting;
+  }
+
+  async tryWriting(): Promise<boolean> {
+    return this.#closed === undefined && this.#lane.tryWriting();
+  }
+
+  async #resultOf({ merchantId, payment }: Change, outcome: Outcome): Promise<CommitResult> {
+    switch (outcome) {
+      case "committed":
+      case "stale":
+        return { outcome };
+      case "payment_id":
+      case "refund_id":
+      case "refund_code":
+      case "token":
+      case "account":
+      case "account_key":
+      case "request_key":
+        return { outcome: "duplicate", key: outcome };
+      case "payment_code": {
+        assert(payment !== undefined, "a payment code is taken by a payment");
+        const existing = onlyPayment(await this.#read("cofre_gateway", merchantId, "paymentByCode", [merchantId, payment.next.order.code]));
+        assert(existing !== undefined, "the payment whose code is taken is there");
+        return { outcome: "duplicate", key: outcome, existing };
+      }
+      case "unavailable":
+      case "commit_unknown":
+        throw new StoreError(outcome);
+      case "broken":
+        throw new BrokenInvariant("a change keeps the constraints of the database");
+      default:
+        return unreachable(outcome, "every outcome has its case");
+    }
+  }
+
+  async #close(): Promise<void> {
+    await this.#lane.drained();
+    await this.#lane.close();
+    await Promise.all([...this.#readers.values()].map((reader) => reader.then((connection) => connection.close()).catch(() => undefined)));
+  }
+
+  /** Rows of one merchant, under row-level security. */
+  #of<Row extends object>(merchantId: MerchantId, name: StatementName, ...values: readonly Value[]): Promise<readonly Row[]> {
+    if (this.#closed !== undefined) return Promise.reject(new StoreError("closed"));
+    return this.#read<Row>(name === "cardByToken" ? "cofre_vault" : "cofre_gateway", merchantId, name, [merchantId, ...values]);
+  }
+
+  /** Rows of whatever merchants. */
+  #all<Row extends object>(role: ReadingRole, name: StatementName, ...values: readonly Value[]): Promise<readonly Row[]> {
+    if (this.#closed !== undefined) return Promise.reject(new StoreError("closed"));
+    return this.#read<Row>(role, undefined, name, values);
+  }
+
+  async #read<Row extends object>(
+    role: ReadingRole,
+    merchantId: MerchantId | undefined,
+    name: StatementName,
+    values: readonly Value[],
+  ): Promise<readonly Row[]> {
+    try {
+      const connection = await this.#reader(role);
+      if (merchantId === undefined) return await connection.rows<Row>(name, sql[name], values);
+      return await connection.rowsOf<Row>(merchantId, name, sql[name], values);
+    } catch (error) {
+      if (!(error instanceof StatementError)) throw error;
+      throw new StoreError("unavailable");
+    }
+  }
+
+  async #reader(role: ReadingRole): Promise<Connection> {
+    const kept = this.#readers.get(role);
+    // Those who come while a session is made wait for the same one.
+    if (kept !== undefined && (await kept.then(({ isOpen }) => isOpen).catch(() => false))) return kept;
+    const current = this.#readers.get(role);
+    if (current !== undefined && current !== kept) return current;
+    const made = this.#connect(role);
+    this.#readers.set(role, made);
+    return made;
+  }
+}
+
+function onlyPayment(rows: readonly PaymentRow[]): Payment | undefined {
+  assert(rows.length <= 1, "a merchant has at most one payment with a given name");
+  return rows[0] === undefined ? undefined : paymentFromRow(rows[0]);
+}
+
+interface AccountRow {
+  readonly id: MerchantId;
+  readonly version: number;
+  readonly name: string;
+  readonly settings: string;
+}
+
+function accountFromRow({ id, version, name, settings }: AccountRow): Account {
+  return { id, version, name, settings: JSON.parse(settings) as Account["settings"] };
+}
+
+interface PackedHistoryRow {
+  readonly version: number;
+  readonly at: Instant;
+  readonly facts: string;
+  readonly detail: string | null;
+  readonly entries: string;
+}
+
+interface NamedRequestRow {
+  readonly digest: string;
+  readonly claimedAt: Instant;
+  readonly status: number | null;
+  readonly body: string | null;
+}
+
+type DeliveryRow = Omit<Delivery, "outcome" | "inOrder"> & { readonly outcome: string | null; readonly inOrder: number };
+
+function deliveryFromRow({ outcome, inOrder, ...row }: DeliveryRow): Delivery {
+  return { ...row, outcome: outcome ?? undefined, inOrder: inOrder === 1 };
+}

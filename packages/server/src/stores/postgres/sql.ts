@@ -1,0 +1,71 @@
+import type { OpenDeliveryState } from "../store.ts";
+
+const hexOf = (column: string, name: string): string => `encode(${column}, 'hex') AS "${name}"`;
+
+/** What rows.ts reads a payment from. Amounts as text: 64 bits do not fit a number. */
+const payment = `${hexOf("payment.merchant", "merchant")}, ${hexOf("payment.id", "id")}, payment.code, payment.created_at, payment.version,
+  payment.state, payment.status_at, payment.captured_at, payment.capture_by, payment.authorized::text, payment.captured::text,
+  payment.refunded::text, payment.refunds, payment.chargeback, payment.review, payment.rerouted, payment.attempts, payment.attempt, payment.verdict,
+  payment.needs_review, payment.order_json`;
+
+const notification = `sequence, kind, ${hexOf("payment", "paymentId")}, ${hexOf("merchant", "merchantId")}, number, version, at FROM outbox`;
+
+const delivery = `${hexOf("merchant", "merchantId")}, endpoint, number, ${hexOf("payment", "paymentId")}, kind, version, state,
+  asked_at AS "askedAt", due_at AS "dueAt", attempts, outcome, in_order AS "inOrder"`;
+
+const account = `${hexOf("account.merchant", "id")}, version, name, settings`;
+
+const merchant = "decode($1, 'hex')";
+
+/** The state stands in the text, for only then the index of that state is used. */
+const deliveriesIn = (state: OpenDeliveryState): string =>
+  `SELECT ${delivery} FROM delivery WHERE merchant = ${merchant} AND state = '${state}' AND number >= $2 ORDER BY number, endpoint LIMIT $3`;
+
+/** Every statement that reads; its name is the prepared statement's. */
+export const sql = {
+  accountByKey: `SELECT ${account}, grants FROM account_key JOIN account ON account.merchant = account_key.merchant
+    WHERE digest = decode($1, 'hex')`,
+  accounts: `SELECT ${account} FROM account ORDER BY merchant`,
+  paymentById: `SELECT ${payment} FROM payment WHERE merchant = ${merchant} AND id = decode($2, 'hex')`,
+  paymentByCode: `SELECT ${payment} FROM payment WHERE merchant = ${merchant} AND code = $2`,
+  history: `SELECT version, at, facts, detail, entries FROM history
+    WHERE merchant = ${merchant} AND payment = decode($2, 'hex') ORDER BY version`,
+  paymentByRefundId: `SELECT ${payment} FROM refund JOIN payment ON payment.merchant = refund.merchant AND payment.id = refund.payment
+    WHERE refund.merchant = ${merchant} AND refund.id = $2`,
+  paymentByRefundCode: `SELECT ${payment} FROM refund JOIN payment ON payment.merchant = refund.merchant AND payment.id = refund.payment
+    WHERE refund.merchant = ${merchant} AND refund.code = $2`,
+  paymentByMandate: `SELECT ${payment} FROM payment WHERE merchant = ${merchant} AND mandate = $2 ORDER BY no DESC LIMIT 1`,
+  paymentsDue: `SELECT ${payment} FROM payment WHERE due_at <= $1 ORDER BY due_at, no LIMIT $2`,
+  paymentsInFlight: `SELECT ${payment} FROM payment WHERE due_at IS NOT NULL AND attempt IS NOT NULL ORDER BY due_at, no LIMIT $1`,
+  cardByToken: `SELECT version, ref, fingerprint, brand, masked_pan AS "maskedPan", created_at AS "createdAt", last_used_at AS "lastUsedAt"
+    FROM card WHERE merchant = ${merchant} AND token_digest = decode($2, 'hex')`,
+  cardsAfter: `SELECT no AS position, ${hexOf("merchant", "merchantId")}, ${hexOf("token_digest", "tokenDigest")},
+    last_used_at AS "lastUsedAt" FROM card WHERE no > $1 ORDER BY no LIMIT $2`,
+  namedRequest: `SELECT ${hexOf("digest", "digest")}, claimed_at AS "claimedAt", status, body FROM named_request
+    WHERE merchant = ${merchant} AND key = $2`,
+  notificationsAfter: `SELECT ${notification} WHERE sequence > $1 ORDER BY sequence LIMIT $2`,
+  notificationsOf: `SELECT ${notification} WHERE merchant = ${merchant} AND number > $2 ORDER BY number LIMIT $3`,
+  notificationsOfPayment: `SELECT ${notification} WHERE merchant = ${merchant} AND payment = decode($2, 'hex') ORDER BY number`,
+  deliveriesOf: `SELECT ${delivery} FROM delivery WHERE merchant = ${merchant} AND number >= $2 ORDER BY number, endpoint LIMIT $3`,
+  deliveriesWaiting: deliveriesIn("waiting"),
+  deliveriesFailed: deliveriesIn("failed"),
+  // One step from each endpoint to the next, whatever waits for it.
+  endpointsDue: `WITH RECURSIVE each_one AS (
+      (SELECT merchant, endpoint FROM delivery WHERE state = 'waiting' AND (merchant, endpoint) > (${merchant}, $2)
+        ORDER BY merchant, endpoint LIMIT 1)
+      UNION ALL
+      SELECT following.merchant, following.endpoint FROM each_one CROSS JOIN LATERAL (
+        SELECT merchant, endpoint FROM delivery WHERE state = 'waiting' AND (merchant, endpoint) > (each_one.merchant, each_one.endpoint)
+        ORDER BY merchant, endpoint LIMIT 1) AS following
+    )
+    SELECT ${hexOf("merchant", "merchantId")}, endpoint FROM each_one
+    WHERE (SELECT min(due_at) FROM delivery WHERE state = 'waiting' AND delivery.merchant = each_one.merchant
+      AND delivery.endpoint = each_one.endpoint) <= $3
+    ORDER BY merchant, endpoint LIMIT $4`,
+  deliveriesDue: `SELECT ${delivery} FROM delivery WHERE state = 'waiting' AND merchant = ${merchant} AND endpoint = $2 AND due_at <= $3
+    AND NOT EXISTS (
+      SELECT 1 FROM delivery AS earlier WHERE earlier.merchant = delivery.merchant AND earlier.payment = delivery.payment
+        AND earlier.endpoint = delivery.endpoint AND earlier.number < delivery.number AND earlier.state = 'waiting' AND earlier.in_order = 1
+    ) ORDER BY due_at, number LIMIT $4`,
+} as const;
+export type StatementName = keyof typeof sql;

@@ -1,0 +1,73 @@
+import type { Clock } from "../../kernel/clock.ts";
+import type { Connection } from "./connection.ts";
+import { PostgresOpenError, type PostgresRefusal } from "./open-error.ts";
+
+/** What the server says of itself. Settings as they were when the session began, before it set its own. */
+interface ServerFacts {
+  readonly version: number;
+  readonly encoding: string;
+  readonly standby: boolean;
+  readonly now: number;
+  readonly fsync: string;
+  readonly full_page_writes: string;
+  readonly synchronous_commit: string;
+  readonly synchronous_standby_names: string;
+  readonly logs_statements: boolean;
+  readonly log_parameter_max_length: string;
+  readonly log_parameter_max_length_on_error: string;
+  readonly explains: boolean;
+  readonly audits_parameters: boolean;
+}
+
+const factsQuery = `SELECT current_setting('server_version_num')::integer AS version, current_setting('server_encoding') AS encoding,
+  pg_is_in_recovery() AS standby, (extract(epoch FROM clock_timestamp()) * 1000)::bigint AS now,
+  ${[
+    "fsync",
+    "full_page_writes",
+    "synchronous_commit",
+    "synchronous_standby_names",
+    "log_parameter_max_length",
+    "log_parameter_max_length_on_error",
+  ]
+    .map((name) => `(SELECT reset_val FROM pg_settings WHERE name = '${name}') AS ${name}`)
+    .join(", ")},
+  current_setting('log_statement') IN ('mod', 'all') OR current_setting('log_duration') = 'on'
+    OR (SELECT bool_or(setting::numeric >= 0) FROM pg_settings WHERE name IN ('log_min_duration_statement', 'log_min_duration_sample'))
+    OR current_setting('log_transaction_sample_rate')::numeric > 0 AS logs_statements,
+  coalesce(current_setting('auto_explain.log_min_duration', true), '-1') <> '-1' AS explains,
+  coalesce(current_setting('pgaudit.log_parameter', true), 'off') <> 'off' AS audits_parameters`;
+
+const clockToleranceMs = 2_000;
+
+/**
+ * Rejects with PostgresOpenError when the server would not keep what it says it keeps, could write card or customer data to its log, or
+ * lives in another time.
+ */
+export async function checkServer(connection: Connection, clock: Clock, waiveStandby: boolean): Promise<void> {
+  // Asked once before, so that the time of the way there and back is the network's alone.
+  await connection.rows("now", "SELECT 1");
+  const before = clock.now();
+  const [facts] = await connection.rows<ServerFacts>("facts", factsQuery);
+  const after = clock.now();
+  if (facts === undefined) throw new PostgresOpenError("unreachable");
+  const refusal = refusalOf(facts, waiveStandby) ?? (isNear(facts.now, before, after) ? undefined : "clock");
+  if (refusal !== undefined) throw new PostgresOpenError(refusal);
+}
+
+function refusalOf(facts: ServerFacts, waiveStandby: boolean): PostgresRefusal | undefined {
+  if (facts.version < 150_000) return "too_old";
+  if (facts.encoding !== "UTF8") return "not_utf8";
+  if (facts.standby) return "standby";
+  if (facts.fsync !== "on") return "fsync_off";
+  if (facts.full_page_writes !== "on") return "full_page_writes_off";
+  if (facts.synchronous_commit !== "on" && facts.synchronous_commit !== "remote_apply") return "synchronous_commit_off";
+  if (facts.synchronous_standby_names === "" && !waiveStandby) return "no_synchronous_standby";
+  const logged = facts.logs_statements && facts.log_parameter_max_length !== "0";
+  if (logged || facts.log_parameter_max_length_on_error !== "0" || facts.explains || facts.audits_parameters) return "logs_parameters";
+  return undefined;
+}
+
+/** The server read its clock somewhere between. */
+function isNear(theirs: number, before: number, after: number): boolean {
+  return before - clockToleranceMs <= theirs && theirs <= after + clockToleranceMs;
+}
