@@ -240,6 +240,16 @@ describe("cofre listen", () => {
     assert.equal((await endpointsOf(world)).length, 1);
   });
 
+  test("leaves when nobody reads any more what it prints", async (context) => {
+    await using world = await startCofre();
+    const listening = new Running(context, world, ["listen"]);
+    await listening.said(/Ctrl-C ends it/);
+    listening.child.stdout?.destroy();
+    await pay(world, "unread");
+    assert.equal(await listening.code(), 0);
+    assert.deepEqual(await endpointsOf(world), []);
+  });
+
   test("says what is wrong in words", async (context) => {
     await using world = await startCofre();
     const taken = createServer();
