@@ -31,6 +31,7 @@ import { sandboxEgress } from "./outbox/address-guard.ts";
 import { Dispatcher } from "./outbox/dispatcher.ts";
 import { createEgress } from "./outbox/egress.ts";
 import { targetsOf } from "./outbox/endpoint.ts";
+import { FirstAttempts } from "./outbox/first-attempts.ts";
 import { type NotificationKeys, openNotificationKeys } from "./outbox/notification-keys.ts";
 import { createSigner } from "./outbox/signature.ts";
 import { changeSettings } from "./operations/change-settings.ts";
@@ -100,7 +101,9 @@ export async function startCofre(config: Config, log: Log, ports: Ports = system
   const accounts = new AccountDirectory(store);
   const egress = createEgress({ policy: sandboxEgress, scheduler });
   parts.defer(() => egress.close());
+  const firstAttempts = new FirstAttempts(scheduler);
   const dispatcher = new Dispatcher({
+    ended: (delivery) => firstAttempts.ended(delivery),
     store,
     accounts: {
       async settingsOf(merchantId) {
@@ -138,7 +141,10 @@ export async function startCofre(config: Config, log: Log, ports: Ports = system
     acquirerTimeoutMs: config.acquirerTimeoutMs,
     alarm: (alarm) => log.write({ event: "alarm", ...alarm }),
     deliverTo: ({ settings }, { order }) => targetsOf(endpointsOf(settings), order.notificationUrl),
-    told: () => dispatcher.nudge(),
+    told: ({ settings }, change) => {
+      dispatcher.nudge();
+      return firstAttempts.of(change, settings.notificationChaos);
+    },
   });
   const cardExpiry = new CardExpiryJob({
     store,

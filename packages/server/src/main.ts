@@ -1,7 +1,9 @@
 import manifest from "../package.json" with { type: "json" };
 import { startCofre } from "./app.ts";
 import { firstStartBanner } from "./cli/banner.ts";
+import { type ClientCommand, type CommandCall, exitCodes } from "./cli/command.ts";
 import { readCommandLine } from "./cli/command-line.ts";
+import { commands } from "./cli/commands.ts";
 import { helpText } from "./cli/help.ts";
 import { configOfThisProcess, wasStartedByNpm } from "./config/environment.ts";
 import { settingsAsText } from "./config/reference.ts";
@@ -12,9 +14,7 @@ import { codeOf, errorFacts } from "./observe/error-facts.ts";
 import type { Log } from "./observe/log-event.ts";
 import { createLog, standardOutput } from "./observe/log.ts";
 
-/** Exit codes: 0 as asked, 1 failed, 2 asked for something that cannot be. */
-const failed = 1;
-const misused = 2;
+const { failed, misused } = exitCodes;
 
 /** The server drains within its grace by itself; after this much more the process ends whatever still waits. */
 const drainMarginMs = 5_000;
@@ -43,8 +43,32 @@ export async function main(): Promise<void> {
       for (const name of reading.unknown) process.stderr.write(`${name} is no setting of this version, and means nothing to it.\n`);
       if (commandLine.command === "start") return serve(reading.config, reading.unknown);
       process.stdout.write(`${settingsAsText(reading.config)}\n`);
+      return;
     }
+    default:
+      return runClient(commands[commandLine.command], commandLine);
   }
+}
+
+/** Runs a command that talks to a running Cofre. */
+async function runClient(command: ClientCommand, call: CommandCall): Promise<void> {
+  let stop = (): void => undefined;
+  // A closed pipe (`cofre listen | head`) is the end of what can be shown.
+  process.stdout.on("error", () => stop());
+  const code = await command.run(call, {
+    print: (line) => void process.stdout.write(`${line}\n`),
+    say: (line) => void process.stderr.write(`${line}\n`),
+    config: () => configOfThisProcess(new Map()),
+    stopAsked: () => {
+      const closed = Promise.withResolvers<void>();
+      stop = closed.resolve;
+      return Promise.race([closed.promise, firstSignal(() => process.exit(failed), ["SIGTERM", "SIGINT", "SIGHUP"])]);
+    },
+    clock: systemClock,
+    scheduler: systemScheduler,
+  });
+  // The watch for signals would hold the process; what was printed goes first.
+  process.stdout.write("", () => process.exit(code));
 }
 
 function refuse(lines: readonly string[]): void {
@@ -61,7 +85,10 @@ async function serve(config: Config, unknownSettings: readonly string[]): Promis
     process.exit(code);
   };
   endOnUnhandled(log, end);
-  const stopAsked = firstSignal(log, end);
+  const stopAsked = firstSignal(() => {
+    log.write({ event: "stop_forced", reason: "second_signal" });
+    end(failed);
+  });
 
   const { environment, dataDirectory, shutdownGraceMs: graceMs } = config;
   log.write({ event: "starting", version: manifest.version, node: process.version, environment, dataDirectory });
@@ -93,16 +120,13 @@ async function serve(config: Config, unknownSettings: readonly string[]): Promis
   end(0);
 }
 
-/** Resolves with the first signal that asks to stop. The second one ends the process at once. */
-function firstSignal(log: Log, end: (code: number) => never): Promise<string> {
+/** Resolves with the first signal that asks to stop; the second one calls `onSecond`. */
+function firstSignal(onSecond: () => void, signals: readonly NodeJS.Signals[] = ["SIGTERM", "SIGINT"]): Promise<string> {
   const { promise, resolve } = Promise.withResolvers<string>();
   let asked = false;
-  for (const signal of ["SIGTERM", "SIGINT"] as const) {
+  for (const signal of signals) {
     process.on(signal, () => {
-      if (asked) {
-        log.write({ event: "stop_forced", reason: "second_signal" });
-        end(failed);
-      }
+      if (asked) onSecond();
       asked = true;
       resolve(signal);
     });

@@ -108,6 +108,8 @@ const ownedModules: Readonly<Record<string, readonly string[]>> = {
     "connectors/simulator/link-http.ts",
     "connectors/simulator/acquirer-server.ts",
     "connectors/upstream/exchange.ts",
+    // Commands that talk to a running Cofre, over loopback only.
+    "cli/http.ts",
   ],
   "node:https": ["connectors/upstream/exchange.ts"],
   "node:net": ["http/server.ts"],

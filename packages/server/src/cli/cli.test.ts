@@ -3,6 +3,7 @@ import { describe, test } from "node:test";
 import { settingRows } from "../config/settings.ts";
 import { baseUrl, firstMinute, firstStartBanner } from "./banner.ts";
 import { readCommandLine } from "./command-line.ts";
+import { commandRows } from "./commands.ts";
 import { helpText } from "./help.ts";
 
 describe("the command line", () => {
@@ -17,6 +18,13 @@ describe("the command line", () => {
     ["--port=", /^--port needs a value\.$/],
     ["--port --host here", /^--port needs a value\.$/],
     ["--port 1 --port 2", /^--port is given twice\.$/],
+    ["listen --host here", /^listen has no option --host\.$/],
+    ["--json start", /^start has no option --json\.$/],
+    ["listen --json=yes", /^--json takes no value\.$/],
+    ["chaos --dorp 0.1", /^--dorp is no option\. Did you mean --drop\?$/],
+    ["chaos on", /^chaos takes only off behind it, but there is: on$/],
+    ["chaos off now", /^chaos takes only off behind it, but there is: now$/],
+    ["lisetn", /^lisetn is no command\. Did you mean listen\?$/],
   ];
   for (const [words, problem] of refused) {
     test(`refuses: ${words}`, () => {
@@ -36,6 +44,9 @@ describe("the command line", () => {
     ],
     [["--port", "0", "config"], "config", { "--port": "0" }],
     [["help"], "help", {}],
+    [["listen", "--forward-to", "localhost:3000", "--json"], "listen", { "--forward-to": "localhost:3000", "--json": "" }],
+    [["chaos", "off"], "chaos", {}],
+    [["--json", "chaos", "--drop", "0.1"], "chaos", { "--json": "", "--drop": "0.1" }],
     [["-h"], "help", {}],
     [["start", "--help"], "help", {}],
     [["--version"], "version", {}],
@@ -47,6 +58,22 @@ describe("the command line", () => {
       assert.equal(read.command, command);
       assert.deepEqual(Object.fromEntries(read.flags), flags);
     });
+  }
+});
+
+test("the help names every command with each of its options", () => {
+  const text = helpText("1.2.3");
+  for (const [name, { options }] of commandRows) {
+    assert.ok(text.includes(`\n  ${name}`), name);
+    for (const flag of Object.keys(options)) assert.ok(text.includes(`\n  ${flag} `), flag);
+  }
+});
+
+test("an option has a value in all commands that know it, or in none", () => {
+  const forms = new Map<string, boolean>();
+  for (const [flag, { form }] of commandRows.flatMap(([, { options }]) => Object.entries(options))) {
+    assert.equal(forms.get(flag) ?? form !== undefined, form !== undefined, flag);
+    forms.set(flag, form !== undefined);
   }
 });
 

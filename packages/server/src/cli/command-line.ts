@@ -1,50 +1,71 @@
 import { parseArgs } from "node:util";
 import { closestTo } from "../config/closest.ts";
+import type { CommandCall, OptionRow } from "./command.ts";
+import { type CommandName, commandRows, commands } from "./commands.ts";
 
-const commands = ["start", "config", "help"] as const;
-export type Command = (typeof commands)[number] | "version";
-
-export interface CommandLine {
-  readonly command: Command;
-  /** Values for settings, by flag (`--port`). */
-  readonly flags: ReadonlyMap<string, string>;
+export interface CommandLine extends CommandCall {
+  readonly command: CommandName | "version";
 }
 
-const options = {
-  port: { type: "string" },
-  host: { type: "string" },
-  "data-dir": { type: "string" },
+/** The options of all commands by name: an option may stand before the command that it belongs to. */
+const allOptions: ReadonlyMap<string, OptionRow> = new Map(commandRows.flatMap(([, { options }]) => Object.entries(options)));
+
+const parsed = {
+  ...Object.fromEntries(Array.from(allOptions, ([flag, { form }]) => [flag.slice(2), { type: form === undefined ? "boolean" : "string" }])),
   help: { type: "boolean", short: "h" },
   version: { type: "boolean", short: "v" },
 } as const;
 
 /** Reads what stands behind `cofre`. `problem` is one sentence for people. */
 export function readCommandLine(args: readonly string[]): CommandLine | { readonly problem: string } {
-  const { tokens } = parseArgs({ args: [...args], options, strict: false, allowPositionals: true, tokens: true });
+  const { tokens } = parseArgs({ args: [...args], options: parsed, strict: false, allowPositionals: true, tokens: true });
   const flags = new Map<string, string>();
   const words: string[] = [];
-  let asked: Command | undefined;
+  let asked: CommandLine["command"] | undefined;
   for (const token of tokens) {
     if (token.kind === "positional") words.push(token.value);
     if (token.kind !== "option") continue;
     const flag = token.rawName;
-    if (token.name === "help" || token.name === "version") asked ??= token.name;
-    else if (!Object.hasOwn(options, token.name)) return { problem: `${flag} is no option.${suggestion(flag, flagNames)}` };
-    else if (token.value === undefined || token.value === "") return { problem: `${flag} needs a value.` };
-    // `--port --host x`: the next flag is not the value.
-    else if (!token.inlineValue && token.value.startsWith("-")) return { problem: `${flag} needs a value.` };
-    else if (flags.has(flag)) return { problem: `${flag} is given twice.` };
-    else flags.set(flag, token.value);
+    if (token.name === "help" || token.name === "version") {
+      asked ??= token.name;
+      continue;
+    }
+    const option = allOptions.get(flag);
+    if (option === undefined) return { problem: `${flag} is no option.${suggestion(flag, [...allOptions.keys()])}` };
+    const problem = valueProblem(option, token);
+    if (problem !== undefined) return { problem: `${flag} ${problem}.` };
+    if (flags.has(flag)) return { problem: `${flag} is given twice.` };
+    flags.set(flag, token.value ?? "");
   }
-  const [word = "start", ...more] = words;
-  if (asked !== undefined) return { command: asked, flags };
-  const command = commands.find((name) => name === word);
-  if (command === undefined) return { problem: `${word} is no command.${suggestion(word, commands)}` };
-  if (more.length > 0) return { problem: `${command} takes nothing behind it, but there is: ${more.join(" ")}` };
-  return { command, flags };
+  if (asked !== undefined) return { command: asked, word: undefined, flags };
+  return readWords(words, flags);
 }
 
-const flagNames = Object.keys(options).map((name) => `--${name}`);
+function readWords(
+  [name = "start", word, ...more]: readonly string[],
+  flags: ReadonlyMap<string, string>,
+): ReturnType<typeof readCommandLine> {
+  const found = commandRows.find(([each]) => each === name);
+  if (found === undefined) return { problem: `${name} is no command.${suggestion(name, Object.keys(commands))}` };
+  const [command, { words = [], options }] = found;
+  for (const flag of flags.keys()) {
+    if (!Object.hasOwn(options, flag)) return { problem: `${command} has no option ${flag}.` };
+  }
+  const unexpected = word !== undefined && words.includes(word) ? more : [...(word === undefined ? [] : [word]), ...more];
+  if (unexpected.length === 0) return { command, word, flags };
+  const takes = words.length === 0 ? "nothing" : `only ${words.join(" or ")}`;
+  return { problem: `${command} takes ${takes} behind it, but there is: ${unexpected.join(" ")}` };
+}
+
+function valueProblem(
+  { form }: OptionRow,
+  token: { readonly value?: string | undefined; readonly inlineValue?: boolean | undefined },
+): string | undefined {
+  if (form === undefined) return token.value === undefined ? undefined : "takes no value";
+  if (token.value === undefined || token.value === "") return "needs a value";
+  // `--port --host x`: the next flag is not the value.
+  return token.inlineValue !== true && token.value.startsWith("-") ? "needs a value" : undefined;
+}
 
 function suggestion(word: string, candidates: readonly string[]): string {
   const closest = closestTo(word, candidates);

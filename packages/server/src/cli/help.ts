@@ -1,23 +1,41 @@
 import { settingsAsText } from "../config/reference.ts";
+import type { CommandRow } from "./command.ts";
+import { commandRows } from "./commands.ts";
 
 export function helpText(version: string): string {
+  const summaries = commandRows.map(
+    ([name, { words = [], summary }]) => [[name, ...words.map((word) => `[${word}]`)].join(" "), summary] as const,
+  );
   return `Cofre ${version}: a self-hosted card vault and card payment service.
 
 Usage: cofre [command] [options]
 
 Commands:
-  start         serve until SIGTERM or SIGINT (also without a command)
-  config        check the settings and show what holds, without secrets
-  help          this text
+${columns(summaries)}
 
-Options:
-  --port N      listen on this port; 0 takes a free one
-  --host H      listen on this address
-  --data-dir D  keep everything there; :memory: keeps nothing
+${optionGroups().join("\n\n")}
+
   --help, --version
 
-Settings are environment variables; an option wins over its variable. With their defaults:
+Settings are environment variables; an option of start wins over its variable. With their defaults:
 
 ${settingsAsText()}
 `;
+}
+
+/** Commands with the same options share a list. */
+function optionGroups(): string[] {
+  const groups = new Map<CommandRow["options"], string[]>();
+  for (const [name, { options }] of commandRows) {
+    if (Object.keys(options).length > 0) groups.set(options, [...(groups.get(options) ?? []), name]);
+  }
+  return Array.from(groups, ([options, names]) => {
+    const rows = Object.entries(options).map(([flag, { form, doc }]) => [form === undefined ? flag : `${flag} ${form}`, doc] as const);
+    return `Options of ${names.join(" and ")}:\n${columns(rows)}`;
+  });
+}
+
+function columns(rows: readonly (readonly [string, string])[]): string {
+  const width = Math.max(...rows.map(([first]) => first.length)) + 2;
+  return rows.map(([first, second]) => `  ${first.padEnd(width)}${second}`).join("\n");
 }

@@ -34,6 +34,10 @@ export const chaosSettings = {
   delayMs: { ...wholeNumber(10_000, 0, 3_600_000), doc: "How much later, in milliseconds." },
   double: { ...chance(), doc: "How often a notification is sent twice." },
   breakSignature: { ...chance(), doc: "How often all signatures of a notification are wrong." },
+  beforeAnswer: {
+    ...chance(),
+    doc: "How often a request is answered only after the first attempt to deliver what it caused, or five seconds.",
+  },
 } satisfies SettingTable<NotificationChaos>;
 
 /** One row per switch of an account; a setting without its row does not compile. */

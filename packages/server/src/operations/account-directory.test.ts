@@ -40,7 +40,9 @@ describe("the directory of accounts", () => {
   });
 
   test("gives an account of an earlier version the defaults of switches that it never heard of", async () => {
-    const { captureWindowDays: _window, simulator: _simulator, ...older } = account.settings;
+    const { captureWindowDays: _window, simulator: _simulator, notificationChaos: chaos, ...others } = account.settings;
+    const { beforeAnswer: _beforeAnswer, ...notificationChaos } = chaos;
+    const older = { ...others, notificationChaos };
     const directory = new AccountDirectory(
       await storeWith({ ...account, settings: { ...older, partialCapture: true } as AccountSettings }),
     );

@@ -62,7 +62,8 @@ export class AccountDirectory {
 function withAllSettings(account: Account): Account {
   const defaults = defaultAccountSettings();
   const simulator = { ...defaults.simulator, ...account.settings.simulator };
-  return { ...account, settings: { ...defaults, ...account.settings, simulator } };
+  const notificationChaos = { ...defaults.notificationChaos, ...account.settings.notificationChaos };
+  return { ...account, settings: { ...defaults, ...account.settings, simulator, notificationChaos } };
 }
 
 function remember<K, V>(cache: Map<K, V>, key: K, value: V): void {

@@ -41,8 +41,11 @@ export interface RunnerParts {
   readonly alarm: (alarm: Alarm) => void;
   /** Who is to hear of this payment's notifications. */
   readonly deliverTo: (account: Account, payment: Payment) => readonly EndpointId[];
-  /** Told when there is something new to deliver. Costs next to nothing and never throws. */
-  readonly told: () => void;
+  /**
+   * Told when there is something new to deliver. Costs next to nothing and never throws. In the sandbox the answer to whoever caused it
+   * may have to wait for the promise, which never rejects.
+   */
+  readonly told: (account: Account, change: Change) => Promise<void> | undefined;
 }
 
 /** Gives operations their context and their failures a meaning. */
@@ -63,6 +66,9 @@ export class Runner {
       if (error instanceof ServiceError) throw error;
       await this.#raise(error, context.touched);
       throw new ServiceError("internal_failure");
+    } finally {
+      // Nobody else waits meanwhile: the operation's turn is over.
+      await Promise.all(context.answerWaitsFor);
     }
   }
 
@@ -107,6 +113,7 @@ class Context implements OperationContext {
   readonly pocket: CvvPocket;
   /** The payment that this work last committed: the one to mark when an invariant breaks. */
   touched: Payment | undefined;
+  readonly answerWaitsFor: Promise<void>[] = [];
   readonly #acquirerTimeoutMs: number;
   readonly #turns: Turns;
   readonly #alarm: RunnerParts["alarm"];
@@ -138,15 +145,16 @@ class Context implements OperationContext {
   }
 
   async change<C extends Change | undefined>(decide: () => Promise<C>): Promise<C> {
-    let addressed = false;
     const change = await commitDecision(this.store, async () => {
       const decided = await decide();
       if (decided?.payment === undefined || decided.notifications.length === 0) return decided;
       const deliverTo = this.#deliverTo(this.account, decided.payment.next);
-      addressed = deliverTo.length > 0;
-      return addressed ? { ...decided, deliverTo } : decided;
+      return deliverTo.length > 0 ? { ...decided, deliverTo } : decided;
     });
-    if (addressed) this.#told();
+    if (change?.deliverTo !== undefined) {
+      const wait = this.#told(this.account, change);
+      if (wait !== undefined) this.answerWaitsFor.push(wait);
+    }
     this.touched = change?.payment?.next ?? this.touched;
     return change;
   }

@@ -34,6 +34,8 @@ export interface DispatcherParts {
   readonly scheduler: Scheduler;
   /** Told of every attempt, and of endpoints that begin to rest. Never throws. */
   readonly report: (event: DeliveryEvent) => void;
+  /** Told when an attempt at this delivery has ended, or was put off. Never throws. */
+  readonly ended?: (delivery: Delivery) => void;
   /** Told of what should not be: the property that did not hold, or the class of the error. Never throws. */
   readonly alarm: (what: string, endpoint: EndpointKey) => void;
   /** How often the store is asked for what is due, apart from nudges. A second unless given. */
@@ -285,6 +287,8 @@ export class Dispatcher {
       // Whatever was sent is sent again, under the same id.
       lane.circuit.failed(this.#parts.clock.now(), undefined);
       this.#trouble(lane, error);
+    } finally {
+      this.#parts.ended?.(delivery);
     }
   }
 

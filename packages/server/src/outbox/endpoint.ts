@@ -32,9 +32,20 @@ export interface NotificationChaos {
   readonly double: number;
   /** All signatures are wrong. */
   readonly breakSignature: number;
+  /** The request that caused it is answered after the first attempt at it (first-attempts.ts). */
+  readonly beforeAnswer: number;
 }
 
-export const noChaos: NotificationChaos = { seed: "cofre", drop: 0, delay: 0, reorder: 0, delayMs: 10_000, double: 0, breakSignature: 0 };
+export const noChaos: NotificationChaos = {
+  seed: "cofre",
+  drop: 0,
+  delay: 0,
+  reorder: 0,
+  delayMs: 10_000,
+  double: 0,
+  breakSignature: 0,
+  beforeAnswer: 0,
+};
 
 /** What an account says about its notifications. */
 export interface NotificationSettings {

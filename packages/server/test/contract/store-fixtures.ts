@@ -288,7 +288,7 @@ export function newAccount(id: MerchantId, over: Partial<Account> = {}): Account
       refuseCardLikeCodes: false,
       notifySynchronous: false,
       notificationEndpoints: [],
-      notificationChaos: { seed: "seed", drop: 0, delay: 0, reorder: 0, delayMs: 0, double: 0, breakSignature: 0 },
+      notificationChaos: { seed: "seed", drop: 0, delay: 0, reorder: 0, delayMs: 0, double: 0, breakSignature: 0, beforeAnswer: 0 },
       simulator: { seed: "seed", latencyMs: 0, loseAnswer: 0, loseRequest: 0, lateAnswer: 0, doubleRequest: 0 },
     },
     ...over,

@@ -1,0 +1,82 @@
+import { chaosSettings } from "../merchant/settings.ts";
+import { noChaos, type NotificationChaos } from "../outbox/endpoint.ts";
+import { ClientProblem, clientOf, clientOptions } from "./cofre-client.ts";
+import { type ClientCommand, exitCodes } from "./command.ts";
+
+type ChaosName = keyof NotificationChaos;
+
+interface ChaosRow {
+  readonly flag: `--${string}`;
+  readonly form: string;
+  /** The setting's value for what was given; undefined when it cannot be. */
+  readonly read: (text: string) => number | string | undefined;
+  readonly show: (value: unknown) => string;
+}
+
+/** One row per setting; one without its row does not compile. */
+const rows = {
+  drop: chance("--drop"),
+  delay: chance("--delay"),
+  reorder: chance("--reorder"),
+  delayMs: { flag: "--delay-ms", form: "N", read: (text) => (/^\d{1,7}$/.test(text) ? Number(text) : undefined), show: String },
+  double: chance("--double"),
+  breakSignature: chance("--break-signature"),
+  beforeAnswer: chance("--before-answer"),
+  seed: { flag: "--seed", form: "TEXT", read: (text) => text, show: String },
+} as const satisfies Readonly<Record<ChaosName, ChaosRow>>;
+
+const names = Object.keys(rows) as ChaosName[];
+
+const usage = "Shares go from 0 to 1 in steps of 0.001, such as 0.3; --delay-ms from 0 to 3600000; --seed has 1 to 100 characters";
+
+/** Shows or changes what the sandbox does to an account's notifications. */
+export const chaosCommand: ClientCommand = {
+  summary: "show what the sandbox does to an account's notifications, change it, or switch all of it off",
+  words: ["off"],
+  options: {
+    ...Object.fromEntries(names.map((name) => [rows[name].flag, { form: rows[name].form, doc: docOf(name) }])),
+    ...clientOptions,
+  },
+
+  async run(call, host) {
+    try {
+      const changes = changesOf(call.flags);
+      if (call.word === "off" && changes !== undefined) throw new ClientProblem("`cofre chaos off` takes no settings.", { misuse: true });
+      const now = await clientOf(call, host).chaos(call.word === "off" ? noChaos : changes);
+      if (call.flags.has("--json")) host.print(JSON.stringify(now));
+      else
+        for (const name of names)
+          host.print(`${rows[name].flag.slice(2).padEnd(16)}  ${rows[name].show(now[name]).padEnd(6)}  ${docOf(name)}`);
+      return exitCodes.done;
+    } catch (error) {
+      if (!(error instanceof ClientProblem)) throw error;
+      host.say(error.message);
+      return error.misuse ? exitCodes.misused : exitCodes.failed;
+    }
+  },
+};
+
+/** undefined when nothing is to be changed. */
+function changesOf(flags: ReadonlyMap<string, string>): Partial<NotificationChaos> | undefined {
+  const given = names.flatMap((name) => {
+    const text = flags.get(rows[name].flag);
+    if (text === undefined) return [];
+    const value = rows[name].read(text);
+    const allowed = chaosSettings[name].allows;
+    if (value === undefined || !allowed(value)) throw new ClientProblem(`${rows[name].flag} cannot be that. ${usage}.`, { misuse: true });
+    return [[name, value] as const];
+  });
+  return given.length === 0 ? undefined : Object.fromEntries(given);
+}
+
+/** Settings are in thousandths; people think in shares. */
+function chance<const Flag extends `--${string}`>(flag: Flag) {
+  const read = (text: string): number | undefined =>
+    /^(?:0(?:\.\d{1,3})?|1(?:\.0{1,3})?)$/.test(text) ? Math.round(Number(text) * 1_000) : undefined;
+  return { flag, form: "SHARE", read, show: (value: unknown) => (typeof value === "number" ? String(value / 1_000) : "0") };
+}
+
+function docOf(name: ChaosName): string {
+  const { doc } = chaosSettings[name];
+  return doc.charAt(0).toLowerCase() + doc.slice(1, -1);
+}

@@ -1,0 +1,47 @@
+import type { ConfigReading } from "../config/read-config.ts";
+import type { Clock } from "../kernel/clock.ts";
+import type { Scheduler } from "../kernel/scheduler.ts";
+
+/** Exit codes: 0 as asked, 1 failed, 2 asked for something that cannot be. */
+export const exitCodes = { done: 0, failed: 1, misused: 2 } as const;
+export type ExitCode = (typeof exitCodes)[keyof typeof exitCodes];
+
+export interface OptionRow {
+  /** What stands behind the option, as the help shows it; without one the option is a switch. */
+  readonly form?: string;
+  readonly doc: string;
+}
+
+/** What is known of a command before it runs. An option of the same name has a value in all commands or in none. */
+export interface CommandRow {
+  readonly summary: string;
+  /** Words that may stand behind the command, one at a time. */
+  readonly words?: readonly string[];
+  readonly options: Readonly<Record<`--${string}`, OptionRow>>;
+}
+
+/** A command that talks to a Cofre that is running already. */
+export interface ClientCommand extends CommandRow {
+  run(call: CommandCall, host: CommandHost): Promise<ExitCode>;
+}
+
+/** What stood behind the command, checked against its row. */
+export interface CommandCall {
+  readonly word: string | undefined;
+  /** Values by option; a switch has an empty one. */
+  readonly flags: ReadonlyMap<string, string>;
+}
+
+/** The process as a command sees it. */
+export interface CommandHost {
+  /** A line of what was asked for. */
+  readonly print: (line: string) => void;
+  /** A line for people, beside what was asked for. */
+  readonly say: (line: string) => void;
+  /** The settings of this process's environment, which a Cofre beside it has too. */
+  readonly config: () => ConfigReading;
+  /** Resolves when the process is asked to end, or nobody reads any more what is printed. */
+  readonly stopAsked: () => Promise<unknown>;
+  readonly clock: Clock;
+  readonly scheduler: Scheduler;
+}

@@ -1,0 +1,114 @@
+import { createServer, type IncomingHttpHeaders, type IncomingMessage, request } from "node:http";
+import type { Scheduler } from "../kernel/scheduler.ts";
+
+export interface Exchange {
+  readonly method: "GET" | "POST";
+  readonly url: URL;
+  /** Names and values in turn, as they go over the wire. */
+  readonly headers: readonly string[];
+  readonly body: Uint8Array;
+  /** For the whole exchange, the answer's body included. */
+  readonly timeoutMs: number;
+}
+
+export type Exchanged =
+  | { readonly status: number; readonly headers: IncomingHttpHeaders; readonly body: Buffer }
+  | { readonly failure: "refused" | "timeout" | "cut" };
+
+const longestAnswer = 4_194_304;
+const longestBody = 1_048_576;
+
+/** One request over plain HTTP on a connection of its own; redirects are not followed. Never rejects. */
+export async function exchange(scheduler: Scheduler, { method, url, headers, body, timeoutMs }: Exchange): Promise<Exchanged> {
+  const controller = new AbortController();
+  const cancel = scheduler.after(timeoutMs, () => controller.abort());
+  try {
+    const { promise, resolve, reject } = Promise.withResolvers<IncomingMessage>();
+    const asked = request(url, {
+      method,
+      headers: [...headers, "Content-Length", String(body.length)],
+      agent: false,
+      signal: controller.signal,
+    });
+    asked.on("response", resolve).on("error", reject);
+    asked.end(body);
+    const answer = await promise;
+    const content = await contentOf(answer, longestAnswer);
+    if (content === undefined) return { failure: "cut" };
+    return { status: answer.statusCode ?? 0, headers: answer.headers, body: content };
+  } catch (error) {
+    if (controller.signal.aborted) return { failure: "timeout" };
+    return { failure: isRefusal(error) ? "refused" : "cut" };
+  } finally {
+    cancel();
+  }
+}
+
+/** A name such as localhost has several addresses, and each refuses for itself. */
+function isRefusal(error: unknown): boolean {
+  if (error instanceof AggregateError) return error.errors.every(isRefusal);
+  return error instanceof Error && "code" in error && error.code === "ECONNREFUSED";
+}
+
+export interface Received {
+  readonly method: string;
+  /** Names and values in turn, as they came. */
+  readonly rawHeaders: readonly string[];
+  readonly headers: IncomingHttpHeaders;
+  readonly body: Buffer;
+}
+
+export interface Answer {
+  readonly status: number;
+  readonly headers: Readonly<Record<string, string>>;
+}
+
+export interface Receiver {
+  readonly port: number;
+  /** Takes nothing new, and cuts after `graceMs` what is still under way. */
+  close(graceMs: number): Promise<void>;
+}
+
+/** Receives on 127.0.0.1; 0 is a free port. Rejects as listening does, with EADDRINUSE when the port is taken. `answer` never rejects. */
+export async function openReceiver(scheduler: Scheduler, port: number, answer: (received: Received) => Promise<Answer>): Promise<Receiver> {
+  const server = createServer((incoming, response) => {
+    contentOf(incoming, longestBody)
+      .then(async (body) => {
+        const { method = "", rawHeaders, headers } = incoming;
+        const answered: Answer = body === undefined ? { status: 413, headers: {} } : await answer({ method, rawHeaders, headers, body });
+        response.writeHead(answered.status, { ...answered.headers, Connection: "close", "Content-Length": "0" }).end();
+      })
+      .catch(() => response.destroy());
+  });
+  const { promise, resolve, reject } = Promise.withResolvers<void>();
+  server.once("error", reject).listen(port, "127.0.0.1", resolve);
+  await promise;
+  const address = server.address();
+  return {
+    port: typeof address === "object" && address !== null ? address.port : port,
+    async close(graceMs) {
+      const closed = Promise.withResolvers<void>();
+      server.close(() => closed.resolve());
+      const cancel = scheduler.after(graceMs, () => server.closeAllConnections());
+      await closed.promise;
+      cancel();
+    },
+  };
+}
+
+/** undefined when there is more than `most` bytes. */
+async function contentOf(message: IncomingMessage, most: number): Promise<Buffer | undefined> {
+  const pieces: Buffer[] = [];
+  let length = 0;
+  for await (const piece of message as AsyncIterable<Buffer>) {
+    length += piece.length;
+    if (length > most) return undefined;
+    pieces.push(piece);
+  }
+  return Buffer.concat(pieces);
+}
+
+/** Whether this address is on this machine, by its form: only such ones are spoken to without TLS. */
+export function isLoopback(url: URL): boolean {
+  return url.protocol === "http:" && /^(?:127(?:\.\d{1,3}){3}|\[::1\]|localhost)$/.test(url.hostname);
+}

@@ -1,0 +1,126 @@
+import { ClientProblem, type CofreClient, clientOf, clientOptions } from "./cofre-client.ts";
+import { type ClientCommand, type CommandCall, type CommandHost, type ExitCode, exitCodes } from "./command.ts";
+import { heardAsJson, heardAsText } from "./heard-line.ts";
+import { isLoopback, openReceiver } from "./http.ts";
+import { Listener } from "./listener.ts";
+import { Registration } from "./registration.ts";
+
+/** How often it is looked at whether the registration is still there: a Cofre that keeps nothing has forgotten it after a restart. */
+const lookMs = 5_000;
+/** What is being passed on when the end is asked for may still take so long. */
+const graceMs = 2_000;
+
+/** Receives an account's notifications for a program on this machine. */
+export const listenCommand: ClientCommand = {
+  summary: "hear an account's notifications, verify and show them, and pass them on to a program on this machine",
+  options: {
+    "--forward-to": { form: "URL", doc: "pass each notification on to this address of this machine, and answer as it does" },
+    "--port": { form: "N", doc: "receive on this port; otherwise on a free one" },
+    ...clientOptions,
+  },
+
+  async run(call, host) {
+    try {
+      return await listen(call, host);
+    } catch (error) {
+      if (!(error instanceof ClientProblem)) throw error;
+      host.say(error.message);
+      return error.misuse ? exitCodes.misused : exitCodes.failed;
+    }
+  },
+};
+
+async function listen(call: CommandCall, host: CommandHost): Promise<ExitCode> {
+  const forwardTo = forwardAddress(call.flags.get("--forward-to"));
+  const port = portOf(call.flags.get("--port"));
+  const client = clientOf(call, host);
+  // Whether Cofre is there and knows the key, before anything is opened.
+  await client.endpoints();
+  const show = call.flags.has("--json") ? heardAsJson : heardAsText;
+  const listener = new Listener({ ...host, client, forwardTo, show: (heard) => host.print(show(heard)) });
+  const receiver = await openReceiver(host.scheduler, port, (received) => listener.hear(received)).catch((error: unknown) => {
+    throw new ClientProblem(portProblem(error, port));
+  });
+  const registration = new Registration(client, host.scheduler, receiver.port);
+  listener.name = registration.id;
+  const stopped = new AbortController();
+  // From here on the registration has to be taken away again, whatever ends the listener.
+  const stopping = host.stopAsked().then(() => stopped.abort());
+  try {
+    listener.keys = await registration.enter();
+    const whither = forwardTo === undefined ? "" : ` and passing them on to ${forwardTo.href}`;
+    host.say(`Listening to the notifications of ${client.origin} on port ${receiver.port}${whither}. Ctrl-C ends it.`);
+    host.say("Payments with a notification_url of their own are told to that address only.");
+    await Promise.race([stopping, keepRegistered(registration, listener, host, stopped.signal)]);
+    return exitCodes.done;
+  } finally {
+    stopped.abort();
+    await leave(registration, client, host);
+    await receiver.close(graceMs);
+    await listener.shown();
+  }
+}
+
+/** Enters the listener again when it has been forgotten, and tells once of what keeps it from hearing. Ends with `signal`. */
+async function keepRegistered(
+  registration: Registration,
+  listener: Listener,
+  { scheduler, say }: CommandHost,
+  signal: AbortSignal,
+): Promise<void> {
+  let told: string | undefined;
+  const tell = (line: string): void => {
+    if (told !== line) say(line);
+    told = line;
+  };
+  while (!signal.aborted) {
+    await scheduler.sleep(lookMs, signal).catch(() => undefined);
+    if (signal.aborted) return;
+    try {
+      const state = await registration.state();
+      if (state === "off") tell("The program has answered 410, and Cofre has switched this endpoint off. Start listening again to go on.");
+      if (state === "missing") {
+        listener.keys = await registration.enter();
+        say("The registration was gone: entered again.");
+      }
+      if (state !== "off") told = undefined;
+    } catch (error) {
+      if (!(error instanceof ClientProblem)) throw error;
+      tell(error.message);
+    }
+  }
+}
+
+async function leave(registration: Registration, { origin }: CofreClient, { say }: CommandHost): Promise<void> {
+  try {
+    await registration.leave();
+  } catch (error) {
+    if (!(error instanceof ClientProblem)) throw error;
+    say(`The endpoint ${registration.id} could not be taken away at ${origin}; the next \`cofre listen\` does it.`);
+  }
+}
+
+/** Notifications of a laptop stay there: for another machine its own address is entered as an endpoint, and Cofre's guard applies to it. */
+function forwardAddress(text: string | undefined): URL | undefined {
+  if (text === undefined) return undefined;
+  // `localhost:3000/hook` is what people type.
+  const url = URL.parse(/^https?:\/\//i.test(text) ? text : `http://${text}`);
+  if (url !== null && isLoopback(url) && url.username === "" && url.password === "") return url;
+  const example = "such as http://127.0.0.1:3000/hook";
+  throw new ClientProblem(
+    `--forward-to must be an http:// address of this machine, ${example}. A receiver elsewhere is entered as an endpoint of the account (notificationEndpoints).`,
+    { misuse: true },
+  );
+}
+
+function portOf(text: string | undefined): number {
+  const port = text === undefined ? 0 : /^\d{1,5}$/.test(text) ? Number(text) : -1;
+  if (port < 0 || port > 65_535) throw new ClientProblem("--port must be a whole number from 0 to 65535.", { misuse: true });
+  return port;
+}
+
+function portProblem(error: unknown, port: number): string {
+  const code = error instanceof Error && "code" in error ? error.code : undefined;
+  if (code === "EADDRINUSE") return `Port ${port} is taken. Choose another with --port, or leave it out: a free one is taken then.`;
+  return `This user cannot listen on port ${port}.`;
+}

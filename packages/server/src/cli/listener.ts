@@ -1,0 +1,121 @@
+import type { Clock } from "../kernel/clock.ts";
+import { isPaymentId } from "../kernel/ids.ts";
+import type { Scheduler } from "../kernel/scheduler.ts";
+import { notificationKinds } from "../outbox/events.ts";
+import type { CofreClient } from "./cofre-client.ts";
+import type { Forwarded, Heard } from "./heard-line.ts";
+import { type Answer, exchange, type Received } from "./http.ts";
+import { listenerHeader } from "./registration.ts";
+import { RepeatWatch, SequenceWatch } from "./sequence-watch.ts";
+import { type VerifyingKeys, verifyNotification } from "./verify-notification.ts";
+
+export interface ListenerParts {
+  readonly client: CofreClient;
+  readonly clock: Clock;
+  readonly scheduler: Scheduler;
+  readonly forwardTo: URL | undefined;
+  readonly show: (heard: Heard) => void;
+}
+
+/** A little less than Cofre waits for an answer, so that it hears of a program that does not answer from here. */
+const forwardTimeoutMs = 19_000;
+/** One today; the interface allows several hashes in a call. */
+const mostHashes = 100;
+
+/** Answers what comes in as the program does that it is passed on to, and shows it. */
+export class Listener {
+  readonly #parts: ListenerParts;
+  readonly #sequence = new SequenceWatch();
+  readonly #repeats = new RepeatWatch();
+  #lines: Promise<void> = Promise.resolve();
+  /** The name of the endpoint, once it is known. */
+  name = "";
+  /** undefined: not registered yet. */
+  keys: VerifyingKeys | undefined;
+
+  constructor(parts: ListenerParts) {
+    this.#parts = parts;
+  }
+
+  /** Never rejects. */
+  async hear(received: Received): Promise<Answer> {
+    const marked = { [listenerHeader]: this.name };
+    if (received.method !== "POST") return { status: 405, headers: { ...marked, Allow: "POST" } };
+    const { clock, client, forwardTo } = this.#parts;
+    const at = clock.now();
+    const { kind, hashes, problems: formProblems } = readBody(received.body);
+    const signatureProblems = this.keys === undefined ? ["its keys are not known yet"] : verifyNotification(this.keys, received, at);
+    const problems = [...formProblems, ...signatureProblems];
+    const isFromThere = signatureProblems.length === 0;
+    // What anybody else sends has no say in what counts as heard.
+    const sequence = numberOf(received.headers["x-cofre-sequence"]);
+    const id = idOf(received.headers["webhook-id"]);
+    const repeat = isFromThere && id !== undefined && this.#repeats.isRepeat(id);
+    const { gap, late } = isFromThere && sequence !== undefined ? this.#sequence.see(sequence) : nothingSeen;
+
+    // What a payment is now is asked for, never taken from the message. Cofre gets its answer meanwhile.
+    const asked = Promise.all(isFromThere ? hashes.map(async (hash) => ({ hash, status: await client.paymentStatus(hash) })) : []);
+    const { answer, forwarded } =
+      forwardTo === undefined
+        ? { answer: { status: isFromThere ? 200 : 401, headers: {} }, forwarded: undefined }
+        : await this.#forward(forwardTo, received);
+    const attempt = numberOf(received.headers["x-cofre-attempt"]);
+    this.#show(asked, { at, sequence, attempt, id, kind, problems, repeat, late, gap, answered: answer.status, forwarded });
+    return { ...answer, headers: { ...answer.headers, ...marked } };
+  }
+
+  /** Resolves when everything that was heard has been shown. */
+  async shown(): Promise<void> {
+    await this.#lines;
+  }
+
+  /** In the order in which messages were answered. */
+  #show(asked: Promise<Heard["payments"]>, heard: Omit<Heard, "payments">): void {
+    this.#lines = this.#lines.then(async () => this.#parts.show({ ...heard, payments: await asked }));
+  }
+
+  async #forward(url: URL, { rawHeaders, body }: Received): Promise<{ readonly answer: Answer; readonly forwarded: Forwarded }> {
+    const headers = ["Host", url.host, ...endToEnd(rawHeaders)];
+    const answer = await exchange(this.#parts.scheduler, { method: "POST", url, headers, body, timeoutMs: forwardTimeoutMs });
+    if ("failure" in answer) return { answer: { status: 502, headers: {} }, forwarded: answer.failure };
+    const retryAfter = answer.headers["retry-after"];
+    return {
+      answer: { status: answer.status, headers: retryAfter === undefined ? {} : { "Retry-After": retryAfter } },
+      forwarded: "answered",
+    };
+  }
+}
+
+const nothingSeen = { gap: undefined, late: false };
+
+/** Of one connection only: not passed on, or set again for the next one. */
+const hopByHop: ReadonlySet<string> = new Set(["host", "connection", "keep-alive", "transfer-encoding", "content-length", "te", "upgrade"]);
+
+function endToEnd(rawHeaders: readonly string[]): string[] {
+  const kept: string[] = [];
+  for (let index = 0; index + 1 < rawHeaders.length; index += 2) {
+    const [name = "", value = ""] = [rawHeaders[index], rawHeaders[index + 1]];
+    if (!hopByHop.has(name.toLowerCase())) kept.push(name, value);
+  }
+  return kept;
+}
+
+function readBody(body: Buffer): {
+  readonly kind: string | undefined;
+  readonly hashes: readonly string[];
+  readonly problems: readonly string[];
+} {
+  const form = new URLSearchParams(body.toString("utf8"));
+  const kind = notificationKinds.find((each) => each === form.get("notification_type"));
+  const hashes = (form.get("hash_codes") ?? "").split(",", mostHashes).filter(isPaymentId);
+  const isWhole = form.get("operation") === "payment_status_change" && kind !== undefined && hashes.length > 0;
+  return { kind, hashes, problems: isWhole ? [] : ["the body is no notification"] };
+}
+
+function numberOf(header: string | string[] | undefined): number | undefined {
+  return typeof header === "string" && /^\d{1,15}$/.test(header) ? Number(header) : undefined;
+}
+
+function idOf(header: string | string[] | undefined): string | undefined {
+  return typeof header === "string" && /^[\w.-]{1,64}$/.test(header) ? header : undefined;
+}

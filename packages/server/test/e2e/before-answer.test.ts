@@ -1,0 +1,77 @@
+import assert from "node:assert/strict";
+import { once } from "node:events";
+import { createServer } from "node:http";
+import { describe, test, type TestContext } from "node:test";
+import { directBody, integrationKey, startWorld, type World } from "../world.ts";
+
+/** A receiver that notes what it hears and answers when it is told to. */
+async function startReceiver(context: TestContext, heard: string[], answer: () => Promise<number>): Promise<string> {
+  const server = createServer((request, response) => {
+    request.resume().on("end", () => {
+      heard.push("notification");
+      void answer().then((status) => response.writeHead(status).end());
+    });
+  });
+  await once(server.listen(0, "127.0.0.1"), "listening");
+  context.after(() => {
+    server.close();
+    server.closeAllConnections();
+  });
+  const address = server.address();
+  assert.ok(typeof address === "object" && address !== null);
+  return `http://127.0.0.1:${address.port}/hook`;
+}
+
+async function configure(world: World, url: string, beforeAnswer: number): Promise<void> {
+  const settings = { notificationEndpoints: [{ id: "shop", url }], notificationChaos: { beforeAnswer } };
+  assert.equal((await world.postJson("/__cofre/settings", { integration_key: integrationKey, settings })).body["status"], "SUCCESS");
+}
+
+describe("chaos: a notification before the API's answer", () => {
+  for (const [title, beforeAnswer, order] of [
+    ["the receiver has heard and answered before the client has its answer", 1_000, ["notification", "receiver answers", "answer"]],
+    ["without the setting the client does not wait for a receiver", 0, ["answer", "receiver answers"]],
+  ] as const) {
+    test(title, async (context) => {
+      await using world = await startWorld();
+      const seen: string[] = [];
+      // Without the setting the receiver answers only when the client has its answer: there is no clock in the control.
+      const answered = Promise.withResolvers<void>();
+      const url = await startReceiver(context, seen, async () => {
+        if (beforeAnswer === 0) await answered.promise;
+        seen.push("receiver answers");
+        return 200;
+      });
+      await configure(world, url, beforeAnswer);
+      const { body } = await world.postJson("/ws/direct", directBody("ordered"));
+      seen.push("answer");
+      answered.resolve();
+      assert.equal((body["payment"] as { readonly status: string }).status, "CO");
+      for (let look = 0; look < 300 && !(seen.includes("receiver answers") && seen.includes("answer")); look += 1) {
+        await new Promise((resolve) => void setTimeout(resolve, 20));
+      }
+      // Where the client does not wait, the notification may come before or after.
+      assert.deepEqual(beforeAnswer === 0 ? seen.filter((each) => each !== "notification") : seen, order);
+    });
+  }
+
+  test("a receiver that fails is no reason to wait longer, and the payment is what it is", async (context) => {
+    await using world = await startWorld();
+    const seen: string[] = [];
+    await configure(world, await startReceiver(context, seen, async () => 500), 1_000);
+    const { body } = await world.postJson("/ws/direct", directBody("failing"));
+    assert.deepEqual([seen, body["status"]], [["notification"], "SUCCESS"]);
+  });
+
+  test("a receiver that never answers does not hang the API", async (context) => {
+    await using world = await startWorld();
+    const seen: string[] = [];
+    await configure(world, await startReceiver(context, seen, () => new Promise(() => undefined)), 1_000);
+    // The receiver would be waited for for 20 seconds, and the client is not.
+    const answer = await Promise.race([
+      world.postJson("/ws/direct", directBody("hanging")).then(({ body }) => body["status"]),
+      new Promise((resolve) => void setTimeout(() => resolve("no answer"), 15_000).unref()),
+    ]);
+    assert.deepEqual([seen, answer], [["notification"], "SUCCESS"]);
+  });
+});

@@ -1,0 +1,312 @@
+import assert from "node:assert/strict";
+import { type ChildProcess, spawn } from "node:child_process";
+import { once } from "node:events";
+import { createServer, type IncomingHttpHeaders } from "node:http";
+import { createInterface, type Interface } from "node:readline";
+import { describe, test, type TestContext } from "node:test";
+import { fileURLToPath } from "node:url";
+import { systemClock } from "../../src/kernel/system-clock.ts";
+import { directBody, integrationKey, publicIntegrationKey, startWorld, type World } from "../world.ts";
+
+const program = fileURLToPath(new URL("../../bin/cofre.js", import.meta.url));
+const environment = Object.fromEntries(Object.entries(process.env).filter(([name]) => !name.startsWith("COFRE_")));
+
+/** Signatures carry the time, and the command that verifies them has the system's clock. */
+const startCofre = (): Promise<World> => startWorld({ ports: { clock: systemClock } });
+
+/** A command of the program, as a user runs it beside a Cofre with the same settings. */
+class Running {
+  readonly child: ChildProcess;
+  readonly exited: Promise<unknown>;
+  stdout = "";
+  stderr = "";
+  readonly #lines: Interface;
+
+  constructor(context: TestContext, world: Pick<World, "port">, args: readonly string[], key: string | null = integrationKey) {
+    const settings = { COFRE_PORT: String(world.port), ...(key === null ? {} : { COFRE_SANDBOX_INTEGRATION_KEY: key }) };
+    const child = spawn(process.execPath, [program, ...args], { env: { ...environment, ...settings } });
+    this.child = child;
+    child.stdout.setEncoding("utf8").on("data", (piece: string) => (this.stdout += piece));
+    child.stderr.setEncoding("utf8").on("data", (piece: string) => (this.stderr += piece));
+    this.#lines = createInterface({ input: child.stdout });
+    this.exited = once(child, "close");
+    context.after(() => child.kill("SIGKILL"));
+  }
+
+  /** Resolves when what was said to people fits `pattern`. */
+  async said(pattern: RegExp): Promise<void> {
+    while (!pattern.test(this.stderr)) {
+      assert.equal(this.child.exitCode, null, `it goes on, but has ended with: ${this.stderr}`);
+      await Promise.race([once(this.child.stderr ?? this.child, "data"), this.exited]);
+    }
+  }
+
+  /** The first lines of what it prints. */
+  async lines(count: number): Promise<string[]> {
+    while (this.stdout.split("\n").length <= count) await once(this.#lines, "line");
+    return this.stdout.split("\n").slice(0, count);
+  }
+
+  async code(): Promise<number | null> {
+    await this.exited;
+    return this.child.exitCode;
+  }
+}
+
+interface Heard {
+  readonly headers: IncomingHttpHeaders;
+  readonly body: string;
+}
+
+/** The local program: answers with the statuses that it is given, then 200. */
+async function startProgram(context: TestContext, statuses: number[] = []): Promise<{ readonly url: string; readonly heard: Heard[] }> {
+  const heard: Heard[] = [];
+  const server = createServer((request, response) => {
+    let body = "";
+    request.setEncoding("latin1").on("data", (piece: string) => (body += piece));
+    request.on("end", () => {
+      heard.push({ headers: request.headers, body });
+      response.writeHead(statuses.shift() ?? 200).end("OK");
+    });
+  });
+  await once(server.listen(0, "127.0.0.1"), "listening");
+  context.after(() => {
+    server.close();
+    server.closeAllConnections();
+  });
+  return { url: `http://127.0.0.1:${portOf(server.address())}/hook?shop=1`, heard };
+}
+
+function portOf(address: ReturnType<ReturnType<typeof createServer>["address"]>): number {
+  assert.ok(typeof address === "object" && address !== null);
+  return address.port;
+}
+
+interface Shown {
+  readonly settings: { readonly notificationEndpoints: readonly { readonly id: string }[]; readonly notificationChaos: unknown };
+}
+
+async function settingsOf(world: World): Promise<Shown["settings"]> {
+  return (await world.get("/__cofre/settings", { integration_key: integrationKey })).body["settings"] as Shown["settings"];
+}
+
+async function endpointsOf(world: World): Promise<string[]> {
+  return (await settingsOf(world)).notificationEndpoints.map(({ id }) => id);
+}
+
+function setSettings(world: World, settings: Readonly<Record<string, unknown>>): Promise<unknown> {
+  return world.postJson("/__cofre/settings", { integration_key: integrationKey, settings });
+}
+
+async function pay(world: World, code: string): Promise<string> {
+  const { body } = await world.postJson("/ws/direct", directBody(code));
+  return (body["payment"] as { readonly hash: string }).hash;
+}
+
+async function outcomes(world: World): Promise<(string | null)[]> {
+  const { body } = await world.get("/__cofre/notifications", { integration_key: integrationKey });
+  const told = body["notifications"] as { readonly deliveries: readonly { readonly outcome?: string }[] }[];
+  return told.flatMap(({ deliveries }) => deliveries.map(({ outcome = null }) => outcome));
+}
+
+async function until(condition: () => Promise<boolean>): Promise<void> {
+  for (let look = 0; look < 300 && !(await condition()); look += 1) await new Promise((resolve) => void setTimeout(resolve, 20));
+  assert.ok(await condition(), "it happens within six seconds");
+}
+
+describe("cofre listen", () => {
+  test("verifies, shows and passes on the same bytes, and is gone from the account after Ctrl-C", async (context) => {
+    await using world = await startCofre();
+    const { url, heard } = await startProgram(context);
+    await setSettings(world, { notificationEndpoints: [{ id: "shop", url, enabled: false }] });
+    const listening = new Running(context, world, ["listen", "--forward-to", url]);
+    await listening.said(/Ctrl-C ends it/);
+    const [, port = ""] = /on port (\d+)/.exec(listening.stderr) ?? [];
+    assert.deepEqual(await endpointsOf(world), ["shop", `listen-${port}`]);
+
+    const hash = await pay(world, "one");
+    const [line = ""] = await listening.lines(1);
+    const shown = new RegExp(
+      `^\\d{4}-\\d\\d-\\d\\d \\d\\d:\\d\\d:\\d\\d  #1  update      ${hash} CO  attempt 1  verified  answered 200 \\(by the program\\)$`,
+    );
+    assert.match(line, shown);
+    assert.equal(heard.length, 1);
+    assert.equal(heard[0]?.body, `operation=payment_status_change&notification_type=update&hash_codes=${hash}`);
+    const { headers } = heard[0] ?? { headers: {} };
+    assert.equal(headers["content-type"], "application/x-www-form-urlencoded");
+    const passedOn = [
+      "webhook-id",
+      "webhook-timestamp",
+      "webhook-signature",
+      "x-signaturecontent",
+      "x-signature-content",
+      "x-cofre-sequence",
+    ];
+    for (const name of passedOn) assert.ok(headers[name] !== undefined, name);
+    assert.equal(headers.host, new URL(url).host);
+
+    listening.child.kill("SIGINT");
+    assert.equal(await listening.code(), 0);
+    assert.deepEqual(await endpointsOf(world), ["shop"]);
+    const said = listening.stdout + listening.stderr;
+    assert.equal(/whsec_|whpk_/.test(said) || said.includes(integrationKey), false, "no key and no secret is shown");
+  });
+
+  test("answers Cofre as the program does, and 502 when there is none", async (context) => {
+    await using world = await startCofre();
+    const { url } = await startProgram(context, [503]);
+    const listening = new Running(context, world, ["listen", "--forward-to", url, "--json"]);
+    await listening.said(/Ctrl-C ends it/);
+    await pay(world, "refused");
+    const [line = ""] = await listening.lines(1);
+    const shown = JSON.parse(line) as Record<string, unknown>;
+    assert.deepEqual([shown["answered"], shown["forwarded"], shown["verified"]], [503, "answered", true]);
+    await until(async () => (await outcomes(world)).includes("503"));
+    listening.child.kill("SIGTERM");
+    await listening.exited;
+
+    const closed = createServer();
+    await once(closed.listen(0, "127.0.0.1"), "listening");
+    const gone = portOf(closed.address());
+    closed.close();
+    const alone = new Running(context, world, ["listen", "--forward-to", `localhost:${gone}`]);
+    await alone.said(/Ctrl-C ends it/);
+    await pay(world, "unreachable");
+    assert.match((await alone.lines(1))[0] ?? "", /verified {2}answered 502 \(the program is not there\)/);
+    await until(async () => (await outcomes(world)).includes("502"));
+  });
+
+  test("tells what does not verify, what comes again and what is missing", async (context) => {
+    await using world = await startCofre();
+    await setSettings(world, { notificationChaos: { double: 1_000 } });
+    const listening = new Running(context, world, ["listen", "--json"]);
+    await listening.said(/Ctrl-C ends it/);
+    await pay(world, "twice");
+    const twice = (await listening.lines(2)).map((line) => JSON.parse(line) as Record<string, unknown>);
+    assert.deepEqual(
+      twice.map(({ repeat }) => repeat),
+      [false, true],
+    );
+    assert.deepEqual(
+      twice.map(({ verified, answered }) => [verified, answered]),
+      [
+        [true, 200],
+        [true, 200],
+      ],
+    );
+
+    await setSettings(world, { notificationChaos: { double: 0, drop: 1_000 } });
+    await pay(world, "dropped");
+    await until(async () => (await outcomes(world)).includes("dropped"));
+    await setSettings(world, { notificationChaos: { drop: 0 } });
+    await pay(world, "after");
+    const after = JSON.parse((await listening.lines(3))[2] ?? "") as Record<string, unknown>;
+    assert.deepEqual([after["sequence"], after["gap"]], [3, [2, 2]]);
+
+    await setSettings(world, { notificationChaos: { breakSignature: 1_000 } });
+    await pay(world, "forged");
+    const forged = JSON.parse((await listening.lines(4))[3] ?? "") as Record<string, unknown>;
+    assert.deepEqual([forged["verified"], forged["answered"], forged["payments"]], [false, 401, []]);
+    const problems = ["rsa: the signature does not fit", "webhook: no HMAC fits", "webhook: no Ed25519 signature fits"];
+    assert.deepEqual(forged["problems"], problems);
+  });
+
+  test("that was killed is cleared away by the next one, and one that lives is not", async (context) => {
+    await using world = await startCofre();
+    const killed = new Running(context, world, ["listen"]);
+    await killed.said(/Ctrl-C ends it/);
+    killed.child.kill("SIGKILL");
+    await killed.exited;
+    const [left] = await endpointsOf(world);
+    assert.match(left ?? "", /^listen-\d+$/, "a control: it was killed before it could leave");
+
+    const second = new Running(context, world, ["listen"]);
+    await second.said(/Ctrl-C ends it/);
+    const [alive = ""] = await endpointsOf(world);
+    assert.notEqual(alive, left);
+    const third = new Running(context, world, ["listen"]);
+    await third.said(/Ctrl-C ends it/);
+    const both = await endpointsOf(world);
+    assert.equal(both.length, 2);
+    assert.equal(both[0], alive);
+  });
+
+  test("enters itself again when the account has forgotten it", async (context) => {
+    await using world = await startCofre();
+    const listening = new Running(context, world, ["listen"]);
+    await listening.said(/Ctrl-C ends it/);
+    await setSettings(world, { notificationEndpoints: [] });
+    await listening.said(/entered again/);
+    assert.equal((await endpointsOf(world)).length, 1);
+  });
+
+  test("leaves when nobody reads any more what it prints", async (context) => {
+    await using world = await startCofre();
+    const listening = new Running(context, world, ["listen"]);
+    await listening.said(/Ctrl-C ends it/);
+    listening.child.stdout?.destroy();
+    await pay(world, "unread");
+    assert.equal(await listening.code(), 0);
+    assert.deepEqual(await endpointsOf(world), []);
+  });
+
+  test("says what is wrong in words", async (context) => {
+    await using world = await startCofre();
+    const taken = createServer();
+    await once(taken.listen(0, "127.0.0.1"), "listening");
+    context.after(() => taken.close());
+    const busy = String(portOf(taken.address()));
+    const closed = createServer();
+    await once(closed.listen(0, "127.0.0.1"), "listening");
+    const nowhere = `http://127.0.0.1:${portOf(closed.address())}`;
+    closed.close();
+    const wrong: readonly (readonly [string[], string | null, number, RegExp])[] = [
+      [["--url", nowhere], integrationKey, 1, /^Nothing answers at http:\/\/127\.0\.0\.1:\d+\. Is Cofre running\?/],
+      [["--url", `http://127.0.0.1:${busy}`, "--json"], integrationKey, 1, /has not answered|is not Cofre|Nothing answers/],
+      [[], publicIntegrationKey, 1, /does not know this key\. It must be the account's secret integration key/],
+      [[], null, 2, /^There is no key/],
+      [["--port", busy], integrationKey, 1, /^Port \d+ is taken/],
+      [["--port", "70000"], integrationKey, 2, /^--port must be/],
+      [["--forward-to", "http://192.0.2.1/hook"], integrationKey, 2, /^--forward-to must be an http:\/\/ address of this machine/],
+      [["--forward-to", "https://127.0.0.1/hook"], integrationKey, 2, /^--forward-to must be/],
+      [["--url", "http://192.0.2.1:8787"], integrationKey, 2, /^--url is not/],
+      [["--forwad-to", "x"], integrationKey, 2, /^--forwad-to is no option\. Did you mean --forward-to\?/],
+      [["--host", "x"], integrationKey, 2, /^listen has no option --host/],
+    ];
+    taken.on("request", (_request, response) => void response.end("hello"));
+    for (const [args, key, code, pattern] of wrong) {
+      const running = new Running(context, world, ["listen", ...args], key);
+      assert.equal(await running.code(), code, args.join(" "));
+      assert.match(running.stderr, pattern);
+      assert.equal(running.stdout, "");
+      assert.equal(key !== null && running.stderr.includes(key), false);
+    }
+    assert.deepEqual(await endpointsOf(world), []);
+  });
+});
+
+describe("cofre chaos", () => {
+  test("shows, sets and switches off", async (context) => {
+    await using world = await startCofre();
+    const run = async (...args: string[]): Promise<Running> => {
+      const running = new Running(context, world, ["chaos", ...args]);
+      await running.exited;
+      return running;
+    };
+    assert.match((await run()).stdout, /^drop +0 +how often a notification is not sent/);
+    const set = await run("--drop", "0.3", "--break-signature=1", "--delay-ms", "50", "--before-answer", "0.5", "--json");
+    assert.equal(set.child.exitCode, 0, set.stderr);
+    const expected = { seed: "cofre", drop: 300, delay: 0, reorder: 0, delayMs: 50, double: 0, breakSignature: 1_000, beforeAnswer: 500 };
+    assert.deepEqual(JSON.parse(set.stdout), expected);
+    assert.deepEqual((await settingsOf(world)).notificationChaos, expected);
+
+    for (const args of [["--drop", "30"], ["--drop", "0.12345"], ["--delay-ms", "9999999"], ["off", "--drop", "1"], ["of"]]) {
+      const refused = await run(...args);
+      assert.equal(refused.child.exitCode, 2, args.join(" "));
+    }
+    assert.deepEqual((await settingsOf(world)).notificationChaos, expected, "what is refused changes nothing");
+    await run("off");
+    const off = { ...expected, drop: 0, breakSignature: 0, beforeAnswer: 0, delayMs: 10_000 };
+    assert.deepEqual((await settingsOf(world)).notificationChaos, off);
+  });
+});
