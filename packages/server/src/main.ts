@@ -3,6 +3,7 @@ import { startCofre } from "./app.ts";
 import { firstStartBanner } from "./cli/banner.ts";
 import { readCommandLine } from "./cli/command-line.ts";
 import { helpText } from "./cli/help.ts";
+import { scanCommand } from "./cli/scan.ts";
 import { configOfThisProcess, wasStartedByNpm } from "./config/environment.ts";
 import { settingsAsText } from "./config/reference.ts";
 import type { Config } from "./config/settings.ts";
@@ -27,6 +28,13 @@ const startGraceMs = 1_000;
 
 /** The whole process: reads the command line, then serves until a signal. Logs go to standard output, words for people to standard error. */
 export async function main(): Promise<void> {
+  const [word, ...args] = process.argv.slice(2);
+  if (word === "scan") {
+    const output = (text: string): void => void process.stdout.write(text);
+    const problems = (text: string): void => void process.stderr.write(text);
+    process.exitCode = await scanCommand(args, { input: process.stdin, output, problems });
+    return;
+  }
   const commandLine = readCommandLine(process.argv.slice(2));
   if ("problem" in commandLine) return refuse([commandLine.problem, "`cofre help` shows what there is."]);
   switch (commandLine.command) {

@@ -7,6 +7,7 @@ Usage: cofre [command] [options]
 
 Commands:
   start         serve until SIGTERM or SIGINT (also without a command)
+  scan PATH...  look for card numbers in files; 0: none, 1: some, 2: could not read
   config        check the settings and show what holds, without secrets
   help          this text
 
