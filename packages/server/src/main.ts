@@ -56,6 +56,7 @@ async function runClient(command: ClientCommand, call: CommandCall): Promise<voi
   // A closed pipe (`cofre listen | head`) is the end of what can be shown.
   process.stdout.on("error", () => stop());
   const code = await command.run(call, {
+    input: process.stdin,
     print: (line) => void process.stdout.write(`${line}\n`),
     say: (line) => void process.stderr.write(`${line}\n`),
     config: () => configOfThisProcess(new Map()),

@@ -50,7 +50,8 @@ const arrows: readonly { readonly from: string; readonly to: readonly string[]; 
   { from: "recovery/", to: [...domain, ...contracts, ...logging, "decisions/", "operations/"] },
   { from: "http/admin/", to: [...domain, ...contracts, ...logging, "operations/", "outbox/", "http/wire/"] },
   { from: "http/", to: [...domain, ...contracts, ...logging, "operations/"] },
-  { from: "cli/", to: [...domain, ...contracts, ...logging, "operations/", "config/"] },
+  { from: "cli/", to: [...domain, ...contracts, ...logging, "operations/", "config/", "scan/"] },
+  { from: "scan/", to: ["kernel/", "vault/"] },
   { from: "main.ts", to: ["../package.json", "app.ts", "cli/", "config/", "observe/", "kernel/"] },
   { from: "app.ts", to: [""] },
 ];
@@ -99,7 +100,10 @@ const ownedModules: Readonly<Record<string, readonly string[]>> = {
   "node:path": [""],
   "node:events": [""],
   "node:crypto": [""],
-  "node:fs": ["config/environment.ts", "vault/root-key-file.ts", "stores/embedded/"],
+  "node:fs": ["scan/files.ts", "config/environment.ts", "vault/root-key-file.ts", "stores/embedded/"],
+  // Reads whatever files somebody wants searched.
+  "node:fs/promises": ["scan/files.ts"],
+  "node:zlib": ["scan/inflation.ts"],
   "node:os": ["stores/embedded/"],
   "node:sqlite": ["stores/embedded/"],
   "node:worker_threads": ["stores/embedded/"],

@@ -53,10 +53,12 @@ export interface WorldOptions {
   readonly environment?: Readonly<Record<string, string>>;
   readonly seed?: string;
   readonly ports?: Partial<Ports>;
+  /** Another program's composition root: that of a copy with something planted. */
+  readonly start?: typeof startCofre;
 }
 
 /** The whole server on a free loopback port, with a clock that stands and chance from a seed: two worlds of one seed answer alike. */
-export async function startWorld({ environment = {}, seed = "world", ports = {} }: WorldOptions = {}): Promise<World> {
+export async function startWorld({ environment = {}, seed = "world", ports = {}, start = startCofre }: WorldOptions = {}): Promise<World> {
   const reading = readConfig({
     environment: {
       COFRE_PORT: "0",
@@ -72,7 +74,7 @@ export async function startWorld({ environment = {}, seed = "world", ports = {} 
   const clock = new ManualClock(worldEpoch);
   const events: LogEvent[] = [];
   const log: Log = { write: (event) => void events.push(event) };
-  const cofre = await startCofre(reading.config, log, {
+  const cofre = await start(reading.config, log, {
     clock,
     random: new SeededRandom(seed),
     scheduler: systemScheduler,

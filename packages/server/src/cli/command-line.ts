@@ -37,7 +37,7 @@ export function readCommandLine(args: readonly string[]): CommandLine | { readon
     if (flags.has(flag)) return { problem: `${flag} is given twice.` };
     flags.set(flag, token.value ?? "");
   }
-  if (asked !== undefined) return { command: asked, word: undefined, flags };
+  if (asked !== undefined) return { command: asked, word: undefined, paths: [], flags };
   return readWords(words, flags);
 }
 
@@ -47,12 +47,16 @@ function readWords(
 ): ReturnType<typeof readCommandLine> {
   const found = commandRows.find(([each]) => each === name);
   if (found === undefined) return { problem: `${name} is no command.${suggestion(name, Object.keys(commands))}` };
-  const [command, { words = [], options }] = found;
+  const [command, { words = [], paths, options }] = found;
   for (const flag of flags.keys()) {
     if (!Object.hasOwn(options, flag)) return { problem: `${command} has no option ${flag}.` };
   }
+  if (paths !== undefined) {
+    const given = word === undefined ? [] : [word, ...more];
+    return given.length === 0 ? { problem: `${command} needs ${paths} behind it.` } : { command, word: undefined, paths: given, flags };
+  }
   const unexpected = word !== undefined && words.includes(word) ? more : [...(word === undefined ? [] : [word]), ...more];
-  if (unexpected.length === 0) return { command, word, flags };
+  if (unexpected.length === 0) return { command, word, paths: [], flags };
   const takes = words.length === 0 ? "nothing" : `only ${words.join(" or ")}`;
   return { problem: `${command} takes ${takes} behind it, but there is: ${unexpected.join(" ")}` };
 }
@@ -63,8 +67,8 @@ function valueProblem(
 ): string | undefined {
   if (form === undefined) return token.value === undefined ? undefined : "takes no value";
   if (token.value === undefined || token.value === "") return "needs a value";
-  // `--port --host x`: the next flag is not the value.
-  return token.inlineValue !== true && token.value.startsWith("-") ? "needs a value" : undefined;
+  // `--port --host x`: the next flag is not the value; `-` alone is what is piped in.
+  return token.inlineValue !== true && token.value.startsWith("-") && token.value !== "-" ? "needs a value" : undefined;
 }
 
 function suggestion(word: string, candidates: readonly string[]): string {

@@ -17,10 +17,12 @@ export interface CommandRow {
   readonly summary: string;
   /** Words that may stand behind the command, one at a time. */
   readonly words?: readonly string[];
+  /** What may stand behind the command instead, one or more times, as the help shows it: `PATH...`. */
+  readonly paths?: string;
   readonly options: Readonly<Record<`--${string}`, OptionRow>>;
 }
 
-/** A command that talks to a Cofre that is running already. */
+/** A command that does its work and ends. */
 export interface ClientCommand extends CommandRow {
   run(call: CommandCall, host: CommandHost): Promise<ExitCode>;
 }
@@ -28,12 +30,16 @@ export interface ClientCommand extends CommandRow {
 /** What stood behind the command, checked against its row. */
 export interface CommandCall {
   readonly word: string | undefined;
+  /** Empty unless the command's row has `paths`. */
+  readonly paths: readonly string[];
   /** Values by option; a switch has an empty one. */
   readonly flags: ReadonlyMap<string, string>;
 }
 
 /** The process as a command sees it. */
 export interface CommandHost {
+  /** What is piped into the process. */
+  readonly input: AsyncIterable<Uint8Array>;
   /** A line of what was asked for. */
   readonly print: (line: string) => void;
   /** A line for people, beside what was asked for. */

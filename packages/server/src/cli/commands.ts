@@ -1,6 +1,7 @@
 import { chaosCommand } from "./chaos.ts";
 import type { CommandRow } from "./command.ts";
 import { listenCommand } from "./listen.ts";
+import { scanCommand } from "./scan.ts";
 
 const settingOptions = {
   "--port": { form: "N", doc: "listen on this port; 0 takes a free one" },
@@ -12,6 +13,7 @@ const settingOptions = {
 export const commands = {
   start: { summary: "serve until SIGTERM or SIGINT (also without a command)", options: settingOptions },
   config: { summary: "check the settings and show what holds, without secrets", options: settingOptions },
+  scan: scanCommand,
   listen: listenCommand,
   chaos: chaosCommand,
   help: { summary: "this text", options: {} },

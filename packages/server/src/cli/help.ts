@@ -4,7 +4,8 @@ import { commandRows } from "./commands.ts";
 
 export function helpText(version: string): string {
   const summaries = commandRows.map(
-    ([name, { words = [], summary }]) => [[name, ...words.map((word) => `[${word}]`)].join(" "), summary] as const,
+    ([name, { words = [], paths, summary }]) =>
+      [[name, ...words.map((word) => `[${word}]`), ...(paths === undefined ? [] : [paths])].join(" "), summary] as const,
   );
   return `Cofre ${version}: a self-hosted card vault and card payment service.
 

@@ -1,0 +1,100 @@
+import { bytesOf, filesOf, problemOf, textOf } from "../scan/files.ts";
+import { isSearchable, KnownNumbers } from "../scan/known-numbers.ts";
+import { PlausibleNumbers } from "../scan/plausible-numbers.ts";
+import type { Hit, Search } from "../scan/search.ts";
+import { StreamScan } from "../scan/stream-scan.ts";
+import { type ClientCommand, type CommandHost, type ExitCode, exitCodes } from "./command.ts";
+
+/** Looks for card numbers in files and tells where, without telling which. */
+export const scanCommand: ClientCommand = {
+  summary: "look for card numbers in files, - for what is piped in; ends with 0: none, 1: some, 2: could not read",
+  paths: "PATH...",
+  options: {
+    "--known": { form: "FILE", doc: "look for the numbers of this file only, one a line; - for what is piped in" },
+    "--json": { doc: "print a JSON object a line" },
+  },
+  run: ({ paths, flags }, host) => scan({ paths, known: flags.get("--known"), json: flags.has("--json") }, host),
+};
+
+interface Asked {
+  readonly paths: readonly string[];
+  readonly known: string | undefined;
+  readonly json: boolean;
+}
+
+/** Exit codes: done when there is none, failed when there is one, misused when something could not be read, whatever was found in the rest. */
+async function scan(asked: Asked, { input, print, say }: Pick<CommandHost, "input" | "print" | "say">): Promise<ExitCode> {
+  // Standard input is one thing or the other.
+  if (asked.known === "-" && asked.paths.includes("-")) {
+    say("What is piped in is either searched or known, not both.");
+    return exitCodes.misused;
+  }
+  const search = asked.known === undefined ? new PlausibleNumbers() : await knownNumbers(asked.known, input);
+  if (typeof search === "string") {
+    say(`${asked.known}: ${search}`);
+    return exitCodes.misused;
+  }
+  let [files, bytes, hits, problemCount] = [0, 0, 0, 0];
+  const cannot = (path: string, problem: string): void => {
+    problemCount += 1;
+    say(`${path}: ${problem}`);
+  };
+  const scanOne = async (path: string, pieces: AsyncIterable<Uint8Array>): Promise<void> => {
+    const stream = new StreamScan(search, {
+      found: (hit) => {
+        hits += 1;
+        print(asked.json ? JSON.stringify({ path, ...hit }) : lineOf(path, hit));
+      },
+      unread: (offset) => cannot(path, `what is compressed at ${offset} was not read to its end`),
+    });
+    files += 1;
+    try {
+      for await (const piece of pieces) {
+        bytes += piece.length;
+        await stream.write(piece);
+      }
+    } catch (error) {
+      cannot(path, problemOf(error));
+    }
+    await stream.end();
+  };
+  for (const path of asked.paths) {
+    if (path === "-") await scanOne("-", input);
+    else {
+      for await (const entry of filesOf(path)) {
+        if (entry.isFile) await scanOne(entry.path, bytesOf(entry.path));
+        else cannot(entry.path, entry.problem);
+      }
+    }
+  }
+  const summary = { files, bytes, findings: hits, unread: problemCount };
+  if (asked.json) print(JSON.stringify(summary));
+  else say(`${files} files, ${bytes} bytes: ${hits} findings${problemCount > 0 ? `, ${problemCount} not read` : ""}`);
+  return problemCount > 0 ? exitCodes.misused : hits > 0 ? exitCodes.failed : exitCodes.done;
+}
+
+function lineOf(path: string, { offset, encoding, maskedPan }: Hit): string {
+  return `${path}: ${maskedPan} at ${offset}, ${encoding}`;
+}
+
+/** The numbers of a file, one a line, in groups or not. A text: why there are none. */
+async function knownNumbers(path: string, input: AsyncIterable<Uint8Array>): Promise<Search | string> {
+  try {
+    const text = path === "-" ? await textOfAll(input) : await textOf(path);
+    const numbers = text.split("\n").flatMap((line) => {
+      const digits = line.replaceAll(/[\s-]/g, "");
+      return digits === "" ? [] : [digits];
+    });
+    const wrong = numbers.findIndex((digits) => !isSearchable(digits));
+    if (wrong >= 0) return `number ${wrong + 1} has not 14 to 19 digits`;
+    return numbers.length === 0 ? "holds no numbers" : new KnownNumbers(numbers);
+  } catch (error) {
+    return problemOf(error);
+  }
+}
+
+async function textOfAll(input: AsyncIterable<Uint8Array>): Promise<string> {
+  const pieces: Uint8Array[] = [];
+  for await (const piece of input) pieces.push(piece);
+  return Buffer.concat(pieces).toString("latin1");
+}

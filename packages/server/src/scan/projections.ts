@@ -1,0 +1,205 @@
+import { isDigit } from "./digit-groups.ts";
+
+/** Text that was read out of an encoding: its bytes, and where in the original each of them is written. */
+export interface Projection {
+  readonly encoding: string;
+  readonly text: Uint8Array;
+  readonly origins: Uint32Array;
+  /** Behind the last byte of the original that was read. */
+  readonly end: number;
+}
+
+/** No more than this is read at once; whoever calls goes on from `end`, less what a number can need. */
+const mostRead = 4_096;
+
+/** Collects a projection. */
+class Reading {
+  readonly #text = new Uint8Array(mostRead);
+  readonly #origins = new Uint32Array(mostRead);
+  #length = 0;
+
+  get isFull(): boolean {
+    return this.#length >= mostRead;
+  }
+
+  push(byte: number, origin: number): void {
+    this.#text[this.#length] = byte;
+    this.#origins[this.#length] = origin;
+    this.#length += 1;
+  }
+
+  done(encoding: string, end: number): Projection {
+    return { encoding, text: this.#text.subarray(0, this.#length), origins: this.#origins.subarray(0, this.#length), end };
+  }
+}
+
+/** Characters of two bytes, one of them zero, around the digit at `at`: either order. */
+export function utf16At(bytes: Uint8Array, at: number): Projection | undefined {
+  if (bytes[at + 1] !== 0 || (!isDigit(bytes[at + 2]) && !isDigit(bytes[at + 4]))) return undefined;
+  const isCharacter = (index: number): boolean => bytes[index] !== undefined && (bytes[index + 1] === 0 || bytes[index - 1] === 0);
+  let from = at;
+  while (at - from < 32 && from >= 2 && isCharacter(from - 2)) from -= 2;
+  const reading = new Reading();
+  let index = from;
+  for (; isCharacter(index) && !reading.isFull; index += 2) reading.push(bytes[index] ?? 0, index);
+  return reading.done("utf-16", index);
+}
+
+/** Without zeros: the text of characters of two bytes. Undefined when there are none. */
+export function narrowed({ encoding, text, origins, end }: Projection): Projection | undefined {
+  if (!text.includes(0)) return undefined;
+  const reading = new Reading();
+  for (const [index, byte] of text.entries()) if (byte !== 0) reading.push(byte, origins[index] ?? 0);
+  return reading.done(encoding, end);
+}
+
+/** Hexadecimal pairs around the `3` at `at`, which more of the same follow: digits of 8 or of 16 bits. */
+export function hexAt(bytes: Uint8Array, at: number): Projection | undefined {
+  const isThree = (index: number): boolean => bytes[index] === 0x33 && isDigit(bytes[index + 1]);
+  const isZero = (index: number): boolean => bytes[index] === 0x30 && bytes[index + 1] === 0x30;
+  const isNarrow = isThree(at) && isThree(at + 2) && isThree(at + 4) && isThree(at + 6);
+  const isWide = isThree(at) && isZero(at + 2) && isThree(at + 4) && isZero(at + 6) && isThree(at + 8);
+  if (!isNarrow && !isWide) return undefined;
+  let from = at;
+  while (at - from < 64 && from >= 2 && pairAt(bytes, from - 2) >= 0) from -= 2;
+  const reading = new Reading();
+  let index = from;
+  for (; !reading.isFull; index += 2) {
+    const byte = pairAt(bytes, index);
+    if (byte < 0) break;
+    reading.push(byte, index);
+  }
+  return reading.done("hex", index);
+}
+
+function pairAt(bytes: Uint8Array, at: number): number {
+  const [high, low] = [nibbleOf(bytes[at]), nibbleOf(bytes[at + 1])];
+  return high < 0 || low < 0 ? -1 : high * 16 + low;
+}
+
+function nibbleOf(byte: number | undefined): number {
+  if (byte === undefined) return -1;
+  if (isDigit(byte)) return byte - 0x30;
+  const small = byte | 0x20;
+  return small >= 0x61 && small <= 0x66 ? small - 0x57 : -1;
+}
+
+const sextets = sextetTable();
+
+function sextetTable(): Int8Array {
+  const table = new Int8Array(256).fill(-1);
+  for (const alphabet of ["+/", "-_"]) {
+    const all = `ABCDEFGHIJKLMNOPQRSTUVWXYZabcdefghijklmnopqrstuvwxyz0123456789${alphabet}`;
+    for (let value = 0; value < all.length; value += 1) table[all.charCodeAt(value)] = value;
+  }
+  return table;
+}
+
+function sextetAt(bytes: Uint8Array, at: number): number {
+  return sextets[bytes[at] ?? 0] ?? -1;
+}
+
+/** A digit, what may separate two, or the zero of a character of 16 bits. */
+function isOfNumber(byte: number): boolean {
+  return byte === 0 || (byte >= 0x2b && byte <= 0x39) || byte === 0x20 || byte === 0x5f;
+}
+
+/** The first of four base64 characters, when a digit, a blank or one of `-./` is the first of three bytes. */
+function beginsWithDigit(byte: number | undefined): boolean {
+  return byte !== undefined && ((byte >= 0x4d && byte <= 0x4f) || byte === 0x49 || byte === 0x4c);
+}
+
+/** Base64 in fours from `at`, where a digit is the first of three bytes, as it then is again and again: 8 or 16 bits. */
+export function base64At(bytes: Uint8Array, at: number): Projection | undefined {
+  if (!beginsWithDigit(bytes[at]) || !beginsWithDigit(bytes[at + 8])) return undefined;
+  const isNarrow = beginsWithDigit(bytes[at + 4]);
+  if (!isNarrow && !beginsWithDigit(bytes[at + 16])) return undefined;
+  // The other two bytes of the first three are a number's too: most noise ends here.
+  const [second, third, fourth] = [sextetAt(bytes, at + 1), sextetAt(bytes, at + 2), sextetAt(bytes, at + 3)];
+  if (second < 0 || third < 0 || fourth < 0) return undefined;
+  if (!isOfNumber(((second & 15) << 4) | (third >> 2)) || !isOfNumber(((third & 3) << 6) | fourth)) return undefined;
+  const isFour = (from: number): boolean => from >= 0 && [0, 1, 2, 3].every((index) => sextetAt(bytes, from + index) >= 0);
+  let from = at;
+  while (at - from < 32 && isFour(from - 4)) from -= 4;
+  const reading = new Reading();
+  const push = (byte: number, origin: number): void => {
+    if (!reading.isFull) reading.push(byte, origin);
+  };
+  let index = from;
+  for (; !reading.isFull; index += 4) {
+    const [a = -1, b = -1, c = -1, d = -1] = [0, 1, 2, 3].map((step) => sextetAt(bytes, index + step));
+    if (a < 0 || b < 0) break;
+    push((a << 2) | (b >> 4), index);
+    if (c < 0) break;
+    push(((b & 15) << 4) | (c >> 2), index + 1);
+    if (d < 0) break;
+    push(((c & 3) << 6) | d, index + 2);
+  }
+  return reading.done("base64", index);
+}
+
+/** `%34`, `\u0034`, `&#52;`: text from the escape at `at` on, as long as escapes of digits go on coming. */
+export function escapedAt(bytes: Uint8Array, at: number): Projection | undefined {
+  const first = escapeAt(bytes, at);
+  if (first === undefined || !isDigit(first.byte)) return undefined;
+  const reading = new Reading();
+  let index = at;
+  for (let since = 0; index < bytes.length && since < 8 && !reading.isFull; since += 1) {
+    const escape = escapeAt(bytes, index);
+    if (escape !== undefined) since = 0;
+    reading.push(escape?.byte ?? bytes[index] ?? 0, index);
+    index += escape?.length ?? 1;
+  }
+  return reading.done(first.encoding, index);
+}
+
+interface Escape {
+  readonly byte: number;
+  readonly length: number;
+  readonly encoding: string;
+}
+
+function escapeAt(bytes: Uint8Array, at: number): Escape | undefined {
+  switch (bytes[at]) {
+    case 0x25: {
+      const byte = pairAt(bytes, at + 1);
+      return byte < 0 ? undefined : { byte, length: 3, encoding: "percent-encoded" };
+    }
+    case 0x5c: {
+      if (bytes[at + 1] !== 0x75 || pairAt(bytes, at + 2) !== 0) return undefined;
+      const byte = pairAt(bytes, at + 4);
+      return byte < 0 ? undefined : { byte, length: 6, encoding: "json-escaped" };
+    }
+    case 0x26:
+      return entityAt(bytes, at);
+    default:
+      return undefined;
+  }
+}
+
+function entityAt(bytes: Uint8Array, at: number): Escape | undefined {
+  const text = Buffer.from(bytes.buffer, bytes.byteOffset + at, Math.min(10, bytes.length - at)).toString("latin1");
+  const read = /^&#(?:x([\da-f]{2})|(\d{2,3}));/i.exec(text);
+  if (read === null) return undefined;
+  const byte = read[1] === undefined ? Number(read[2]) : Number.parseInt(read[1], 16);
+  return { byte, length: read[0].length, encoding: "html-escaped" };
+}
+
+/** A chip's field 5A (the PAN) or 57 (track 2) in binary, its tag at `at`: packed decimal, read to the end of its digits. */
+export function chipFieldAt(bytes: Uint8Array, at: number): Projection | undefined {
+  const length = bytes[at + 1] ?? 0;
+  const isTrack = bytes[at] === 0x57;
+  if (isTrack ? length < 0x0c || length > 0x13 : length < 7 || length > 10) return undefined;
+  const reading = new Reading();
+  for (let index = 0; index < length * 2; index += 1) {
+    const byte = bytes[at + 2 + (index >> 1)] ?? 0xff;
+    const nibble = index % 2 === 0 ? byte >> 4 : byte & 15;
+    if (nibble > 9) {
+      // A track's number ends with D, a field's at its padding.
+      if (nibble === (isTrack ? 0xd : 0xf)) break;
+      return undefined;
+    }
+    reading.push(0x30 + nibble, at + 2 + (index >> 1));
+  }
+  return reading.done("packed bcd", at + 2 + length);
+}

@@ -1,0 +1,56 @@
+import assert from "node:assert/strict";
+import { mkdtempSync, rmSync } from "node:fs";
+import { tmpdir } from "node:os";
+import { join } from "node:path";
+import type { MerchantId } from "../../src/kernel/ids.ts";
+import { instant } from "../../src/kernel/instant.ts";
+import { defaultAccountSettings } from "../../src/merchant/settings.ts";
+import { digestOfKey } from "../../src/operations/account-directory.ts";
+import { accountChange } from "../../src/operations/sandbox-account.ts";
+import { openEmbeddedStore } from "../../src/stores/embedded/embedded-store.ts";
+import { integrationKey, publicIntegrationKey, startWorld, type World, worldEpoch } from "../world.ts";
+
+export interface MerchantKeys {
+  readonly secret: string;
+  readonly public: string;
+}
+
+/** The sandbox account of the world, and two more. */
+export const merchants = [
+  { secret: integrationKey, public: publicIntegrationKey },
+  { secret: "test_ik_second", public: "test_pk_second" },
+  { secret: "test_ik_third", public: "test_pk_third" },
+] as const satisfies readonly MerchantKeys[];
+
+export interface ThreeMerchants {
+  readonly world: World;
+  [Symbol.asyncDispose](): Promise<void>;
+}
+
+/** One server with three accounts, over a real database in a folder of its own. There is no endpoint yet that makes accounts. */
+export async function startThreeMerchants(): Promise<ThreeMerchants> {
+  const folder = mkdtempSync(join(tmpdir(), "cofre-three-"));
+  const environment = { COFRE_DATA_DIR: folder };
+  await (await startWorld({ environment })).cofre.close();
+  const store = await openEmbeddedStore({ file: join(folder, "cofre.db") });
+  for (const [index, keys] of merchants.slice(1).entries()) {
+    // Behind the first one in the order of identifiers: the first is the sandbox account.
+    const id = `fffffff${index + 1}` as MerchantId;
+    const account = { id, version: 1, name: `Merchant ${index + 2}`, settings: defaultAccountSettings() };
+    const granted = [
+      { digest: digestOfKey(keys.secret), grants: "secret" as const },
+      { digest: digestOfKey(keys.public), grants: "public" as const },
+    ];
+    assert.equal((await store.commit(accountChange(account, undefined, instant(worldEpoch), granted))).outcome, "committed");
+  }
+  await store.close();
+  // Another seed: the second start must not draw the identifiers of the first again.
+  const world = await startWorld({ environment, seed: "three merchants" });
+  return {
+    world,
+    [Symbol.asyncDispose]: async () => {
+      await world[Symbol.asyncDispose]();
+      rmSync(folder, { recursive: true, force: true });
+    },
+  };
+}

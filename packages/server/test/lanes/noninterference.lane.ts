@@ -1,0 +1,88 @@
+import assert from "node:assert/strict";
+import { rmSync } from "node:fs";
+import { join } from "node:path";
+import { after, before, describe, test, type TestContext } from "node:test";
+import { pathToFileURL } from "node:url";
+import type { startCofre } from "../../src/app.ts";
+import type { PlantedBug } from "../simulation/planted-bugs.ts";
+import { comparePairs, type Pairs, scenarioCount } from "./support/noninterference-pairs.ts";
+import { Receiver } from "./support/noninterference.ts";
+import { plantedCopy } from "./support/planted-copy.ts";
+
+const pairs = Number(process.env["COFRE_PAIRS"] ?? "1000");
+const middlePairs = Math.max(scenarioCount, Math.ceil(pairs / 5));
+
+const receiver = new Receiver();
+before(() => receiver.listen());
+after(() => receiver.close());
+
+function tell(context: TestContext, { different, allowed, bytes }: Pairs): void {
+  context.diagnostic(`${bytes} bytes compared`);
+  for (const [name, count] of different) context.diagnostic(`differs in ${count} pairs, and may not: ${name}`);
+  for (const [name, count] of allowed) context.diagnostic(`differs in ${count} pairs, and may: ${name}`);
+}
+
+test(`${pairs} pairs of runs that differ in a security code leave the same behind`, async (context) => {
+  const compared = await comparePairs({ pairs, kind: "cvv", receiver });
+  tell(context, compared);
+  assert.deepEqual(compared.different, new Map());
+  assert.ok(compared.bytes > pairs * 1_000);
+});
+
+test(`${middlePairs} pairs of runs that differ in a number's middle digits differ in ciphertexts and fingerprints only`, async (context) => {
+  const compared = await comparePairs({ pairs: middlePairs, kind: "middle", receiver });
+  tell(context, compared);
+  assert.deepEqual(compared.different, new Map());
+  // The number was there: what is made of it is not the same.
+  assert.deepEqual([...compared.allowed.keys()].toSorted(), ["column card.fingerprint", "column card.ref"]);
+});
+
+describe("controls: a program that tells is caught", () => {
+  const mask = "maskedPan: maskOf(source.card.pan), tokenDigest: undefined";
+  const planted: readonly (PlantedBug & { readonly kind: "cvv" | "middle"; readonly caughtIn: string })[] = [
+    {
+      name: "one digit of the security code is kept in the mask",
+      file: "operations/card-in-hand.ts",
+      find: mask,
+      replace: 'maskedPan: maskOf(source.card.pan).replace("x", String.fromCharCode(cvv?.reveal()[1] ?? 120)), tokenDigest: undefined',
+      kind: "cvv",
+      caughtIn: "column payment.order_json",
+    },
+    {
+      name: "one digit of the security code is logged as a number",
+      file: "http/server.ts",
+      find: "const decoded = decodeRequest(",
+      replace:
+        'const digit = Number(/"card_cvv":"\\d(\\d)/.exec(String(body))?.[1] ?? 0);\n' +
+        '      this.#options.log.write({ event: "overloaded", limit: "places", refused: digit });\n      const decoded = decodeRequest(',
+      kind: "cvv",
+      caughtIn: "log",
+    },
+    {
+      name: "chance is drawn once more when the security code is odd",
+      file: "operations/card-in-hand.ts",
+      find: '  if (source.kind !== "token") {',
+      replace: '  if ((cvv?.reveal()[1] ?? 0) % 2 === 1) context.random.bytes(1);\n  if (source.kind !== "token") {',
+      kind: "cvv",
+      caughtIn: "answers",
+    },
+    {
+      name: "the mask shows a seventh digit",
+      file: "vault/mask.ts",
+      find: "const shownFirst = 6;",
+      replace: "const shownFirst = 7;",
+      kind: "middle",
+      caughtIn: "column payment.order_json",
+    },
+  ];
+  for (const { kind, caughtIn, ...bug } of planted) {
+    test(bug.name, async (context) => {
+      const root = plantedCopy(bug);
+      context.after(() => rmSync(root, { recursive: true, force: true }));
+      const copy = (await import(pathToFileURL(join(root, "src", "app.ts")).href)) as { readonly startCofre: typeof startCofre };
+      const compared = await comparePairs({ pairs: scenarioCount, kind, receiver, start: copy.startCofre });
+      tell(context, compared);
+      assert.ok(compared.different.has(caughtIn));
+    });
+  }
+});

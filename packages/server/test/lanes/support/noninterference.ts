@@ -1,0 +1,326 @@
+import { cpSync, mkdtempSync, readdirSync, readFileSync, rmSync } from "node:fs";
+import { createServer } from "node:http";
+import { tmpdir } from "node:os";
+import { join } from "node:path";
+import { setTimeout as sleep } from "node:timers/promises";
+import { DatabaseSync } from "node:sqlite";
+import type { startCofre } from "../../../src/app.ts";
+import { startAcquirerServer } from "../../../src/connectors/simulator/acquirer-server.ts";
+import { defaultPersonality } from "../../../src/connectors/simulator/personality.ts";
+import { systemClock } from "../../../src/kernel/system-clock.ts";
+import { systemScheduler } from "../../../src/kernel/system-scheduler.ts";
+import { createLog } from "../../../src/observe/log.ts";
+import { Chance } from "../../simulation/chance.ts";
+import { integrationKey, publicIntegrationKey, startWorld, type World } from "../../world.ts";
+import { approvedBins, canaries } from "./leak-load.ts";
+
+/*
+ * Non-interference: two runs of the whole server, on a real database and real sockets, with the same clock and the same chance, that differ in
+ * nothing but a secret. Whatever they leave behind that is not the same has been told something about the secret: in clear, encoded, or by a
+ * branch that was taken for it. No scanner has to know the form.
+ */
+
+/** What a run has left, by name: a file, a column of the database, what was answered, logged and notified. */
+export type Artefacts = ReadonlyMap<string, string>;
+
+export interface Secret {
+  readonly pan: string;
+  readonly cvv: string;
+}
+
+export interface RunOptions {
+  /** Chooses the scenario and the card; the two runs of a pair have the same. */
+  readonly seed: number;
+  readonly secret: Secret;
+  readonly start?: typeof startCofre;
+}
+
+/** The same card, and another security code of the same length. */
+export function otherCvv({ pan, cvv }: Secret, chance: Chance): Secret {
+  for (;;) {
+    const other = Array.from(cvv, () => chance.below(10)).join("");
+    if (other !== cvv) return { pan, cvv: other };
+  }
+}
+
+/** The same first six and last four digits, security code and length, and other middle digits. */
+export function otherMiddle({ pan, cvv }: Secret, chance: Chance): Secret {
+  for (;;) {
+    const middle = Array.from({ length: pan.length - 10 }, () => chance.below(10)).join("");
+    const other = pan.slice(0, 6) + middle + pan.slice(-4);
+    if (other !== pan && passesLuhn(other)) return { pan: other, cvv };
+  }
+}
+
+export function secretOf(seed: number): Secret {
+  const [card] = canaries(1, new Chance(seed));
+  if (card === undefined) throw new Error("there is a card for each seed");
+  return { pan: card.pan, cvv: card.pan.length === 15 ? `${card.cvv}0` : card.cvv };
+}
+
+function passesLuhn(digits: string): boolean {
+  let sum = 0;
+  for (const [index, digit] of Array.from(digits).toReversed().entries()) {
+    const value = Number(digit) * (index % 2 === 0 ? 1 : 2);
+    sum += value > 9 ? value - 9 : value;
+  }
+  return sum % 10 === 0;
+}
+
+type Body = Readonly<Record<string, unknown>>;
+type Step = (run: Run) => Promise<unknown>;
+
+/** What merchants do with a card: each is a run's first part, in which the secret is used. */
+const scenarios: readonly (readonly [name: string, ...steps: Step[]])[] = [
+  ["a sale", (run) => run.pay({})],
+  ["a sale that fails at the acquirer", (run) => run.pay({}, { next: "decline", reason: "insufficient_funds", of: "authorize" })],
+  ["a hold and its capture", (run) => run.pay({ auto_capture: false }), (run) => run.follow("/ws/capture", { amount: "10.00" })],
+  ["a hold that is given up", (run) => run.pay({ auto_capture: false }), (run) => run.follow("/ws/cancel", {})],
+  ["a sale with a token made", (run) => run.pay({ create_token: true })],
+  [
+    "a sale and its refund",
+    (run) => run.pay({}),
+    (run) => run.follow("/ws/refund", { operation: "request", amount: "5.00", description: "x" }),
+  ],
+  ["a token and a sale with it", (run) => run.store(), (run) => run.payByToken(run.secret.cvv)],
+  ["a token, its code left for later, and a sale", (run) => run.store(), (run) => run.leaveCvv(), (run) => run.payByToken()],
+  ["a verification", (run) => run.ask("/ws/verifycard", { payment_type_code: "creditcard", country: "pe", card: run.card })],
+  ["a code that is no code", (run) => run.pay({ card_cvv: `${run.secret.cvv.slice(1)}x` })],
+  ["a code that is too long", (run) => run.pay({ card_cvv: run.secret.cvv.repeat(3) })],
+  ["a card that is out of date", (run) => run.pay({ card_due_date: "12/2020" })],
+  ["a sale in an installation that loses answers", (run) => run.pay({}, { next: "lose_answer", of: "authorize" })],
+  ["a named request, sent twice", (run) => run.payNamed(), (run) => run.payNamed()],
+  ["a body that is cut", (run) => run.sendCut()],
+];
+
+export const scenarioCount = scenarios.length;
+
+/** One run, and what it has left. `receiver` hears its notifications; it is the same for both runs of a pair, since its address is a part of them. */
+export async function runOnce({ seed, secret, start }: RunOptions, receiver: Receiver): Promise<Artefacts> {
+  const folder = mkdtempSync(join(tmpdir(), "cofre-pair-"));
+  cpSync(receiver.template, folder, { recursive: true });
+  const acquirer = await startAcquirerServer({
+    clock: systemClock,
+    scheduler: systemScheduler,
+    port: 0,
+    ...defaultPersonality,
+    approveTestBins: approvedBins,
+  });
+  const artefacts = new Map<string, string>();
+  try {
+    const world = await startWorld({
+      environment: { COFRE_DATA_DIR: folder, COFRE_ACQUIRER_URL: `http://127.0.0.1:${acquirer.port}`, COFRE_ACQUIRER_TIMEOUT_MS: "100" },
+      seed: `pair ${seed}`,
+      ...(start === undefined ? {} : { start }),
+    });
+    const run = new Run(world, join(folder, "cofre.db"), secret, seed, receiver);
+    try {
+      await run.all(scenarios[seed % scenarios.length]?.slice(1) as readonly Step[]);
+    } finally {
+      await world[Symbol.asyncDispose]();
+    }
+    artefacts.set("answers", run.answers.join("\n"));
+    artefacts.set("notifications", receiver.heardSince().join("\n"));
+    artefacts.set("log", logOf(world));
+    for (const [name, bytes] of filesOf(folder)) artefacts.set(name, bytes);
+    for (const [name, values] of columnsOf(join(folder, "cofre.db"))) artefacts.set(name, values);
+    return artefacts;
+  } finally {
+    await acquirer.close();
+    rmSync(folder, { recursive: true, force: true });
+  }
+}
+
+/** The names of what is not the same. */
+export function differences(one: Artefacts, other: Artefacts): readonly string[] {
+  const names = new Set([...one.keys(), ...other.keys()]);
+  return [...names].filter((name) => one.get(name) !== other.get(name));
+}
+
+class Run {
+  readonly secret: Secret;
+  readonly answers: string[] = [];
+  readonly #world: World;
+  readonly #file: string;
+  readonly #seed: number;
+  readonly #receiver: Receiver;
+  #token = "";
+
+  constructor(world: World, file: string, secret: Secret, seed: number, receiver: Receiver) {
+    this.#world = world;
+    this.#file = file;
+    this.secret = secret;
+    this.#seed = seed;
+    this.#receiver = receiver;
+  }
+
+  get card(): Body {
+    return { card_number: this.secret.pan, card_name: "Ana Lima", card_due_date: "12/2035", card_cvv: this.secret.cvv };
+  }
+
+  async all(steps: readonly Step[]): Promise<void> {
+    for (const step of steps) await step(this);
+    const key = { integration_key: integrationKey };
+    await this.ask("/ws/query", { ...key, merchant_payment_code: this.#code });
+    await this.ask("/__cofre/explain", { ...key, merchant_payment_code: this.#code });
+    await this.#settled();
+  }
+
+  /** What is told while the server stops would depend on when that is. */
+  async #settled(): Promise<void> {
+    const database = new DatabaseSync(this.#file, { readOnly: true });
+    const count = database.prepare("SELECT count(*) AS count FROM delivery");
+    const told = (): number => this.#world.events.filter(({ event }) => event === "notification_delivered").length;
+    for (let look = 0; look < 1_000 && told() < Number(count.get()?.["count"]); look += 1) await sleep(2);
+    database.close();
+  }
+
+  async ask(path: string, body: Body, headers: Readonly<Record<string, string>> = {}): Promise<string> {
+    return this.#send(path, JSON.stringify({ integration_key: integrationKey, ...body }), headers);
+  }
+
+  /** The answer of the acquirer to this payment is lost, or a no, when `instruction` says so. */
+  async pay(creditcard: Body, instruction?: Body): Promise<void> {
+    const lost = instruction?.["next"] === "lose_answer" ? { "X-EBANX-Simulate-Internal-Error": "BP-DR-119" } : {};
+    if (instruction !== undefined) await this.ask("/__cofre/simulator", instruction);
+    await this.ask("/ws/direct", this.#payment({ ...this.card, ...creditcard }), lost);
+  }
+
+  async payNamed(): Promise<void> {
+    await this.ask("/ws/direct", this.#payment(this.card), { "Idempotency-Key": `request-${this.#seed}` });
+  }
+
+  async store(): Promise<void> {
+    const answer = await this.ask("/ws/token", { payment_type_code: "creditcard", country: "pe", creditcard: this.card });
+    this.#token = /"token":"(\w+)"/.exec(answer)?.[1] ?? "";
+  }
+
+  async leaveCvv(): Promise<void> {
+    const body = { public_integration_key: publicIntegrationKey, token: this.#token, card_cvv: this.secret.cvv };
+    await this.#send("/ws/token/setCVV", JSON.stringify(body), {});
+  }
+
+  async payByToken(card_cvv?: string): Promise<void> {
+    await this.ask("/ws/direct", this.#payment({ token: this.#token, ...(card_cvv === undefined ? {} : { card_cvv }) }));
+  }
+
+  async follow(path: string, body: Body): Promise<void> {
+    await this.ask(path, { merchant_payment_code: this.#code, ...body });
+  }
+
+  /** Cut behind the card: what was read of it is forgotten, and the error tells nothing. */
+  async sendCut(): Promise<void> {
+    const body = JSON.stringify({ integration_key: integrationKey, ...this.#payment(this.card) });
+    await this.#send("/ws/direct", body.slice(0, -2), {});
+  }
+
+  get #code(): string {
+    return `pair-${this.#seed}`;
+  }
+
+  #payment(creditcard: Body): Body {
+    return {
+      operation: "request",
+      payment: {
+        merchant_payment_code: this.#code,
+        amount_total: "25.50",
+        currency_code: "PEN",
+        country: "pe",
+        name: "Ana Lima",
+        email: "ana.lima@example.com",
+        phone_number: "51987654321",
+        payment_type_code: "creditcard",
+        notification_url: this.#receiver.url,
+        creditcard,
+      },
+    };
+  }
+
+  async #send(path: string, body: string, headers: Readonly<Record<string, string>>): Promise<string> {
+    const response = await fetch(this.#world.url + path, { method: "POST", body, headers });
+    const text = await response.text();
+    // The date is the machine's own.
+    const told = [...response.headers].filter(([name]) => name !== "date").map((header) => header.join(": "));
+    this.answers.push([response.status, ...told, text].join("\n"));
+    return text;
+  }
+}
+
+/** Everything at every level, as lines of JSON. Sorted: whether a payment's notification or its answer is logged first is a matter of sockets. */
+function logOf({ events, clock }: World): string {
+  const lines: string[] = [];
+  const log = createLog({ level: "debug", format: "json", clock, destination: { write: (line) => void lines.push(line) } });
+  for (const event of events) log.write(event);
+  return lines.toSorted().join("");
+}
+
+function filesOf(folder: string): (readonly [string, string])[] {
+  return readdirSync(folder, { recursive: true, withFileTypes: true })
+    .filter((entry) => entry.isFile() && entry.name !== "cofre.db")
+    .map((entry) => [`file ${entry.name}`, readFileSync(join(entry.parentPath, entry.name), "latin1")] as const);
+}
+
+function columnsOf(file: string): (readonly [string, string])[] {
+  const database = new DatabaseSync(file, { readOnly: true });
+  try {
+    const tables = database.prepare("SELECT name FROM sqlite_schema WHERE type = 'table' ORDER BY name").all();
+    return tables.flatMap(({ name: table }) => {
+      const statement = database.prepare(`SELECT * FROM "${String(table)}"`);
+      statement.setReadBigInts(true);
+      const rows = statement.all();
+      const columns = Object.keys(rows[0] ?? {});
+      return [
+        [`table ${String(table)}`, String(rows.length)] as const,
+        ...columns.map((column) => [`column ${String(table)}.${column}`, rows.map((row) => textOf(row[column])).join("\n")] as const),
+      ];
+    });
+  } finally {
+    database.close();
+  }
+}
+
+function textOf(value: unknown): string {
+  return value instanceof Uint8Array ? Buffer.from(value).toString("hex") : String(value);
+}
+
+/** Hears notifications on loopback, and has the installation that every run is a copy of, so that all sign with the same keys. */
+export class Receiver {
+  readonly #server = createServer((request, response) => {
+    const pieces: Buffer[] = [];
+    request.on("data", (piece: Buffer) => pieces.push(piece));
+    request.on("end", () => {
+      this.#heard.push(
+        [...Object.entries(request.headers).map(([name, value]) => `${name}: ${String(value)}`), Buffer.concat(pieces).toString()].join(
+          "\n",
+        ),
+      );
+      response.end("OK");
+    });
+  });
+  #heard: string[] = [];
+
+  readonly template = mkdtempSync(join(tmpdir(), "cofre-pairs-"));
+
+  async listen(): Promise<void> {
+    await (await startWorld({ environment: { COFRE_DATA_DIR: this.template }, seed: "pairs" })).cofre.close();
+    await new Promise<void>((resolve) => void this.#server.listen(0, "127.0.0.1", resolve));
+  }
+
+  get url(): string {
+    const address = this.#server.address();
+    if (typeof address !== "object" || address === null) throw new Error("the receiver listens");
+    return `http://127.0.0.1:${address.port}/notify`;
+  }
+
+  heardSince(): readonly string[] {
+    const heard = this.#heard;
+    this.#heard = [];
+    return heard;
+  }
+
+  close(): void {
+    this.#server.close();
+    this.#server.closeAllConnections();
+    rmSync(this.template, { recursive: true, force: true });
+  }
+}
