@@ -18,6 +18,7 @@ const marksToMeet = [
   "authorization_declined by recovery",
   "authorization_held by merchant",
   "authorization_lapsed by clock",
+  "authorization_rerouted by merchant",
   "capture_approved by operator",
   "capture_approved by recovery",
   "capture_declined by merchant",

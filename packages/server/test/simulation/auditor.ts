@@ -39,7 +39,9 @@ export class Auditor {
   /** How often each interesting thing happened: a run that never meets it proves nothing about it. */
   readonly marks = new Map<string, number>();
   readonly #store: Store;
-  readonly #simulator: Simulator;
+  /** Hears what happens, one line each, for a timeline that people read. */
+  note: (what: string) => void = () => undefined;
+  readonly #acquirers: readonly Simulator[];
   readonly #settings: AuditedSettings;
   readonly #latest = new Map<string, Payment>();
   readonly #captureBy = new Map<string, number>();
@@ -49,14 +51,15 @@ export class Auditor {
   readonly #asked = new Map<string, Instant>();
   readonly #promises: Promised[] = [];
 
-  constructor(store: Store, simulator: Simulator, settings: AuditedSettings) {
+  constructor(store: Store, acquirers: readonly Simulator[], settings: AuditedSettings) {
     this.#store = store;
-    this.#simulator = simulator;
+    this.#acquirers = acquirers;
     this.#settings = settings;
   }
 
   violation(text: string): void {
     this.violations.push(text);
+    this.note(`VIOLATION ${text}`);
   }
 
   mark(what: string): void {
@@ -77,11 +80,13 @@ export class Auditor {
   asks(merchantId: MerchantId, code: string, at: Instant): void {
     const key = merchantId + code;
     if (!this.#asked.has(key)) this.#asked.set(key, at);
+    this.note(`a client asks for ${code}`);
   }
 
   /** A client was given this answer. */
   told(payment: Payment, refund?: Refund): void {
     this.#promises.push({ payment, refund });
+    this.note(`a client is told ${payment.state} of ${payment.order.code}${refund === undefined ? "" : `, refund ${refund.state}`}`);
     this.mark(refund === undefined ? `told ${payment.state}` : `told refund ${refund.state}`);
   }
 
@@ -99,9 +104,11 @@ export class Auditor {
   async #commit(store: Store, change: Change): Promise<CommitResult> {
     const result = await store.commit(change).catch((error: unknown) => {
       this.mark(`commit ${(error as { code: string }).code}`);
+      this.note(`commit ${(error as { code: string }).code}: ${describe(change)}`);
       throw error;
     });
     this.mark(result.outcome === "duplicate" ? `commit duplicate ${result.key}` : `commit ${result.outcome}`);
+    this.note(`commit ${result.outcome}: ${describe(change)}`);
     if (result.outcome === "committed") await this.#look(change);
     return result;
   }
@@ -277,8 +284,18 @@ export class Auditor {
   }
 
   #booksOf(merchantId: MerchantId): readonly BookedAuthorization[] {
-    return this.#simulator.books().merchants.find((books) => books.merchantId === merchantId)?.authorizations ?? [];
+    const books = this.#acquirers.flatMap((acquirer) => acquirer.books().merchants);
+    return books.flatMap((each) => (each.merchantId === merchantId ? each.authorizations : []));
   }
+}
+
+function describe({ payment, facts, card, account, cardErasure, request }: Change): string {
+  if (payment === undefined) {
+    const parts = { "a card": card, "an account": account, "a card is forgotten": cardErasure, "a named request": request };
+    return Object.entries(parts).find(([, part]) => part !== undefined)?.[0] ?? "a card is used";
+  }
+  const { order, version, state } = payment.next;
+  return `${order.code} version ${version} ${state}: ${facts.map(({ fact, by }) => `${fact} by ${by}`).join(", ")}`;
 }
 
 /** On a strict account whatever names a mandate follows an initial payment of the same card. */

@@ -1,4 +1,4 @@
-import type { Connector } from "../../src/connectors/connector.ts";
+import type { AuthorizeOutcome, Connector } from "../../src/connectors/connector.ts";
 import { connectorsOf } from "../../src/connectors/connector-set.ts";
 import { createSimulator, type Simulator } from "../../src/connectors/simulator/simulator-connector.ts";
 import type { MerchantId } from "../../src/kernel/ids.ts";
@@ -55,7 +55,9 @@ const commitFaults = [
 export class Installation {
   readonly time: SimTime;
   readonly store: Store;
+  /** The one that the purchases' instructions are for, and the second one. */
   readonly simulator: Simulator;
+  readonly acquirers: readonly [Simulator, Simulator];
   readonly auditor: Auditor;
   readonly #plan: Plan;
   readonly #chance: Chance;
@@ -73,19 +75,24 @@ export class Installation {
     this.#vault = vault;
     this.#random = new SeededRandom(`simulation ${plan.seed}`);
     this.time = new SimTime(new Chance(plan.seed + 2));
-    this.simulator = createSimulator({ clock: this.time, scheduler: this.time, seed: `acquirer ${plan.seed}`, ...plan.personality });
+    const ports = { clock: this.time, scheduler: this.time };
+    this.simulator = createSimulator({ ...ports, seed: `acquirer ${plan.seed}`, ...plan.personality });
+    this.acquirers = [this.simulator, createSimulator({ ...ports, seed: `second acquirer ${plan.seed}`, ...plan.personality })];
     const store = createMemoryStore({ scheduler: this.time, slowMs: 2_000, commitFault: (change) => this.#commitFault(change) });
     const { captureWindowDays, strictMandates } = plan.settings;
-    this.auditor = new Auditor(store, this.simulator, { captureWindowMs: captureWindowDays * day, strictMandates });
+    this.auditor = new Auditor(store, this.acquirers, { captureWindowMs: captureWindowDays * day, strictMandates });
     this.store = this.auditor.watch(store);
   }
 
   start(): void {
     const process: Process = { ...this.#build(() => process), alive: true, onDeath: new Set() };
     this.#starting = process;
+    this.auditor.note("a server starts");
     void process.recovery.start().then(() => {
       // Serves requests from now on.
-      if (process.alive) this.#process = process;
+      if (!process.alive) return;
+      this.#process = process;
+      this.auditor.note("the server serves");
     });
   }
 
@@ -118,7 +125,10 @@ export class Installation {
 
   #build(process: () => Process): Pick<Process, "runner" | "recovery"> {
     const store = this.#storeOf(process);
-    const connector = this.#connectorOf(process);
+    const [main, backup] = this.acquirers;
+    const connectors = this.#plan.routed
+      ? connectorsOf([this.#connectorOf(process, "main", main), this.#connectorOf(process, "backup", backup)])
+      : connectorsOf([this.#connectorOf(process, "main", main)]);
     const accounts = new AccountDirectory(store);
     const scheduler = {
       sleep: (ms: number) => this.#whileAlive(process, this.time.sleep(ms)),
@@ -130,7 +140,7 @@ export class Installation {
     const runner = new Runner({
       store,
       vault: this.#vault,
-      connectors: connectorsOf([connector]),
+      connectors,
       pocket: new CvvPocket(this.#random),
       clock: this.time,
       random: this.#random,
@@ -177,25 +187,42 @@ export class Installation {
     };
   }
 
-  #connectorOf(process: () => Process): Connector {
-    const { simulator } = this;
+  #connectorOf(process: () => Process, name: string, simulator: Simulator): Connector {
     type Sent = { readonly merchantId: MerchantId; readonly reference: string; readonly simulator: SimulatorSettings };
-    const send = <R extends Sent, T>(request: R, call: (request: R) => Promise<T>): Promise<T> =>
-      this.#await(process, 0, () => {
+    const send = <R extends Sent, T extends { readonly kind: string }>(
+      what: string,
+      request: R,
+      call: (request: R) => Promise<T>,
+    ): Promise<T> =>
+      this.#await(process, 0, async () => {
         void this.auditor.sends(request.merchantId, request.reference);
-        return call(this.#overNetwork(request));
+        this.auditor.note(`to ${name}: ${what} ${request.reference}`);
+        const outcome = await call(this.#overNetwork(request));
+        this.auditor.note(`from ${name}: ${what} ${request.reference} is ${outcome.kind}`);
+        return outcome;
       });
     return {
-      name: simulator.name,
+      name,
       capabilities: simulator.capabilities,
-      authorize: (request, card) => send(request, (sent) => simulator.authorize(sent, card)),
-      verify: (request, card) => send(request, (sent) => simulator.verify(sent, card)),
-      capture: (request) => send(request, (sent) => simulator.capture(sent)),
-      void: (request) => send(request, (sent) => simulator.void(sent)),
-      refund: (request) => send(request, (sent) => simulator.refund(sent)),
-      reverse: (request) => send(request, (sent) => simulator.reverse(sent)),
-      inquire: (request) => send(request, (sent) => simulator.inquire(sent)),
+      authorize: (request, card) =>
+        send("authorize", request, (sent) => {
+          const no = name === "main" ? this.#certainNo() : undefined;
+          return no === undefined ? simulator.authorize(sent, card) : Promise.resolve(no);
+        }),
+      verify: (request, card) => send("verify", request, (sent) => simulator.verify(sent, card)),
+      capture: (request) => send("capture", request, (sent) => simulator.capture(sent)),
+      void: (request) => send("void", request, (sent) => simulator.void(sent)),
+      refund: (request) => send("refund", request, (sent) => simulator.refund(sent)),
+      reverse: (request) => send("reverse", request, (sent) => simulator.reverse(sent)),
+      inquire: (request) => send("inquire", request, (sent) => simulator.inquire(sent)),
     };
+  }
+
+  /** Now and then the acquirer is not reached, or says that it does not work. */
+  #certainNo(): AuthorizeOutcome | undefined {
+    if (!this.#faultsOn || !this.#chance.happens(this.#plan.certainNoPerMille)) return undefined;
+    const declined = { kind: "declined", reason: "acquirer_error", responseCode: "96", adviceCode: undefined, refusedBeforeIssuer: true };
+    return this.#chance.happens(500) ? { kind: "not_sent" } : (declined as AuthorizeOutcome);
   }
 
   /** The request over the plan's network, or over one without faults once they are over. */
@@ -245,6 +272,7 @@ export class Installation {
   #crashesNow(process: Process): boolean {
     if (!this.#faultsOn || this.#chance.below(1_000_000) >= this.#plan.crashPerMillion) return false;
     process.alive = false;
+    this.auditor.note("the server dies");
     this.#process = undefined;
     this.crashes += 1;
     for (const lost of process.onDeath) lost();

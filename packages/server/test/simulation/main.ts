@@ -3,7 +3,7 @@ import { runSeed } from "./run-seed.ts";
 
 /**
  * Runs seeds: `--seeds N` from `--from S` on, or one with `--seed S`, which prints what happened. Stops at the first violation
- * with `--stop`. Exit code 1 when a promise was broken. `--twice` runs each seed again and compares the traces.
+ * with `--stop`. Exit code 1 when a promise was broken. `--trace` tells what happens, line by line. `--twice` runs each seed again and compares the traces.
  */
 const { values } = parseArgs({
   options: {
@@ -12,8 +12,12 @@ const { values } = parseArgs({
     from: { type: "string", default: "1" },
     stop: { type: "boolean", default: false },
     twice: { type: "boolean", default: false },
+    trace: { type: "boolean", default: false },
   },
 });
+
+// A closed pipe (`| head`) is the end of what somebody wants to see.
+process.stdout.on("error", () => process.exit(1));
 
 const first = Number(values.seed ?? values.from);
 const count = values.seed === undefined ? Number(values.seeds) : 1;
@@ -21,7 +25,8 @@ const marks = new Map<string, number>();
 const total = { failed: 0, events: 0, crashes: 0, simulatedMs: 0 };
 
 for (let seed = first; seed < first + count; seed += 1) {
-  const report = await runSeed(seed);
+  const report = await runSeed(seed, values.trace ? (line) => process.stdout.write(`${line}\n`) : undefined);
+  if (values.seed !== undefined) process.stdout.write(`trace ${report.trace}\n`);
   total.events += report.events;
   total.crashes += report.crashes;
   total.simulatedMs += report.simulatedMs;
@@ -30,7 +35,7 @@ for (let seed = first; seed < first + count; seed += 1) {
   if (values.twice && (await runSeed(seed)).trace !== report.trace) violations.push("a seed leaves the same trace twice");
   if (violations.length === 0) continue;
   total.failed += 1;
-  process.stdout.write(`seed ${seed}: ${violations.length} violations, replay with --seed ${seed}\n`);
+  process.stdout.write(`seed ${seed}: ${violations.length} violations, replay with npm run sim -- --seed ${seed} --trace\n`);
   for (const violation of new Set(violations)) process.stdout.write(`  ${violation}\n`);
   if (values.stop) break;
 }

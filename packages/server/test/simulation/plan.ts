@@ -25,6 +25,10 @@ export interface Plan {
   >;
   readonly simulator: SimulatorSettings;
   readonly personality: Partial<SimulatorOptions>;
+  /** Whether what the first acquirer certainly did not do goes to a second one. */
+  readonly routed: boolean;
+  /** Chance that the first acquirer certainly does nothing: unreachable, or it says so itself. */
+  readonly certainNoPerMille: number;
 }
 
 const rates = [0, 0, 5, 50, 200] as const;
@@ -70,5 +74,7 @@ export function planOf(seed: number): Plan {
       repeatsFollowUps,
       lateArrivalMs: chance.pick([1_000, 20_000, 90_000, 90_000]),
     },
+    routed: chance.happens(400),
+    certainNoPerMille: chance.pick(rates),
   };
 }

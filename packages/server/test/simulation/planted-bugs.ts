@@ -275,4 +275,37 @@ export const plantedBugs: readonly PlantedBug[] = [
     find: `      if (codes.has(code) || this.#refundCodes.has(keyOf(merchantId, code))) return { outcome: "duplicate", key: "refund_code" };`,
     replace: `      if (codes.has(code)) return { outcome: "duplicate", key: "refund_code" };`,
   },
+  {
+    name: "a payment whose outcome is unknown is sent to another acquirer",
+    file: decisions,
+    find: `  if (outcome.kind === "not_sent") return true;`,
+    replace: `  if (outcome.kind === "not_sent" || outcome.kind === "unknown") return true;`,
+  },
+  {
+    name: "another acquirer is asked before that is written down",
+    file: "operations/direct.ts",
+    find: `    const no = outcome;`,
+    replace: `    const no = outcome;
+    const early = decideReroute(sent, attemptOf(sent).number, no, connector, context.clock.now(), context.answerBy());
+    if (early !== undefined) await ask(early.payment.next);`,
+  },
+  {
+    name: "another acquirer is asked although nobody knows whether that was written down",
+    file: "operations/direct.ts",
+    find: `    if (change === undefined) break;
+    sent = payment;`,
+    replace: `    sent = change === undefined ? decideReroute(sent, attemptOf(sent).number, no, connector, context.clock.now(), context.answerBy()).payment.next : payment;`,
+  },
+  {
+    name: "the acquirer that was asked first is told to undo what the second one holds",
+    file: recover,
+    find: `await connectorFor(context, payment).reverse(`,
+    replace: `await context.connectors.of(payment.order.connector).reverse(`,
+  },
+  {
+    name: "the authorization at the second acquirer is looked for under the first one's reference",
+    file: "payment/payment.ts",
+    find: `    : { connector: rerouted.connector, authorization: rerouted.attempt };`,
+    replace: `    : { connector: rerouted.connector, authorization: 1 };`,
+  },
 ];

@@ -26,12 +26,14 @@ export interface SeedReport {
 
 const maximumEvents = 200_000;
 
-/** One whole run: faults, then healing, then nothing may be left open. Everything follows from the seed. */
-export async function runSeed(seed: number): Promise<SeedReport> {
+/** One whole run: faults, then healing, then nothing may be left open. Everything follows from the seed. `tell` hears what happens. */
+export async function runSeed(seed: number, tell?: (line: string) => void): Promise<SeedReport> {
   const plan = planOf(seed);
   const installation = new Installation(plan, await sharedVault());
   const { auditor, time } = installation;
-  const settings = { ...defaultAccountSettings(), ...plan.settings, simulator: plan.simulator };
+  if (tell !== undefined) auditor.note = (what) => tell(`${momentOf(time.now() - epoch)}  ${what}`);
+  const routes = plan.routed ? [{ connectors: ["main", "backup"] }] : [];
+  const settings = { ...defaultAccountSettings(), ...plan.settings, routes, simulator: plan.simulator };
   const shops: Shop[] = [];
   try {
     for (let index = 0; index < plan.merchants; index += 1) shops.push(await openShop(installation, index, settings));
@@ -52,6 +54,7 @@ export async function runSeed(seed: number): Promise<SeedReport> {
     if (running > 0) auditor.violation("every client is answered or told that its connection broke");
     await auditor.checkBooks(merchants);
 
+    auditor.note("--- the faults are over");
     installation.heal();
     if (plan.endsLater) time.jump(plan.settings.captureWindowDays * day);
     // Recovery's checks are an hour apart at most: two are enough for whatever the faults left.
@@ -73,6 +76,12 @@ export async function runSeed(seed: number): Promise<SeedReport> {
   };
 }
 
+/** `1d 02:03:04.567` since the run began. */
+function momentOf(ms: number): string {
+  const clock = new Date(ms % day).toISOString().slice(11, 23);
+  return ms < day ? clock : `${Math.floor(ms / day)}d ${clock}`;
+}
+
 async function traceOf(installation: Installation, shops: readonly Shop[]): Promise<string> {
   const trace = createHash("sha256");
   const add = (value: unknown): void => {
@@ -85,7 +94,7 @@ async function traceOf(installation: Installation, shops: readonly Shop[]): Prom
       add([code, payment, payment === undefined ? [] : await installation.store.history(account.id, payment.id)]);
     }
   }
-  add(installation.simulator.books());
+  add(installation.acquirers.map((acquirer) => acquirer.books()));
   add([installation.time.events, installation.crashes, installation.auditor.violations]);
   return trace.digest("hex");
 }
