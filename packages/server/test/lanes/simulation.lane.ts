@@ -5,10 +5,12 @@ import { tmpdir } from "node:os";
 import { dirname, join } from "node:path";
 import { after, before, describe, test } from "node:test";
 import { fileURLToPath } from "node:url";
+import { amount } from "./support/amount.ts";
 import { type PlantedBug, plantedBugs } from "../simulation/planted-bugs.ts";
 
 const server = join(dirname(fileURLToPath(import.meta.url)), "..", "..");
-const seeds = 10_000;
+/** Two processes side by side. */
+const seeds = amount({ quick: 2_000, ci: 20_000, night: 1_000_000 });
 const seedsForBug = 2_000;
 
 /** What a run that found nothing would have to show all the same: each of these happened, or the run proves little. */
@@ -58,16 +60,40 @@ const marksToMeet = [
   "void_declined_in_review by operator",
 ];
 
+/** What one death at the wrong moment shows. */
+const foundByCrashes = [
+  "the acquirer is asked before the intention is written down",
+  "recovery never runs",
+  "a refund is sent before it is written down as sending",
+  "another acquirer is asked before that is written down",
+];
+
 describe("the simulation", () => {
   test(`finds nothing in ${seeds} seeds, and meets what it should`, async () => {
-    const { code, output } = await simulate(server, ["--seeds", String(seeds)]);
-    assert.equal(code, 0, output);
-    for (const mark of marksToMeet) assert.match(output, new RegExp(`^  ${mark}: \\d+$`, "m"), `the runs meet: ${mark}`);
+    const half = seeds / 2;
+    const [one, other] = await Promise.all([
+      simulate(server, ["--seeds", String(half)]),
+      simulate(server, ["--seeds", String(half), "--from", String(half + 1)]),
+    ]);
+    for (const { code, output } of [one, other]) {
+      assert.equal(code, 0, output);
+      // Ten thousand seeds meet all of them; fewer may not.
+      for (const mark of half < 10_000 ? [] : marksToMeet)
+        assert.match(output, new RegExp(`^  ${mark}: \\d+$`, "m"), `the runs meet: ${mark}`);
+    }
   });
 
   test("leaves the same traces in two runs of 1,000 seeds", async () => {
     const { code, output } = await simulate(server, ["--seeds", "1000", "--from", "20001", "--twice"]);
     assert.equal(code, 0, output);
+  });
+});
+
+describe("the crash matrix", () => {
+  test("finds nothing, with one death and with two, at every wait of every scenario", async (context) => {
+    const { code, output } = await simulate(server, ["--crashes", "--pairs"]);
+    assert.equal(code, 0, output);
+    context.diagnostic(output.trim().split("\n").at(-1) ?? "");
   });
 });
 
@@ -91,6 +117,17 @@ describe(`each planted bug is found within ${seedsForBug} seeds`, () => {
     const { code, output } = await simulate(copy, ["--seeds", "200", "--stop"]);
     assert.equal(code, 0, output);
   });
+
+  for (const name of foundByCrashes) {
+    test(`by the crash matrix too: ${name}`, async () => {
+      await cp(join(server, "src"), join(copy, "src"), { recursive: true, force: true });
+      const bug = plantedBugs.find((each) => each.name === name);
+      assert.ok(bug !== undefined);
+      await plant(copy, bug);
+      const { code, output } = await simulate(copy, ["--crashes"]);
+      assert.equal(code, 1, `not found: ${output}`);
+    });
+  }
 
   for (const bug of plantedBugs) {
     test(bug.name, async (context) => {

@@ -68,6 +68,10 @@ export class Installation {
   #starting: Process | undefined;
   #faultsOn = true;
   crashes = 0;
+  /** How often the server has waited so far, before something took effect and after it. */
+  waits = 0;
+  /** Where exactly it dies, by number; without it chance says. */
+  diesAt: ReadonlySet<number> | undefined;
 
   constructor(plan: Plan, vault: Vault) {
     this.#plan = plan;
@@ -270,7 +274,10 @@ export class Installation {
   }
 
   #crashesNow(process: Process): boolean {
-    if (!this.#faultsOn || this.#chance.below(1_000_000) >= this.#plan.crashPerMillion) return false;
+    if (!this.#faultsOn) return false;
+    this.waits += 1;
+    const dies = this.diesAt?.has(this.waits) ?? this.#chance.below(1_000_000) < this.#plan.crashPerMillion;
+    if (!dies) return false;
     process.alive = false;
     this.auditor.note("the server dies");
     this.#process = undefined;

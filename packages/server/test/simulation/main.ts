@@ -1,9 +1,11 @@
 import { parseArgs } from "node:util";
+import { explore, scenarios } from "./crash-matrix.ts";
 import { runSeed } from "./run-seed.ts";
 
 /**
  * Runs seeds: `--seeds N` from `--from S` on, or one with `--seed S`, which prints what happened. Stops at the first violation
- * with `--stop`. Exit code 1 when a promise was broken. `--trace` tells what happens, line by line. `--twice` runs each seed again and compares the traces.
+ * with `--stop`. Exit code 1 when a promise was broken. `--trace` tells what happens, line by line.
+ * `--crashes` runs the crash matrix instead, with `--pairs` of deaths. `--twice` runs each seed again and compares the traces.
  */
 const { values } = parseArgs({
   options: {
@@ -13,11 +15,18 @@ const { values } = parseArgs({
     stop: { type: "boolean", default: false },
     twice: { type: "boolean", default: false },
     trace: { type: "boolean", default: false },
+    crashes: { type: "boolean", default: false },
+    pairs: { type: "boolean", default: false },
   },
 });
 
 // A closed pipe (`| head`) is the end of what somebody wants to see.
 process.stdout.on("error", () => process.exit(1));
+
+if (values.crashes) {
+  await crashes(values.pairs);
+  process.exit();
+}
 
 const first = Number(values.seed ?? values.from);
 const count = values.seed === undefined ? Number(values.seeds) : 1;
@@ -48,3 +57,16 @@ const hours = Math.round(total.simulatedMs / 3_600_000);
 process.stdout.write(`${count} seeds, ${total.events} events, ${total.crashes} crashes, ${hours} simulated hours\n`);
 process.stdout.write(`${count - total.failed} passed, ${total.failed} failed\n`);
 process.exitCode = total.failed === 0 ? 0 : 1;
+
+async function crashes(pairs: boolean): Promise<void> {
+  let [runs, broken] = [0, 0];
+  for (const scenario of scenarios) {
+    const report = await explore(scenario, pairs);
+    runs += report.runs;
+    broken += report.violations.length;
+    process.stdout.write(`${scenario.name}: ${report.waits} waits, ${report.runs} runs, ${report.violations.length} broken\n`);
+    for (const violation of report.violations.slice(0, 3)) process.stdout.write(`  ${violation}\n`);
+  }
+  process.stdout.write(`${scenarios.length} scenarios, ${runs} runs, ${broken} broken\n`);
+  process.exitCode = broken === 0 ? 0 : 1;
+}

@@ -37,7 +37,6 @@ export async function runSeed(seed: number, tell?: (line: string) => void): Prom
   const shops: Shop[] = [];
   try {
     for (let index = 0; index < plan.merchants; index += 1) shops.push(await openShop(installation, index, settings));
-    const merchants = shops.map(({ account }) => account.id);
     installation.start();
 
     let running = 0;
@@ -52,16 +51,7 @@ export async function runSeed(seed: number, tell?: (line: string) => void): Prom
     }
     await time.run(24 * hour, () => running === 0, maximumEvents);
     if (running > 0) auditor.violation("every client is answered or told that its connection broke");
-    await auditor.checkBooks(merchants);
-
-    auditor.note("--- the faults are over");
-    installation.heal();
-    if (plan.endsLater) time.jump(plan.settings.captureWindowDays * day);
-    // Recovery's checks are an hour apart at most: two are enough for whatever the faults left.
-    for (let minutes = 0; minutes < 180 && (minutes < 3 || !(await installation.isQuiet())); minutes += 1) {
-      await time.run(minute, () => false, maximumEvents);
-    }
-    await auditor.checkSettled(merchants, new Map(shops.map(({ account, codes }) => [account.id, codes])), time.now());
+    await healAndAudit(installation, shops, plan.endsLater ? plan.settings.captureWindowDays : 0);
   } catch (error) {
     auditor.violation(`the run ends by itself: ${error instanceof Error ? error.message : String(error)}`);
   }
@@ -74,6 +64,21 @@ export async function runSeed(seed: number, tell?: (line: string) => void): Prom
     simulatedMs: time.now() - epoch,
     marks: auditor.marks,
   };
+}
+
+/** Ends the faults, lets `days` pass, waits until nothing is open any more, and judges what is left. */
+export async function healAndAudit(installation: Installation, shops: readonly Shop[], days: number): Promise<void> {
+  const { auditor, time } = installation;
+  const merchants = shops.map(({ account }) => account.id);
+  await auditor.checkBooks(merchants);
+  auditor.note("--- the faults are over");
+  installation.heal();
+  if (days > 0) time.jump(days * day);
+  // Recovery's checks are an hour apart at most: two are enough for whatever the faults left.
+  for (let minutes = 0; minutes < 180 && (minutes < 3 || !(await installation.isQuiet())); minutes += 1) {
+    await time.run(minute, () => false, maximumEvents);
+  }
+  await auditor.checkSettled(merchants, new Map(shops.map(({ account, codes }) => [account.id, codes])), time.now());
 }
 
 /** `1d 02:03:04.567` since the run began. */
@@ -102,7 +107,7 @@ async function traceOf(installation: Installation, shops: readonly Shop[]): Prom
 /** The vault's keys are no part of what is explored, and outlive every run. */
 let shared: Promise<Vault> | undefined;
 
-function sharedVault(): Promise<Vault> {
+export function sharedVault(): Promise<Vault> {
   shared ??= openVault();
   return shared;
 }
