@@ -17,11 +17,13 @@ import {
   printCalibration,
   printHead,
   printMillion,
+  printNotificationCost,
   printOpenLoop,
   printPair,
   printStoreFigures,
   type CaseReport,
 } from "./report.ts";
+import { notificationCost, type NotificationCost } from "./notification-cost.ts";
 import { storeFigures, type StoreFigures } from "./store-figures.ts";
 import { median } from "./statistics.ts";
 import { growth, printGrowth, type GrowthReport } from "./growth.ts";
@@ -44,6 +46,7 @@ interface Report {
   gate: GateResult[];
   audit?: Audit;
   store?: StoreFigures;
+  notifications?: NotificationCost;
   million?: MillionReport;
   growth?: GrowthReport;
 }
@@ -91,6 +94,13 @@ async function run(report: Report, scratch: string): Promise<void> {
     report.store = await storeFigures(join(scratch, "store"), options.quick ? 5_000 : 40_000);
     printStoreFigures(report.store);
     if (report.store.audit.faults.length > 0) process.exitCode = 1;
+  }
+  // Two minutes of messages: a quick run has them only when they are asked for.
+  const isAsked = options.quick ? options.cases.includes("notifications") : wanted("load") && selected("notifications");
+  if (isAsked && !options.control && options.against === undefined) {
+    report.notifications = await notificationCost(scratch, options.quick ? 4 : 10, 1_500);
+    printNotificationCost(report.notifications);
+    if (report.notifications.audit.faults.length > 0) process.exitCode = 1;
   }
   if (options.million) {
     report.million = await weighMillion(join(scratch, "million"));

@@ -1,6 +1,7 @@
 import type { Calibration } from "./calibration.ts";
 import type { PairResult } from "./pairs.ts";
 import type { Audit } from "./audit.ts";
+import type { NotificationCost } from "./notification-cost.ts";
 import type { StoreFigures } from "./store-figures.ts";
 import type { MillionReport } from "./million.ts";
 import type { OpenLoopResult } from "./open-loop.ts";
@@ -65,6 +66,17 @@ export function printOpenLoop(arm: string, perSecond: number, { latency, answers
 export function printStoreFigures({ perFsync, audit }: StoreFigures): void {
   const shown = perFsync.map(({ outstanding, chargesPerFsync }) => `${chargesPerFsync.toFixed(1)} at ${String(outstanding)} outstanding`);
   console.log(`\ncharges      by token alone, two commits each; charges per fsync: ${shown.join(", ")}`);
+  printAudit(audit);
+}
+
+export function printNotificationCost({ cpuMicros, ratios, audit }: NotificationCost): void {
+  const shown = (arm: keyof typeof ratios): string => {
+    const [middle, q1, q3] = ratios[arm];
+    return `${middle.toFixed(3)} (${q1.toFixed(3)}-${q3.toFixed(3)}), ${cpuMicros[arm].toFixed(0)} us`;
+  };
+  console.log(`\nnotified     CPU per charge of which nothing is told: ${cpuMicros.untold.toFixed(0)} us`);
+  console.log(`             with a row of the outbox, told to nobody: ${shown("outbox")}`);
+  console.log(`             delivered on loopback: ${shown("delivered")}`);
   printAudit(audit);
 }
 

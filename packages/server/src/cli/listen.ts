@@ -47,7 +47,7 @@ async function listen(call: CommandCall, host: CommandHost): Promise<ExitCode> {
   // From here on the registration has to be taken away again, whatever ends the listener.
   const stopping = host.stopAsked().then(() => stopped.abort());
   try {
-    listener.keys = await registration.enter();
+    listener.verifyWith(await registration.enter());
     const whither = forwardTo === undefined ? "" : ` and passing them on to ${forwardTo.href}`;
     host.say(`Listening to the notifications of ${client.origin} on port ${receiver.port}${whither}. Ctrl-C ends it.`);
     host.say("Payments with a notification_url of their own are told to that address only.");
@@ -80,7 +80,7 @@ async function keepRegistered(
       const state = await registration.state();
       if (state === "off") tell("The program has answered 410, and Cofre has switched this endpoint off. Start listening again to go on.");
       if (state === "missing") {
-        listener.keys = await registration.enter();
+        listener.verifyWith(await registration.enter());
         say("The registration was gone: entered again.");
       }
       if (state !== "off") told = undefined;

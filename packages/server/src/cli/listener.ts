@@ -30,21 +30,28 @@ export class Listener {
   #lines: Promise<void> = Promise.resolve();
   /** The name of the endpoint, once it is known. */
   name = "";
-  /** undefined: not registered yet. */
-  keys: VerifyingKeys | undefined;
+  readonly #firstKeys = Promise.withResolvers<VerifyingKeys>();
+  #keys = this.#firstKeys.promise;
 
   constructor(parts: ListenerParts) {
     this.#parts = parts;
   }
 
-  /** Never rejects. */
+  /** What is heard from now on is verified with these. */
+  verifyWith(keys: VerifyingKeys): void {
+    this.#firstKeys.resolve(keys);
+    this.#keys = Promise.resolve(keys);
+  }
+
+  /** Never rejects. What comes before there are keys waits for them: a port that listened before may have something waiting for it. */
   async hear(received: Received): Promise<Answer> {
     const marked = { [listenerHeader]: this.name };
     if (received.method !== "POST") return { status: 405, headers: { ...marked, Allow: "POST" } };
+    const keys = await this.#keys;
     const { clock, client, forwardTo } = this.#parts;
     const at = clock.now();
     const { kind, hashes, problems: formProblems } = readBody(received.body);
-    const signatureProblems = this.keys === undefined ? ["its keys are not known yet"] : verifyNotification(this.keys, received, at);
+    const signatureProblems = verifyNotification(keys, received, at);
     const problems = [...formProblems, ...signatureProblems];
     const isFromThere = signatureProblems.length === 0;
     // What anybody else sends has no say in what counts as heard.

@@ -231,6 +231,22 @@ describe("cofre listen", () => {
     assert.equal(both[0], alive);
   });
 
+  test("hears on the same port, verified, what came after it was killed", async (context) => {
+    await using world = await startCofre();
+    const killed = new Running(context, world, ["listen"]);
+    await killed.said(/Ctrl-C ends it/);
+    const [, port = ""] = /on port (\d+)/.exec(killed.stderr) ?? [];
+    killed.child.kill("SIGKILL");
+    await killed.exited;
+    await pay(world, "unheard");
+    await until(async () => (await outcomes(world)).includes("failed_connection"));
+
+    const again = new Running(context, world, ["listen", "--port", port]);
+    await again.said(/Ctrl-C ends it/);
+    // The second attempt is due five seconds after the first.
+    assert.match((await again.lines(1))[0] ?? "", /#1 {2}update .* CO {2}attempt 2 {2}verified {2}answered 200$/);
+  });
+
   test("enters itself again when the account has forgotten it", async (context) => {
     await using world = await startCofre();
     const listening = new Running(context, world, ["listen"]);

@@ -76,7 +76,7 @@ test("an attempt that nothing would ever look at again is refused by the databas
   database.exec("UPDATE payment SET needs_review = 1, due_at = NULL");
 });
 
-test("what is due, in flight, or named by a refund or mandate is found in an index alone", (context) => {
+test("what is due, in flight, to be delivered, or named by a refund or mandate is found in an index alone", (context) => {
   const database = newDatabase(context);
   const plan = (name: keyof typeof sql): string =>
     database
@@ -89,6 +89,9 @@ test("what is due, in flight, or named by a refund or mandate is found in an ind
   assert.match(plan("paymentsInFlight"), /; SEARCH payment USING COVERING INDEX payment_due /);
   assert.match(plan("paymentByMandate"), /^SEARCH payment USING INDEX payment_mandate \(merchant=\? AND mandate=\?\)$/);
   assert.match(plan("paymentByRefundId"), /SEARCH refund USING INTEGER PRIMARY KEY/);
+  assert.match(plan("deliveriesDue"), /^SEARCH delivery USING INDEX delivery_due \(lane=\? AND due_at<\?\);/);
+  // Not all that the endpoint has ever been told.
+  assert.match(plan("deliveriesDue"), /; SEARCH earlier USING INDEX delivery_payment \(payment=\? AND number<\?\);/);
   assert.match(plan("paymentByRefundCode"), /SEARCH refund USING (COVERING )?INDEX refund_code \(merchant=\? AND code=\?\)/);
 });
 

@@ -306,9 +306,10 @@ export const sql = {
     )
     SELECT lane FROM each_lane
     WHERE EXISTS (SELECT 1 FROM delivery WHERE state = 'waiting' AND delivery.lane = each_lane.lane AND due_at <= ?) LIMIT ?`,
+  // Left to itself, SQLite looks for an earlier one among all that the endpoint was ever told.
   deliveriesDue: `SELECT ${deliveryColumns} FROM delivery JOIN payment ON payment.no = delivery.payment
     WHERE delivery.state = 'waiting' AND lane = ? AND delivery.due_at <= ? AND NOT EXISTS (
-      SELECT 1 FROM delivery AS earlier WHERE earlier.payment = delivery.payment AND earlier.number < delivery.number
+      SELECT 1 FROM delivery AS earlier INDEXED BY delivery_payment WHERE earlier.payment = delivery.payment AND earlier.number < delivery.number
         AND earlier.lane = delivery.lane AND earlier.state = 'waiting' AND earlier.in_order = 1
     ) ORDER BY delivery.due_at, delivery.number LIMIT ?`,
 } as const;

@@ -1,0 +1,128 @@
+import { once } from "node:events";
+import { createServer, type Server } from "node:http";
+import { join } from "node:path";
+import { auditDatabase, type Audit } from "./audit.ts";
+import { Client } from "./client.ts";
+import { Loads } from "./loads.ts";
+import type { ServerProcess } from "./process.ts";
+import { integrationKey, startProduct } from "./product.ts";
+import { median, quantile } from "./statistics.ts";
+import { sendAll } from "./window.ts";
+
+/** What an account's payments cost, by what is told of them. */
+const arms = ["untold", "outbox", "delivered"] as const;
+type Arm = (typeof arms)[number];
+
+/** CPU of the product per charge by token, in microseconds: all threads, and for `delivered` until the last message was answered. */
+export interface NotificationCost {
+  readonly rounds: number;
+  readonly chargesPerWindow: number;
+  readonly cpuMicros: Readonly<Record<Arm, number>>;
+  /** Of each round's windows against its `untold` one: median and quartiles. */
+  readonly ratios: Readonly<Record<Exclude<Arm, "untold">, readonly [median: number, q1: number, q3: number]>>;
+  /** Messages that the receiver has heard: as many as charges, and more where one came twice. */
+  readonly heard: number;
+  readonly audit: Audit;
+}
+
+const outstanding = 64;
+const discarded = 2;
+
+/**
+ * One product, one account. Its windows take turns: nothing is told (`notifySynchronous` off), told to nobody (a row of the outbox per
+ * charge), told to a receiver on loopback. So the machine does to one what it has just done to the others.
+ */
+export async function notificationCost(scratch: string, rounds: number, chargesPerWindow: number): Promise<NotificationCost> {
+  const dataDir = join(scratch, "notifications");
+  const receiver = await Receiver.open();
+  const product = await startProduct(dataDir);
+  const client = new Client(product.port);
+  const loads = new Loads(integrationKey, "hearsy", true);
+  const spent: Record<Arm, number[]> = { untold: [], outbox: [], delivered: [] };
+  try {
+    await client.ensureOpen(outstanding);
+    await sendAll(client, loads.approvedToken(), 2_000, outstanding);
+    for (let round = 0; round < rounds + discarded; round += 1) {
+      // What one leaves behind meets each of the others.
+      for (const arm of round % 2 === 0 ? arms : arms.toReversed()) {
+        await configure(product, arm, receiver.url);
+        const until = receiver.heard + (arm === "delivered" ? chargesPerWindow : 0);
+        await client.ensureOpen(outstanding);
+        const before = cpuOf(product);
+        await sendAll(client, loads.directByToken(), chargesPerWindow, outstanding);
+        await receiver.reaches(until);
+        if (round >= discarded) spent[arm].push((cpuOf(product) - before) / chargesPerWindow);
+      }
+    }
+  } finally {
+    client.close();
+    await product.stop();
+    receiver.close();
+  }
+  const ratiosOf = (arm: Arm): readonly [number, number, number] => {
+    const ratios = spent[arm].map((micros, round) => micros / (spent.untold[round] ?? Number.NaN));
+    return [median(ratios), quantile(ratios, 0.25), quantile(ratios, 0.75)];
+  };
+  const mean = (values: readonly number[]): number => values.reduce((sum, value) => sum + value, 0) / values.length;
+  return {
+    rounds,
+    chargesPerWindow,
+    cpuMicros: { untold: mean(spent.untold), outbox: mean(spent.outbox), delivered: mean(spent.delivered) },
+    ratios: { outbox: ratiosOf("outbox"), delivered: ratiosOf("delivered") },
+    heard: receiver.heard,
+    audit: auditDatabase(dataDir, loads.acknowledged),
+  };
+}
+
+/** Answers every message with 200 and counts them. */
+class Receiver {
+  heard = 0;
+  readonly #server: Server;
+
+  private constructor() {
+    this.#server = createServer((request, response) => {
+      request.resume().on("end", () => {
+        this.heard += 1;
+        response.end();
+      });
+    });
+  }
+
+  static async open(): Promise<Receiver> {
+    const receiver = new Receiver();
+    await once(receiver.#server.listen(0, "127.0.0.1"), "listening");
+    return receiver;
+  }
+
+  get url(): string {
+    const address = this.#server.address();
+    if (address === null || typeof address === "string") throw new Error("a TCP server has a port");
+    return `http://127.0.0.1:${String(address.port)}/`;
+  }
+
+  async reaches(count: number): Promise<void> {
+    for (let looks = 0; looks < 6_000; looks += 1) {
+      if (this.heard >= count) return;
+      await new Promise((resolve) => setTimeout(resolve, 10));
+    }
+    throw new Error(`${String(count - this.heard)} notifications have not come within a minute`);
+  }
+
+  close(): void {
+    this.#server.closeAllConnections();
+    this.#server.close();
+  }
+}
+
+async function configure({ port }: ServerProcess, arm: Arm, receiver: string): Promise<void> {
+  const notificationUrl = arm === "delivered" ? receiver : "";
+  const body = JSON.stringify({ integration_key: integrationKey, settings: { notifySynchronous: arm !== "untold", notificationUrl } });
+  const answer = await fetch(`http://127.0.0.1:${String(port)}/__cofre/settings`, { method: "POST", body });
+  if (!(await answer.text()).includes('"SUCCESS"')) throw new Error("the settings were refused");
+}
+
+function cpuOf(product: ServerProcess): number {
+  const micros = product.cpuMicros();
+  if (micros === undefined) throw new Error("this system does not tell what a process costs");
+  return micros;
+}
