@@ -16,9 +16,10 @@ const receiver = new Receiver();
 before(() => receiver.listen());
 after(() => receiver.close());
 
-function tell(context: TestContext, { different, allowed, bytes }: Pairs): void {
+function tell(context: TestContext, { different, allowed, example, bytes }: Pairs): void {
   context.diagnostic(`${bytes} bytes compared`);
   for (const [name, count] of different) context.diagnostic(`differs in ${count} pairs, and may not: ${name}`);
+  if (example !== undefined) context.diagnostic(example);
   for (const [name, count] of allowed) context.diagnostic(`differs in ${count} pairs, and may: ${name}`);
 }
 
