@@ -2,8 +2,10 @@ import assert from "node:assert/strict";
 import { rmSync } from "node:fs";
 import { describe, test } from "node:test";
 import { Chance } from "../simulation/chance.ts";
+import { dumpAfter } from "./support/core-dump.ts";
 import { canaries } from "./support/leak-load.ts";
 import { runLeaks } from "./support/leak-run.ts";
+import { canReadMemory } from "./support/process-memory.ts";
 import { plantedCopy, serverRoot } from "./support/planted-copy.ts";
 import { LeakScanner, scanForSecurityCodes } from "./support/leak-scanner.ts";
 
@@ -46,6 +48,25 @@ test("control: a program that keeps what people type as it is does not pass", as
   context.diagnostic(`${findings.length} findings in ${[...places].join(", ")}`);
   for (const way of ["in note", "in name", "in user_value_1"]) assert.ok(findings.some((finding) => finding.way === way));
   for (const place of ["data/cofre.db", "data/cofre.db-wal", "data/cofre.db, table payment"]) assert.ok(places.has(place));
+});
+
+describe("a core dump", { skip: canReadMemory ? false : "there is no /proc" }, () => {
+  test(`of a server that has stored ${cards} cards holds at most ${mostInMemory} of their numbers and no security code`, async (context) => {
+    const { answered, numbers, securityCodes, bytes } = await dumpAfter(cards, "cofre");
+    context.diagnostic(`${numbers} numbers and ${securityCodes} security codes in ${bytes} bytes`);
+    assert.equal(answered, cards);
+    assert.ok(numbers <= mostInMemory);
+    assert.equal(securityCodes, 0);
+    assert.ok(bytes > 10_000_000);
+  });
+
+  test("control: of a server that seals each card and reads requests as strings it holds nearly all", async (context) => {
+    const { answered, numbers, securityCodes, bytes } = await dumpAfter(cards, "strings");
+    context.diagnostic(`${numbers} numbers and ${securityCodes} security codes in ${bytes} bytes`);
+    assert.equal(answered, cards);
+    assert.ok(numbers > cards * 0.9);
+    assert.ok(securityCodes > cards * 0.5);
+  });
 });
 
 describe("controls: what is planted is found", () => {

@@ -1,15 +1,4 @@
-import {
-  closeSync,
-  existsSync,
-  mkdirSync,
-  mkdtempSync,
-  openSync,
-  readdirSync,
-  readFileSync,
-  readSync,
-  rmSync,
-  writeFileSync,
-} from "node:fs";
+import { mkdirSync, mkdtempSync, readdirSync, readFileSync, rmSync, writeFileSync } from "node:fs";
 import { tmpdir } from "node:os";
 import { join, relative } from "node:path";
 import { DatabaseSync } from "node:sqlite";
@@ -19,6 +8,7 @@ import { Chance } from "../../simulation/chance.ts";
 import { CofreProcess } from "./cofre-process.ts";
 import { approvedBins, canaries, type Canary, type LeakTarget, type Way, wayOf } from "./leak-load.ts";
 import { type Finding, LeakScanner, scanForSecurityCodes } from "./leak-scanner.ts";
+import { canReadMemory, memoryOf } from "./process-memory.ts";
 import { WireClient } from "./wire-client.ts";
 
 export interface LeakReport {
@@ -32,7 +22,6 @@ export interface LeakReport {
 
 const integrationKey = "test_ik_leakleakleakleakleakleak";
 const clients = 16;
-const untouched = Buffer.alloc(1 << 20);
 
 /** How each life of the server ends; the load goes on until then. */
 const endings = ["SIGTERM", "SIGKILL", "SIGTERM", "SIGABRT"] as const;
@@ -197,29 +186,11 @@ class LeakRun {
     }
   }
 
-  /** What a core dump of the idle process would hold; nothing where there is no /proc. */
   #scanMemory(pid: number): Finding[] {
-    if (!existsSync(`/proc/${pid}/maps`)) return [];
-    const memory = openSync(`/proc/${pid}/mem`, "r");
-    try {
-      return readFileSync(`/proc/${pid}/maps`, "latin1")
-        .split("\n")
-        .map((line) => /^([\da-f]+)-([\da-f]+) rw/.exec(line))
-        .flatMap((range) => (range === null ? [] : this.#scanRange(memory, Number(`0x${range[1]}`), Number(`0x${range[2]}`))));
-    } finally {
-      closeSync(memory);
-    }
-  }
-
-  #scanRange(memory: number, from: number, to: number): Finding[] {
     const findings: Finding[] = [];
-    const piece = Buffer.alloc(untouched.length);
-    for (let at = from; at < to; at += piece.length) {
-      const length = readAt(memory, piece, Math.min(piece.length, to - at), at);
-      // Most of what is mapped was never used.
-      if (untouched.subarray(0, length).equals(piece.subarray(0, length))) continue;
-      this.#memoryBytes += length;
-      findings.push(...this.#scanner.scan("memory", piece.subarray(0, length)));
+    for (const piece of canReadMemory ? memoryOf(pid) : []) {
+      this.#memoryBytes += piece.length;
+      findings.push(...this.#scanner.scan("memory", piece));
     }
     return findings;
   }
@@ -284,15 +255,6 @@ class LeakRun {
 
 function numbersIn(findings: readonly Finding[]): number {
   return new Set(findings.map(({ maskedPan }) => maskedPan)).size;
-}
-
-/** Pages that were never touched cannot be read: they hold nothing. */
-function readAt(file: number, into: Buffer, length: number, position: number): number {
-  try {
-    return readSync(file, into, 0, length, position);
-  } catch {
-    return 0;
-  }
 }
 
 /** Without the commands that the first start prints for people to try, with a public test card in them. */

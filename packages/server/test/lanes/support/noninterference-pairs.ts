@@ -21,6 +21,8 @@ export interface Pairs {
   readonly different: ReadonlyMap<string, number>;
   /** What differed and may. */
   readonly allowed: ReadonlyMap<string, number>;
+  /** Where the first of them differed. */
+  readonly example: string | undefined;
   /** Bytes of a pair's artefacts that were compared, of all pairs. */
   readonly bytes: number;
 }
@@ -28,6 +30,7 @@ export interface Pairs {
 export async function comparePairs({ pairs, first = 0, kind, receiver, start }: PairsOptions): Promise<Pairs> {
   const [different, allowed] = [new Map<string, number>(), new Map<string, number>()];
   let bytes = 0;
+  let example: string | undefined;
   for (let seed = first; seed < first + pairs; seed += 1) {
     const secret = secretOf(seed);
     const chance = new Chance(seed + 1);
@@ -38,8 +41,17 @@ export async function comparePairs({ pairs, first = 0, kind, receiver, start }: 
     for (const value of one.values()) bytes += value.length;
     for (const name of differences(one, two)) {
       const into = kind === "middle" && ofTheNumber.has(name) ? allowed : different;
+      if (into === different) example ??= `seed ${seed}, ${name}: ${firstDifference(one.get(name) ?? "", two.get(name) ?? "")}`;
       into.set(name, (into.get(name) ?? 0) + 1);
     }
   }
-  return { different, allowed, bytes };
+  return { different, allowed, example, bytes };
+}
+
+/** What both have around the first byte that they have not. */
+function firstDifference(one: string, other: string): string {
+  let at = 0;
+  while (at < one.length && one[at] === other[at]) at += 1;
+  const [from, to] = [Math.max(0, at - 80), at + 40];
+  return `at ${at}: ${JSON.stringify(one.slice(from, to))} and ${JSON.stringify(other.slice(from, to))}`;
 }
