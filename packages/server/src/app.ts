@@ -36,6 +36,7 @@ import { RecoveryJob } from "./recovery/recovery-job.ts";
 import { hasDatabase, modeOpenToOthers } from "./stores/embedded/data-folder.ts";
 import { openEmbeddedStore } from "./stores/embedded/embedded-store.ts";
 import { StoreOpenError } from "./stores/embedded/open-error.ts";
+import { openPostgresStore } from "./stores/postgres/postgres-store.ts";
 import type { RunningStore, StoreStats } from "./stores/store.ts";
 import { CvvPocket } from "./vault/cvv-pocket.ts";
 import { Keyring } from "./vault/keyring.ts";
@@ -72,7 +73,7 @@ const systemPorts: Ports = { clock: systemClock, random: new SystemRandom(), sch
 export async function startCofre(config: Config, log: Log, ports: Ports = systemPorts): Promise<Cofre> {
   const { clock, random, scheduler } = ports;
   await using parts = new AsyncDisposableStack();
-  const store = await openStore(config, log, scheduler, parts);
+  const store = await openStore(config, log, ports, parts);
   // Keys are made once, before there is anything to seal: whoever lost them gets them from a backup, not new ones without a word.
   const { vault, notificationKeys } = await openKeys(config, ports, (await store.accounts()).length === 0);
 
@@ -233,13 +234,7 @@ function connectorOf({ acquirerUrl, upstreamUrl, upstreamIntegrationKey, upstrea
   return connectors.remote_simulator({ clock, scheduler, address: acquirerUrl.origin });
 }
 
-async function openStore(config: Config, log: Log, scheduler: Scheduler, parts: AsyncDisposableStack): Promise<RunningStore> {
-  const { dataDirectory } = config;
-  const isKept = dataDirectory !== ":memory:";
-  const file = isKept ? join(dataDirectory, "cofre.db") : dataDirectory;
-  // A new database beside old keys would be a new installation without a word: it is the old one's database that is gone.
-  if (isKept && !hasDatabase(file) && (await hasKeyFiles(dataDirectory))) throw new StoreOpenError("missing", file);
-
+async function openStore(config: Config, log: Log, { clock, scheduler }: Ports, parts: AsyncDisposableStack): Promise<RunningStore> {
   let isOver = false;
   let cancelTry = (): void => undefined;
   // A server that is not ready is sent nothing that would find out that writing works again.
@@ -251,21 +246,32 @@ async function openStore(config: Config, log: Log, scheduler: Scheduler, parts: 
       });
     });
   };
-  const store = await openEmbeddedStore({
-    file,
-    onWriting: (works) => {
-      log.write({ event: works ? "writing_works" : "writing_fails" });
-      if (!works && !isOver) tryLater();
-    },
-  });
+  const onWriting = (works: boolean): void => {
+    log.write({ event: works ? "writing_works" : "writing_fails" });
+    if (!works && !isOver) tryLater();
+  };
+  const { databaseUrl: url, databaseWaiveStandby } = config;
+  const store =
+    url === undefined
+      ? await openEmbedded(config, onWriting)
+      : await openPostgresStore({ url, clock, waiveStandby: databaseWaiveStandby === "yes", onWriting });
   parts.defer(() => store.close());
   parts.defer(() => {
     isOver = true;
     cancelTry();
   });
-  const mode = isKept ? modeOpenToOthers(dataDirectory) : undefined;
+  const { dataDirectory } = config;
+  const mode = dataDirectory === ":memory:" ? undefined : modeOpenToOthers(dataDirectory);
   if (mode !== undefined) log.write({ event: "data_directory_open", dataDirectory, mode });
   return store;
+}
+
+async function openEmbedded({ dataDirectory }: Config, onWriting: (works: boolean) => void): Promise<RunningStore> {
+  if (dataDirectory === ":memory:") return openEmbeddedStore({ file: dataDirectory, onWriting });
+  const file = join(dataDirectory, "cofre.db");
+  // A new database beside old keys would be a new installation without a word: it is the old one's database that is gone.
+  if (!hasDatabase(file) && (await hasKeyFiles(dataDirectory))) throw new StoreOpenError("missing", file);
+  return openEmbeddedStore({ file, onWriting });
 }
 
 /** Notifications draw from a source of their own: what a seeded world draws does not depend on who was told what, and when. */

@@ -35,7 +35,7 @@ export function readConfig(sources: ConfigSources): ConfigReading {
     );
   }
   // A wrong value is missing from the values: what is said of it is enough for one start.
-  if (problems.length === 0) problems.push(...acquirerProblems(values));
+  if (problems.length === 0) problems.push(...acquirerProblems(values), ...databaseProblems(values));
   if (problems.length > 0) return { problems };
   return { config: Object.freeze(values) as Config, unknown };
 }
@@ -98,6 +98,12 @@ function acquirerProblems({ acquirerUrl, upstreamUrl, upstreamIntegrationKey, up
     ...(upstreamIntegrationKey === undefined ? ["COFRE_UPSTREAM_URL needs a COFRE_UPSTREAM_INTEGRATION_KEY."] : []),
     ...(acquirerUrl === undefined ? [] : ["COFRE_UPSTREAM_URL and COFRE_ACQUIRER_URL name two acquirers: leave one of them out."]),
   ];
+}
+
+/** What keeps the data must not outlive what opens it. */
+function databaseProblems({ databaseUrl, dataDirectory }: Readonly<Record<string, unknown>>): string[] {
+  if (databaseUrl === undefined || dataDirectory !== ":memory:") return [];
+  return ["COFRE_DATABASE_URL needs a COFRE_DATA_DIR that is kept: the keys of what is in the database are there."];
 }
 
 function sameKeys(one: unknown, other: unknown): boolean {

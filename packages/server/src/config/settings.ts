@@ -51,6 +51,21 @@ export const settings = {
     read: readDirectory,
     doc: "Where everything is kept, the sandbox's root key included; made when it is missing. `:memory:` keeps nothing after the process.",
   },
+  databaseUrl: {
+    variable: "COFRE_DATABASE_URL",
+    form: "postgres://USER:PASSWORD@HOST[:PORT]/DATABASE",
+    fallback: undefined,
+    secret: true,
+    read: readDatabaseUrl,
+    doc: "A PostgreSQL 15 or later that keeps everything but the keys, instead of the file in COFRE_DATA_DIR. See [PostgreSQL](postgres.md).",
+  },
+  databaseWaiveStandby: {
+    variable: "COFRE_DATABASE_WAIVE_STANDBY",
+    form: "yes or no",
+    fallback: "no",
+    read: oneOf("yes", "no"),
+    doc: "`yes` starts on a PostgreSQL without a synchronous standby: with that server's disk, answered payments are lost.",
+  },
   sandboxIntegrationKey: {
     variable: "COFRE_SANDBOX_INTEGRATION_KEY",
     form: "1 to 100 characters",
@@ -213,6 +228,20 @@ function readUpstreamUrl(text: string): Reading<URL> {
   if (url?.protocol !== "https:" || !isPlain)
     return { problem: "must be an https:// address without a path, such as https://pay.example.com" };
   return { value: url };
+}
+
+/** Sealed cards and customers' data go there: without TLS only within this machine. */
+function readDatabaseUrl(text: string): Reading<Secret<string>> {
+  const url = URL.parse(text);
+  const isPostgres = url?.protocol === "postgres:" || url?.protocol === "postgresql:";
+  if (url === null || !isPostgres || url.hostname === "" || url.pathname.length < 2) {
+    return { problem: "must be an address such as postgres://cofre:PASSWORD@db.example.com/cofre?sslmode=verify-full" };
+  }
+  const isHere = /^(?:localhost|127(?:\.\d{1,3}){3}|\[::1\])$/.test(url.hostname) && !url.searchParams.has("host");
+  if (!isHere && url.searchParams.get("sslmode") !== "verify-full") {
+    return { problem: "must ask for TLS with ?sslmode=verify-full: the server is not on this machine" };
+  }
+  return { value: new Secret(text) };
 }
 
 /** PEM texts, one after the other; each must be a certificate, so that a wrong file is seen at the start and not at the first payment. */

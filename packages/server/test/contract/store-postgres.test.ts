@@ -1,6 +1,14 @@
-import { after, test } from "node:test";
-import { TestDatabases, testUrl } from "../postgres/databases.ts";
+import assert from "node:assert/strict";
+import { after, describe, test } from "node:test";
+import { BrokenInvariant } from "../../src/kernel/assert.ts";
+import { instant } from "../../src/kernel/instant.ts";
+import { type EndpointId, newDelivery } from "../../src/outbox/events.ts";
+import type { Change } from "../../src/stores/change.ts";
+import { openStoreOn, query, TestDatabases, testUrl } from "../postgres/databases.ts";
+import * as given from "./store-fixtures.ts";
 import { describeStoreContract } from "./store.contract.ts";
+
+const { merchantA, merchantB, start } = given;
 
 if (testUrl === undefined) {
   test("the PostgreSQL store keeps the store contract", { skip: "COFRE_TEST_POSTGRES_URL names no server" }, () => undefined);
@@ -8,4 +16,220 @@ if (testUrl === undefined) {
   const databases = new TestDatabases(testUrl);
   after(() => databases.drop());
   describeStoreContract("the PostgreSQL store", () => databases.openStore());
+  describe("the PostgreSQL store", () => describeStore(databases));
+}
+
+/** What does not lead with the merchant, and why that does not keep merchants on one server together. */
+const withoutMerchant: ReadonlyMap<string, string> = new Map([
+  ["migration_pkey", "says what the schema is"],
+  ["account_key_pkey", "a key's digest is what names the merchant; a small table that every server may have whole"],
+  ["refund_pkey", "the interface's refund ids are one for all merchants, and 31 bits long"],
+  ["payment_due", "the jobs serve all merchants by time; not unique, so each server has its own part"],
+  ["card_no", "the job that forgets unused cards looks at all; not unique"],
+  ["outbox_sequence", "what is read for all merchants in the order of commits; not unique"],
+]);
+
+/** Indexes whose first column is not the merchant, and sequences. */
+async function spanningMerchants(url: string): Promise<readonly string[]> {
+  const rows = await query<{ readonly name: string }>(
+    url,
+    `SELECT index.relname AS name FROM pg_index JOIN pg_class AS index ON index.oid = indexrelid
+       JOIN pg_namespace ON pg_namespace.oid = index.relnamespace AND nspname = 'public'
+       LEFT JOIN pg_attribute ON attrelid = indrelid AND attnum = indkey[0]
+     WHERE attname IS DISTINCT FROM 'merchant'
+     UNION ALL SELECT sequencename FROM pg_sequences WHERE schemaname = 'public'
+     UNION ALL SELECT conname FROM pg_constraint JOIN pg_namespace ON pg_namespace.oid = connamespace AND nspname = 'public'
+       WHERE contype IN ('f', 'x')
+     ORDER BY 1`,
+  );
+  return rows.map(({ name }) => name);
+}
+
+function describeStore(databases: TestDatabases): void {
+  test("every key and index leads with the merchant, but for those that are named with a reason", async () => {
+    const url = await databases.copy();
+    const allowed = [...withoutMerchant.keys(), "commit_order"].toSorted();
+    assert.deepEqual(await spanningMerchants(url), allowed);
+
+    await query(url, "CREATE TABLE planted (no bigserial PRIMARY KEY, merchant bytea)");
+    assert.deepEqual(
+      (await spanningMerchants(url)).filter((name) => !allowed.includes(name)),
+      ["planted_no_seq", "planted_pkey"],
+      "control: a key and a sequence that span merchants are found",
+    );
+  });
+
+  test("no role but the vault's reads a card, and it reads one merchant's; no role writes a table", async () => {
+    const url = await databases.copy();
+    const store = await openStoreOn(url);
+    await store.commit(given.cardChange(given.newCard(1)));
+    await store.commit(given.cardChange(given.newCard(2, { merchantId: merchantB })));
+    await store.close();
+    const as = (role: string, text: string) =>
+      query<{ readonly count: string }>(url, `SET ROLE ${role}; SET cofre.merchant = '${merchantA}'; ${text}`).catch((error: unknown) =>
+        error instanceof Error && "code" in error ? error.code : error,
+      );
+    const denied = "42501";
+    for (const role of ["cofre_gateway", "cofre_jobs", "cofre_reader"]) assert.equal(await as(role, "SELECT ref FROM card"), denied, role);
+    for (const table of ["payment", "card", "history", "account", "account_key"]) {
+      for (const role of ["cofre_gateway", "cofre_vault", "cofre_jobs", "cofre_reader"]) {
+        assert.equal(await as(role, `DELETE FROM ${table}`), denied, `${role} ${table}`);
+      }
+    }
+    for (const role of ["cofre_vault", "cofre_jobs", "cofre_reader"])
+      assert.equal(await as(role, "SELECT write_batch_1('[]')"), denied, role);
+    assert.equal(await countAs(url, "cofre_vault", merchantA, "card"), 1);
+    assert.equal(await countAs(url, "cofre_vault", "", "card"), 0, "without a merchant nothing is seen");
+    assert.equal(await countAs(url, "cofre_jobs", "", "card", "token_digest"), 2, "control: both are there");
+  });
+
+  test("row-level security shows a statement that forgot its merchant nothing of another's", async () => {
+    const url = await databases.copy();
+    const store = await openStoreOn(url);
+    await store.commit(given.paymentChange(given.newPayment(1)));
+    await store.commit(given.paymentChange(given.newPayment(1, { merchantId: merchantB })));
+    await store.close();
+    for (const table of ["payment", "history"]) {
+      assert.equal(await countAs(url, "cofre_gateway", merchantA, table), 1, table);
+      assert.equal(await countAs(url, "cofre_jobs", "", "payment"), 2, "control: both are there");
+    }
+  });
+
+  test("history is append-only for the owner too", async () => {
+    const url = await databases.copy();
+    for (const text of ["UPDATE history SET at = 0", "DELETE FROM history", "TRUNCATE history"]) {
+      await assert.rejects(query(url, text), { code: "23001" }, text);
+    }
+  });
+
+  test("nodes that start at once on an empty database make the tables once, and a version with more migrations goes before", async () => {
+    const url = await databases.create();
+    const stores = await Promise.all([1, 2, 3].map(() => openStoreOn(url)));
+    await Promise.all(stores.map((store) => store.close()));
+
+    await query(url, "INSERT INTO migration VALUES (1000, 'of a newer version', now())");
+    await (await openStoreOn(url)).close();
+
+    await query(url, "UPDATE migration SET checksum = 'another' WHERE no = 1");
+    await assert.rejects(openStoreOn(url), { name: "PostgresOpenError", code: "changed" });
+  });
+
+  test("a change that the database refuses fails alone, and its neighbours are written", async (context) => {
+    const store = await databases.openStore();
+    context.after(() => store.close());
+    const of = {
+      merchantId: merchantA,
+      endpoint: "shop" as EndpointId,
+      number: 1,
+      paymentId: given.paymentId(99),
+      kind: "update" as const,
+    };
+    const orphan: Change = {
+      merchantId: merchantA,
+      at: start,
+      facts: [],
+      entries: [],
+      notifications: [],
+      deliveries: [{ next: newDelivery(of, start), replaces: undefined }],
+    };
+    const results = await Promise.allSettled([
+      store.commit(given.paymentChange(given.newPayment(1))),
+      store.commit(orphan),
+      store.commit(given.paymentChange(given.newPayment(2))),
+    ]);
+    assert.deepEqual(
+      results.map(({ status }) => status),
+      ["fulfilled", "rejected", "fulfilled"],
+    );
+    assert.ok(results[1]?.status === "rejected" && results[1].reason instanceof BrokenInvariant);
+    for (const number of [1, 2]) assert.ok((await store.paymentById(merchantA, given.paymentId(number))) !== undefined);
+  });
+
+  test("when the session ends before the answer, the change is commit_unknown; the next one has a new session", async (context) => {
+    const url = await databases.copy();
+    const store = await openStoreOn(url);
+    context.after(() => store.close());
+    await store.commit(given.paymentChange(given.newPayment(1)));
+    // Held by somebody else, the merchant's row keeps the batch under way.
+    const held = query(url, "BEGIN; SELECT 1 FROM merchant FOR UPDATE; SELECT pg_sleep(2); ROLLBACK");
+    const waits =
+      "SELECT pid FROM pg_stat_activity WHERE datname = current_database() AND application_name = 'cofre cofre_gateway' AND wait_event_type = 'Lock'";
+    await until(
+      async () =>
+        (await query(url, "SELECT 1 FROM pg_stat_activity WHERE datname = current_database() AND query LIKE 'BEGIN; SELECT%'")).length > 0,
+    );
+    const unknown = assert.rejects(store.commit(given.paymentChange(given.newPayment(2))), { name: "StoreError", code: "commit_unknown" });
+    await until(async () => (await query(url, waits)).length > 0);
+    await query(url, `SELECT pg_terminate_backend(pid) FROM (${waits}) AS waiting`);
+    await unknown;
+    assert.equal(store.isWriting, false);
+    await held;
+
+    assert.equal(await store.tryWriting(), true);
+    assert.deepEqual(await store.commit(given.paymentChange(given.newPayment(3))), { outcome: "committed" });
+    assert.equal(await store.paymentById(merchantA, given.paymentId(2)), undefined);
+    assert.equal(store.isWriting, true);
+  });
+
+  test("two nodes write to one merchant at once: every change is written once, notifications are numbered without a gap", async (context) => {
+    const url = await databases.copy();
+    const nodes = await Promise.all([openStoreOn(url), openStoreOn(url)]);
+    context.after(() => Promise.all(nodes.map((node) => node.close())));
+    const numbers = Array.from({ length: 200 }, (_, number) => number + 1);
+    // Both ask for the same payments: of each pair one is written.
+    const asked = nodes.map((node) =>
+      Promise.all(numbers.map((number) => node.commit(given.paymentChange(given.newPayment(number, { merchantId: merchantOf(number) }))))),
+    );
+    const [one = [], other = []] = await Promise.all(asked);
+    for (const [index, first] of one.entries()) {
+      assert.deepEqual(new Set([first.outcome, other[index]?.outcome]), new Set(["committed", "duplicate"]), `payment ${index + 1}`);
+    }
+    const paid = nodes.map((node) =>
+      Promise.all(numbers.map((number) => node.commit(given.paidChange(given.newPayment(number, { merchantId: merchantOf(number) }))))),
+    );
+    const outcomes = (await Promise.all(paid)).flat().map(({ outcome }) => outcome);
+    assert.equal(outcomes.filter((outcome) => outcome === "committed").length, 200);
+    assert.equal(outcomes.filter((outcome) => outcome === "stale").length, 200);
+    for (const merchant of [merchantA, merchantB]) {
+      const told = await nodes[0]?.notificationsOf(merchant, 0, 1_000);
+      assert.deepEqual(
+        told?.map(({ number }) => number),
+        numbers.slice(0, 100),
+      );
+    }
+    const stats = nodes[0]?.stats();
+    assert.ok(stats !== undefined && stats.commits > 0 && stats.commits < stats.changes, "control: changes share commits");
+  });
+
+  test("clocks that differ by more than two seconds are refused", async () => {
+    const url = await databases.copy();
+    for (const off of [-2_600, 2_600]) {
+      const clock = { now: () => instant(Date.now() + off) };
+      await assert.rejects(openStoreOn(url, { clock }), { name: "PostgresOpenError", code: "clock" });
+    }
+    await (await openStoreOn(url, { clock: { now: () => instant(Date.now() + 1_000) } })).close();
+  });
+}
+
+function merchantOf(number: number) {
+  return number % 2 === 0 ? merchantA : merchantB;
+}
+
+async function countAs(url: string, role: string, merchant: string, table: string, column = "merchant"): Promise<number> {
+  const [row] = await query<{ readonly seen: number }>(
+    url,
+    "SELECT set_config('role', $1, false), set_config('cofre.merchant', $2, false), 0 AS seen",
+    [role, merchant],
+    `SELECT count(${column})::integer AS seen FROM ${table}`,
+  );
+  return row?.seen ?? -1;
+}
+
+/** Asks again until it is so, for ten seconds at most. */
+async function until(isSo: () => Promise<boolean>): Promise<void> {
+  for (let tries = 0; tries < 200; tries += 1) {
+    if (await isSo()) return;
+    await new Promise((resolve) => setTimeout(resolve, 50));
+  }
+  assert.fail("it never was so");
 }

@@ -7,12 +7,18 @@ import type { RunningStore } from "../../src/stores/store.ts";
 /** The server that tests may make databases on, as a superuser; undefined: they are skipped. */
 export const testUrl = process.env["COFRE_TEST_POSTGRES_URL"];
 
-export async function query<Row extends object>(url: string, text: string, values: readonly unknown[] = []): Promise<readonly Row[]> {
+/** Runs `text` on a session of its own; with `then`, that afterwards, and answers its rows. */
+export async function query<Row extends object>(
+  url: string,
+  text: string,
+  values: readonly unknown[] = [],
+  then?: string,
+): Promise<readonly Row[]> {
   const client = new Client({ connectionString: url });
   await client.connect();
   try {
-    const { rows } = await client.query<Row>(text, [...values]);
-    return rows;
+    const first = await client.query<Row>(text, values.length === 0 ? undefined : [...values]);
+    return then === undefined ? first.rows : (await client.query<Row>(then)).rows;
   } finally {
     await client.end();
   }

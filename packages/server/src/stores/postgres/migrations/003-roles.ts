@@ -12,10 +12,16 @@ DECLARE
   part text;
 BEGIN
   FOREACH part IN ARRAY ARRAY['cofre_gateway', 'cofre_vault', 'cofre_jobs', 'cofre_reader'] LOOP
-    IF NOT EXISTS (SELECT 1 FROM pg_roles WHERE rolname = part) THEN EXECUTE format('CREATE ROLE %I NOLOGIN', part); END IF;
+    -- Roles are the whole server's: another database of it may be making them at the same time.
+    BEGIN
+      IF NOT EXISTS (SELECT 1 FROM pg_roles WHERE rolname = part) THEN EXECUTE format('CREATE ROLE %I NOLOGIN', part); END IF;
+    EXCEPTION WHEN duplicate_object OR unique_violation THEN NULL;
+    END;
     IF NOT pg_has_role(current_user, part, 'MEMBER') THEN EXECUTE format('GRANT %I TO %I', part, current_user); END IF;
     EXECUTE format('GRANT USAGE ON SCHEMA %I TO %I', current_schema(), part);
   END LOOP;
+  EXECUTE format('REVOKE ALL ON ALL FUNCTIONS IN SCHEMA %I FROM PUBLIC', current_schema());
+  EXECUTE format('REVOKE ALL ON ALL TABLES IN SCHEMA %I FROM PUBLIC', current_schema());
   -- A function of the owner finds its tables where they are now, not where its caller's search path leads.
   EXECUTE format('ALTER FUNCTION write_batch_1(jsonb) SECURITY DEFINER SET search_path = %I, pg_temp', current_schema());
 END
@@ -27,8 +33,6 @@ ALTER FUNCTION write_batch_1(jsonb) SET enable_bitmapscan = off;
 ALTER FUNCTION write_batch_1(jsonb) SET enable_hashjoin = off;
 ALTER FUNCTION write_batch_1(jsonb) SET enable_mergejoin = off;
 
-REVOKE ALL ON ALL FUNCTIONS IN SCHEMA public FROM PUBLIC;
-REVOKE ALL ON ALL TABLES IN SCHEMA public FROM PUBLIC;
 GRANT EXECUTE ON FUNCTION write_batch_1(jsonb) TO cofre_gateway;
 
 GRANT SELECT ON account, account_key, payment, refund, history, outbox, delivery, named_request TO cofre_gateway;
