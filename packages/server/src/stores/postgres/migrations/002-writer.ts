@@ -100,7 +100,7 @@ BEGIN
       rare ->> 4)
     ON CONFLICT DO NOTHING;
     IF NOT FOUND THEN
-      PERFORM 1 FROM payment WHERE merchant = owner AND code = part ->> 19;
+      PERFORM 1 FROM payment WHERE merchant = owner AND code = part ->> 19 AND code >= '';
       RETURN CASE WHEN FOUND THEN 'payment_code' ELSE 'payment_id' END;
     END IF;
   ELSE
@@ -115,7 +115,9 @@ BEGIN
   INSERT INTO history (merchant, payment, version, at, facts, detail, entries)
   VALUES (owner, payment_id, new_version, noted_at, part ->> 14, part ->> 15, part ->> 16);
   IF part ->> 17 <> '' THEN
-    SELECT coalesce(max(number), 0) INTO last_number FROM outbox WHERE merchant = owner;
+    -- Not max(number), which a planner who knows nothing of the rows yet would find by reading them all.
+    SELECT number INTO last_number FROM outbox WHERE merchant = owner ORDER BY number DESC LIMIT 1;
+    last_number := coalesce(last_number, 0);
     FOREACH word IN ARRAY string_to_array(part ->> 17, ' ') LOOP
       last_number := last_number + 1;
       INSERT INTO outbox (merchant, number, payment, version, kind, at)

@@ -30,8 +30,10 @@ $$;
 -- Statements of the writer are planned when a table may still be empty: a scan that is cheap then would be kept for good.
 ALTER FUNCTION write_batch_1(jsonb) SET enable_seqscan = off;
 ALTER FUNCTION write_batch_1(jsonb) SET enable_bitmapscan = off;
+ALTER FUNCTION write_batch_1(jsonb) SET enable_sort = off;
 ALTER FUNCTION write_batch_1(jsonb) SET enable_hashjoin = off;
 ALTER FUNCTION write_batch_1(jsonb) SET enable_mergejoin = off;
+ALTER FUNCTION write_batch_1(jsonb) SET jit = off;
 
 GRANT EXECUTE ON FUNCTION write_batch_1(jsonb) TO cofre_gateway;
 
