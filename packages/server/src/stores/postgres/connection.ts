@@ -12,7 +12,7 @@ export class StatementError extends Error {
   }
 }
 
-/** The roles of migrations/003-roles.ts; `owner` is whoever the address names. */
+/** The roles of migrations/004-roles.ts; `owner` is whoever the address names. */
 export type Role = "owner" | "cofre_gateway" | "cofre_vault" | "cofre_jobs";
 
 const connectMs = 5_000;

@@ -10,24 +10,27 @@
  * The names end with a number: another form of message gets functions of its own, so that an older node may go on beside a newer.
  */
 export const writer = `
+-- A batch is {"merchants": [...], "parts": [...]}; a part is a change or {"run": [changes]}.
 CREATE FUNCTION write_batch_1(batch jsonb) RETURNS text LANGUAGE plpgsql AS $$
 DECLARE
-  message jsonb;
+  part jsonb;
   outcome text;
   outcomes text := '';
 BEGIN
-  PERFORM lock_merchants_1(ARRAY(SELECT DISTINCT decode(value ->> 0, 'hex') FROM jsonb_array_elements(batch) ORDER BY 1));
-  FOR message IN SELECT value FROM jsonb_array_elements(batch) LOOP
+  PERFORM lock_merchants_1(ARRAY(SELECT decode(value, 'hex') FROM jsonb_array_elements_text(batch -> 'merchants')));
+  FOR part IN SELECT value FROM jsonb_array_elements(batch -> 'parts') LOOP
+    IF jsonb_typeof(part) = 'object' THEN
+      outcome := write_run_1(part -> 'run');
     -- A lone payment or card finds its conflict with the first statement, before anything of it is written.
-    IF message -> 5 <> 'null' OR message -> 2 <> 'null' AND (message -> 3 <> 'null' OR message -> 2 -> 18 <> 'null') THEN
+    ELSIF part -> 5 <> 'null' OR part -> 2 <> 'null' AND (part -> 3 <> 'null' OR part -> 2 -> 18 <> 'null') THEN
       BEGIN
-        outcome := write_change_1(message);
+        outcome := write_change_1(part);
         IF outcome <> 'committed' THEN RAISE EXCEPTION SQLSTATE 'CF001' USING MESSAGE = outcome; END IF;
       EXCEPTION WHEN SQLSTATE 'CF001' THEN
         outcome := SQLERRM;
       END;
     ELSE
-      outcome := write_change_1(message);
+      outcome := write_change_1(part);
     END IF;
     outcomes := outcomes || ' ' || outcome;
   END LOOP;
