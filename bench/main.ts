@@ -10,7 +10,8 @@ import { gate, type GateResult } from "./gate.ts";
 import { weighMillion, type MillionReport } from "./million.ts";
 import { readOptions, usage } from "./options.ts";
 import type { PairResult } from "./pairs.ts";
-import { startFloor, startProduct } from "./product.ts";
+import { BenchPostgres, faultsOf } from "./postgres.ts";
+import { startFloor, startNaive, startOnPostgres, startProduct } from "./product.ts";
 import {
   megabytes,
   printAudit,
@@ -83,6 +84,10 @@ async function run(report: Report, scratch: string): Promise<void> {
   report.calibration = calibrate(scratch);
   printCalibration(report.calibration);
 
+  if (options.store === "postgres") {
+    await underLoadOnPostgres(report, scratch);
+    return;
+  }
   if (!options.control && options.against === undefined) {
     report.startMs = await startTimes(scratch, options.quick ? 3 : 7);
     console.log(
@@ -168,6 +173,35 @@ async function underLoad(report: Report, scratch: string): Promise<void> {
     const shown = ratios.map((ratio) => ratio.toFixed(3)).join(", ");
     console.log(`gate         ${name}: ${passed ? "passed" : "FAILED"}, ${shown} against an alarm of ${alarm.toFixed(2)}`);
   }
+}
+
+/** The cases on PostgreSQL, against the floor or the comparator. Both use one server, never at the same time. */
+async function underLoadOnPostgres(report: Report, scratch: string): Promise<void> {
+  await using postgres = await BenchPostgres.start();
+  const url = await postgres.create();
+  const reference = options.naive ? await startNaive(postgres) : await startFloor();
+  const product = await startOnPostgres(postgres, url, join(scratch, "data"));
+  const bench = new Bench(options, reference, product);
+  try {
+    await bench.warmUp();
+    printHead();
+    for (const benchCase of cases) {
+      if (!selected(benchCase.name)) continue;
+      const results: PairResult[] = [];
+      for (const outstanding of bench.levels()) {
+        const result = await bench.pairs(benchCase, outstanding);
+        printPair(benchCase.title, result);
+        results.push(result);
+      }
+      report.cases.push({ name: benchCase.name, title: benchCase.title, results });
+    }
+  } finally {
+    bench.close();
+    await Promise.all([reference.stop(), product.stop()]);
+  }
+  const faults = await faultsOf(url, bench.acknowledged);
+  console.log(faults.length === 0 ? "agrees       every acknowledged answer is in the database" : `DISAGREES    ${faults.join("; ")}`);
+  if (faults.length > 0) process.exitCode = 1;
 }
 
 async function openLoops(report: Report, bench: Bench): Promise<void> {

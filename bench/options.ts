@@ -9,6 +9,10 @@ export interface Options {
   readonly control: boolean;
   /** Another checkout of the product, which takes the floor's place: the ratio says what a change does. */
   readonly against: string | undefined;
+  /** What the product keeps everything in. */
+  readonly store: "embedded" | "postgres";
+  /** The comparator on PostgreSQL takes the floor's place (naive-server.ts): charges by token only. */
+  readonly naive: boolean;
   readonly json: string | undefined;
   /** Where CPU profiles of the product's threads go; undefined: none are taken. */
   readonly profile: string | undefined;
@@ -30,6 +34,8 @@ export const usage = `npm run bench -- [options]
   --gate              exit 1 when a ratio is under its alarm in two of three repeats
   --control           the floor against itself: what the harness and the machine add
   --against DIR       the product of another checkout in the floor's place: what a change does
+  --store postgres    the product on a PostgreSQL of the bench's own (Debian's binaries), whose CPU counts with it
+  --naive             with it: an ordinary pool and a transaction for each change in the floor's place
   --profile DIR       write CPU profiles of the product's threads there (costs some speed)
   --json FILE         write all numbers there
 `;
@@ -48,15 +54,20 @@ export function readOptions(argv: readonly string[]): Options {
       against: { type: "string" },
       case: { type: "string", multiple: true, default: [] },
       outstanding: { type: "string", multiple: true, default: [] },
+      store: { type: "string", default: "embedded" },
+      naive: { type: "boolean", default: false },
       help: { type: "boolean", default: false },
     },
   });
+  if (values.store !== "embedded" && values.store !== "postgres") throw new Error("--store is embedded or postgres");
+  if (values.naive && values.store !== "postgres") throw new Error("--naive goes with --store postgres");
   return {
     ...values,
+    store: values.store,
+    cases: values.naive ? ["direct-token"] : values.case,
     json: values.json,
     profile: values.profile,
     against: values.against,
-    cases: values.case,
     outstanding: values.outstanding.map(Number),
   };
 }

@@ -19,16 +19,25 @@ export class ServerProcess {
   /** From spawn to the first answer with status 200, in ms. */
   readonly startMs: number;
   readonly #child: ChildProcess;
+  /** CPU of what works for this server in other processes, in microseconds. */
+  readonly #beside: () => number;
   #peakRssBytes = 0;
 
-  private constructor(child: ChildProcess, port: number, startMs: number) {
+  private constructor(child: ChildProcess, port: number, startMs: number, beside: () => number) {
     this.#child = child;
+    this.#beside = beside;
     this.port = port;
     this.startMs = startMs;
   }
 
   /** Starts this very Node binary with `args` and waits for an answer with status 200 at `path`. The child's log goes nowhere. */
-  static async start(args: readonly string[], port: number, environment: NodeJS.ProcessEnv, path: string): Promise<ServerProcess> {
+  static async start(
+    args: readonly string[],
+    port: number,
+    environment: NodeJS.ProcessEnv,
+    path: string,
+    beside = () => 0,
+  ): Promise<ServerProcess> {
     const begin = performance.now();
     const child = spawn(process.execPath, args, { env: { ...process.env, ...environment }, stdio: ["ignore", "ignore", "pipe"] });
     running.add(child);
@@ -41,7 +50,7 @@ export class ServerProcess {
     for (;;) {
       const answered = await Promise.race([exited, answers(port, path)]);
       if (answered === "exited") throw new Error(`the server ended before it answered: ${complaint}`);
-      if (answered) return new ServerProcess(child, port, performance.now() - begin);
+      if (answered) return new ServerProcess(child, port, performance.now() - begin, beside);
       if (performance.now() - begin > 30_000) {
         child.kill("SIGKILL");
         throw new Error(`the server did not answer ${path} within 30 s: ${complaint}`);
@@ -56,13 +65,13 @@ export class ServerProcess {
     return pid;
   }
 
-  /** User and system time of all its threads, in microseconds (10,000 is one tick of the clock); undefined without /proc. */
+  /** User and system time of all its threads, and of what works for it elsewhere, in microseconds (10,000 is one tick of the clock); undefined without /proc. */
   cpuMicros(): number | undefined {
     const stat = procFile(this.pid, "stat");
     if (stat === undefined) return undefined;
     // Fields 14 and 15; the second field, the name, may hold blanks and ends with the last parenthesis.
     const fields = stat.slice(stat.lastIndexOf(")") + 2).split(" ");
-    return (Number(fields[11]) + Number(fields[12])) * 10_000;
+    return (Number(fields[11]) + Number(fields[12])) * 10_000 + this.#beside();
   }
 
   /** Resident memory in bytes; undefined without /proc. */

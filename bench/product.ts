@@ -1,5 +1,6 @@
 import { join } from "node:path";
 import { fileURLToPath } from "node:url";
+import type { BenchPostgres } from "./postgres.ts";
 import { freePort, ServerProcess } from "./process.ts";
 
 /** The sandbox's secret key, chosen by the user as a CI would. */
@@ -7,23 +8,37 @@ export const integrationKey = "test_ik_benchmarkbenchmarkbench";
 
 const program = "packages/server/bin/cofre.js";
 const workspace = fileURLToPath(new URL("..", import.meta.url));
+const naiveProgram = fileURLToPath(new URL("naive-server.ts", import.meta.url));
 const floorProgram = fileURLToPath(new URL("floor-server.ts", import.meta.url));
 
 /** The product as `npm start` runs it, on the embedded store in `dataDir` at full durability; of another checkout if one is named. */
 export async function startProduct(dataDir: string, nodeOptions: readonly string[] = [], checkout = workspace): Promise<ServerProcess> {
   const port = await freePort();
-  return ServerProcess.start(
-    [...nodeOptions, join(checkout, program), "start"],
-    port,
-    {
-      COFRE_PORT: String(port),
-      COFRE_HOST: "127.0.0.1",
-      COFRE_DATA_DIR: dataDir,
-      COFRE_SANDBOX_INTEGRATION_KEY: integrationKey,
-      COFRE_SANDBOX_PUBLIC_INTEGRATION_KEY: "test_pk_benchmarkbenchmarkbench",
-    },
-    "/readyz",
-  );
+  return ServerProcess.start([...nodeOptions, join(checkout, program), "start"], port, productEnvironment(port, dataDir), "/readyz");
+}
+
+/** The product on PostgreSQL; its keys are in `dataDir`. The database's CPU counts as its own. */
+export async function startOnPostgres(postgres: BenchPostgres, url: string, dataDir: string, nodeOptions: readonly string[] = []) {
+  const port = await freePort();
+  const environment = { ...productEnvironment(port, dataDir), COFRE_DATABASE_URL: url, COFRE_DATABASE_WAIVE_STANDBY: "yes" };
+  return ServerProcess.start([...nodeOptions, join(workspace, program), "start"], port, environment, "/readyz", () => postgres.cpuMicros());
+}
+
+/** The comparator (naive-server.ts), on a database that has the product's tables. */
+export async function startNaive(postgres: BenchPostgres): Promise<ServerProcess> {
+  const port = await freePort();
+  const environment = { NAIVE_PORT: String(port), NAIVE_DATABASE_URL: await postgres.createWithTables() };
+  return ServerProcess.start([naiveProgram], port, environment, "/", () => postgres.cpuMicros());
+}
+
+function productEnvironment(port: number, dataDir: string): NodeJS.ProcessEnv {
+  return {
+    COFRE_PORT: String(port),
+    COFRE_HOST: "127.0.0.1",
+    COFRE_DATA_DIR: dataDir,
+    COFRE_SANDBOX_INTEGRATION_KEY: integrationKey,
+    COFRE_SANDBOX_PUBLIC_INTEGRATION_KEY: "test_pk_benchmarkbenchmarkbench",
+  };
 }
 
 export async function startFloor(): Promise<ServerProcess> {

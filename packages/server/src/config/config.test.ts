@@ -55,6 +55,12 @@ test("variables of other tools and newer versions are told, not refused", () => 
 
 describe("refusals", () => {
   const refused: readonly (readonly [Record<string, string>, RegExp])[] = [
+    [{ COFRE_DATABASE_URL: "mysql://cofre:hunter2@localhost/cofre" }, /^COFRE_DATABASE_URL must be an address such as postgres:/],
+    [{ COFRE_DATABASE_URL: "postgres://cofre@localhost" }, /^COFRE_DATABASE_URL must be an address/],
+    [{ COFRE_DATABASE_URL: "postgres://cofre@db.example.com/cofre" }, /^COFRE_DATABASE_URL must ask for TLS with \?sslmode=verify-full/],
+    [{ COFRE_DATABASE_URL: "postgres://cofre@localhost/cofre?host=db.example.com" }, /^COFRE_DATABASE_URL must ask for TLS/],
+    [{ COFRE_DATABASE_URL: "postgres://cofre@localhost/cofre", COFRE_DATA_DIR: ":memory:" }, /^COFRE_DATABASE_URL needs a COFRE_DATA_DIR/],
+    [{ COFRE_DATABASE_WAIVE_STANDBY: "true" }, /^COFRE_DATABASE_WAIVE_STANDBY is "true", but must be one of yes, no\.$/],
     [{ COFRE_PORT: "65536" }, /^COFRE_PORT is "65536", but must be a whole number from 0 to 65535\.$/],
     [{ COFRE_PORT: "-1" }, /^COFRE_PORT is "-1"/],
     [{ COFRE_PORT: "80.5" }, /^COFRE_PORT is/],

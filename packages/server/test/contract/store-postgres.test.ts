@@ -77,7 +77,7 @@ function describeStore(databases: TestDatabases): void {
       }
     }
     for (const role of ["cofre_vault", "cofre_jobs", "cofre_reader"])
-      assert.equal(await as(role, "SELECT write_batch_1('[]')"), denied, role);
+      assert.equal(await as(role, "SELECT write_batch_1('{}')"), denied, role);
     assert.equal(await countAs(url, "cofre_vault", merchantA, "card"), 1);
     assert.equal(await countAs(url, "cofre_vault", "", "card"), 0, "without a merchant nothing is seen");
     assert.equal(await countAs(url, "cofre_jobs", "", "card", "token_digest"), 2, "control: both are there");
@@ -143,6 +143,33 @@ function describeStore(databases: TestDatabases): void {
     );
     assert.ok(results[1]?.status === "rejected" && results[1].reason instanceof BrokenInvariant);
     for (const number of [1, 2]) assert.ok((await store.paymentById(merchantA, given.paymentId(number))) !== undefined);
+  });
+
+  test("of payments that are written together each has its own answer, and a refused one leaves nothing", async (context) => {
+    const store = await databases.openStore();
+    context.after(() => store.close());
+    await store.commit(given.cardChange(given.newCard(1)));
+    await store.commit(given.paymentChange(given.newPayment(9)));
+    const use = (ms: number) => ({ cardUse: { tokenDigest: given.tokenDigest(1), at: instant(start + ms) } });
+    const taken = { ...given.newPayment(3), id: given.paymentId(33), order: { ...given.newPayment(3).order, code: "order-9" } };
+    const results = await Promise.all([
+      store.commit(given.paymentChange(given.newPayment(1), use(10))),
+      store.commit(given.paymentChange(given.newPayment(2), use(30))),
+      store.commit(given.paymentChange(taken, use(99))),
+      store.commit(given.paidChange(given.newPayment(9), use(20))),
+      store.commit(given.paidChange(given.newPayment(8), use(99))),
+      store.commit(given.paymentChange(given.newPayment(4))),
+    ]);
+    assert.deepEqual(
+      results.map((result) => (result.outcome === "duplicate" ? result.key : result.outcome)),
+      ["committed", "committed", "payment_code", "committed", "stale", "committed"],
+    );
+    assert.equal((await store.cardByToken(merchantA, given.tokenDigest(1)))?.lastUsedAt, start + 30);
+    assert.equal(await store.paymentById(merchantA, given.paymentId(33)), undefined);
+    assert.deepEqual(await store.history(merchantA, given.paymentId(8)), []);
+    assert.equal((await store.history(merchantA, given.paymentId(9))).length, 2);
+    assert.equal((await store.notificationsOf(merchantA, 0, 10)).length, 1);
+    assert.equal(store.stats().largestBatch, 6, "control: they were one batch");
   });
 
   test("when the session ends before the answer, the change is commit_unknown; the next one has a new session", async (context) => {

@@ -2,10 +2,15 @@ import assert from "node:assert/strict";
 import { spawn } from "node:child_process";
 import { once } from "node:events";
 import { fileURLToPath } from "node:url";
+import { mkdtempSync, readFileSync, rmSync } from "node:fs";
+import { tmpdir } from "node:os";
+import { join } from "node:path";
 import { after, before, describe, test } from "node:test";
 import { postgresBinaries, startCluster } from "../postgres/cluster.ts";
 import * as given from "../contract/store-fixtures.ts";
 import { openStoreOn, query, TestDatabases } from "../postgres/databases.ts";
+import { CofreProcess } from "./support/cofre-process.ts";
+import { WireClient } from "./support/wire-client.ts";
 
 /** The suites that a PostgreSQL server makes longer, each on one server of their own. */
 const suites = ["store-postgres.test.ts", "store-differential.test.ts", "deliveries.test.ts"];
@@ -119,3 +124,70 @@ describe("a server that cannot be trusted with payments is refused", { skip }, (
     }
   });
 });
+
+test("a server on PostgreSQL charges a card, and after a kill another process on the same database knows it", { skip }, async () => {
+  await using cluster = await startCluster({ log_parameter_max_length: "0" });
+  const url = await new TestDatabases(cluster.url).create();
+  const folder = mkdtempSync(join(tmpdir(), "cofre-test-"));
+  const started: CofreProcess[] = [];
+  const client = new WireClient(1);
+  const start = async (name: string, over: Readonly<Record<string, string>> = {}): Promise<[CofreProcess, number | undefined]> => {
+    const cofre = CofreProcess.spawn({
+      root: fileURLToPath(new URL("../..", import.meta.url)),
+      dataDirectory: join(folder, "data"),
+      logDirectory: folder,
+      name,
+      environment: { COFRE_DATABASE_URL: url, COFRE_DATABASE_WAIVE_STANDBY: "yes", COFRE_SANDBOX_INTEGRATION_KEY: integrationKey, ...over },
+    });
+    started.push(cofre);
+    return [cofre, await cofre.listening()];
+  };
+  try {
+    const [, refusedPort] = await start("refused", { COFRE_DATABASE_WAIVE_STANDBY: "no" });
+    assert.equal(refusedPort, undefined);
+    assert.match(readFileSync(join(folder, "refused.stderr"), "utf8"), /no synchronous standby/);
+
+    const [first, port] = await start("first");
+    assert.ok(port !== undefined, readFileSync(join(folder, "first.stderr"), "utf8"));
+    const charged = await client.ask(port, "/ws/direct", charge);
+    assert.equal(charged?.["status"], "SUCCESS", JSON.stringify(charged));
+    await first.end("SIGKILL");
+
+    const [second, secondPort] = await start("second");
+    assert.ok(secondPort !== undefined);
+    const found = await client.ask(secondPort, "/ws/query", { integration_key: integrationKey, merchant_payment_code: "order-1" });
+    assert.deepEqual(found?.["payment"], charged["payment"]);
+    const again = await client.ask(secondPort, "/ws/direct", charge);
+    assert.notEqual(again?.["status"], "SUCCESS", "the code is taken");
+    await second.end("SIGTERM");
+    assert.doesNotMatch(cluster.log(), /4111111111111111|lojista|ana@example/, "nothing of a request is in the server's log");
+  } finally {
+    for (const cofre of started) await cofre.end("SIGKILL");
+    rmSync(folder, { recursive: true, force: true });
+  }
+});
+
+const integrationKey = "test_ik_postgreslane";
+
+const charge = {
+  integration_key: integrationKey,
+  operation: "request",
+  payment: {
+    name: "Ana Lima",
+    email: "ana@example.com",
+    document: "853.513.468-93",
+    zipcode: "61919-230",
+    address: "Rua E",
+    street_number: "1040",
+    city: "Maracanaú",
+    state: "CE",
+    country: "br",
+    phone_number: "8522847035",
+    payment_type_code: "creditcard",
+    merchant_payment_code: "order-1",
+    currency_code: "BRL",
+    instalments: 1,
+    amount_total: 100,
+    creditcard: { card_number: "4111111111111111", card_name: "Ana Lima", card_due_date: "12/2029", card_cvv: "123" },
+  },
+};

@@ -16,6 +16,8 @@ export function postgresBinaries(): string | undefined {
 export interface Cluster extends AsyncDisposable {
   /** Of the database `postgres`, as the superuser. */
   readonly url: string;
+  /** Of the process that all its others are children of. */
+  readonly pid: string;
   /** What the server has written to its log. */
   log(): string;
 }
@@ -52,6 +54,7 @@ export async function startCluster(settings: Readonly<Record<string, string>> = 
   }
   return {
     url: `postgres://postgres@127.0.0.1:${port}/postgres`,
+    pid: readFileSync(join(data, "postmaster.pid"), "utf8").split("\n")[0] ?? "",
     log: () => readFileSync(log, "utf8"),
     async [Symbol.asyncDispose]() {
       await call("pg_ctl", ["-D", data, "-m", "immediate", "-w", "stop"]);

@@ -113,7 +113,7 @@ export const scenarios: readonly Scenario[] = [
     name: "a card that is verified",
     run: async ({ ask }) => {
       const source = () => ({ kind: "pan", card: cardOf("4111111111111111"), cvv: undefined, cryptogram: undefined }) as const;
-      await ask(verifyCard, () => ({ source: source(), country: "br", paymentType: "credit", storedCredential: undefined }));
+      await ask(verifyCard, () => ({ source: source(), country: "br", paymentType: "credit" as const, storedCredential: undefined }));
     },
   },
   held("a capture", async ({ ask }, hash) => void (await ask(capture, () => ({ selector: { hash }, amount: undefined })))),

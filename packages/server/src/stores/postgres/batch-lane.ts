@@ -1,15 +1,12 @@
 import { assert } from "../../kernel/assert.ts";
-import type { MerchantId, PaymentId } from "../../kernel/ids.ts";
-import type { Instant } from "../../kernel/instant.ts";
-import { type EndpointId, newDelivery } from "../../outbox/events.ts";
-import { deliveryColumns, outcomes } from "../change-message.ts";
+import { outcomes } from "../change-message.ts";
 import type { ChangeMessage, Outcome } from "../change-message.ts";
 import { StoreError, type StoreStats } from "../store.ts";
+import { batchMessageOf, type BatchMessage, batchOf } from "./batch-message.ts";
 import { type Connection, StatementError } from "./connection.ts";
 
 interface Waiting {
-  /** The change as the writer of migrations/002-writer.ts reads it. */
-  readonly json: string;
+  readonly message: BatchMessage;
   readonly resolve: (outcome: Outcome) => void;
 }
 
@@ -63,7 +60,7 @@ export class BatchLane {
         reject(new StoreError("overloaded"));
         return;
       }
-      this.#waiting.push({ json: jsonOf(message), resolve });
+      this.#waiting.push({ message: batchMessageOf(message), resolve });
       if (this.#isRunning) return;
       this.#isRunning = true;
       // What one turn of the event loop brings goes together.
@@ -79,7 +76,7 @@ export class BatchLane {
   async tryWriting(): Promise<boolean> {
     try {
       const connection = await this.#connected();
-      await connection.rows("write_batch", writeBatch, ["[]"]);
+      await connection.rows("write_batch", writeBatch, [batchOf([])]);
       this.#found(true);
     } catch {
       this.#found(false);
@@ -154,7 +151,7 @@ export class BatchLane {
     }
     const warnings = connection.warnings;
     try {
-      const json = batch.length === 1 ? `[${batch[0]?.json ?? ""}]` : `[${batch.map((change) => change.json).join(",")}]`;
+      const json = batchOf(batch.map(({ message }) => message));
       const [row] = await connection.rows<{ readonly answer: string }>("write_batch", writeBatch, [json]);
       const answers = (row?.answer ?? "").split(" ").map(outcomeOf);
       assert(answers.length === batch.length, "a batch has an answer for each change");
@@ -194,28 +191,3 @@ function outcomeOf(word: string): Outcome {
   assert(knownOutcomes.has(word), "the writer answers each change with an outcome");
   return word as Outcome;
 }
-
-/** JSON has no bytes, and the database does not know what a delivery begins as: bytes become hex, and the deliveries bring that along. */
-function jsonOf(message: ChangeMessage): string {
-  const [merchant, at, payment, card, cardUse, account, request, cardErasure, deliveries] = message;
-  return JSON.stringify([
-    merchant,
-    at,
-    payment,
-    card === undefined ? undefined : card.map((value) => (value instanceof Uint8Array ? Buffer.from(value).toString("hex") : value)),
-    cardUse,
-    account,
-    request,
-    cardErasure,
-    deliveries === undefined ? undefined : [...deliveries, deliveryColumns(newDelivery(nobodys, at as Instant))],
-  ]);
-}
-
-/** Whose a delivery is stands elsewhere in the message. */
-const nobodys = {
-  merchantId: "" as MerchantId,
-  endpoint: "" as EndpointId,
-  number: 0,
-  paymentId: "" as PaymentId,
-  kind: "update" as const,
-};

@@ -27,7 +27,7 @@ export const sql = {
     WHERE digest = decode($1, 'hex')`,
   accounts: `SELECT ${account} FROM account ORDER BY merchant`,
   paymentById: `SELECT ${payment} FROM payment WHERE merchant = ${merchant} AND id = decode($2, 'hex')`,
-  paymentByCode: `SELECT ${payment} FROM payment WHERE merchant = ${merchant} AND code = $2`,
+  paymentByCode: `SELECT ${payment} FROM payment WHERE merchant = ${merchant} AND code = $2 AND code >= ''`,
   history: `SELECT version, at, facts, detail, entries FROM history
     WHERE merchant = ${merchant} AND payment = decode($2, 'hex') ORDER BY version`,
   paymentByRefundId: `SELECT ${payment} FROM refund JOIN payment ON payment.merchant = refund.merchant AND payment.id = refund.payment

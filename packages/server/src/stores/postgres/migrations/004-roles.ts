@@ -12,7 +12,11 @@ DECLARE
   part text;
 BEGIN
   FOREACH part IN ARRAY ARRAY['cofre_gateway', 'cofre_vault', 'cofre_jobs', 'cofre_reader'] LOOP
-    IF NOT EXISTS (SELECT 1 FROM pg_roles WHERE rolname = part) THEN EXECUTE format('CREATE ROLE %I NOLOGIN', part); END IF;
+    -- Roles are the whole server's: another database of it may be making them at the same time.
+    BEGIN
+      IF NOT EXISTS (SELECT 1 FROM pg_roles WHERE rolname = part) THEN EXECUTE format('CREATE ROLE %I NOLOGIN', part); END IF;
+    EXCEPTION WHEN duplicate_object OR unique_violation THEN NULL;
+    END;
     IF NOT pg_has_role(current_user, part, 'MEMBER') THEN EXECUTE format('GRANT %I TO %I', part, current_user); END IF;
     EXECUTE format('GRANT USAGE ON SCHEMA %I TO %I', current_schema(), part);
   END LOOP;
@@ -26,8 +30,10 @@ $$;
 -- Statements of the writer are planned when a table may still be empty: a scan that is cheap then would be kept for good.
 ALTER FUNCTION write_batch_1(jsonb) SET enable_seqscan = off;
 ALTER FUNCTION write_batch_1(jsonb) SET enable_bitmapscan = off;
+ALTER FUNCTION write_batch_1(jsonb) SET enable_sort = off;
 ALTER FUNCTION write_batch_1(jsonb) SET enable_hashjoin = off;
 ALTER FUNCTION write_batch_1(jsonb) SET enable_mergejoin = off;
+ALTER FUNCTION write_batch_1(jsonb) SET jit = off;
 
 GRANT EXECUTE ON FUNCTION write_batch_1(jsonb) TO cofre_gateway;
 

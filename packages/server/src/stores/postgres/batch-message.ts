@@ -1,0 +1,69 @@
+import type { MerchantId, PaymentId } from "../../kernel/ids.ts";
+import type { Instant } from "../../kernel/instant.ts";
+import { type EndpointId, newDelivery } from "../../outbox/events.ts";
+import { deliveryColumns } from "../change-message.ts";
+import type { ChangeMessage } from "../change-message.ts";
+
+/** A change as the functions of migrations/002-writer.ts read it. */
+export interface BatchMessage {
+  readonly merchant: string;
+  readonly json: string;
+  /** What a change that may be part of a run (migrations/003-runs.ts) says of its payment; undefined for all others. */
+  readonly plain: { readonly id: string; readonly code: string | undefined } | undefined;
+}
+
+/** JSON has no bytes, and the database does not know what a delivery begins as: bytes become hex, and the deliveries bring that along. */
+export function batchMessageOf(message: ChangeMessage): BatchMessage {
+  const [merchant, at, payment, card, cardUse, account, request, cardErasure, deliveries] = message;
+  const json = JSON.stringify([
+    merchant,
+    at,
+    payment,
+    card === undefined ? undefined : card.map((value) => (value instanceof Uint8Array ? Buffer.from(value).toString("hex") : value)),
+    cardUse,
+    account,
+    request,
+    cardErasure,
+    deliveries === undefined ? undefined : [...deliveries, deliveryColumns(newDelivery(nobodys, at as Instant))],
+  ]);
+  const isPlain =
+    payment !== undefined && payment[18] === undefined && (card ?? account ?? request ?? cardErasure ?? deliveries) === undefined;
+  return { merchant, json, plain: isPlain ? { id: payment[0], code: payment[19] } : undefined };
+}
+
+/** Whose a delivery is stands elsewhere in the message. */
+const nobodys = {
+  merchantId: "" as MerchantId,
+  endpoint: "" as EndpointId,
+  number: 0,
+  paymentId: "" as PaymentId,
+  kind: "update" as const,
+};
+
+/** The changes in their order, with runs of plain ones of different payments as one part each. */
+export function batchOf(messages: readonly BatchMessage[]): string {
+  const merchants = new Set(messages.map(({ merchant }) => merchant));
+  const parts: string[] = [];
+  let run: string[] = [];
+  const names = new Set<string>();
+  const endRun = (): void => {
+    if (run.length === 1) parts.push(run[0] ?? "");
+    else if (run.length > 1) parts.push(`{"run":[${run.join(",")}]}`);
+    run = [];
+    names.clear();
+  };
+  for (const { merchant, json, plain } of messages) {
+    if (plain === undefined) {
+      endRun();
+      parts.push(json);
+      continue;
+    }
+    // An id and a code never look alike: one has 48 characters, the other a blank after the merchant.
+    const code = plain.code === undefined ? plain.id : `${merchant} ${plain.code}`;
+    if (names.has(plain.id) || names.has(code)) endRun();
+    names.add(plain.id).add(code);
+    run.push(json);
+  }
+  endRun();
+  return `{"merchants":${JSON.stringify([...merchants])},"parts":[${parts.join(",")}]}`;
+}
