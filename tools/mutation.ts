@@ -62,7 +62,9 @@ function score(name: string, mutants: readonly Mutant[]): number {
   const counted = mutants.filter(({ status }) => status !== "Ignored");
   const killed = counted.filter(isKilled).length;
   const percent = counted.length === 0 ? 0 : Math.floor((killed / counted.length) * 1_000) / 10;
-  console.log(`${name.padEnd(32)} ${`${killed} of ${counted.length}`.padStart(12)}  ${percent.toFixed(1).padStart(5)} %`);
+  const endless = counted.filter(({ status }) => status === "Timeout").length;
+  const shown = `${`${killed} of ${counted.length}`.padStart(12)}  ${percent.toFixed(1).padStart(5)} %`;
+  console.log(`${name.padEnd(32)} ${shown}${endless === 0 ? "" : `  (${endless} never ended)`}`);
   return percent;
 }
 
