@@ -3,6 +3,7 @@ import { createCipheriv, createSecretKey, hash, randomBytes, type KeyObject } fr
 import { test, type TestContext } from "node:test";
 import { cardOf, testCards } from "../../test/vectors/cards.ts";
 import { blocksOf, bytesOf, inverse, multiply, power } from "../../test/vectors/galois.ts";
+import { watchWipes } from "../../test/vectors/wipes.ts";
 import type { MerchantId, TokenDigest } from "../kernel/ids.ts";
 import { decryptGcm, encryptGcm, wrapKey } from "./aes.ts";
 import type { Card } from "./card.ts";
@@ -230,14 +231,7 @@ test("the data key is wiped once the card is sealed; so is all of the plaintext 
 
 /** In hex, what was overwritten with zeros while `run` ran. */
 function wipedBy(context: TestContext, run: () => void): readonly string[] {
-  const wiped: string[] = [];
-  function fill(this: Uint8Array, value: number, start = 0, end = this.length): Uint8Array {
-    assert.equal(value, 0);
-    wiped.push(Buffer.from(this.subarray(start, end)).toString("hex"));
-    this.set(new Uint8Array(end - start), start);
-    return this;
-  }
-  for (const prototype of [Uint8Array.prototype, Buffer.prototype]) context.mock.method(prototype, "fill", fill);
+  const wiped = watchWipes(context);
   try {
     run();
   } finally {
