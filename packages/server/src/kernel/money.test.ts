@@ -153,7 +153,24 @@ describe("rates", () => {
     for (const rate of ["", "1e2", "-1", "1.", ".5", "5,83", "NaN"])
       assert.throws(() => multiplyRate(100n, rate), { name: "BrokenInvariant" });
     assert.throws(() => multiplyRate(-1n, "1.0000"), { name: "BrokenInvariant" });
+  });
+});
+
+describe("a share of an amount", () => {
+  test("is rounded half up", () => {
+    assert.equal(proportion(1_876n, 4_000n, 10_000n), 750n);
+    assert.equal(proportion(100n, 1n, 3n), 33n);
+    assert.equal(proportion(100n, 2n, 3n), 67n);
+    assert.equal(proportion(1n, 1n, 2n), 1n);
+    assert.equal(proportion(7n, 3n, 3n), 7n);
+    assert.equal(proportion(7n, 0n, 3n), 0n);
+    assert.equal(proportion(0n, 3n, 3n), 0n);
+  });
+
+  test("of a whole that is nothing, or of less than nothing, stops the work", () => {
     assert.throws(() => proportion(1n, 1n, 0n), { name: "BrokenInvariant" });
+    assert.throws(() => proportion(-1n, 1n, 2n), { name: "BrokenInvariant" });
+    assert.throws(() => proportion(1n, -1n, 2n), { name: "BrokenInvariant" });
   });
 });
 

@@ -165,5 +165,11 @@ describe("a part of an order", () => {
   test("more than the whole stops the work", () => {
     const pricing = priceOrder(money("100", "USD"), "br", at, sandbox);
     assert.throws(() => priceOfPart(pricing, money("100", "USD"), 10_001n), { name: "BrokenInvariant" });
+    assert.throws(() => priceOfPart(pricing, money("100", "USD"), -1n), { name: "BrokenInvariant" });
+  });
+
+  test("in a currency with more decimals than the local one stops the work", () => {
+    const pricing = priceOrder(money("100", "USD"), "br", at, sandbox);
+    assert.throws(() => priceOfPart(pricing, { minor: 10_000n, currency: "KWD" }, 4_000n), { name: "BrokenInvariant" });
   });
 });

@@ -1,10 +1,11 @@
 import assert from "node:assert/strict";
 import { createCipheriv, createSecretKey, hash, randomBytes, type KeyObject } from "node:crypto";
-import { test } from "node:test";
+import { test, type TestContext } from "node:test";
 import { cardOf, testCards } from "../../test/vectors/cards.ts";
 import { blocksOf, bytesOf, inverse, multiply, power } from "../../test/vectors/galois.ts";
+import { watchWipes } from "../../test/vectors/wipes.ts";
 import type { MerchantId, TokenDigest } from "../kernel/ids.ts";
-import { decryptGcm, wrapKey } from "./aes.ts";
+import { decryptGcm, encryptGcm, wrapKey } from "./aes.ts";
 import type { Card } from "./card.ts";
 import { epochOf, openCard, resealCard, sealCard, type CardPlace } from "./envelope.ts";
 import type { CardRef } from "./vault.ts";
@@ -228,6 +229,82 @@ test("the data key is wiped once the card is sealed; so is all of the plaintext 
   assert.ok(!Buffer.from(memory).includes("1111"));
 });
 
+/** In hex, what was overwritten with zeros while `run` ran. */
+function wipedBy(context: TestContext, run: () => void): readonly string[] {
+  const wiped = watchWipes(context);
+  try {
+    run();
+  } finally {
+    context.mock.restoreAll();
+  }
+  return wiped;
+}
+
+/** 00, 01, 02, ... as chance, and the data key that comes of it. */
+const counted = { bytes: (length: number) => Uint8Array.from({ length }, (_, index) => index) };
+const countedKey = counted.bytes(44).subarray(12);
+const countedKeyHex = Buffer.from(countedKey).toString("hex");
+const digitsHex = Buffer.from("4111111111111111").toString("hex");
+
+test("every copy of a data key and of a card that sealing and opening make is wiped", (context) => {
+  const card = cardOf("4111111111111111");
+  const times = (wiped: readonly string[], text: string): number => wiped.filter((each) => each.includes(text)).length;
+  let ref: CardRef = new Uint8Array(0);
+  const sealing = wipedBy(context, () => void (ref = sealCard(card, place, epoch, counted)));
+  // The data key itself, and within what is committed to; the plaintext.
+  assert.deepEqual([times(sealing, countedKeyHex), times(sealing, digitsHex)], [2, 1]);
+  assert.equal(textOf(card), "4111111111111111 12/2031 JOSE DA SILVA", "the caller's card is left alone");
+
+  const opening = wipedBy(context, () => void openCard(ref, place, oneEpoch));
+  assert.deepEqual([times(opening, countedKeyHex), times(opening, digitsHex)], [2, 0]);
+  assert.equal(times(opening, Buffer.from("JOSE DA SILVA").toString("hex")), 1);
+
+  const resealing = wipedBy(context, () => void resealCard(ref, place, oneEpoch, epoch, random));
+  // What was opened is wiped as what is sealed again is; also when that fails.
+  assert.equal(times(resealing, digitsHex), 2);
+  const failing = wipedBy(context, () => {
+    const noChance = { bytes: () => assert.fail("no chance") };
+    assert.throws(() => resealCard(ref, place, oneEpoch, epoch, noChance), { message: "no chance" });
+  });
+  assert.equal(times(failing, digitsHex), 1);
+});
+
+test("what opens and is no card is refused and wiped", (context) => {
+  const sealed = (plaintext: Buffer): CardRef => {
+    const nonce = counted.bytes(12);
+    const { ciphertext, tag } = encryptGcm(countedKey, nonce, aadFor(place, epoch.id), plaintext);
+    const head = [Buffer.of(1), bigEndian(epoch.id), commitmentFor(epoch.id, countedKey), wrapKey(epoch.key, countedKey), nonce];
+    return Buffer.concat([...head, ciphertext, tag]);
+  };
+  const plain = (length: number, digits: string, rest: readonly number[]): Buffer =>
+    Buffer.concat([Buffer.of(length), Buffer.from(digits), Buffer.from(rest)]);
+  const expiry = [12, 2031 >> 8, 2031 & 255];
+  assert.equal(textOf(openCard(sealed(plain(16, "4111111111111111", expiry)), place, oneEpoch)), "4111111111111111 12/2031 ");
+  for (const plaintext of [
+    plain(16, "4111111111111112", expiry),
+    plain(13, "4222222222222", expiry),
+    plain(16, "4111111111111111", expiry.slice(1)),
+    plain(16, "4111111111111111", []),
+    plain(255, "4111111111111111", expiry),
+    plain(0, "", []),
+  ]) {
+    const wiped = wipedBy(context, () => refuses(() => openCard(sealed(plaintext), place, oneEpoch)));
+    // Not only its digits, which are wiped as those of a wrong card.
+    assert.ok(
+      wiped.some((each) => each.length === plaintext.length * 2),
+      "wiped whole",
+    );
+  }
+});
+
+test("the epoch of a sealed card is read from one that is long enough and of a known format only", () => {
+  const ref = Buffer.from(golden, "hex");
+  assert.equal(epochOf(ref), 7);
+  assert.equal(epochOf(ref.subarray(0, 106)), 7);
+  for (const length of [105, 89, 73, 5, 1, 0]) assert.equal(epochOf(ref.subarray(0, length)), undefined, `${length} bytes`);
+  assert.equal(epochOf(Buffer.concat([Buffer.of(2), ref.subarray(1)])), undefined);
+});
+
 test("sealed again, a card is the next version of its record under the new epoch, and the old form stays what it was", () => {
   const next = { id: 8, key: createSecretKey(randomBytes(32)) };
   const both = (id: number): KeyObject | undefined => (id === next.id ? next.key : oneEpoch(id));
@@ -244,17 +321,29 @@ test("sealed again, a card is the next version of its record under the new epoch
   openCard(ref, { ...place, owner }, afterwards);
 });
 
-test("a card that cannot be right is not sealed", () => {
+test("a card that cannot be right is not sealed, nor bound to what no row can be", () => {
   const card = cardOf("4111111111111111");
+  const seal = (sealed: Card, at: CardPlace) => () => sealCard(sealed, at, epoch, random);
+  const version = (recordVersion: number): CardPlace => ({ ...place, owner: { ...place.owner, recordVersion } });
+  const named = (environment: string): CardPlace => ({ ...place, environment });
   for (const wrong of [
     { ...card, expiryMonth: 0 },
     { ...card, expiryMonth: 13 },
-    { ...card, expiryYear: 31 },
+    { ...card, expiryYear: 999 },
+    { ...card, expiryYear: 10_000 },
     { ...card, holderName: "🂡".repeat(65) },
   ]) {
-    assert.throws(() => sealCard(wrong, place, epoch, random), { name: "BrokenInvariant" });
+    assert.throws(seal(wrong, place), { name: "BrokenInvariant" });
   }
-  assert.throws(() => sealCard(card, { ...place, owner: { ...place.owner, recordVersion: -1 } }, epoch, random), {
-    name: "BrokenInvariant",
-  });
+  for (const wrong of [version(-1), version(1.5), version(2 ** 32), named("e".repeat(65))]) {
+    assert.throws(seal(card, wrong), { name: "BrokenInvariant" });
+  }
+  // The controls: the last ones that can be.
+  for (const right of [
+    { ...card, expiryMonth: 1, expiryYear: 1_000 },
+    { ...card, expiryMonth: 12, expiryYear: 9_999 },
+  ]) {
+    assert.doesNotThrow(seal(right, place));
+  }
+  for (const right of [version(0), version(2 ** 32 - 1), named("e".repeat(64))]) assert.doesNotThrow(seal(card, right));
 });

@@ -1,11 +1,13 @@
 import assert from "node:assert/strict";
+import { randomBytes } from "node:crypto";
 import { describe, test } from "node:test";
 import { inspect } from "node:util";
+import { watchWipes } from "../../test/vectors/wipes.ts";
 import { instant } from "../kernel/instant.ts";
 import type { MerchantId } from "../kernel/ids.ts";
 import { SystemRandom } from "../kernel/system-random.ts";
 import { KeyringError } from "./key-provider.ts";
-import { Keyring, type WrappedKeys, type WrappedKeyStore } from "./keyring.ts";
+import { isEnvironmentId, Keyring, type WrappedKeys, type WrappedKeyStore } from "./keyring.ts";
 import { createMemoryKeyProvider, createMemoryWrappedKeyStore } from "./memory-key-provider.ts";
 
 const random = new SystemRandom();
@@ -81,12 +83,36 @@ describe("what is refused", () => {
       await options.store.save({ ...original, keys });
       await assert.rejects(open(), { name: "KeyringError", message: /does not unwrap/ });
     }
-    for (const keys of [[first, second], [fingerprint], [fingerprint, first, first], [fingerprint, fingerprint, first]]) {
+    for (const [keys, message] of [
+      [[first, second], /no epoch, or no fingerprint key/],
+      [[fingerprint], /no epoch, or no fingerprint key/],
+      [[fingerprint, first, first], /an epoch twice/],
+      [[fingerprint, fingerprint, first], /more than one fingerprint key/],
+    ] as const) {
       await options.store.save({ ...original, keys });
-      await assert.rejects(open(), { name: "KeyringError" });
+      await assert.rejects(open(), { name: "KeyringError", message });
     }
     await options.store.save(original);
     assert.equal((await open()).currentEpoch, 2);
+  });
+
+  test("a key of the provider that is shorter or longer than it wrapped", async () => {
+    const { open, options } = installation();
+    const provider = createMemoryKeyProvider(random);
+    await open({ provider });
+    for (const length of [16, 31, 33]) {
+      const unwrap = async (): Promise<Uint8Array> => random.bytes(length);
+      await assert.rejects(open({ provider: { ...provider, unwrap } }), { name: "KeyringError", message: /not of 256 bits/ });
+    }
+    assert.ok((await options.store.load()) !== undefined);
+  });
+
+  test("a name of an environment with anything but lower-case letters, digits and dashes", async () => {
+    for (const text of ["", "A", "sandbox/1", "/sandbox", "sand box", "sandbox\n", "é", "e".repeat(33)]) {
+      assert.equal(isEnvironmentId(text), false, text);
+      await assert.rejects(installation().open({ environment: text }), { name: "BrokenInvariant" }, text);
+    }
+    for (const text of ["s", "eu-1", "e".repeat(32)]) assert.equal(isEnvironmentId(text), true, text);
   });
 
   test("a provider that is down, at start; afterwards nothing asks it", async () => {
@@ -152,6 +178,16 @@ test("an epoch key wraps as often as its limit allows, then the next epoch begin
   );
 });
 
+test("an epoch's wraps are counted ahead 65,536 at a time unless told otherwise", async () => {
+  const keyring = await installation().open();
+  const reserved = (): number | undefined => keyring.inventory().find(({ purpose }) => purpose === "epoch")?.wrapsReserved;
+  assert.equal(reserved(), 0);
+  await keyring.nextWrap();
+  assert.equal(reserved(), 65_536);
+  for (let count = 1; count < 65_536; count += 1) assert.ok(keyring.wrapReady() !== undefined);
+  assert.equal(keyring.wrapReady(), undefined);
+});
+
 test("callers that wait at the same time stay within the limit too", async () => {
   const { open } = installation();
   const keyring = await open({ limits: { wrapsPerEpoch: 10, wrapsPerReservation: 4 } });
@@ -203,6 +239,36 @@ test("fingerprint keys differ by merchant and by environment, and are derived ag
   assert.equal(new Set(first).size, merchants.length);
   assert.deepEqual(hexKeys(), first);
   assert.equal(keyring.fingerprintKey("00000004" as MerchantId), keyring.fingerprintKey("00000004" as MerchantId), "it is kept ready");
+});
+
+test("so many fingerprint keys are kept ready, and the oldest makes room", async () => {
+  const keyring = await installation().open({ limits: { fingerprintKeysReady: 2 } });
+  const keyOf = (number: number) => keyring.fingerprintKey(`0000000${number}` as MerchantId);
+  const [first, second] = [keyOf(1), keyOf(2)];
+  assert.equal(keyOf(1), first, "two are kept");
+  const third = keyOf(3);
+  assert.equal(keyOf(2), second, "only one made room");
+  assert.equal(keyOf(3), third);
+  const again = keyOf(1);
+  assert.notEqual(again, first, "it was derived again");
+  assert.ok(again.equals(first));
+});
+
+test("each key that is made, unwrapped or derived is wiped once it is a key object", async (context) => {
+  const { open } = installation();
+  const hexOf = (keyring: Keyring): (string | undefined)[] =>
+    [keyring.epochKey(1), keyring.fingerprintKey(merchant)].map((key) => key?.export().toString("hex"));
+  const made = watchWipes(context);
+  // Chance that keeps and wipes nothing of its own.
+  const [epoch, derived] = hexOf(await open({ random: { bytes: (length: number) => Uint8Array.from(randomBytes(length)) } }));
+  context.mock.restoreAll();
+  assert.ok(epoch !== undefined && derived !== undefined);
+  assert.ok(made.includes(epoch) && made.includes(derived));
+
+  const unwrapped = watchWipes(context);
+  assert.deepEqual(hexOf(await open()), [epoch, derived]);
+  context.mock.restoreAll();
+  assert.ok(unwrapped.includes(epoch) && unwrapped.includes(derived));
 });
 
 test("what is kept outside holds no key, and a keyring shows none", async () => {

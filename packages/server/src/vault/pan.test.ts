@@ -19,6 +19,11 @@ test("a card number has 14 to 19 digits and a right check digit", () => {
     "411111111111111a",
     "4111 1111 1111 1111",
     "４111111111111111",
+    // Beside the digits of ASCII: counted as ten and as one less than nothing, they would make the sums right.
+    `:${"0".repeat(12)}9`,
+    `0:${"0".repeat(11)}9`,
+    `${"0".repeat(12)}/2`,
+    `${"0".repeat(11)}10/`,
   ]) {
     assert.equal(Pan.from(bytes(text)), undefined, text);
   }
@@ -39,6 +44,12 @@ test("a security code has 3 or 4 digits, a cryptogram 1 to 64 characters of base
   for (const text of ["000", "1234"]) assert.equal(Cvv.from(bytes(text))?.length, text.length);
   for (const text of ["", "a".repeat(65), "a b", "a*"]) assert.equal(Cryptogram.from(bytes(text)), undefined, text);
   assert.equal(Cryptogram.from(bytes("AAABBEg0VhI0VniQEjRWAAAAAAA="))?.length, 28);
+  assert.equal(Cryptogram.from(bytes("a".repeat(64)))?.length, 64);
+  const base64 = "ABCDEFGHIJKLMNOPQRSTUVWXYZabcdefghijklmnopqrstuvwxyz0123456789+/=";
+  for (let byte = 0; byte < 256; byte += 1) {
+    assert.equal(Cryptogram.from(Uint8Array.of(byte)) !== undefined, base64.includes(String.fromCharCode(byte)), `${byte}`);
+    assert.equal(Cvv.from(Uint8Array.of(0x31, byte, 0x31)) !== undefined, byte >= 0x30 && byte <= 0x39, `${byte}`);
+  }
 });
 
 test("what is refused is wiped", () => {

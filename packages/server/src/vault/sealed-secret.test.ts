@@ -1,8 +1,10 @@
 import assert from "node:assert/strict";
+import { randomBytes } from "node:crypto";
 import { mkdtempSync, readFileSync, rmSync, statSync } from "node:fs";
 import { tmpdir } from "node:os";
 import { join } from "node:path";
 import { describe, test, type TestContext } from "node:test";
+import { watchWipes } from "../../test/vectors/wipes.ts";
 import { SystemRandom } from "../kernel/system-random.ts";
 import { KeyringError } from "./key-provider.ts";
 import { createMemoryKeyProvider } from "./memory-key-provider.ts";
@@ -65,10 +67,63 @@ describe("a sealed secret", () => {
       ),
     ];
     for (const [index, secret] of others.entries()) await assert.rejects(secret.load(), KeyringError, String(index));
+    const altered = Uint8Array.from(sealed, (byte, at) => (at === sealed.length - 1 ? byte ^ 1 : byte));
+    await assert.rejects(createSealedSecret({ provider, file: fileWith(altered), random, label }).load(), {
+      message: /the secret sandbox\/notifications does not open/,
+    });
     assert.equal(
       Buffer.from((await createSealedSecret({ provider, file: fileWith(sealed), random, label }).load()) ?? []).toString(),
       text,
     );
+  });
+});
+
+describe("the file of a sealed secret", () => {
+  /** A root elsewhere, such as a key service, may wrap into as many bytes as it likes. */
+  const long = {
+    ...provider,
+    wrap: async (dek: Uint8Array, name: string) => Buffer.concat([await provider.wrap(dek, name), Buffer.alloc(700)]),
+    unwrap: async (wrapped: Uint8Array, name: string) => await provider.unwrap(wrapped.subarray(0, -700), name),
+  };
+
+  test("begins with its kind, and then the length of the wrapped key in two bytes, most of it first", async () => {
+    const { sealed } = await sealedText();
+    assert.equal(Buffer.from(sealed.subarray(0, 15)).toString(), "cofre sealed 1\n");
+    assert.deepEqual([...sealed.subarray(15, 17)], [0, 60]);
+    assert.equal(sealed.length, 15 + 2 + 60 + 12 + 16 + text.length);
+  });
+
+  test("holds a wrapped key of more than 255 bytes", async () => {
+    const file = createMemorySecretFile();
+    const secret = createSealedSecret({ provider: long, file, random, label });
+    assert.equal(Buffer.from(await secret.save(Buffer.from(text))).toString(), text);
+    assert.deepEqual((await file.load())?.subarray(15, 17), Buffer.of(2, 248));
+  });
+
+  test("may hold a secret of no bytes", async () => {
+    const file = createMemorySecretFile();
+    const secret = createSealedSecret({ provider, file, random, label });
+    assert.equal((await secret.save(new Uint8Array(0))).length, 0);
+    assert.equal((await secret.load())?.length, 0);
+  });
+
+  test("leaves no data key behind, neither when it is sealed nor when it is opened", async (context) => {
+    let dek = "";
+    const watched = {
+      bytes: (length: number) => {
+        const drawn = Uint8Array.from(randomBytes(length));
+        if (length === 32) dek = Buffer.from(drawn).toString("hex");
+        return drawn;
+      },
+    };
+    const file = createMemorySecretFile();
+    const secret = createSealedSecret({ provider, file, random: watched, label });
+    const wiped = watchWipes(context);
+    await secret.save(Buffer.from(text));
+    const times = (): number => wiped.filter((each) => each === dek).length;
+    assert.equal(times(), 2, "sealed, and opened to see what is kept");
+    await secret.load();
+    assert.equal(times(), 3, "opened");
   });
 });
 

@@ -1,0 +1,85 @@
+import { relative } from "node:path";
+import { Stryker } from "@stryker-mutator/core";
+
+/**
+ * Mutation testing of what must not be wrong: amounts, state machines, decisions, the vault. Each mutant is one small change of a
+ * copy of the source; it counts as killed when the tests beside the file fail (or never end). `node tools/mutation.ts [group ...]`
+ * prints each survivor and the score of each file, and exits 1 when a file's score is below the least.
+ */
+
+const leastPercent = 85;
+const source = "packages/server/src";
+
+/** A group's tests run once for each of its mutants, so they are few and quick. */
+interface Group {
+  readonly name: string;
+  readonly mutate: readonly string[];
+  readonly tests: readonly string[];
+}
+
+const groups: readonly Group[] = [
+  { name: "money", mutate: ["kernel/money"], tests: ["kernel/money"] },
+  { name: "pricing", mutate: ["kernel/currency", "payment/pricing"], tests: ["kernel/currency", "payment/pricing"] },
+  {
+    name: "machines",
+    mutate: ["kernel/machine", "payment/payment-machine", "payment/refund"],
+    tests: ["kernel/machine", "payment/payment-machine", "payment/refund"],
+  },
+  { name: "steps", mutate: ["decisions/steps"], tests: ["decisions/steps", "decisions/payment-decisions", "decisions/refund-decisions"] },
+  { name: "payment", mutate: ["decisions/payment-decisions"], tests: ["decisions/payment-decisions"] },
+  { name: "refund", mutate: ["decisions/refund-decisions"], tests: ["decisions/refund-decisions"] },
+  { name: "card", mutate: ["vault/pan", "vault/mask", "vault/token"], tests: ["vault/pan", "vault/mask", "vault/token"] },
+  { name: "envelope", mutate: ["vault/envelope"], tests: ["vault/envelope"] },
+  { name: "keyring", mutate: ["vault/keyring"], tests: ["vault/keyring"] },
+  { name: "secret", mutate: ["vault/sealed-secret"], tests: ["vault/sealed-secret"] },
+  { name: "vault", mutate: ["vault/local-vault"], tests: ["vault/local-vault"] },
+];
+
+type Mutant = Awaited<ReturnType<Stryker["runMutationTest"]>>[number];
+
+async function mutantsOf({ mutate, tests }: Group): Promise<readonly Mutant[]> {
+  const files = tests.map((name) => `${source}/${name}.test.ts`).join(" ");
+  const stryker = new Stryker({
+    commandRunner: { command: `"${process.execPath}" --test --test-isolation=none --test-reporter=dot ${files}` },
+    mutate: mutate.map((name) => `${source}/${name}.ts`),
+    configFile: `${import.meta.dirname}/mutation.json`,
+  });
+  return stryker.runMutationTest();
+}
+
+function isKilled({ status }: Mutant): boolean {
+  return status === "Killed" || status === "Timeout";
+}
+
+function survivorLine({ fileName, location, mutatorName, replacement }: Mutant): string {
+  const { line, column } = location.start;
+  const shown = (replacement ?? "").replaceAll(/\s+/g, " ").slice(0, 100);
+  return `  survived: ${relative(process.cwd(), fileName)}:${line + 1}:${column + 1} ${mutatorName} -> ${shown}`;
+}
+
+/** Prints a file's line; its score in percent, rounded down so that 84.99 is no 85. */
+function score(name: string, mutants: readonly Mutant[]): number {
+  const counted = mutants.filter(({ status }) => status !== "Ignored");
+  const killed = counted.filter(isKilled).length;
+  const percent = counted.length === 0 ? 0 : Math.floor((killed / counted.length) * 1_000) / 10;
+  const endless = counted.filter(({ status }) => status === "Timeout").length;
+  const shown = `${`${killed} of ${counted.length}`.padStart(12)}  ${percent.toFixed(1).padStart(5)} %`;
+  console.log(`${name.padEnd(32)} ${shown}${endless === 0 ? "" : `  (${endless} never ended)`}`);
+  return percent;
+}
+
+const wanted = process.argv.slice(2);
+const chosen = wanted.length === 0 ? groups : groups.filter(({ name }) => wanted.includes(name));
+if (chosen.length < wanted.length) throw new Error(`groups are ${groups.map(({ name }) => name).join(", ")}`);
+
+const all: Mutant[] = [];
+for (const group of chosen) {
+  const mutants = await mutantsOf(group);
+  all.push(...mutants);
+  for (const name of group.mutate) {
+    const ofFile = mutants.filter(({ fileName }) => fileName.endsWith(`/${name}.ts`));
+    if (score(`${name}.ts`, ofFile) < leastPercent) process.exitCode = 1;
+    for (const mutant of ofFile) if (!isKilled(mutant) && mutant.status !== "Ignored") console.log(survivorLine(mutant));
+  }
+}
+score("all", all);
