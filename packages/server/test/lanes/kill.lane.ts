@@ -6,7 +6,7 @@ import { runKills, type KillReport } from "./support/kill-run.ts";
 import { plantedCopy, serverRoot } from "./support/planted-copy.ts";
 
 /** COFRE_KILL_CYCLES=1000 for a night, COFRE_KILL_SEED for another mix. */
-const cycles = Number(process.env["COFRE_KILL_CYCLES"] ?? "50");
+const cycles = Number(process.env["COFRE_KILL_CYCLES"] ?? "100");
 const seed = Number(process.env["COFRE_KILL_SEED"] ?? "1");
 
 function tell(context: TestContext, { figures, violations }: KillReport): void {

@@ -10,6 +10,7 @@ import { CofreProcess } from "./cofre-process.ts";
 import { attemptsInFlight, KillJudge } from "./kill-judge.ts";
 import { KillLoad } from "./kill-load.ts";
 import { Promises, toldPaymentOf } from "./kill-promises.ts";
+import { LoopDisk } from "./loop-disk.ts";
 import { WireClient } from "./wire-client.ts";
 
 export interface KillOptions {
@@ -17,6 +18,8 @@ export interface KillOptions {
   readonly root: string;
   readonly cycles: number;
   readonly seed: number;
+  /** The power fails with each kill: what was not written through is gone. Needs a loop device. */
+  readonly power?: boolean;
   /** Stop at the first crash that is objected to. */
   readonly stop?: boolean;
   /** How long recovery may take in the end. */
@@ -45,13 +48,17 @@ const noFaults = { latencyMs: 0, loseRequest: 0, loseAnswer: 0, lateAnswer: 0, d
 export async function runKills(options: KillOptions): Promise<KillReport> {
   const scratch = mkdtempSync(join(tmpdir(), "cofre-kill-"));
   const acquirer = await startAcquirer(["--remembered-references", "1000000", "--late-arrival-ms", String(lateArrivalMs)]);
-  const run = new KillRun(options, scratch, acquirer.address);
+  let run: KillRun | undefined;
+  let disk: LoopDisk | undefined;
   try {
+    if (options.power === true) disk = new LoopDisk(scratch);
+    run = new KillRun(options, scratch, acquirer.address, disk);
     await run.run();
     return { violations: [...run.violations], figures: run.figures() };
   } finally {
-    await run.close();
+    await run?.close();
     await acquirer.stop();
+    disk?.[Symbol.dispose]();
     rmSync(scratch, { recursive: true, force: true });
   }
 }
@@ -61,6 +68,7 @@ class KillRun {
   readonly #options: KillOptions;
   readonly #scratch: string;
   readonly #acquirerAddress: string;
+  readonly #disk: LoopDisk | undefined;
   readonly #dataDirectory: string;
   readonly #client = new WireClient(clients);
   readonly #chance: Chance;
@@ -77,11 +85,12 @@ class KillRun {
   #settledMs = 0;
   readonly #startMs: number[] = [];
 
-  constructor(options: KillOptions, scratch: string, acquirerAddress: string) {
+  constructor(options: KillOptions, scratch: string, acquirerAddress: string, disk: LoopDisk | undefined) {
     this.#options = options;
+    this.#disk = disk;
     this.#scratch = scratch;
     this.#acquirerAddress = acquirerAddress;
-    this.#dataDirectory = join(scratch, "data");
+    this.#dataDirectory = join(disk?.directory ?? scratch, "data");
     this.#chance = new Chance(options.seed);
     this.#load = new KillLoad({
       client: this.#client,
@@ -96,6 +105,7 @@ class KillRun {
   async run(): Promise<void> {
     await this.#start();
     await this.#setFaults(faults);
+    this.#disk?.flush();
     this.#load.start(clients);
     for (let cycle = 0; cycle < this.#options.cycles; cycle += 1) {
       // Every eighth kill meets a server that has just begun to open its store and to recover.
@@ -105,7 +115,8 @@ class KillRun {
         await sleep(this.#chance.between(100, 700));
         this.#killsWhileStarting += 1;
       } else {
-        await sleep(this.#chance.between(20, 900));
+        // The power has to fail after something was acknowledged: else a server that loses everything has lost nothing.
+        await sleep(this.#chance.between(this.#disk === undefined ? 20 : 400, 900));
       }
       await this.#kill();
       await this.#judgeCrash();
@@ -164,7 +175,12 @@ class KillRun {
   }
 
   async #kill(): Promise<void> {
+    if (this.#disk !== undefined) {
+      this.#server?.signal("SIGSTOP");
+      this.#disk.powerOff();
+    }
     await this.#server?.end("SIGKILL");
+    this.#disk?.powerOn();
     this.#port = undefined;
     this.#recovered += this.#server?.events("recovery_settled").length ?? 0;
   }
