@@ -54,7 +54,7 @@ function isKilled({ status }: Mutant): boolean {
 function survivorLine({ fileName, location, mutatorName, replacement }: Mutant): string {
   const { line, column } = location.start;
   const shown = (replacement ?? "").replaceAll(/\s+/g, " ").slice(0, 100);
-  return `  survived: ${relative(process.cwd(), fileName)}:${line + 1}:${column + 1} ${mutatorName} -> ${shown}`;
+  return `  survived: ${relative(process.cwd(), fileName)}:${line}:${column} ${mutatorName} -> ${shown}`;
 }
 
 /** Prints a file's line; its score in percent, rounded down so that 84.99 is no 85. */
