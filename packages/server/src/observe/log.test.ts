@@ -1,4 +1,6 @@
 import assert from "node:assert/strict";
+import { spawnSync } from "node:child_process";
+import { closeSync, existsSync, openSync } from "node:fs";
 import { describe, test } from "node:test";
 import { instant } from "../kernel/instant.ts";
 import { Secret } from "../kernel/secret.ts";
@@ -181,3 +183,23 @@ function fieldsOf(line: string | undefined): Record<string, unknown> {
   assert.equal(typeof time, "string");
   return fields;
 }
+
+/** The flush of the last lines would try for ever; the limit ends a process that does. */
+test("a process whose standard output is full ends when it wants to", { skip: !existsSync("/dev/full") }, () => {
+  const program = `
+    import { standardOutput } from ${JSON.stringify(new URL("log.ts", import.meta.url).href)};
+    const output = standardOutput();
+    output.write("a line\\n".repeat(1000));
+    output.flush();
+    setTimeout(() => {
+      output.flushSync();
+      process.exit(7);
+    }, 300);`;
+  const full = openSync("/dev/full", "w");
+  const { status, signal } = spawnSync(process.execPath, ["--input-type=module", "--eval", program], {
+    stdio: ["ignore", full, "inherit"],
+    timeout: 30_000,
+  });
+  closeSync(full);
+  assert.deepEqual({ status, signal }, { status: 7, signal: null });
+});

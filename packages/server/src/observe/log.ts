@@ -41,7 +41,18 @@ export function standardOutput(): LogDestination & { flushSync(): void } {
     maxLength: longestBacklogBytes,
   });
   // A closed pipe (`cofre | head`) is no reason to stop taking payments.
-  destination.on("error", () => undefined);
+  let works = true;
+  destination.on("error", () => {
+    works = false;
+  });
+  destination.on("write", () => {
+    works = true;
+  });
+  // The flush tries again for ever whatever the error: on a full disk the process would never end. pino flushes by this on exit, too.
+  const flushSync = destination.flushSync.bind(destination);
+  destination.flushSync = () => {
+    if (works) flushSync();
+  };
   return destination;
 }
 

@@ -1,0 +1,168 @@
+import { mkdtempSync, readFileSync, rmSync } from "node:fs";
+import { tmpdir } from "node:os";
+import { join } from "node:path";
+import { setTimeout as sleep } from "node:timers/promises";
+import { readBooks, decode } from "../../../src/connectors/simulator/wire.ts";
+import { startAcquirer } from "../../acquirer/start-acquirer.ts";
+import { Chance } from "../../simulation/chance.ts";
+import { CofreProcess } from "./cofre-process.ts";
+import { attemptsInFlight, KillJudge } from "./kill-judge.ts";
+import { KillLoad } from "./kill-load.ts";
+import { Promises } from "./kill-promises.ts";
+import { type Heard, WireClient } from "./wire-client.ts";
+
+export interface FaultyOptions {
+  /** packages/server, or a copy of it. */
+  readonly root: string;
+  /** Where the database and keys are; on a disk of the caller's. */
+  readonly dataDirectory: string;
+  /** Where standard output goes; a directory that goes with the run when it is not given. */
+  readonly logDirectory?: string;
+}
+
+const integrationKey = "test_ik_faultfaultfaultfaultfaul";
+const clients = 12;
+const answerMs = 2_000;
+const longestMs = 60_000;
+
+/** A server as an operator runs it, under load from shops, whose disk the test makes fail; judged as after a kill. */
+export class FaultyRun {
+  readonly promises = new Promises();
+  readonly #options: FaultyOptions;
+  readonly #scratch = mkdtempSync(join(tmpdir(), "cofre-faulty-"));
+  readonly #acquirer: Awaited<ReturnType<typeof startAcquirer>>;
+  readonly #client = new WireClient(clients);
+  readonly #load: KillLoad;
+  #server: CofreProcess;
+  #port: number | undefined;
+  #starts = 0;
+
+  private constructor(options: FaultyOptions, acquirer: Awaited<ReturnType<typeof startAcquirer>>) {
+    this.#options = options;
+    this.#acquirer = acquirer;
+    this.#load = new KillLoad({
+      client: this.#client,
+      chance: new Chance(1),
+      promises: this.promises,
+      integrationKey,
+      name: "faulty",
+      port: () => this.#port,
+    });
+    this.#server = this.#spawn();
+  }
+
+  static async start(options: FaultyOptions): Promise<FaultyRun> {
+    const run = new FaultyRun(options, await startAcquirer(["--remembered-references", "1000000", "--late-arrival-ms", "300"]));
+    try {
+      run.#port = await run.#server.listening();
+      run.#load.start(clients);
+      return run;
+    } catch (error) {
+      await run.close();
+      throw error;
+    }
+  }
+
+  get pid(): number {
+    return this.#server.pid;
+  }
+
+  get hasEnded(): boolean {
+    return this.#server.hasEnded;
+  }
+
+  events(name: string): ReturnType<CofreProcess["events"]> {
+    return this.#server.events(name);
+  }
+
+  get #stderr(): string {
+    return readFileSync(this.#server.stderrFile, "utf8");
+  }
+
+  readiness(): Promise<Heard> {
+    return this.#client.send({ port: this.#port ?? 0, method: "GET", path: "/readyz" });
+  }
+
+  /** Asks for a token, a request that has to write. */
+  tokenize(): Promise<Heard> {
+    const body = JSON.stringify({
+      integration_key: integrationKey,
+      country: "pe",
+      payment_type_code: "creditcard",
+      creditcard: { card_number: "4111111111111111", card_name: "Ana Lima", card_due_date: "12/2035", card_cvv: "123" },
+    });
+    return this.#client.send({ port: this.#port ?? 0, path: "/ws/token", headers: { "content-type": "application/json" }, body });
+  }
+
+  /** Resolves with the milliseconds it took until a token was given out; rejects after a while. */
+  async untilTokenized(): Promise<number> {
+    return until("a token is given out", async () => {
+      const heard = await this.tokenize();
+      return heard?.status === 200 && heard.body.includes('"SUCCESS"');
+    });
+  }
+
+  /** Resolves when so many more writes than now were acknowledged. */
+  async untilAcknowledged(more: number): Promise<void> {
+    const goal = this.promises.acknowledged + more;
+    await until(`${more} writes are acknowledged`, async () => this.promises.acknowledged >= goal);
+  }
+
+  /** As a kill, and a start on what is there. */
+  async restart(): Promise<void> {
+    this.#port = undefined;
+    await this.#server.end("SIGKILL");
+    this.#server = this.#spawn();
+    this.#port = await this.#server.listening();
+    if (this.#port === undefined) throw new Error(`Cofre does not start: ${this.#stderr}`);
+  }
+
+  /** Ends the load, lets recovery settle what is left, stops the server and tells what does not hold. */
+  async judge(): Promise<readonly string[]> {
+    await this.#load.stop();
+    await until("everything is settled", async () => attemptsInFlight(this.#options.dataDirectory) === 0);
+    this.#port = undefined;
+    this.#server.signal("SIGTERM");
+    await until("the server ends when it is asked to", async () => this.#server.hasEnded);
+    using judge = new KillJudge(this.#options.dataDirectory, join(this.#scratch, "judged"));
+    const port = Number(new URL(this.#acquirer.address).port);
+    const books = await this.#client.send({ port, method: "GET", path: "/books" });
+    judge.checkSettled(readBooks(decode(books?.body ?? "")));
+    judge.checkAcknowledged(this.promises);
+    return judge.violations;
+  }
+
+  async close(): Promise<void> {
+    this.#port = undefined;
+    await this.#server.end("SIGKILL");
+    await this.#load.stop();
+    this.#client.close();
+    await this.#acquirer.stop();
+    rmSync(this.#scratch, { recursive: true, force: true });
+  }
+
+  #spawn(): CofreProcess {
+    this.#starts += 1;
+    return CofreProcess.spawn({
+      root: this.#options.root,
+      dataDirectory: this.#options.dataDirectory,
+      logDirectory: this.#options.logDirectory ?? this.#scratch,
+      name: `start-${this.#starts}`,
+      environment: {
+        COFRE_ACQUIRER_URL: this.#acquirer.address,
+        COFRE_ACQUIRER_TIMEOUT_MS: String(answerMs),
+        COFRE_SANDBOX_INTEGRATION_KEY: integrationKey,
+      },
+    });
+  }
+}
+
+/** Asks until it is so; resolves with the milliseconds that took and rejects after a minute. */
+export async function until(what: string, holds: () => Promise<boolean>): Promise<number> {
+  const begin = Date.now();
+  while (!(await holds())) {
+    if (Date.now() - begin > longestMs) throw new Error(`not within ${longestMs} ms: ${what}`);
+    await sleep(50);
+  }
+  return Date.now() - begin;
+}
