@@ -3,7 +3,7 @@ import { test } from "node:test";
 import { StillTime } from "../../test/contract/connector-harness.ts";
 import { cardOf } from "../../test/vectors/cards.ts";
 import type { MerchantId } from "../kernel/ids.ts";
-import { laterBy } from "../kernel/instant.ts";
+import { hour, laterBy } from "../kernel/instant.ts";
 import { defaultAccountSettings } from "../merchant/settings.ts";
 import { withCircuit } from "./circuit.ts";
 import type { AuthorizeRequest, Connector } from "./connector.ts";
@@ -16,7 +16,11 @@ function given(mostUnderWay = 1_000) {
   const time = new StillTime();
   const simulator = createSimulator({ clock: time, scheduler: time });
   const events: string[] = [];
-  const connector = withCircuit(simulator, { name: "acquirer", clock: time, mostUnderWay, report: ({ kind }) => events.push(kind) });
+  // The circuit's own clock can be set back.
+  let backMs = 0;
+  const clock = { now: () => laterBy(time.now(), -backMs) };
+  const setBack = (ms: number): void => void (backMs = ms);
+  const connector = withCircuit(simulator, { name: "acquirer", clock, mostUnderWay, report: ({ kind }) => events.push(kind) });
   let number = 0;
   const request = (): AuthorizeRequest => ({
     merchantId,
@@ -41,7 +45,7 @@ function given(mostUnderWay = 1_000) {
     await time.pass(timeoutMs);
     return Promise.all(asked);
   };
-  return { time, simulator, connector, events, request, authorize, lose };
+  return { time, simulator, connector, events, request, authorize, lose, setBack };
 }
 
 test("an acquirer that answers 19 of 20 times is never left alone; one that is silent 20 times in a row is", async () => {
@@ -102,5 +106,13 @@ test("no more than so many wait for one acquirer; the next is certainly not sent
   assert.equal(await authorize(), "not_sent");
   await time.pass(timeoutMs);
   assert.deepEqual(await Promise.all(waiting), ["unknown", "unknown"]);
+  assert.equal(await authorize(), "approved");
+});
+
+test("a clock that is set back during a rest does not make it longer", async () => {
+  const { authorize, lose, setBack } = given();
+  await lose(20);
+  assert.equal(await authorize(), "not_sent");
+  setBack(hour);
   assert.equal(await authorize(), "approved");
 });

@@ -37,7 +37,7 @@ export function withCircuit(connector: Connector, { name, clock, mostUnderWay, r
     left: Left,
   ): Promise<Outcome | Left> {
     const isProbe = restsUntil !== undefined;
-    if (restsUntil !== undefined && (isProbing || clock.now() < restsUntil)) return left;
+    if (restsUntil !== undefined && (isProbing || rests(restsUntil))) return left;
     if (isProbe) isProbing = true;
     try {
       const outcome = await ask();
@@ -47,6 +47,12 @@ export function withCircuit(connector: Connector, { name, clock, mostUnderWay, r
     } finally {
       if (isProbe) isProbing = false;
     }
+  }
+
+  /** Never longer than it was to rest: the clock may have been set back since. */
+  function rests(until: Instant): boolean {
+    const leftMs = until - clock.now();
+    return leftMs > 0 && leftMs <= restMs;
   }
 
   function failed(isProbe: boolean): void {

@@ -9,7 +9,8 @@ export function connectorsOf(list: readonly Connector[]): Connectors {
   assert(byName.size === list.length, "connectors have different names");
   return {
     names: list.map(({ name }) => name),
-    standard: [list.length === 1 ? undefined : first.name],
+    // By name, also where it is the only one: the list may have another first when the payment is looked at again.
+    standard: [first.name],
     of: (name) => (name === undefined ? first : (byName.get(name) ?? absent(name))),
   };
 }

@@ -41,11 +41,12 @@ export interface Connector {
 export interface Connectors {
   /** In the order of the configuration. What no route is for goes to the first. */
   readonly names: readonly string[];
-  /** Where what no route is for goes: the first, without its name where there is no other. */
-  readonly standard: readonly [string | undefined];
+  /** Where what no route is for goes: the first. */
+  readonly standard: readonly [string];
   /**
-   * The connector of this name; undefined for the first. A name that the configuration no longer has gives a connector that is never
-   * connected: nothing is sent to it, and what was sent before it went away stays unknown until it is back.
+   * The connector of this name; undefined, as only payments of earlier versions have it, for the first. A name that the configuration
+   * no longer has gives a connector that is never connected: nothing is sent to it, and what was sent before it went away stays unknown
+   * until it is back.
    */
   of(name: string | undefined): Connector;
 }

@@ -62,7 +62,7 @@ interface Priced {
   readonly pricing: Pricing;
   readonly manualReview: boolean;
   /** Where the authorization goes, and where after a certain no; never empty. */
-  readonly route: readonly (string | undefined)[];
+  readonly route: readonly string[];
 }
 
 function priceAndRoute(
@@ -104,14 +104,14 @@ async function authorize(
 async function askAcquirers(
   context: OperationContext,
   first: Payment,
-  others: readonly (string | undefined)[],
+  others: readonly string[],
   toAuthorize: CardToAuthorize,
 ): Promise<{ readonly sent: Payment; readonly outcome: AuthorizeOutcome }> {
   const ask = (payment: Payment) => connectorFor(context, payment).authorize(authorizeRequest(context, payment), toAuthorize);
   let sent = first;
   let outcome = await ask(sent);
   for (const connector of others) {
-    if (connector === undefined || !mayGoElsewhere(outcome)) break;
+    if (!mayGoElsewhere(outcome)) break;
     const no = outcome;
     const { payment, change } = await recordPayment(context, sent, (current) =>
       decideReroute(current, attemptOf(sent).number, no, connector, context.clock.now(), context.answerBy()),

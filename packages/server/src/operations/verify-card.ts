@@ -55,6 +55,6 @@ function routeOfVerification(
   currency: string,
   { brand }: OrderCard,
   { card: { pan } }: CardToAuthorize,
-): readonly (string | undefined)[] {
+): readonly string[] {
   return routeFor({ brand, pan, currency, country, pricing: undefined, at: clock.now() }, account.settings) ?? connectors.standard;
 }

@@ -1,0 +1,125 @@
+import assert from "node:assert/strict";
+import { test } from "node:test";
+import { StillTime } from "../../test/contract/connector-harness.ts";
+import { bareCustomer, bareExtras } from "../../test/contract/store-fixtures.ts";
+import { cardOf } from "../../test/vectors/cards.ts";
+import { connectorsOf } from "../connectors/connector-set.ts";
+import { createSimulator } from "../connectors/simulator/simulator-connector.ts";
+import type { MerchantId } from "../kernel/ids.ts";
+import { day } from "../kernel/instant.ts";
+import { SeededRandom } from "../kernel/seeded-random.ts";
+import { defaultAccountSettings } from "../merchant/settings.ts";
+import { AccountDirectory } from "./account-directory.ts";
+import { RecoveryJob } from "../recovery/recovery-job.ts";
+import type { Change } from "../stores/change.ts";
+import { createMemoryStore } from "../stores/memory/memory-store.ts";
+import { type Store, StoreError } from "../stores/store.ts";
+import { CvvPocket } from "../vault/cvv-pocket.ts";
+import { Keyring } from "../vault/keyring.ts";
+import { createLocalVault } from "../vault/local-vault.ts";
+import { createMemoryKeyProvider, createMemoryWrappedKeyStore } from "../vault/memory-key-provider.ts";
+import { direct } from "./direct.ts";
+import { Runner } from "./runner.ts";
+
+const settings = { ...defaultAccountSettings(), routes: [{ connectors: ["first", "second"] }] };
+const account = { id: "0000000a" as MerchantId, version: 1, name: "Shop", settings };
+
+/** A payment whose first acquirer says, when told to, that it was not sent; the second takes everything. */
+async function given(storeOver: (store: Store) => Store = (store) => store) {
+  const time = new StillTime();
+  const random = new SeededRandom("reroute");
+  const ports = { clock: time, random };
+  const keys = { provider: createMemoryKeyProvider(random), store: createMemoryWrappedKeyStore() };
+  const keyring = await Keyring.open({ ...keys, ...ports, environment: "test", create: true });
+  const plain = createMemoryStore();
+  const store = storeOver(plain);
+  const [one, two] = [createSimulator({ clock: time, scheduler: time }), createSimulator({ clock: time, scheduler: time })];
+  const answer = Promise.withResolvers<void>();
+  const first = { ...one, name: "first", authorize: () => answer.promise.then(() => ({ kind: "not_sent" }) as const) };
+  let asked = 0;
+  const second: typeof two = {
+    ...two,
+    name: "second",
+    authorize: (...request) => {
+      asked += 1;
+      return two.authorize(...request);
+    },
+  };
+  const runner = new Runner({
+    ...ports,
+    store,
+    vault: createLocalVault({ keyring, environment: "test", random }),
+    connectors: connectorsOf([first, second]),
+    pocket: new CvvPocket(random),
+    acquirerTimeoutMs: 30_000,
+    deliverTo: () => [],
+    told: () => undefined,
+    alarm: ({ what }) => assert.fail(what),
+  });
+  const accounts = new AccountDirectory(store);
+  const job = new RecoveryJob({ store, runner, accounts, clock: time, scheduler: time, report: () => undefined });
+  const change = { merchantId: account.id, at: time.now(), facts: [], entries: [], notifications: [] };
+  await plain.commit({ ...change, account: { next: account, replaces: undefined, keys: [] } });
+  const order = {
+    code: "order-1",
+    orderNumber: undefined,
+    amount: { minor: 100_00n, currency: "USD" },
+    instalments: 1,
+    autoCapture: true,
+    manualReview: false,
+    country: "br",
+    paymentType: "credit" as const,
+    customer: { ...bareCustomer, document: "85351346893" },
+    ...bareExtras,
+  };
+  const source = { kind: "pan", card: cardOf("4111111111111111"), cvv: undefined, cryptogram: undefined } as const;
+  const paid = runner.run(direct, account, { order, source, local: false, createToken: undefined });
+  await time.pass(0);
+  return { time, job, paid, answer: answer.resolve, asked: () => asked, stored: () => plain.paymentByCode(account.id, "order-1") };
+}
+
+/** So long that recovery has looked at whatever is in flight, and believes what it hears. */
+async function recoverAll({ time, job }: Pick<Awaited<ReturnType<typeof given>>, "time" | "job">): Promise<void> {
+  for (let round = 0; round < 5; round += 1) {
+    await time.pass(day);
+    await job.runDue();
+  }
+}
+
+test("a certain no that recovery was faster than asks nobody else; in time it does", async () => {
+  const late = await given();
+  await recoverAll(late);
+  assert.equal((await late.stored())?.state, "voided");
+  late.answer();
+  assert.equal((await late.paid).payment.state, "voided");
+  assert.equal(late.asked(), 0);
+
+  const inTime = await given();
+  inTime.answer();
+  assert.equal((await inTime.paid).payment.state, "captured");
+  assert.equal(inTime.asked(), 1);
+});
+
+for (const isWritten of [true, false]) {
+  test(`nobody knows whether the reroute is written, and it ${isWritten ? "is" : "is not"}: nobody else is asked, and nothing is held`, async () => {
+    let lost = 0;
+    const world = await given((store) => {
+      const commit = store.commit.bind(store);
+      return Object.assign(store, {
+        commit: async (change: Change) => {
+          if (change.facts.every(({ fact }) => fact !== "authorization_rerouted")) return commit(change);
+          lost += 1;
+          if (isWritten) await commit(change);
+          throw new StoreError("commit_unknown");
+        },
+      });
+    });
+    world.answer();
+    const { payment } = await world.paid;
+    assert.equal(lost, 1);
+    assert.equal(payment.state, isWritten ? "authorizing" : "declined");
+    await recoverAll(world);
+    assert.equal((await world.stored())?.state, isWritten ? "voided" : "declined");
+    assert.equal(world.asked(), 0);
+  });
+}
