@@ -9,7 +9,7 @@ import { AccountDirectory } from "../../src/operations/account-directory.ts";
 import type { Operation } from "../../src/operations/operation.ts";
 import { Runner } from "../../src/operations/runner.ts";
 import { RecoveryJob } from "../../src/recovery/recovery-job.ts";
-import type { Change } from "../../src/stores/change.ts";
+import type { Change, CommitResult } from "../../src/stores/change.ts";
 import { type CommitFault, createMemoryStore } from "../../src/stores/memory/memory-store.ts";
 import type { Store } from "../../src/stores/store.ts";
 import { lapsesAt } from "../../src/payment/due.ts";
@@ -19,6 +19,7 @@ import { Auditor } from "./auditor.ts";
 import { Chance } from "./chance.ts";
 import type { Plan } from "./plan.ts";
 import { SimTime } from "./sim-time.ts";
+import { Timeline } from "./timeline.ts";
 
 export type Answer<T> =
   | { readonly kind: "answer"; readonly value: T }
@@ -27,6 +28,8 @@ export type Answer<T> =
   | { readonly kind: "lost" };
 
 interface Process {
+  /** `server 1` is the first that was started; each restart makes the next. */
+  readonly name: string;
   readonly runner: Runner;
   readonly recovery: RecoveryJob;
   alive: boolean;
@@ -56,6 +59,7 @@ export class Installation {
   readonly store: Store;
   readonly simulator: Simulator;
   readonly auditor: Auditor;
+  readonly timeline: Timeline;
   readonly #plan: Plan;
   readonly #chance: Chance;
   readonly #vault: Vault;
@@ -64,14 +68,16 @@ export class Installation {
   #process: Process | undefined;
   #starting: Process | undefined;
   #faultsOn = true;
+  #started = 0;
   crashes = 0;
 
-  constructor(plan: Plan, vault: Vault) {
+  constructor(plan: Plan, vault: Vault, read?: (line: string) => void) {
     this.#plan = plan;
     this.#chance = new Chance(plan.seed + 1);
     this.#vault = vault;
     this.#random = new SeededRandom(`simulation ${plan.seed}`);
     this.time = new SimTime(new Chance(plan.seed + 2));
+    this.timeline = new Timeline(this.time, read);
     this.simulator = createSimulator({ clock: this.time, scheduler: this.time, seed: `acquirer ${plan.seed}`, ...plan.personality });
     const store = createMemoryStore({ scheduler: this.time, slowMs: 2_000, commitFault: (change) => this.#commitFault(change) });
     const { captureWindowDays, strictMandates } = plan.settings;
@@ -80,36 +86,50 @@ export class Installation {
   }
 
   start(): void {
-    const process: Process = { ...this.#build(() => process), alive: true, onDeath: new Set() };
+    this.#started += 1;
+    const name = `server ${this.#started}`;
+    const process: Process = { ...this.#build(() => process), name, alive: true, onDeath: new Set() };
     this.#starting = process;
+    this.timeline.note(name, "starts, and recovers what was in flight");
     void process.recovery.start().then(() => {
       // Serves requests from now on.
-      if (process.alive) this.#process = process;
+      if (!process.alive) return;
+      this.#process = process;
+      this.timeline.note(name, "serves");
     });
   }
 
   /** Ends the faults, and brings the server up if it is down. */
   heal(): void {
     this.#faultsOn = false;
+    this.timeline.note("world", "the faults end");
     if (this.#starting?.alive !== true) this.start();
   }
 
   /** What a client gets that sends this now. */
   call<Input, Output>(operation: Operation<Input, Output>, account: Account, input: Input): Promise<Answer<Output>> {
     const process = this.#process;
-    if (process === undefined) return this.time.sleep(5).then(() => ({ kind: "lost" }));
+    if (process === undefined) {
+      this.timeline.note("world", `${operation.name} of ${account.id}: no server answers`);
+      return this.time.sleep(5).then(() => ({ kind: "lost" }));
+    }
+    const note = (what: string): void => this.timeline.note(process.name, `${operation.name} of ${account.id}: ${what}`);
+    note("asked");
     return new Promise((resolve) => {
       const lost = (): void => resolve({ kind: "lost" });
       process.onDeath.add(lost);
       process.runner.run(operation, account, input).then(
         (value) => {
           process.onDeath.delete(lost);
+          note("answered");
           resolve({ kind: "answer", value });
         },
         (error: unknown) => {
           process.onDeath.delete(lost);
-          if (error instanceof ServiceError) resolve({ kind: "refusal", code: error.code });
-          else this.auditor.violation(`the runner rejects with a ServiceError, not ${String(error)}`);
+          if (error instanceof ServiceError) {
+            note(`refused, ${error.code}`);
+            resolve({ kind: "refusal", code: error.code });
+          } else this.auditor.violation(`the runner rejects with a ServiceError, not ${String(error)}`);
         },
       );
     });
@@ -144,7 +164,10 @@ export class Installation {
       accounts,
       clock: this.time,
       scheduler,
-      report: ({ kind, state }) => this.auditor.mark(`${kind} ${state}`),
+      report: ({ kind, state }) => {
+        this.timeline.note(process().name, `recovery: ${kind} ${state}`);
+        this.auditor.mark(`${kind} ${state}`);
+      },
     });
     return { runner, recovery };
   }
@@ -171,29 +194,49 @@ export class Installation {
       deliveriesOf: (merchantId, from, limit, state) => step(() => store.deliveriesOf(merchantId, from, limit, state)),
       endpointsDue: (now, after, limit) => step(() => store.endpointsDue(now, after, limit)),
       deliveriesDue: (to, now, limit) => step(() => store.deliveriesDue(to, now, limit)),
-      commit: (change) => step(() => store.commit(change)),
+      commit: (change) => step(() => this.#commits(process().name, change)),
       close: () => step(() => store.close()),
     };
+  }
+
+  async #commits(who: string, change: Change): Promise<CommitResult> {
+    const what = `commit ${writtenBy(change)}`;
+    try {
+      const result = await this.store.commit(change);
+      this.timeline.note(who, `${what}: ${result.outcome}`);
+      return result;
+    } catch (error) {
+      this.timeline.note(who, `${what}: ${(error as { code?: string }).code ?? "fails"}`);
+      throw error;
+    }
   }
 
   #connectorOf(process: () => Process): Connector {
     const { simulator } = this;
     type Sent = { readonly merchantId: MerchantId; readonly reference: string; readonly simulator: SimulatorSettings };
-    const send = <R extends Sent, T>(request: R, call: (request: R) => Promise<T>): Promise<T> =>
-      this.#await(process, 0, () => {
+    const send = <R extends Sent, T extends { readonly kind: string }>(
+      what: string,
+      request: R,
+      call: (request: R) => Promise<T>,
+    ): Promise<T> =>
+      this.#await(process, 0, async () => {
         void this.auditor.sends(request.merchantId, request.reference);
-        return call(this.#overNetwork(request));
+        const { name } = process();
+        this.timeline.note(name, `sends ${what} ${request.reference}`);
+        const outcome = await call(this.#overNetwork(request));
+        this.timeline.note("acquirer", `says ${outcome.kind} to ${what} ${request.reference}, asked by ${name}`);
+        return outcome;
       });
     return {
       name: simulator.name,
       capabilities: simulator.capabilities,
-      authorize: (request, card) => send(request, (sent) => simulator.authorize(sent, card)),
-      verify: (request, card) => send(request, (sent) => simulator.verify(sent, card)),
-      capture: (request) => send(request, (sent) => simulator.capture(sent)),
-      void: (request) => send(request, (sent) => simulator.void(sent)),
-      refund: (request) => send(request, (sent) => simulator.refund(sent)),
-      reverse: (request) => send(request, (sent) => simulator.reverse(sent)),
-      inquire: (request) => send(request, (sent) => simulator.inquire(sent)),
+      authorize: (request, card) => send("authorize", request, (sent) => simulator.authorize(sent, card)),
+      verify: (request, card) => send("verify", request, (sent) => simulator.verify(sent, card)),
+      capture: (request) => send("capture", request, (sent) => simulator.capture(sent)),
+      void: (request) => send("void", request, (sent) => simulator.void(sent)),
+      refund: (request) => send("refund", request, (sent) => simulator.refund(sent)),
+      reverse: (request) => send("reverse", request, (sent) => simulator.reverse(sent)),
+      inquire: (request) => send("inquire", request, (sent) => simulator.inquire(sent)),
     };
   }
 
@@ -246,6 +289,7 @@ export class Installation {
     process.alive = false;
     this.#process = undefined;
     this.crashes += 1;
+    this.timeline.note(process.name, "dies");
     for (const lost of process.onDeath) lost();
     this.time.after(this.#plan.restartMs, () => {
       if (this.#starting?.alive !== true) this.start();
@@ -262,4 +306,14 @@ export class Installation {
     if (!this.#faultsOn || change.account !== undefined || !this.#chance.happens(this.#plan.storeFaultPerMille)) return undefined;
     return this.#chance.pick(commitFaults);
   }
+}
+
+/** What a change writes, for a reader of the timeline. */
+function writtenBy({ payment, facts, card, cardErasure, notifications }: Change): string {
+  const parts = facts.map(({ fact, attempt, by }) => (attempt === undefined ? `${fact} by ${by}` : `${fact} ${attempt} by ${by}`));
+  if (payment !== undefined) parts.unshift(`${payment.next.id} version ${payment.next.version}`);
+  if (card !== undefined) parts.push("card");
+  if (cardErasure !== undefined) parts.push("card erased");
+  for (const { kind } of notifications) parts.push(`tells ${kind}`);
+  return parts.join(", ");
 }

@@ -16,7 +16,7 @@ import { epoch } from "./sim-time.ts";
 export interface SeedReport {
   readonly seed: number;
   readonly violations: readonly string[];
-  /** SHA-256 over everything that the run left: equal for equal seeds. */
+  /** SHA-256 over every event of the run and everything that it left: equal for equal seeds. */
   readonly trace: string;
   readonly events: number;
   readonly crashes: number;
@@ -26,10 +26,10 @@ export interface SeedReport {
 
 const maximumEvents = 200_000;
 
-/** One whole run: faults, then healing, then nothing may be left open. Everything follows from the seed. */
-export async function runSeed(seed: number): Promise<SeedReport> {
+/** One whole run: faults, then healing, then nothing may be left open. Everything follows from the seed. `read` gets each line of its timeline. */
+export async function runSeed(seed: number, read?: (line: string) => void): Promise<SeedReport> {
   const plan = planOf(seed);
-  const installation = new Installation(plan, await sharedVault());
+  const installation = new Installation(plan, await sharedVault(), read);
   const { auditor, time } = installation;
   const settings = { ...defaultAccountSettings(), ...plan.settings, simulator: plan.simulator };
   const shops: Shop[] = [];
@@ -53,7 +53,10 @@ export async function runSeed(seed: number): Promise<SeedReport> {
     await auditor.checkBooks(merchants);
 
     installation.heal();
-    if (plan.endsLater) time.jump(plan.settings.captureWindowDays * day);
+    if (plan.endsLater) {
+      time.jump(plan.settings.captureWindowDays * day);
+      installation.timeline.note("world", "the clock jumps past every capture window");
+    }
     // Recovery's checks are an hour apart at most: two are enough for whatever the faults left.
     for (let minutes = 0; minutes < 180 && (minutes < 3 || !(await installation.isQuiet())); minutes += 1) {
       await time.run(minute, () => false, maximumEvents);
@@ -86,6 +89,7 @@ async function traceOf(installation: Installation, shops: readonly Shop[]): Prom
     }
   }
   add(installation.simulator.books());
+  add(installation.timeline.digest());
   add([installation.time.events, installation.crashes, installation.auditor.violations]);
   return trace.digest("hex");
 }

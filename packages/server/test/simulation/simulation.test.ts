@@ -7,7 +7,7 @@ describe("a simulated installation", () => {
   test("keeps every promise under faults and crashes, and settles afterwards", async () => {
     for (let seed = 1; seed <= 300; seed += 1) {
       const { violations } = await runSeed(seed);
-      assert.deepEqual(violations, [], `npm run simulate -- --seed ${seed}`);
+      assert.deepEqual(violations, [], `npm run sim -- --seed ${seed}`);
     }
   });
 
