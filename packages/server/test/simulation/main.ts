@@ -17,6 +17,9 @@ const { values } = parseArgs({
 });
 
 const [first, count] = seedsAskedFor();
+// A typing mistake must not pass for a run in which nothing was found.
+if (!Number.isSafeInteger(first) || !Number.isSafeInteger(count) || count < 1)
+  throw new Error("seeds are whole numbers: --seed N, --seeds N or --seeds FROM-TO");
 const read = values.trace ? (line: string): void => void process.stdout.write(`${line}\n`) : undefined;
 const marks = new Map<string, number>();
 const total = { failed: 0, events: 0, crashes: 0, simulatedMs: 0 };
