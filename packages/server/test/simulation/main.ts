@@ -28,6 +28,10 @@ if (values.crashes) {
   process.exit();
 }
 
+if (![values.seed ?? values.from, values.seeds].every((text) => /^\d+$/.test(text))) {
+  process.stderr.write("--seed, --seeds and --from take whole numbers.\n");
+  process.exit(2);
+}
 const first = Number(values.seed ?? values.from);
 const count = values.seed === undefined ? Number(values.seeds) : 1;
 const marks = new Map<string, number>();

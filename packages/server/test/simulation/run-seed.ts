@@ -1,4 +1,4 @@
-import { createHash } from "node:crypto";
+import { createHash, type Hash } from "node:crypto";
 import { day, hour, instant, minute } from "../../src/kernel/instant.ts";
 import { SeededRandom } from "../../src/kernel/seeded-random.ts";
 import { defaultAccountSettings } from "../../src/merchant/settings.ts";
@@ -16,7 +16,7 @@ import { epoch } from "./sim-time.ts";
 export interface SeedReport {
   readonly seed: number;
   readonly violations: readonly string[];
-  /** SHA-256 over everything that the run left: equal for equal seeds. */
+  /** SHA-256 over everything that happened and everything that the run left: equal for equal seeds. */
   readonly trace: string;
   readonly events: number;
   readonly crashes: number;
@@ -31,7 +31,11 @@ export async function runSeed(seed: number, tell?: (line: string) => void): Prom
   const plan = planOf(seed);
   const installation = new Installation(plan, await sharedVault());
   const { auditor, time } = installation;
-  if (tell !== undefined) auditor.note = (what) => tell(`${momentOf(time.now() - epoch)}  ${what}`);
+  const trace = createHash("sha256");
+  auditor.note = (what) => {
+    trace.update(`${time.now() - epoch} ${what}\n`);
+    tell?.(`${momentOf(time.now() - epoch)}  ${what}`);
+  };
   const routes = plan.routed ? [{ connectors: ["main", "backup"] }] : [];
   const settings = { ...defaultAccountSettings(), ...plan.settings, routes, simulator: plan.simulator };
   const shops: Shop[] = [];
@@ -58,7 +62,7 @@ export async function runSeed(seed: number, tell?: (line: string) => void): Prom
   return {
     seed,
     violations: auditor.violations,
-    trace: await traceOf(installation, shops),
+    trace: await traceOf(trace, installation, shops),
     events: time.events,
     crashes: installation.crashes,
     simulatedMs: time.now() - epoch,
@@ -87,8 +91,7 @@ function momentOf(ms: number): string {
   return ms < day ? clock : `${Math.floor(ms / day)}d ${clock}`;
 }
 
-async function traceOf(installation: Installation, shops: readonly Shop[]): Promise<string> {
-  const trace = createHash("sha256");
+async function traceOf(trace: Hash, installation: Installation, shops: readonly Shop[]): Promise<string> {
   const add = (value: unknown): void => {
     trace.update(JSON.stringify(value, (_, member: unknown) => (typeof member === "bigint" ? `${member}n` : member)) ?? "");
   };
