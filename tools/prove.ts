@@ -9,11 +9,13 @@ import { fileURLToPath } from "node:url";
 const root = join(fileURLToPath(import.meta.url), "..", "..");
 const lanes = join(root, "packages", "server", "test", "lanes");
 
+const everything = ["simulation", "noninterference", "leaks", "histories", "kill", "power", "disk", "fuzz", "sockets"];
+
 /** What a budget runs. A night's are those of CI with larger numbers (test/lanes/support/amount.ts). */
 const lanesOf: Readonly<Record<string, readonly string[]>> = {
   quick: ["simulation", "noninterference", "leaks", "histories"],
-  ci: ["simulation", "noninterference", "leaks", "histories", "kill", "power", "disk", "fuzz", "overload"],
-  night: ["simulation", "noninterference", "leaks", "histories", "kill", "power", "disk", "fuzz", "overload"],
+  ci: everything,
+  night: everything,
 };
 
 const [budget = "ci", ...named] = process.argv.slice(2);

@@ -4,12 +4,13 @@ import { Agent, request as httpRequest } from "node:http";
 import { dirname, join } from "node:path";
 import { test } from "node:test";
 import { fileURLToPath } from "node:url";
+import { amount } from "./support/amount.ts";
 import { fuzzCorpus, secretDigits } from "../fuzz/corpus.ts";
 import { Dice, mutate } from "../fuzz/mutate.ts";
 import { directBody, integrationKey, startWorld, testCard } from "../world.ts";
 
 const seed = Number(process.env["COFRE_FUZZ_SEED"] ?? "1");
-const bodiesToDecoderAndServer = Number(process.env["COFRE_FUZZ_BODIES"] ?? "100000");
+const bodiesToDecoderAndServer = Number(process.env["COFRE_FUZZ_BODIES"] ?? amount({ quick: 10_000, ci: 100_000, night: 1_000_000 }));
 const bodiesToProduct = Math.ceil(bodiesToDecoderAndServer / 5);
 
 test(`${bodiesToDecoderAndServer} mutated requests, to the decoder and to the server`, async () => {

@@ -5,6 +5,7 @@ import { join } from "node:path";
 import { test } from "node:test";
 import { Chance } from "../simulation/chance.ts";
 import { directBody, testCard } from "../world.ts";
+import { amount } from "./support/amount.ts";
 import { CofreProcess } from "./support/cofre-process.ts";
 import { type Call, hasLegalOrder, type Told } from "./support/history-checker.ts";
 import { toldPaymentOf } from "./support/kill-promises.ts";
@@ -13,7 +14,7 @@ import { WireClient } from "./support/wire-client.ts";
 
 /** COFRE_HISTORY_SEED for another mix. */
 const seed = Number(process.env["COFRE_HISTORY_SEED"] ?? "1");
-const payments = Number(process.env["COFRE_HISTORY_PAYMENTS"] ?? "500");
+const payments = Number(process.env["COFRE_HISTORY_PAYMENTS"] ?? amount({ quick: 100, ci: 500, night: 5_000 }));
 const callsOfPayment = 20;
 const callersOfPayment = 4;
 const paymentsAtOnce = 8;

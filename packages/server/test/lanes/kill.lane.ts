@@ -2,11 +2,12 @@ import assert from "node:assert/strict";
 import { rmSync } from "node:fs";
 import { describe, test, type TestContext } from "node:test";
 import { type PlantedBug, plantedBugs } from "../simulation/planted-bugs.ts";
+import { amount } from "./support/amount.ts";
 import { runKills, type KillReport } from "./support/kill-run.ts";
 import { plantedCopy, serverRoot } from "./support/planted-copy.ts";
 
 /** COFRE_KILL_CYCLES=1000 for a night, COFRE_KILL_SEED for another mix. */
-const cycles = Number(process.env["COFRE_KILL_CYCLES"] ?? "100");
+const cycles = Number(process.env["COFRE_KILL_CYCLES"] ?? amount({ quick: 10, ci: 50, night: 1_000 }));
 const seed = Number(process.env["COFRE_KILL_SEED"] ?? "1");
 
 function tell(context: TestContext, { figures, violations }: KillReport): void {

@@ -2,6 +2,7 @@ import assert from "node:assert/strict";
 import { rmSync } from "node:fs";
 import { describe, test } from "node:test";
 import { Chance } from "../simulation/chance.ts";
+import { amount } from "./support/amount.ts";
 import { dumpAfter } from "./support/core-dump.ts";
 import { canaries } from "./support/leak-load.ts";
 import { runLeaks } from "./support/leak-run.ts";
@@ -9,7 +10,7 @@ import { canReadMemory } from "./support/process-memory.ts";
 import { plantedCopy, serverRoot } from "./support/planted-copy.ts";
 import { LeakScanner, scanForSecurityCodes } from "./support/leak-scanner.ts";
 
-const cards = Number(process.env["COFRE_LEAK_CARDS"] ?? "10000");
+const cards = Number(process.env["COFRE_LEAK_CARDS"] ?? amount({ quick: 1_000, ci: 10_000, night: 10_000 }));
 const seed = Number(process.env["COFRE_LEAK_SEED"] ?? "1");
 /** In memory, when the load is over: reliability 1.1 grants a core dump as many. */
 const mostInMemory = 8;

@@ -5,11 +5,12 @@ import { after, before, describe, test, type TestContext } from "node:test";
 import { pathToFileURL } from "node:url";
 import type { startCofre } from "../../src/app.ts";
 import type { PlantedBug } from "../simulation/planted-bugs.ts";
+import { amount } from "./support/amount.ts";
 import { comparePairs, type Pairs, scenarioCount } from "./support/noninterference-pairs.ts";
 import { Receiver } from "./support/noninterference.ts";
 import { plantedCopy } from "./support/planted-copy.ts";
 
-const pairs = Number(process.env["COFRE_PAIRS"] ?? "1000");
+const pairs = Number(process.env["COFRE_PAIRS"] ?? amount({ quick: 60, ci: 600, night: 10_000 }));
 const middlePairs = Math.max(scenarioCount, Math.ceil(pairs / 5));
 
 const receiver = new Receiver();

@@ -1,12 +1,13 @@
 import assert from "node:assert/strict";
 import { rmSync } from "node:fs";
 import { test, type TestContext } from "node:test";
+import { amount } from "./support/amount.ts";
 import { runKills, type KillReport } from "./support/kill-run.ts";
 import { whyNoLoopDisk } from "./support/loop-disk.ts";
 import { plantedCopy, serverRoot } from "./support/planted-copy.ts";
 
 /** COFRE_POWER_CYCLES=200 for a night, COFRE_POWER_SEED for another mix. */
-const cycles = Number(process.env["COFRE_POWER_CYCLES"] ?? "20");
+const cycles = Number(process.env["COFRE_POWER_CYCLES"] ?? amount({ quick: 3, ci: 20, night: 200 }));
 const seed = Number(process.env["COFRE_POWER_SEED"] ?? "1");
 const controlRuns = 3;
 const skip = whyNoLoopDisk() ?? false;

@@ -1,12 +1,13 @@
 import assert from "node:assert/strict";
 import { connect } from "node:net";
 import { test } from "node:test";
+import { amount } from "./support/amount.ts";
 import { fuzzCorpus, secretDigits } from "../fuzz/corpus.ts";
 import { Dice, mutate } from "../fuzz/mutate.ts";
 import { directBody, integrationKey, startWorld } from "../world.ts";
 
 const seed = Number(process.env["COFRE_FUZZ_SEED"] ?? "1");
-const connections = Number(process.env["COFRE_FUZZ_SOCKETS"] ?? "20000");
+const connections = Number(process.env["COFRE_FUZZ_SOCKETS"] ?? amount({ quick: 2_000, ci: 20_000, night: 100_000 }));
 /** The server cuts off a head that does not end after 10 seconds, and looks every 2. */
 const longestMs = 30_000;
 
