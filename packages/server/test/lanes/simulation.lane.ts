@@ -103,7 +103,9 @@ describe(`each planted bug is found within ${seedsForBug} seeds`, () => {
   before(async () => {
     copy = await mkdtemp(join(tmpdir(), "cofre-planted-"));
     await cp(join(server, "package.json"), join(copy, "package.json"));
-    await cp(join(server, "test", "simulation"), join(copy, "test", "simulation"), { recursive: true });
+    for (const part of ["simulation", "vectors", "contract", "upstream"]) {
+      await cp(join(server, "test", part), join(copy, "test", part), { recursive: true });
+    }
     // Dependencies are found beside the copy as they are beside the original.
     await symlink(join(server, "..", "..", "node_modules"), join(copy, "node_modules"));
   });
@@ -126,6 +128,8 @@ describe(`each planted bug is found within ${seedsForBug} seeds`, () => {
       await plant(copy, bug);
       const { code, output } = await simulate(copy, ["--crashes"]);
       assert.equal(code, 1, `not found: ${output}`);
+      // A run that could not even begin ends with 1 too.
+      assert.match(output, /, dies at (?:no wait|\d+)/);
     });
   }
 
@@ -135,6 +139,7 @@ describe(`each planted bug is found within ${seedsForBug} seeds`, () => {
       await plant(copy, bug);
       const { code, output } = await simulate(copy, ["--seeds", String(seedsForBug), "--stop"]);
       assert.equal(code, 1, `not found: ${output}`);
+      assert.match(output, /^seed \d+: \d+ violations/m);
       context.diagnostic(output.split("\n").slice(0, 2).join(" "));
     });
   }
