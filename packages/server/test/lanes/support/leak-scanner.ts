@@ -31,10 +31,20 @@ export function scanForSecurityCodes(place: string, bytes: Uint8Array): Finding[
   const findings: Finding[] = [];
   const text = Buffer.from(bytes.buffer, bytes.byteOffset, bytes.length).toString("latin1");
   for (const { index } of text.matchAll(/c\0?v\0?v/gi)) {
+    if (isInDigest(text, index)) continue;
     const around = text.slice(Math.max(0, index - 40), index + 46).replaceAll("\0", "");
     if (/(?<![\dA-Fa-f])\d{3,4}(?![\dA-Fa-f])/.test(around)) {
       findings.push({ place, offset: index, form: "security code", maskedPan: "" });
     }
   }
   return findings;
+}
+
+/** A digest in base64url has 43 characters, and in thousands of them `cvv` comes by chance, beside the last four digits of a mask. */
+const digestCharacters = 43;
+
+function isInDigest(text: string, index: number): boolean {
+  const around = text.slice(Math.max(0, index - digestCharacters), index + digestCharacters);
+  const from = Math.min(index, digestCharacters);
+  return [...around.matchAll(/[\w-]{43,}/g)].some((run) => run.index <= from && from < run.index + run[0].length);
 }
