@@ -26,10 +26,10 @@ describe("controls: the comparison objects", () => {
       {
         name: "an authorization without an answer is taken for a decline",
         file: "connectors/upstream/upstream-connector.ts",
-        find: `if (answer.kind === "unknown") return answer;
+        find: `if (answer.kind === "unknown" || answer.kind === "not_sent") return answer;
     if (answer.kind === "payment") return authorizeOutcomeOf(answer.payment, request);
     if (answer.code !== codeTaken)`,
-        replace: `if (answer.kind === "unknown") return declineOfRefusal("BP-DR-75") ?? answer;
+        replace: `if (answer.kind === "unknown" || answer.kind === "not_sent") return declineOfRefusal("BP-DR-75") ?? answer;
     if (answer.kind === "payment") return authorizeOutcomeOf(answer.payment, request);
     if (answer.code !== codeTaken)`,
       },
