@@ -4,6 +4,7 @@ import { BrokenInvariant } from "../../src/kernel/assert.ts";
 import { instant } from "../../src/kernel/instant.ts";
 import { type EndpointId, newDelivery } from "../../src/outbox/events.ts";
 import type { Change } from "../../src/stores/change.ts";
+import { Connection } from "../../src/stores/postgres/connection.ts";
 import { openStoreOn, query, TestDatabases, testUrl } from "../postgres/databases.ts";
 import * as given from "./store-fixtures.ts";
 import { describeStoreContract } from "./store.contract.ts";
@@ -93,6 +94,19 @@ function describeStore(databases: TestDatabases): void {
       assert.equal(await countAs(url, "cofre_gateway", merchantA, table), 1, table);
       assert.equal(await countAs(url, "cofre_jobs", "", "payment"), 2, "control: both are there");
     }
+  });
+
+  test("a session that could not be opened for a merchant reads nothing for it as if it were", async (context) => {
+    const connection = await Connection.open(await databases.copy(), "cofre_gateway");
+    context.after(() => connection.close());
+    const merchantOf = async (merchant: string) =>
+      (
+        await connection.rowsOf<{ readonly merchant: string }>(merchant, "own", "SELECT current_setting('cofre.merchant') AS merchant", [])
+      )[0]?.merchant;
+    assert.equal(await merchantOf(merchantA), merchantA);
+    // A zero byte is no text to the server: it refuses to open the session for it, and goes on.
+    for (let tries = 0; tries < 2; tries += 1) await assert.rejects(merchantOf(`${merchantB}\0`), { name: "StatementError" });
+    assert.equal(await merchantOf(merchantB), merchantB);
   });
 
   test("history is append-only for the owner too", async () => {

@@ -23,8 +23,8 @@ const lockMs = 10_000;
 
 /**
  * For the session: what the statements rely on. Plans are made when tables may still be empty, and kept: no scan of a whole table may be
- * among them where an index serves. What is off
- * counts as very costly, so the just-in-time compiler would take tens of milliseconds over a statement of one row.
+ * among them where an index serves. What is off counts as very costly, so the just-in-time compiler would take tens of milliseconds
+ * over a statement of one row.
  */
 const session = `SET default_transaction_isolation = 'read committed'; SET synchronous_commit = on; SET statement_timeout = ${statementMs};
   SET lock_timeout = ${lockMs}; SET idle_in_transaction_session_timeout = ${statementMs}; SET client_min_messages = warning;
@@ -98,8 +98,12 @@ export class Connection {
   async rowsOf<Row extends object>(merchant: string, name: string, text: string, values: readonly Value[]): Promise<readonly Row[]> {
     if (merchant === this.#merchant) return this.rows<Row>(name, text, values);
     this.#merchant = merchant;
-    const opened = this.rows("set_merchant", "SELECT set_config('cofre.merchant', $1, false)", [merchant]);
-    // Sent behind it without waiting; a session that failed at the first fails at the second.
+    const opened = this.rows("set_merchant", "SELECT set_config('cofre.merchant', $1, false)", [merchant]).catch((error: unknown) => {
+      // The session goes on with the merchant before: whoever comes next must not take it for this one.
+      this.#merchant = undefined;
+      throw error;
+    });
+    // Sent behind it without waiting: when the first fails, nobody gets what the second has read.
     const [, rows] = await Promise.all([opened, this.rows<Row>(name, text, values)]);
     return rows;
   }
