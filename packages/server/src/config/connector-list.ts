@@ -1,3 +1,4 @@
+import { isConnectorName } from "../kernel/connector-name.ts";
 import type { Secret } from "../kernel/secret.ts";
 import { type Reading, readCertificates, readKey, readLoopbackUrl, readUpstreamUrl } from "./readers.ts";
 
@@ -14,7 +15,6 @@ export type ConnectorConfig =
     };
 
 const mostConnectors = 16;
-const namePattern = /^[a-z][a-z0-9_-]{0,31}$/;
 
 /** Reads COFRE_CONNECTORS: a JSON list of objects with a name and a kind. Never quotes what it reads: it holds keys. */
 export function readConnectors(text: string): Reading<readonly ConnectorConfig[]> {
@@ -41,7 +41,7 @@ function readConnector(value: unknown): Reading<ConnectorConfig> {
   if (typeof value !== "object" || value === null || Array.isArray(value)) return { problem: "is no object" };
   const { name, kind, url, integrationKey, ca, ...unknown } = value as Readonly<Record<string, unknown>>;
   if (Object.keys(unknown).length > 0) return { problem: "has a member that is none of name, kind, url, integrationKey and ca" };
-  if (typeof name !== "string" || !namePattern.test(name)) {
+  if (typeof name !== "string" || !isConnectorName(name)) {
     return { problem: "has no name of 1 to 32 of a-z, 0-9, - and _ that begins with a letter" };
   }
   if (kind !== "upstream" && (integrationKey ?? ca) !== undefined) return { problem: "has an integrationKey or ca that only upstream has" };

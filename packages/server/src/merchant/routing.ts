@@ -1,3 +1,4 @@
+import { isConnectorName } from "../kernel/connector-name.ts";
 import { countryCodes } from "../payment/countries.ts";
 import { type Brand, brands } from "../vault/brand.ts";
 
@@ -46,7 +47,7 @@ function readRoute(value: unknown): Route | undefined {
 }
 
 const readers = {
-  connectors: (value: unknown) => listOf(value, mostConnectors, (name) => connectorName.test(name)),
+  connectors: (value: unknown) => listOf(value, mostConnectors, isConnectorName),
   brands: (value: unknown) => listOf(value, mostValues, (name) => brands.some((brand) => brand === name)),
   bins: (value: unknown) => listOf(value, mostValues, (bin) => /^\d{1,8}$/.test(bin)),
   currencies: (value: unknown) => listOf(value, mostValues, (code) => /^[A-Z]{3}$/.test(code)),
@@ -54,9 +55,6 @@ const readers = {
   fromUsd: wholeUsd,
   belowUsd: wholeUsd,
 } satisfies Record<keyof Route, (value: unknown) => unknown>;
-
-/** What a connector may be called: 1 to 32 of a-z, 0-9 and dashes, beginning with a letter; the simulator's own name has a bar. */
-export const connectorName = /^[a-z][a-z0-9_-]{0,31}$/;
 
 /** A form's scalars may have become numbers on their way (settings-endpoint.ts): a BIN is text all the same. */
 function listOf(value: unknown, most: number, allows: (text: string) => boolean): readonly string[] | undefined {

@@ -89,7 +89,8 @@ async function authorize(
 ): Promise<Direct> {
   const { account } = context;
   const [connector, ...others] = route;
-  const order = { ...input.order, manualReview, card: orderCard, pricing, ...(connector === undefined ? {} : { connector }) };
+  assert(connector !== undefined, "a payment has a way to an acquirer");
+  const order = { ...input.order, manualReview, card: orderCard, pricing, connector };
   const id = newPaymentId(now, context.random);
   const intention = await context.change(async () => decideIntention(account.id, id, order, now, context.answerBy()));
 

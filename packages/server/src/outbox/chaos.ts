@@ -20,7 +20,7 @@ export interface ChaosPlan {
  */
 export function chaosPlan(chaos: NotificationChaos, delivery: Delivery): ChaosPlan {
   const happens = (fault: "drop" | "delay" | "reorder" | "double" | "breakSignature"): boolean =>
-    chaos[fault] > 0 && draw(chaos.seed, fault, delivery) < chaos[fault];
+    chaos[fault] > 0 && drawOf(chaos.seed, fault, delivery.number, delivery.endpoint) < chaos[fault];
   const overtaken = happens("reorder");
   const held = overtaken || happens("delay");
   return {
@@ -32,9 +32,9 @@ export function chaosPlan(chaos: NotificationChaos, delivery: Delivery): ChaosPl
   };
 }
 
-/** 0 to 999. */
-function draw(seed: string, fault: string, { number, endpoint }: Delivery): number {
-  const digest = sha256Hex(`cofre notification chaos 1\0${seed}\0${fault}\0${number}\0${endpoint}`);
+/** 0 to 999, the same for the same fault of the same thing, which two words tell from all others. */
+export function drawOf(seed: string, fault: keyof NotificationChaos, one: string | number, other: string | number): number {
+  const digest = sha256Hex(`cofre notification chaos 1\0${seed}\0${fault}\0${one}\0${other}`);
   return Number.parseInt(digest.slice(0, 12), 16) % 1_000;
 }
 

@@ -1,8 +1,7 @@
-import { sha256Hex } from "../kernel/digest.ts";
 import type { Instant } from "../kernel/instant.ts";
 import type { Scheduler } from "../kernel/scheduler.ts";
-import type { Payment } from "../payment/payment.ts";
 import type { Change } from "../stores/change.ts";
+import { drawOf } from "./chaos.ts";
 import type { NotificationChaos } from "./endpoint.ts";
 import type { Delivery } from "./events.ts";
 
@@ -27,11 +26,13 @@ export class FirstAttempts {
   }
 
   /**
+   * Drawn by the payment and its version, since a request knows no number of what it has caused.
    * Resolves after the first attempt at each delivery, or after five seconds; undefined when the answer need not wait. To be called
    * in the turn in which the commit is known: no attempt has ended then.
    */
   of({ at, payment, deliverTo = [] }: Change, { seed, beforeAnswer }: NotificationChaos): Promise<void> | undefined {
-    if (beforeAnswer === 0 || payment === undefined || draw(seed, payment.next) >= beforeAnswer) return undefined;
+    if (beforeAnswer === 0 || payment === undefined || drawOf(seed, "beforeAnswer", payment.next.id, payment.next.version) >= beforeAnswer)
+      return undefined;
     const { merchantId, id: paymentId } = payment.next;
     const { promise, resolve } = Promise.withResolvers<void>();
     const cancel = this.#scheduler.after(mostMs, resolve);
@@ -67,10 +68,4 @@ export class FirstAttempts {
 
 function nameOf({ merchantId, endpoint, paymentId }: Pick<Delivery, "merchantId" | "endpoint" | "paymentId">): string {
   return `${merchantId} ${endpoint} ${paymentId}`;
-}
-
-/** 0 to 999: by the payment and its version, since a request knows no number of what it has caused. */
-function draw(seed: string, { id, version }: Payment): number {
-  const digest = sha256Hex(`cofre notification chaos 1\0${seed}\0beforeAnswer\0${id}\0${version}`);
-  return Number.parseInt(digest.slice(0, 12), 16) % 1_000;
 }

@@ -79,7 +79,7 @@ export interface PaymentOrder {
   readonly deviceId: string | undefined;
   readonly storedCredential: StoredCredential | undefined;
   readonly threeDSecure: ThreeDSecure | undefined;
-  /** The connector that its authorization is sent to first; missing for the only one, or the first, of the configuration. */
+  /** The connector that its authorization is sent to first; missing on payments of earlier versions, whose was the first of the configuration. */
   readonly connector?: string;
 }
 

@@ -1,5 +1,7 @@
 import { assert } from "../kernel/assert.ts";
-import type { Hit, Search } from "./search.ts";
+import { isDigit } from "./digit-groups.ts";
+import { maskOfDigits } from "../vault/mask.ts";
+import { type Hit, type Search } from "./search.ts";
 
 /** How a card number may be written down: each form gives one or several byte sequences that betray it. */
 const forms: readonly (readonly [name: string, write: (pan: string) => readonly Uint8Array[]])[] = [
@@ -86,7 +88,7 @@ export class KnownNumbers implements Search {
   search(bytes: Uint8Array): readonly Hit[] {
     const found = new Map<string, Hit>();
     const keep = (offset: number, { pan, form }: Needle): void => {
-      found.set(`${offset} ${form} ${pan}`, { offset, encoding: form, maskedPan: maskOf(this.#pans[pan] ?? "") });
+      found.set(`${offset} ${form} ${pan}`, { offset, encoding: form, maskedPan: maskOfDigits(ascii(this.#pans[pan] ?? "")) });
     };
     for (let from = 0; from < bytes.length; from += chunkBytes) {
       // Whatever begins in this chunk ends within the overlap; what begins in the overlap is found again, at the same offset.
@@ -175,14 +177,6 @@ function wordAt(bytes: Uint8Array, at: number): number {
 
 function standsAlone(bytes: Uint8Array, start: number, length: number): boolean {
   return !isDigit(bytes[start - 1]) && !isDigit(bytes[start + length]);
-}
-
-function isDigit(byte: number | undefined): boolean {
-  return byte !== undefined && byte >= 0x30 && byte <= 0x39;
-}
-
-function maskOf(pan: string): string {
-  return pan.slice(0, 6) + "x".repeat(pan.length - 10) + pan.slice(-4);
 }
 
 function ascii(text: string): Buffer {

@@ -1,6 +1,7 @@
 import { cardAt, endOfDigits, isDigit } from "./digit-groups.ts";
 import { base64At, chipFieldAt, escapedAt, hexAt, narrowed, utf16At, type Projection } from "./projections.ts";
-import { context, maskedPanOf, type Hit, type Search } from "./search.ts";
+import { maskOfDigits } from "../vault/mask.ts";
+import { context, type Hit, type Search } from "./search.ts";
 
 /** What may begin at a byte; 0: nothing. */
 const digits = 1;
@@ -27,7 +28,7 @@ export class PlausibleNumbers implements Search {
   search(bytes: Uint8Array): readonly Hit[] {
     const found = new Map<string, Hit>();
     const keep = (offset: number, encoding: string, pan: Uint8Array): void => {
-      found.set(`${offset} ${encoding}`, { offset, encoding, maskedPan: maskedPanOf(pan) });
+      found.set(`${offset} ${encoding}`, { offset, encoding, maskedPan: maskOfDigits(pan) });
     };
     // Where the next reading of an encoding may begin, by how its units are aligned: what is no text one way can be text another way.
     const [hex, wide, fours, escapes, fields] = [2, 2, 4, 1, 1].map((lanes) => new Uint32Array(lanes));

@@ -16,9 +16,3 @@ export interface Search {
 
 /** The longest that any form of a number is, with what has to be seen on both sides of it. */
 export const context = 1_024;
-
-/** First six digits, an `x` for each hidden one, last four. `digits` are ASCII. */
-export function maskedPanOf(digits: Uint8Array): string {
-  const text = Buffer.from(digits.buffer, digits.byteOffset, digits.byteLength);
-  return text.toString("latin1", 0, 6) + "x".repeat(digits.length - 10) + text.toString("latin1", digits.length - 4);
-}

@@ -44,7 +44,7 @@ type PackedOrder = readonly [
   userValues: readonly (string | null)[] | 0,
   storedCredential: PackedStoredCredential | 0,
   threeDSecure: PackedThreeDSecure | 0,
-  /** Left out where there is but one. */
+  /** Missing on payments of earlier versions. */
   connector?: string | undefined,
 ];
 

@@ -5,7 +5,11 @@ const shownLast = 4;
 
 /** First six digits, an `x` for each hidden one, last four: as long as the PAN (interface 2.2). The only mask there is. */
 export function maskOf(pan: Pan): string {
-  const digits = pan.reveal();
+  return maskOfDigits(pan.reveal());
+}
+
+/** The same of a card number that was found where none may be, in ASCII. */
+export function maskOfDigits(digits: Uint8Array): string {
   const lastHidden = digits.length - shownLast;
   let mask = "";
   for (let index = 0; index < digits.length; index += 1) {
