@@ -2,11 +2,12 @@ import type { MerchantId, PaymentId } from "../kernel/ids.ts";
 import { laterBy } from "../kernel/instant.ts";
 import type { Instant } from "../kernel/instant.ts";
 import type { EntryKind, JournalEntry, LedgerAccount } from "../ledger/journal.ts";
+import type { Account } from "../merchant/account.ts";
 import type { PaymentState } from "../payment/payment-machine.ts";
 import type { Chargeback } from "../payment/chargeback.ts";
 import type { Attempt, AttemptKind, DeclineReason, Payment, Rerouted, ReviewState, Verdict } from "../payment/payment.ts";
 import type { Refund } from "../payment/refund.ts";
-import type { FactRecord } from "./change.ts";
+import type { FactRecord, HistoryRow, NamedRequest } from "./change.ts";
 import { orderFromJson } from "./order-row.ts";
 import { accountCodes, entryKindCodes, factCodes, factSourceCodes } from "./codes.ts";
 
@@ -270,4 +271,38 @@ export function entriesFromText(text: string): JournalEntry[] {
     });
     return { kind, postings };
   });
+}
+
+export interface AccountRow {
+  readonly id: MerchantId;
+  readonly version: number;
+  readonly name: string;
+  readonly settings: string;
+}
+
+export function accountFromRow({ id, version, name, settings }: AccountRow): Account {
+  return { id, version, name, settings: JSON.parse(settings) as Account["settings"] };
+}
+
+export interface PackedHistoryRow {
+  readonly version: number;
+  readonly at: Instant;
+  readonly facts: string;
+  readonly detail: string | null;
+  readonly entries: string;
+}
+
+export function historyFromRow({ version, at, facts, detail, entries }: PackedHistoryRow): HistoryRow {
+  return { version, at, facts: factsFromText(facts, detail), entries: entriesFromText(entries) };
+}
+
+export interface NamedRequestRow {
+  readonly digest: string;
+  readonly claimedAt: Instant;
+  readonly status: number | null;
+  readonly body: string | null;
+}
+
+export function namedRequestFromRow(key: string, { digest, claimedAt, status, body }: NamedRequestRow): NamedRequest {
+  return { key, digest, claimedAt, answer: status === null || body === null ? undefined : { status, body } };
 }

@@ -1,5 +1,5 @@
 import type { DatabaseSync, StatementSync } from "node:sqlite";
-import { assert, BrokenInvariant, unreachable } from "../../kernel/assert.ts";
+import { assert } from "../../kernel/assert.ts";
 import type { KeyDigest, MerchantId, PaymentId, TokenDigest } from "../../kernel/ids.ts";
 import type { Instant } from "../../kernel/instant.ts";
 import type { Account } from "../../merchant/account.ts";
@@ -12,13 +12,13 @@ import type { Change, CommitResult, HistoryRow, KeyGrant, NamedRequest } from ".
 import { StoreError } from "../store.ts";
 import type { CardAge, OpenDeliveryState, OutboxRow, RunningStore, StoreStats } from "../store.ts";
 import { messageOf } from "../change-message.ts";
-import type { Outcome } from "../change-message.ts";
+import { commitResultOf } from "../commit-result.ts";
 import { makeFilesPrivate, makeFolderOf } from "./data-folder.ts";
 import { deliveriesInState, deliveryColumns, deliveryFromRow, type DeliveryRow, keyOfLane, notificationColumns } from "./delivery-rows.ts";
 import { laneOf } from "./delivery-writer.ts";
 import { openForReading } from "./open-database.ts";
-import { entriesFromText, factsFromText, paymentColumns, paymentFromRow } from "../rows.ts";
-import type { PaymentRow } from "../rows.ts";
+import { accountFromRow, historyFromRow, namedRequestFromRow, paymentColumns, paymentFromRow } from "../rows.ts";
+import type { AccountRow, NamedRequestRow, PackedHistoryRow, PaymentRow } from "../rows.ts";
 import { temporaryFile } from "./temporary-file.ts";
 import { WriterThread } from "./writer-thread.ts";
 
@@ -85,12 +85,7 @@ class SqliteStore implements RunningStore {
   }
 
   async history(merchantId: MerchantId, id: PaymentId): Promise<readonly HistoryRow[]> {
-    return this.#rows<PackedHistoryRow>("history", merchantId, id).map(({ version, at, facts, detail, entries }) => ({
-      version,
-      at,
-      facts: factsFromText(facts, detail),
-      entries: entriesFromText(entries),
-    }));
+    return this.#rows<PackedHistoryRow>("history", merchantId, id).map(historyFromRow);
   }
 
   async paymentByRefund(
@@ -123,9 +118,7 @@ class SqliteStore implements RunningStore {
 
   async namedRequest(merchantId: MerchantId, key: string): Promise<NamedRequest | undefined> {
     const [row] = this.#rows<NamedRequestRow>("namedRequest", merchantId, key);
-    if (row === undefined) return undefined;
-    const { digest, claimedAt, status, body } = row;
-    return { key, digest, claimedAt, answer: status === null || body === null ? undefined : { status, body } };
+    return row === undefined ? undefined : namedRequestFromRow(key, row);
   }
 
   async cardByToken(merchantId: MerchantId, digest: TokenDigest): Promise<StoredCard | undefined> {
@@ -172,7 +165,8 @@ class SqliteStore implements RunningStore {
   async commit(change: Change): Promise<CommitResult> {
     if (this.#closed !== undefined) throw new StoreError("closed");
     assertChangeIsSound(change);
-    return this.#resultOf(change, await this.#writer.submit(messageOf(change)));
+    const result = commitResultOf(await this.#writer.submit(messageOf(change)));
+    return result === "payment_code" ? this.#takenBy(change) : result;
   }
 
   close(): Promise<void> {
@@ -192,33 +186,11 @@ class SqliteStore implements RunningStore {
     return this.#closed === undefined && this.#writer.tryWriting();
   }
 
-  #resultOf({ merchantId, payment }: Change, outcome: Outcome): CommitResult {
-    switch (outcome) {
-      case "committed":
-      case "stale":
-        return { outcome };
-      case "payment_id":
-      case "refund_id":
-      case "refund_code":
-      case "token":
-      case "account":
-      case "account_key":
-      case "request_key":
-        return { outcome: "duplicate", key: outcome };
-      case "payment_code": {
-        assert(payment !== undefined, "a payment code is taken by a payment");
-        const [row] = this.#read<PaymentRow>("paymentByCode", [merchantId, payment.next.order.code]);
-        assert(row !== undefined, "the payment whose code is taken is there");
-        return { outcome: "duplicate", key: outcome, existing: paymentFromRow(row) };
-      }
-      case "unavailable":
-      case "commit_unknown":
-        throw new StoreError(outcome);
-      case "broken":
-        throw new BrokenInvariant("a change keeps the constraints of the database");
-      default:
-        return unreachable(outcome, "every outcome has its case");
-    }
+  #takenBy({ merchantId, payment }: Change): CommitResult {
+    assert(payment !== undefined, "a payment code is taken by a payment");
+    const [row] = this.#read<PaymentRow>("paymentByCode", [merchantId, payment.next.order.code]);
+    assert(row !== undefined, "the payment whose code is taken is there");
+    return { outcome: "duplicate", key: "payment_code", existing: paymentFromRow(row) };
   }
 
   async #close(): Promise<void> {
@@ -241,32 +213,6 @@ class SqliteStore implements RunningStore {
       throw new StoreError("unavailable");
     }
   }
-}
-
-interface AccountRow {
-  readonly id: MerchantId;
-  readonly version: number;
-  readonly name: string;
-  readonly settings: string;
-}
-
-interface PackedHistoryRow {
-  readonly version: number;
-  readonly at: Instant;
-  readonly facts: string;
-  readonly detail: string | null;
-  readonly entries: string;
-}
-
-function accountFromRow({ id, version, name, settings }: AccountRow): Account {
-  return { id, version, name, settings: JSON.parse(settings) as Account["settings"] };
-}
-
-interface NamedRequestRow {
-  readonly digest: string;
-  readonly claimedAt: Instant;
-  readonly status: number | null;
-  readonly body: string | null;
 }
 
 export const sql = {

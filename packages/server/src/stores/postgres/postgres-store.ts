@@ -1,4 +1,4 @@
-import { assert, BrokenInvariant, unreachable } from "../../kernel/assert.ts";
+import { assert } from "../../kernel/assert.ts";
 import type { Clock } from "../../kernel/clock.ts";
 import type { KeyDigest, MerchantId, PaymentId, TokenDigest } from "../../kernel/ids.ts";
 import type { Instant } from "../../kernel/instant.ts";
@@ -8,10 +8,20 @@ import type { Delivery, EndpointKey } from "../../outbox/events.ts";
 import type { Payment } from "../../payment/payment.ts";
 import type { RefundId } from "../../payment/refund.ts";
 import type { StoredCard } from "../../vault/stored-card.ts";
-import { messageOf, type Outcome } from "../change-message.ts";
+import { messageOf } from "../change-message.ts";
+import { commitResultOf } from "../commit-result.ts";
 import { assertChangeIsSound } from "../change-rules.ts";
 import type { Change, CommitResult, HistoryRow, KeyGrant, NamedRequest } from "../change.ts";
-import { entriesFromText, factsFromText, paymentFromRow, type PaymentRow } from "../rows.ts";
+import {
+  accountFromRow,
+  type AccountRow,
+  historyFromRow,
+  namedRequestFromRow,
+  type NamedRequestRow,
+  type PackedHistoryRow,
+  paymentFromRow,
+  type PaymentRow,
+} from "../rows.ts";
 import { StoreError } from "../store.ts";
 import type { CardAge, OpenDeliveryState, OutboxRow, RunningStore, StoreStats } from "../store.ts";
 import { BatchLane } from "./batch-lane.ts";
@@ -102,12 +112,7 @@ class PostgresStore implements RunningStore {
 
   async history(merchantId: MerchantId, id: PaymentId): Promise<readonly HistoryRow[]> {
     const rows = await this.#of<PackedHistoryRow>(merchantId, "history", id);
-    return rows.map(({ version, at, facts, detail, entries }) => ({
-      version,
-      at,
-      facts: factsFromText(facts, detail),
-      entries: entriesFromText(entries),
-    }));
+    return rows.map(historyFromRow);
   }
 
   async paymentByRefund(
@@ -136,9 +141,7 @@ class PostgresStore implements RunningStore {
 
   async namedRequest(merchantId: MerchantId, key: string): Promise<NamedRequest | undefined> {
     const [row] = await this.#of<NamedRequestRow>(merchantId, "namedRequest", key);
-    if (row === undefined) return undefined;
-    const { digest, claimedAt, status, body } = row;
-    return { key, digest, claimedAt, answer: status === null || body === null ? undefined : { status, body } };
+    return row === undefined ? undefined : namedRequestFromRow(key, row);
   }
 
   async cardByToken(merchantId: MerchantId, digest: TokenDigest): Promise<StoredCard | undefined> {
@@ -177,8 +180,8 @@ class PostgresStore implements RunningStore {
   async commit(change: Change): Promise<CommitResult> {
     if (this.#closed !== undefined) throw new StoreError("closed");
     assertChangeIsSound(change);
-    const outcome = await this.#lane.submit(messageOf(change));
-    return this.#resultOf(change, outcome);
+    const result = commitResultOf(await this.#lane.submit(messageOf(change)));
+    return result === "payment_code" ? this.#takenBy(change) : result;
   }
 
   close(): Promise<void> {
@@ -198,33 +201,11 @@ class PostgresStore implements RunningStore {
     return this.#closed === undefined && this.#lane.tryWriting();
   }
 
-  async #resultOf({ merchantId, payment }: Change, outcome: Outcome): Promise<CommitResult> {
-    switch (outcome) {
-      case "committed":
-      case "stale":
-        return { outcome };
-      case "payment_id":
-      case "refund_id":
-      case "refund_code":
-      case "token":
-      case "account":
-      case "account_key":
-      case "request_key":
-        return { outcome: "duplicate", key: outcome };
-      case "payment_code": {
-        assert(payment !== undefined, "a payment code is taken by a payment");
-        const existing = onlyPayment(await this.#read("cofre_gateway", merchantId, "paymentByCode", [merchantId, payment.next.order.code]));
-        assert(existing !== undefined, "the payment whose code is taken is there");
-        return { outcome: "duplicate", key: outcome, existing };
-      }
-      case "unavailable":
-      case "commit_unknown":
-        throw new StoreError(outcome);
-      case "broken":
-        throw new BrokenInvariant("a change keeps the constraints of the database");
-      default:
-        return unreachable(outcome, "every outcome has its case");
-    }
+  async #takenBy({ merchantId, payment }: Change): Promise<CommitResult> {
+    assert(payment !== undefined, "a payment code is taken by a payment");
+    const existing = onlyPayment(await this.#read("cofre_gateway", merchantId, "paymentByCode", [merchantId, payment.next.order.code]));
+    assert(existing !== undefined, "the payment whose code is taken is there");
+    return { outcome: "duplicate", key: "payment_code", existing };
   }
 
   async #close(): Promise<void> {
@@ -276,32 +257,6 @@ class PostgresStore implements RunningStore {
 function onlyPayment(rows: readonly PaymentRow[]): Payment | undefined {
   assert(rows.length <= 1, "a merchant has at most one payment with a given name");
   return rows[0] === undefined ? undefined : paymentFromRow(rows[0]);
-}
-
-interface AccountRow {
-  readonly id: MerchantId;
-  readonly version: number;
-  readonly name: string;
-  readonly settings: string;
-}
-
-function accountFromRow({ id, version, name, settings }: AccountRow): Account {
-  return { id, version, name, settings: JSON.parse(settings) as Account["settings"] };
-}
-
-interface PackedHistoryRow {
-  readonly version: number;
-  readonly at: Instant;
-  readonly facts: string;
-  readonly detail: string | null;
-  readonly entries: string;
-}
-
-interface NamedRequestRow {
-  readonly digest: string;
-  readonly claimedAt: Instant;
-  readonly status: number | null;
-  readonly body: string | null;
 }
 
 type DeliveryRow = Omit<Delivery, "outcome" | "inOrder"> & { readonly outcome: string | null; readonly inOrder: number };
