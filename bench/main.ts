@@ -5,7 +5,7 @@ import { fileURLToPath } from "node:url";
 import { auditDatabase, type Audit } from "./audit.ts";
 import { Bench } from "./bench.ts";
 import { calibrate, type Calibration } from "./calibration.ts";
-import { cases } from "./cases.ts";
+import { type BenchCase, cases } from "./cases.ts";
 import { gate, type GateResult } from "./gate.ts";
 import { weighMillion, type MillionReport } from "./million.ts";
 import { readOptions, usage } from "./options.ts";
@@ -142,21 +142,11 @@ async function underLoad(report: Report, scratch: string): Promise<void> {
     await new Promise((resolve) => setTimeout(resolve, options.quick ? 1_000 : 3_000));
     report.rssAtRestBytes = product.rssBytes();
     console.log(`at rest      ${megabytes(report.rssAtRestBytes)} MB resident (the floor ${megabytes(floor.rssBytes())})`);
-    await bench.warmUp();
-    printHead();
-    for (const benchCase of cases) {
-      if (!selected(benchCase.name)) continue;
-      const results: PairResult[] = [];
-      for (const outstanding of bench.levels()) {
-        const result = await bench.pairs(benchCase, outstanding);
-        printPair(benchCase.title, result);
-        results.push(result);
-      }
-      report.cases.push({ name: benchCase.name, title: benchCase.title, results });
-      if (!options.gate) continue;
+    await measureCases(report, bench, async (benchCase) => {
+      if (!options.gate) return;
       const judged = await gate(benchCase, () => bench.pairs(benchCase, 64));
       if (judged !== undefined) report.gate.push(judged);
-    }
+    });
     if (selected("open-loop")) await openLoops(report, bench);
     report.rssPeakBytes = product.peakRssBytes;
     console.log(`\nunder load   ${megabytes(report.rssPeakBytes)} MB resident at most`);
@@ -175,6 +165,27 @@ async function underLoad(report: Report, scratch: string): Promise<void> {
   }
 }
 
+/** Each case that was asked for, at each level; `then` comes after each. */
+async function measureCases(
+  report: Report,
+  bench: Bench,
+  then: (benchCase: BenchCase) => Promise<void> = async () => undefined,
+): Promise<void> {
+  await bench.warmUp();
+  printHead();
+  for (const benchCase of cases) {
+    if (!selected(benchCase.name)) continue;
+    const results: PairResult[] = [];
+    for (const outstanding of bench.levels()) {
+      const result = await bench.pairs(benchCase, outstanding);
+      printPair(benchCase.title, result);
+      results.push(result);
+    }
+    report.cases.push({ name: benchCase.name, title: benchCase.title, results });
+    await then(benchCase);
+  }
+}
+
 /** The cases on PostgreSQL, against the floor or the comparator. Both use one server, never at the same time. */
 async function underLoadOnPostgres(report: Report, scratch: string): Promise<void> {
   await using postgres = await BenchPostgres.start();
@@ -183,18 +194,7 @@ async function underLoadOnPostgres(report: Report, scratch: string): Promise<voi
   const product = await startOnPostgres(postgres, url, join(scratch, "data"));
   const bench = new Bench(options, reference, product);
   try {
-    await bench.warmUp();
-    printHead();
-    for (const benchCase of cases) {
-      if (!selected(benchCase.name)) continue;
-      const results: PairResult[] = [];
-      for (const outstanding of bench.levels()) {
-        const result = await bench.pairs(benchCase, outstanding);
-        printPair(benchCase.title, result);
-        results.push(result);
-      }
-      report.cases.push({ name: benchCase.name, title: benchCase.title, results });
-    }
+    await measureCases(report, bench);
   } finally {
     bench.close();
     await Promise.all([reference.stop(), product.stop()]);

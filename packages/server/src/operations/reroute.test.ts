@@ -1,7 +1,7 @@
 import assert from "node:assert/strict";
 import { test } from "node:test";
 import { StillTime } from "../../test/contract/connector-harness.ts";
-import { bareCustomer, bareExtras } from "../../test/contract/store-fixtures.ts";
+import { bareOrder } from "../../test/contract/store-fixtures.ts";
 import { cardOf } from "../../test/vectors/cards.ts";
 import { connectorsOf } from "../connectors/connector-set.ts";
 import { createSimulator } from "../connectors/simulator/simulator-connector.ts";
@@ -60,20 +60,8 @@ async function given(storeOver: (store: Store) => Store = (store) => store) {
   const job = new RecoveryJob({ store, runner, accounts, clock: time, scheduler: time, report: () => undefined });
   const change = { merchantId: account.id, at: time.now(), facts: [], entries: [], notifications: [] };
   await plain.commit({ ...change, account: { next: account, replaces: undefined, keys: [] } });
-  const order = {
-    code: "order-1",
-    orderNumber: undefined,
-    amount: { minor: 100_00n, currency: "USD" },
-    instalments: 1,
-    autoCapture: true,
-    manualReview: false,
-    country: "br",
-    paymentType: "credit" as const,
-    customer: { ...bareCustomer, document: "85351346893" },
-    ...bareExtras,
-  };
   const source = { kind: "pan", card: cardOf("4111111111111111"), cvv: undefined, cryptogram: undefined } as const;
-  const paid = runner.run(direct, account, { order, source, local: false, createToken: undefined });
+  const paid = runner.run(direct, account, { order: bareOrder("order-1"), source, local: false, createToken: undefined });
   await time.pass(0);
   return { time, job, paid, answer: answer.resolve, asked: () => asked, stored: () => plain.paymentByCode(account.id, "order-1") };
 }

@@ -1,7 +1,7 @@
 import assert from "node:assert/strict";
 import { describe, test } from "node:test";
 import { StillTime } from "../../test/contract/connector-harness.ts";
-import { bareCustomer, bareExtras } from "../../test/contract/store-fixtures.ts";
+import { bareOrder } from "../../test/contract/store-fixtures.ts";
 import { cardOf } from "../../test/vectors/cards.ts";
 import { withCircuit } from "../connectors/circuit.ts";
 import { connectorsOf } from "../connectors/connector-set.ts";
@@ -77,21 +77,11 @@ async function given() {
   };
   const healthy = defaultAccountSettings().simulator;
   const pay = (code: string, currency: "USD" | "BRL"): Promise<Payment> => {
-    const order = {
-      code,
-      orderNumber: undefined,
-      amount: { minor: 100_00n, currency },
-      instalments: 1,
-      autoCapture: true,
-      manualReview: false,
-      country: "br",
-      paymentType: "credit" as const,
-      customer: { ...bareCustomer, document: "85351346893" },
-      ...bareExtras,
-    };
     const source = { kind: "pan", card: cardOf("4111111111111111"), cvv: undefined, cryptogram: undefined } as const;
     const asking = currency === "BRL" ? { ...account, settings: { ...account.settings, simulator: healthy } } : account;
-    return runner.run(direct, asking, { order, source, local: false, createToken: undefined }).then(({ payment }) => payment);
+    return runner
+      .run(direct, asking, { order: bareOrder(code, currency), source, local: false, createToken: undefined })
+      .then(({ payment }) => payment);
   };
   const job = new RecoveryJob({ store, runner, accounts, clock: time, scheduler: time, report: () => undefined });
   await job.start();

@@ -1,7 +1,7 @@
 import assert from "node:assert/strict";
 import { test } from "node:test";
 import { StillTime } from "../../test/contract/connector-harness.ts";
-import { bareCustomer, bareExtras } from "../../test/contract/store-fixtures.ts";
+import { bareOrder } from "../../test/contract/store-fixtures.ts";
 import { cardOf } from "../../test/vectors/cards.ts";
 import { connectorsOf } from "../connectors/connector-set.ts";
 import { createSimulator } from "../connectors/simulator/simulator-connector.ts";
@@ -10,7 +10,6 @@ import { hour } from "../kernel/instant.ts";
 import { SeededRandom } from "../kernel/seeded-random.ts";
 import { defaultAccountSettings } from "../merchant/settings.ts";
 import { AccountDirectory } from "../operations/account-directory.ts";
-import type { DirectInput } from "../operations/direct-input.ts";
 import { direct } from "../operations/direct.ts";
 import { refund } from "../operations/refund.ts";
 import { Runner } from "../operations/runner.ts";
@@ -50,23 +49,10 @@ async function given() {
   return { time, store, simulator, runner, job, reports };
 }
 
-const order: DirectInput["order"] = {
-  code: "order-1",
-  orderNumber: undefined,
-  amount: { minor: 100_00n, currency: "USD" },
-  instalments: 1,
-  autoCapture: true,
-  manualReview: false,
-  country: "br",
-  paymentType: "credit",
-  customer: { ...bareCustomer, document: "85351346893" },
-  ...bareExtras,
-};
-
 test("a refund whose outcome stays unknown is reported as overdue after an hour of asking, and settles when the acquirer answers", async () => {
   const { time, store, simulator, runner, job, reports } = await given();
   const source = { kind: "pan", card: cardOf("4111111111111111"), cvv: undefined, cryptogram: undefined } as const;
-  const { payment } = await runner.run(direct, account, { order, source, local: false, createToken: undefined });
+  const { payment } = await runner.run(direct, account, { order: bareOrder("order-1"), source, local: false, createToken: undefined });
   await runner.run(refund, account, {
     selector: { hash: payment.id },
     amount: "30.00",

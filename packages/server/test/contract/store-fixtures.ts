@@ -3,6 +3,7 @@ import { instant } from "../../src/kernel/instant.ts";
 import type { JournalEntry } from "../../src/ledger/journal.ts";
 import type { Account } from "../../src/merchant/account.ts";
 import type { Attempt, Customer, Payment, Verdict } from "../../src/payment/payment.ts";
+import type { DirectOrder } from "../../src/operations/direct-input.ts";
 import type { Chargeback } from "../../src/payment/chargeback.ts";
 import type { Refund } from "../../src/payment/refund.ts";
 import type { Change, FactRecord } from "../../src/stores/change.ts";
@@ -133,7 +134,23 @@ export const bareExtras = {
   threeDSecure: undefined,
 } as const;
 
-/** The same with every optional member missing. */
+/** What a Brazilian shop asks for, 100.00 in one currency, with every optional member missing. */
+export function bareOrder(code: string, currency = "USD"): DirectOrder {
+  return {
+    code,
+    orderNumber: undefined,
+    amount: { minor: 100_00n, currency },
+    instalments: 1,
+    autoCapture: true,
+    manualReview: false,
+    country: "br",
+    paymentType: "credit",
+    customer: { ...bareCustomer, document: "85351346893" },
+    ...bareExtras,
+  };
+}
+
+/** newPayment with every optional member missing. */
 export function barePayment(number: number): Payment {
   const { order, ...rest } = newPayment(number);
   return {
