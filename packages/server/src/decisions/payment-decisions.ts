@@ -50,8 +50,7 @@ export function decideIntention(
     needsReview: false,
   };
   const next = begin(received, "authorization_sent", kind, order.amount.minor, now, answerBy);
-  const where = order.connector === undefined ? {} : { connector: order.connector };
-  return change(now, next, undefined, [record("authorization_sent", 1, "merchant", where)]);
+  return change(now, next, undefined, [record("authorization_sent", 1, "merchant")]);
 }
 
 export interface AuthorizeOutcomeOptions {

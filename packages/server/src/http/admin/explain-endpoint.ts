@@ -23,7 +23,16 @@ function explanationBody({ payment, history, explanation }: ExplainedPayment): s
     hash: payment.id,
     state: payment.state,
     facts: history.flatMap(({ version, at, facts }) =>
-      facts.map(({ fact, attempt, by, detail }) => ({ version, at: formatTimestamp(at), fact, attempt, by, ...detail })),
+      facts.map(({ fact, attempt, by, detail }) => ({
+        version,
+        at: formatTimestamp(at),
+        fact,
+        attempt,
+        by,
+        // The order says it: history does not keep it twice of each payment.
+        ...(fact === "authorization_sent" ? { connector: payment.order.connector } : {}),
+        ...detail,
+      })),
     ),
     postings: explanation.lines.map((line) => ({ ...line, at: formatTimestamp(line.at) })),
     money: explanation.positions.map(({ currency, ...position }) => ({
