@@ -10,7 +10,7 @@ import { canReadMemory } from "./support/process-memory.ts";
 import { plantedCopy, serverRoot } from "./support/planted-copy.ts";
 import { LeakScanner, scanForSecurityCodes } from "./support/leak-scanner.ts";
 
-const cards = Number(process.env["COFRE_LEAK_CARDS"] ?? amount({ quick: 1_000, ci: 10_000, night: 10_000 }));
+const cards = Number(process.env["COFRE_LEAK_CARDS"] ?? amount({ quick: 3_000, ci: 10_000, night: 10_000 }));
 const seed = Number(process.env["COFRE_LEAK_SEED"] ?? "1");
 /** In memory, when the load is over: reliability 1.1 grants a core dump as many. */
 const mostInMemory = 8;
