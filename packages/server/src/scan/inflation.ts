@@ -78,6 +78,8 @@ export class Inflation {
   /** `take` gets each piece, and is waited for. */
   constructor(kind: Container["kind"], take: (piece: Uint8Array) => Promise<void>, mostBytes = mostInflatedBytes) {
     this.#stream = makers[kind]();
+    // Whatever stands behind a container may be found to be none of it when nobody reads any more: Node 24 says so in an event.
+    this.#stream.on("error", () => undefined);
     this.#read = this.#readAll(take, mostBytes);
   }
 
