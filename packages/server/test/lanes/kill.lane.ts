@@ -7,7 +7,7 @@ import { runKills, type KillReport } from "./support/kill-run.ts";
 import { plantedCopy, serverRoot } from "./support/planted-copy.ts";
 
 /** COFRE_KILL_CYCLES=1000 for a night, COFRE_KILL_SEED for another mix. */
-const cycles = Number(process.env["COFRE_KILL_CYCLES"] ?? amount({ quick: 10, ci: 50, night: 1_000 }));
+const cycles = Number(process.env["COFRE_KILL_CYCLES"] ?? amount({ quick: 10, ci: 200, night: 1_000 }));
 const seed = Number(process.env["COFRE_KILL_SEED"] ?? "1");
 
 function tell(context: TestContext, { figures, violations }: KillReport): void {
@@ -40,9 +40,9 @@ describe("controls: the judge objects", () => {
       {
         name: "a change is acknowledged before it is committed",
         file: "stores/embedded/embedded-store.ts",
-        find: "return this.#resultOf(change, await this.#writer.submit(messageOf(change)));",
+        find: "const result = commitResultOf(await this.#writer.submit(messageOf(change)));",
         replace: `void this.#writer.submit(messageOf(change));
-    return { outcome: "committed" };`,
+    const result = commitResultOf("committed");`,
       },
       12,
       /^an acknowledged (?:payment|token) is there/,

@@ -10,7 +10,7 @@ import { comparePairs, type Pairs, scenarioCount } from "./support/noninterferen
 import { Receiver } from "./support/noninterference.ts";
 import { plantedCopy } from "./support/planted-copy.ts";
 
-const pairs = Number(process.env["COFRE_PAIRS"] ?? amount({ quick: 60, ci: 600, night: 10_000 }));
+const pairs = Number(process.env["COFRE_PAIRS"] ?? amount({ quick: 60, ci: 1_000, night: 10_000 }));
 const middlePairs = Math.max(scenarioCount, Math.ceil(pairs / 5));
 
 const receiver = new Receiver();
