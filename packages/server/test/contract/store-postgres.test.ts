@@ -266,9 +266,9 @@ async function countAs(url: string, role: string, merchant: string, table: strin
   return row?.seen ?? -1;
 }
 
-/** Asks again until it is so, for ten seconds at most. */
+/** Asks again until it is so, for half a minute at most. */
 async function until(isSo: () => Promise<boolean>): Promise<void> {
-  for (let tries = 0; tries < 200; tries += 1) {
+  for (let tries = 0; tries < 600; tries += 1) {
     if (await isSo()) return;
     await new Promise((resolve) => setTimeout(resolve, 50));
   }

@@ -24,10 +24,10 @@ import { ManualClock } from "../world.ts";
 const { merchantA } = given;
 const random = new SystemRandom();
 
-/** What takes a second takes ten milliseconds here: polls, and the twenty seconds that a receiver has. */
+/** What takes a second takes 40 milliseconds here: polls, and the twenty seconds that a receiver has. */
 const hurried: Scheduler = {
-  sleep: (ms, signal) => systemScheduler.sleep(ms / 100, signal),
-  after: (ms, task) => systemScheduler.after(ms / 100, task),
+  sleep: (ms, signal) => systemScheduler.sleep(ms / 25, signal),
+  after: (ms, task) => systemScheduler.after(ms / 25, task),
 };
 
 type Behaviour = (response: ServerResponse, attempt: number) => void;
@@ -174,7 +174,7 @@ describe("receivers on sockets", () => {
       gone: new Receiver((response) => response.writeHead(410).end()),
       busy: new Receiver((response) => response.writeHead(429, { "Retry-After": "120" }).end()),
       resetting: new Receiver((response) => response.socket?.resetAndDestroy()),
-      late: new Receiver((response) => void systemScheduler.after(400, () => response.end("OK"))),
+      late: new Receiver((response) => void systemScheduler.after(1_600, () => response.end("OK"))),
     };
     const { store, clock, until, event, endpoints } = await post(context, receivers);
     for (let count = 0; count < 3; count += 1) await event();
