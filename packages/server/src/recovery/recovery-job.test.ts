@@ -8,6 +8,7 @@ import { createSimulator } from "../connectors/simulator/simulator-connector.ts"
 import type { MerchantId } from "../kernel/ids.ts";
 import { hour } from "../kernel/instant.ts";
 import { SeededRandom } from "../kernel/seeded-random.ts";
+import { wholeShare } from "../kernel/share.ts";
 import { defaultAccountSettings } from "../merchant/settings.ts";
 import { AccountDirectory } from "../operations/account-directory.ts";
 import { direct } from "../operations/direct.ts";
@@ -43,7 +44,15 @@ async function given() {
   });
   const reports: RecoveryProgress[] = [];
   const report = (progress: RecoveryProgress): void => void reports.push(progress);
-  const job = new RecoveryJob({ store, runner, accounts: new AccountDirectory(store), clock: time, scheduler: time, report });
+  const job = new RecoveryJob({
+    store,
+    runner,
+    accounts: new AccountDirectory(store),
+    clock: time,
+    scheduler: time,
+    share: wholeShare,
+    report,
+  });
   const change = { merchantId: account.id, at: time.now(), facts: [], entries: [], notifications: [] };
   await store.commit({ ...change, account: { next: account, replaces: undefined, keys: [] } });
   return { time, store, simulator, runner, job, reports };

@@ -5,6 +5,7 @@ import type { MerchantId } from "../../src/kernel/ids.ts";
 import { ServiceError, type ServiceErrorCode } from "../../src/kernel/service-error.ts";
 import { SeededRandom } from "../../src/kernel/seeded-random.ts";
 import { day, instant } from "../../src/kernel/instant.ts";
+import { wholeShare } from "../../src/kernel/share.ts";
 import type { Account, SimulatorSettings } from "../../src/merchant/account.ts";
 import { AccountDirectory } from "../../src/operations/account-directory.ts";
 import type { Operation } from "../../src/operations/operation.ts";
@@ -159,6 +160,7 @@ export class Installation {
       accounts,
       clock: this.time,
       scheduler,
+      share: wholeShare,
       report: ({ kind, state }) => this.auditor.mark(`${kind} ${state}`),
     });
     return { runner, recovery };
@@ -175,7 +177,7 @@ export class Installation {
       history: (merchant, id) => step(() => store.history(merchant, id)),
       paymentByRefund: (merchant, refund) => step(() => store.paymentByRefund(merchant, refund)),
       paymentByMandate: (merchant, mandateId) => step(() => store.paymentByMandate(merchant, mandateId)),
-      paymentsDue: (now, limit) => step(() => store.paymentsDue(now, limit)),
+      paymentsDue: (now, limit, slots, after) => step(() => store.paymentsDue(now, limit, slots, after)),
       paymentsInFlight: (limit) => step(() => store.paymentsInFlight(limit)),
       cardsAfter: (position, limit) => step(() => store.cardsAfter(position, limit)),
       namedRequest: (merchant, key) => step(() => store.namedRequest(merchant, key)),
@@ -184,8 +186,10 @@ export class Installation {
       notificationsOf: (merchantId, number, limit) => step(() => store.notificationsOf(merchantId, number, limit)),
       notificationsOfPayment: (merchantId, id) => step(() => store.notificationsOfPayment(merchantId, id)),
       deliveriesOf: (merchantId, from, limit, state) => step(() => store.deliveriesOf(merchantId, from, limit, state)),
-      endpointsDue: (now, after, limit) => step(() => store.endpointsDue(now, after, limit)),
+      endpointsDue: (now, after, limit, slots) => step(() => store.endpointsDue(now, after, limit, slots)),
       deliveriesDue: (to, now, limit) => step(() => store.deliveriesDue(to, now, limit)),
+      holdSlots: (node, leaseMs, giveBack) => step(() => store.holdSlots(node, leaseMs, giveBack)),
+      leaveSlots: (node) => step(() => store.leaveSlots(node)),
       commit: (change) => step(() => store.commit(change)),
       close: () => step(() => store.close()),
     };
