@@ -106,7 +106,7 @@ export async function startCofre(config: Config, log: Log, ports: Ports = system
   await share.start();
   parts.defer(() => share.stop());
 
-  const accounts = new AccountDirectory(store);
+  const accounts = new AccountDirectory(store, clock);
   const egress = createEgress({ policy: sandboxEgress, scheduler });
   parts.defer(() => egress.close());
   const firstAttempts = new FirstAttempts(scheduler);
@@ -185,7 +185,7 @@ export async function startCofre(config: Config, log: Log, ports: Ports = system
     grantsOf: async (key) => (await accounts.byKey(key))?.grants,
     forget: (merchantId) => accounts.forget(merchantId),
     random,
-    requests: new NamedRequests(store, clock),
+    requests: new NamedRequests(store, clock, share),
     // Where another server carries payments out, nothing is simulated here.
     sandbox: simulators.size > 0 ? { loseNextAuthorization } : undefined,
   };

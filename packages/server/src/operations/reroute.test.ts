@@ -57,7 +57,7 @@ async function given(storeOver: (store: Store) => Store = (store) => store) {
     told: () => undefined,
     alarm: ({ what }) => assert.fail(what),
   });
-  const accounts = new AccountDirectory(store);
+  const accounts = new AccountDirectory(store, time);
   const job = new RecoveryJob({ store, runner, accounts, clock: time, scheduler: time, share: wholeShare, report: () => undefined });
   const change = { merchantId: account.id, at: time.now(), facts: [], entries: [], notifications: [] };
   await plain.commit({ ...change, account: { next: account, replaces: undefined, keys: [] } });

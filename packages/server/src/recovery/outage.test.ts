@@ -56,7 +56,7 @@ async function given() {
     told: () => undefined,
     alarm: ({ what }) => assert.fail(what),
   });
-  const accounts = new AccountDirectory(store);
+  const accounts = new AccountDirectory(store, time);
   let account: Account = {
     id: merchantId,
     version: 1,

@@ -16,6 +16,8 @@ import type { Change, CommitResult, HistoryRow, KeyGrant, NamedRequest } from ".
 export interface Store {
   /** The account that an integration key opens, found by the key's SHA-256; undefined when there is none. */
   accountByKey(digest: KeyDigest): Promise<{ readonly account: Account; readonly grants: KeyGrant } | undefined>;
+  /** The account with this id; undefined when there is none. */
+  accountById(merchantId: MerchantId): Promise<Account | undefined>;
   /** All accounts, in the order of their ids. */
   accounts(): Promise<readonly Account[]>;
 

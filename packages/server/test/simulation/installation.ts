@@ -134,7 +134,7 @@ export class Installation {
     const connectors = this.#plan.routed
       ? connectorsOf([this.#connectorOf(process, "main", main), this.#connectorOf(process, "backup", backup)])
       : connectorsOf([this.#connectorOf(process, "main", main)]);
-    const accounts = new AccountDirectory(store);
+    const accounts = new AccountDirectory(store, this.time);
     const scheduler = {
       sleep: (ms: number) => this.#whileAlive(process, this.time.sleep(ms)),
       after: (ms: number, task: () => void) =>
@@ -171,6 +171,7 @@ export class Installation {
     const step = <T>(call: () => Promise<T>): Promise<T> => this.#await(process, this.#plan.storeLatencyMs, call);
     return {
       accountByKey: (digest) => step(() => store.accountByKey(digest)),
+      accountById: (merchant) => step(() => store.accountById(merchant)),
       accounts: () => step(() => store.accounts()),
       paymentById: (merchant, id) => step(() => store.paymentById(merchant, id)),
       paymentByCode: (merchant, code) => step(() => store.paymentByCode(merchant, code)),

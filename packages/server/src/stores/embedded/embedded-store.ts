@@ -72,6 +72,11 @@ class SqliteStore implements RunningStore {
     return row === undefined ? undefined : { account: accountFromRow(row), grants: row.grants };
   }
 
+  async accountById(merchantId: MerchantId): Promise<Account | undefined> {
+    const [row] = this.#rows<AccountRow>("accountById", merchantId);
+    return row === undefined ? undefined : accountFromRow(row);
+  }
+
   async accounts(): Promise<readonly Account[]> {
     return this.#rows<AccountRow>("accounts").map(accountFromRow);
   }
@@ -240,6 +245,7 @@ class SqliteStore implements RunningStore {
 export const sql = {
   accountByKey: `SELECT lower(hex(account.id)) AS id, version, name, settings, grants FROM account_key
     JOIN account ON account.id = account_key.account WHERE digest = unhex(?)`,
+  accountById: "SELECT lower(hex(id)) AS id, version, name, settings FROM account WHERE account.id = unhex(?)",
   accounts: "SELECT lower(hex(id)) AS id, version, name, settings FROM account ORDER BY account.id",
   paymentById: `SELECT ${paymentColumns} FROM payment WHERE merchant = unhex(?) AND id = unhex(?)`,
   paymentByCode: `SELECT ${paymentColumns} FROM payment WHERE merchant = unhex(?) AND code = ?`,
@@ -290,6 +296,7 @@ type StatementName = keyof typeof sql;
 function prepareAll(database: DatabaseSync): Record<StatementName, StatementSync> {
   return {
     accountByKey: database.prepare(sql.accountByKey),
+    accountById: database.prepare(sql.accountById),
     accounts: database.prepare(sql.accounts),
     paymentById: database.prepare(sql.paymentById),
     paymentByCode: database.prepare(sql.paymentByCode),

@@ -103,6 +103,11 @@ class MemoryStore implements Store {
     return { account, grants: key.grants };
   }
 
+  async accountById(merchantId: MerchantId): Promise<Account | undefined> {
+    this.#beforeRead("accountById");
+    return this.#accounts.get(merchantId);
+  }
+
   async accounts(): Promise<readonly Account[]> {
     this.#beforeRead("accounts");
     return [...this.#accounts.values()].toSorted((left, right) => (left.id < right.id ? -1 : 1));

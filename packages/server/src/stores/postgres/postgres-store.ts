@@ -102,6 +102,11 @@ class PostgresStore implements RunningStore {
     return row === undefined ? undefined : { account: accountFromRow(row), grants: row.grants };
   }
 
+  async accountById(merchantId: MerchantId): Promise<Account | undefined> {
+    const [row] = await this.#all<AccountRow>("cofre_jobs", "accountById", merchantId);
+    return row === undefined ? undefined : accountFromRow(row);
+  }
+
   async accounts(): Promise<readonly Account[]> {
     return (await this.#all<AccountRow>("cofre_jobs", "accounts")).map(accountFromRow);
   }

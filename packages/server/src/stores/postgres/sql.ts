@@ -28,6 +28,7 @@ const deliveriesIn = (state: OpenDeliveryState): string =>
 export const sql = {
   accountByKey: `SELECT ${account}, grants FROM account_key JOIN account ON account.merchant = account_key.merchant
     WHERE digest = decode($1, 'hex')`,
+  accountById: `SELECT ${account} FROM account WHERE merchant = ${merchant}`,
   accounts: `SELECT ${account} FROM account ORDER BY merchant`,
   paymentById: `SELECT ${payment} FROM payment WHERE merchant = ${merchant} AND id = decode($2, 'hex')`,
   paymentByCode: `SELECT ${payment} FROM payment WHERE merchant = ${merchant} AND code = $2 AND code >= ''`,
