@@ -105,6 +105,20 @@ describe("the keeper of a node's slots", () => {
     assert.equal(tenure?.begin(), undefined, "what was read before it lost the slot has been done by another");
   });
 
+  test("what was read before a lease ran out is not begun after it, whoever holds the slot then", async (context) => {
+    const { time, cutOff, node } = given(context);
+    const only = await node(1);
+    const tenure = only.keeper.held().get(7);
+    assert.ok(tenure?.begin() !== undefined);
+    cutOff.add(only.name);
+    await time.pass(11_000);
+    cutOff.clear();
+    await time.pass(2_000);
+    assert.equal(only.slots().length, slotCount);
+    assert.equal(tenure.begin(), undefined);
+    assert.ok(only.keeper.held().get(7)?.begin() !== undefined);
+  });
+
   test("a lease is counted from before it was asked for", async (context) => {
     const time = new StillTime();
     const answer = Promise.withResolvers<{ slots: number[]; share: number; nodes: number }>();

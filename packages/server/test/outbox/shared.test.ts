@@ -14,7 +14,8 @@ import * as given from "../contract/store-fixtures.ts";
 /** A merchant in every fourth slot. */
 const merchants = Array.from({ length: 8 }, (_, number) => given.merchantId(number * 4 + 1));
 const shop = "shop" as EndpointId;
-const receiverMs = 700;
+/** Longer than a node takes to see that a slot is to go. */
+const receiverMs = 3 * second;
 
 /** Nodes that send the notifications of one store, in time that a test lets pass. */
 function given8Merchants(context: TestContext) {
@@ -89,11 +90,11 @@ function given8Merchants(context: TestContext) {
     return { name, stop, kill: () => void (isDead = true) };
   };
 
-  /** Lets `ms` pass with a notification every 50 ms. */
+  /** Lets `ms` pass with a few notifications each second, fewer than the receivers can take. */
   const busy = async (ms: number): Promise<void> => {
-    for (let passed = 0; passed < ms; passed += 50) {
+    for (let passed = 0; passed < ms; passed += 150) {
       await notify();
-      await time.pass(50);
+      await time.pass(150);
     }
   };
   return { time, store, heard, node, busy, committed: () => committed };
@@ -108,7 +109,7 @@ describe("several nodes that send notifications", () => {
     await busy(15 * second);
     await node(3);
     await busy(15 * second);
-    await time.pass(10 * second);
+    await time.pass(20 * second);
     assert.equal(heard.size, committed());
     assert.deepEqual(
       Array.from(heard.values()).filter((nodes) => nodes.length !== 1),
@@ -127,7 +128,7 @@ describe("several nodes that send notifications", () => {
     await busy(5 * second);
     await time.pass(10 * second);
     // Long enough for what had queued up, four at a time.
-    await time.pass(10 * second);
+    await time.pass(30 * second);
     assert.equal(heard.size, committed());
     assert.deepEqual(await store.endpointsDue(instant(Number.MAX_SAFE_INTEGER), undefined, 10), [], "and it is written down");
     const repeats = Array.from(heard.values()).filter((nodes) => nodes.length > 1);
