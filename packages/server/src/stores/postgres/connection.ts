@@ -20,14 +20,14 @@ export type Role = "owner" | "cofre_gateway" | "cofre_vault" | "cofre_jobs";
 
 const connectMs = 5_000;
 /** Longer than any statement takes that is not stuck. */
-const statementMs = 15_000;
+const statementMs = 8_000;
 /** How long a statement waits for another's lock. */
-const lockMs = 5_000;
+const lockMs = 4_000;
 /**
  * After so long without an answer a session is given up: the server's machine may be gone without a word, or its commit waits for a standby
  * that is. The server ends what takes longer than `statementMs` by itself, but for that wait.
  */
-const silenceMs = 20_000;
+const silenceMs = 10_000;
 
 /**
  * For the session: what the statements rely on. Plans are made when tables may still be empty, and kept: no scan of a whole table may be

@@ -156,11 +156,11 @@ export class FaultyRun {
   }
 }
 
-/** Asks until it is so; resolves with the milliseconds that took and rejects after a minute. */
-export async function until(what: string, holds: () => Promise<boolean>): Promise<number> {
+/** Asks until it is so; resolves with the milliseconds that took and rejects after a minute, or after `mostMs`. */
+export async function until(what: string, holds: () => Promise<boolean>, mostMs = longestMs): Promise<number> {
   const begin = Date.now();
   while (!(await holds())) {
-    if (Date.now() - begin > longestMs) throw new Error(`not within ${longestMs} ms: ${what}`);
+    if (Date.now() - begin > mostMs) throw new Error(`not within ${mostMs} ms: ${what}`);
     await sleep(50);
   }
   return Date.now() - begin;

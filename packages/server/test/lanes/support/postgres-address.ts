@@ -22,6 +22,7 @@ interface Connection {
   passed: number;
   /** Nothing that the server says arrives any more. */
   isMute: boolean;
+  isOver: boolean;
   /** What the answers to come are of, one for each time that the client waits for the server. */
   readonly awaited: BatchFault[];
 }
@@ -101,7 +102,7 @@ export class PostgresAddress implements AsyncDisposable {
     if (this.#target === undefined) return void client.destroy();
     const server = connect({ port: this.#target, host: "127.0.0.1", noDelay: true });
     server.on("error", () => undefined);
-    const connection: Connection = { client, server, cut: this.cutOf(), passed: 0, isMute: false, awaited: [] };
+    const connection: Connection = { client, server, cut: this.cutOf(), passed: 0, isMute: false, isOver: false, awaited: [] };
     this.#connections.add(connection);
     client.on("close", () => {
       this.#connections.delete(connection);
@@ -142,7 +143,7 @@ export class PostgresAddress implements AsyncDisposable {
   #pass(connection: Connection, side: Cut["side"], message: Buffer): void {
     const { cut, client, server } = connection;
     const to = side === "to_server" ? server : client;
-    if (to.destroyed) return;
+    if (connection.isOver || to.destroyed) return;
     const left = cut?.side === side ? cut.after - connection.passed : message.length;
     if (cut?.side === side) connection.passed += message.length;
     if (left > 0) to.write(message.subarray(0, left));
@@ -152,7 +153,9 @@ export class PostgresAddress implements AsyncDisposable {
   }
 
   /** What was passed on arrives; nothing follows. */
-  #end({ client, server, cut }: Connection): void {
+  #end(connection: Connection): void {
+    const { client, server, cut } = connection;
+    connection.isOver = true;
     client.removeAllListeners("data");
     server.removeAllListeners("data");
     server.resume().destroySoon();

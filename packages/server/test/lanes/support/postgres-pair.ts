@@ -95,11 +95,12 @@ export class PostgresPair implements AsyncDisposable {
     await ended(this.#primary);
   }
 
-  /** The primary's processes stand still, connections and all, as on a machine that hangs. */
-  freeze(): void {
+  /** The standby hears nothing more of the primary, until that dies. */
+  freezeReplication(): void {
     const { pid } = this.#primary.process ?? {};
     if (pid === undefined) return;
-    for (const each of [pid, ...childrenOf(pid)]) signal(each, "SIGSTOP");
+    const senders = childrenOf(pid).filter((child) => readFileSync(`/proc/${child}/cmdline`, "latin1").includes("walsender"));
+    for (const sender of senders) signal(sender, "SIGSTOP");
   }
 
   /** Starts the primary on what its crash left; resolves when it takes sessions. */
