@@ -11,7 +11,7 @@ interface Waiting {
 }
 
 export interface LaneOptions {
-  /** Makes a session for writing. Rejects with StatementError. */
+  /** Makes a session for writing. Rejects when there is none to be had. */
   readonly connect: () => Promise<Connection>;
   /** How many changes may wait for their answers; more are refused as `overloaded`. */
   readonly maxQueued: number;
