@@ -21,8 +21,10 @@ export interface FailoverOptions {
   /** packages/server or a copy of it, one for each node that serves. */
   readonly roots: readonly string[];
   readonly seed: number;
-  /** Default true. Without a synchronous standby nodes are told that its lack is waived. */
+  /** Default true. */
   readonly synchronous?: boolean;
+  /** Whether nodes are told that the lack of a synchronous standby is accepted. Default false. */
+  readonly waived?: boolean;
   /** How long recovery may take in the end. Default three minutes. */
   readonly settleMs?: number;
 }
@@ -84,7 +86,10 @@ export class FailoverRun implements AsyncDisposable {
   readonly #parts: RunParts;
   readonly #client = new WireClient(clients);
   readonly #nodes: CofreProcess[] = [];
+  /** Of the nodes that serve. */
   #ports: number[] = [];
+  /** Of every node that was started. */
+  readonly #portOf: number[] = [];
   #turn = 0;
   #phaseAt = Date.now();
   #acknowledgedBefore = 0;
@@ -126,7 +131,7 @@ export class FailoverRun implements AsyncDisposable {
 
   /**
    * The primary dies or is stopped; the standby takes over, and the old primary comes back as its standby. `alone`: until that follows,
-   * the new primary answers for itself; otherwise commits wait for it.
+   * the new primary answers for itself, which nodes take only when that is waived; otherwise commits wait for it.
    */
   async failOver({ how, alone }: Failover): Promise<void> {
     if (how === "vanish") this.address.vanish();
@@ -139,7 +144,8 @@ export class FailoverRun implements AsyncDisposable {
     }
     await this.pair.promote();
     const promotedAt = Date.now();
-    if (alone) await this.pair.waitForStandby(false);
+    // Settings are the server's own: this one has what the other had when it was copied from it.
+    await this.pair.waitForStandby(!alone);
     this.address.turnTo(this.pair.port);
     const acknowledged = this.promises.acknowledged;
     const rebuilt = this.pair.rebuild().then(() => Date.now());
@@ -165,6 +171,24 @@ export class FailoverRun implements AsyncDisposable {
     this.note("ms from the server's start to the first acknowledged write", Date.now() - startedAt);
   }
 
+  /** One more node, which serves from now on. */
+  async addNode(root: string): Promise<void> {
+    await this.#startNode(root);
+  }
+
+  /** The node ends as it is asked to, after the shops have gone to the others. */
+  async endNode(index: number): Promise<void> {
+    const [node, port] = [this.#nodes[index], this.#portOf[index]];
+    this.#ports = this.#ports.filter((each) => each !== port);
+    await this.untilAcknowledged(100);
+    await node?.end("SIGTERM");
+  }
+
+  /** What the nodes have logged under this name. */
+  events(name: string): ReturnType<CofreProcess["events"]> {
+    return this.#nodes.flatMap((node) => node.events(name));
+  }
+
   /** Resolves when so many more writes than now were acknowledged. */
   async untilAcknowledged(more: number): Promise<void> {
     const goal = this.promises.acknowledged + more;
@@ -177,6 +201,20 @@ export class FailoverRun implements AsyncDisposable {
     this.#figures[`acknowledged writes, ${name}`] = this.promises.acknowledged - this.#acknowledgedBefore;
     this.#phaseAt = Date.now();
     this.#acknowledgedBefore = this.promises.acknowledged;
+  }
+
+  /** How many payments of this kind the database holds. */
+  async countPayments(where = "true"): Promise<number> {
+    const [row] = await query<{ readonly count: number }>(
+      this.databaseUrl,
+      `SELECT count(*)::integer AS count FROM payment WHERE ${where}`,
+    );
+    return row?.count ?? 0;
+  }
+
+  async countMigrations(): Promise<number> {
+    const [row] = await query<{ readonly count: number }>(this.databaseUrl, "SELECT count(*)::integer AS count FROM migration");
+    return row?.count ?? 0;
   }
 
   /** Adds a figure of which the report has the median and the largest. */
@@ -195,21 +233,14 @@ export class FailoverRun implements AsyncDisposable {
       `SELECT count(*)::integer AS count FROM pg_stat_activity WHERE datname = '${database}' AND application_name LIKE 'cofre %'`,
     );
     const begin = Date.now();
-    const inFlight = async (): Promise<number> => {
-      const [row] = await query<{ readonly count: number }>(
-        this.databaseUrl,
-        "SELECT count(*)::integer AS count FROM payment WHERE attempt IS NOT NULL",
-      );
-      return row?.count ?? 0;
-    };
+    const inFlight = () => this.countPayments("attempt IS NOT NULL");
     this.#figures["attempts in flight at the end of the load"] = await inFlight();
     while ((await inFlight()) > 0 && Date.now() - begin < settleMs) await sleep(100);
     this.#figures["ms until all was settled"] = Date.now() - begin;
     const broken = await brokenPromises(this.promises, `failover-${seed}`, (path, fields) => this.#ask(path, fields));
     for (const problem of broken) this.violations.add(problem);
     for (const node of this.#nodes) await node.end("SIGTERM");
-    for (const { what, where } of this.#nodes.flatMap((node) => node.events("alarm")))
-      this.violations.add(`an alarm: ${String(what)}, ${String(where)}`);
+    for (const { what, where } of this.events("alarm")) this.violations.add(`an alarm: ${String(what)}, ${String(where)}`);
     const facts = await factsOfDatabase(this.databaseUrl);
     const judge = new KillJudge(facts);
     judge.checkSettled(await booksOf(this.#client, acquirerAddress));
@@ -233,7 +264,7 @@ export class FailoverRun implements AsyncDisposable {
       "answers that never came": this.load.unheard,
       "payments of which nothing was done, it was said": this.promises.undone.length,
       ...Object.fromEntries([...this.load.refusals].map(([code, count]): [string, number] => [`answers ${code}`, count])),
-      "attempts that recovery was seen to settle": this.#nodes.reduce((sum, node) => sum + node.events("recovery_settled").length, 0),
+      "attempts that recovery was seen to settle": this.events("recovery_settled").length,
       "commits whose answer was dropped": counts.drop_answer,
       "batches that were done and never committed": counts.never_commit,
       "connections cut": counts.cut,
@@ -252,7 +283,7 @@ export class FailoverRun implements AsyncDisposable {
   }
 
   async #startNode(root: string): Promise<void> {
-    const { scratch, acquirerAddress, synchronous = true } = this.#parts;
+    const { scratch, acquirerAddress, waived = false } = this.#parts;
     const node = CofreProcess.spawn({
       root,
       dataDirectory: join(scratch, "data"),
@@ -260,7 +291,7 @@ export class FailoverRun implements AsyncDisposable {
       name: `node-${this.#nodes.length + 1}`,
       environment: {
         COFRE_DATABASE_URL: `postgres://postgres@127.0.0.1:${this.address.port}/${database}`,
-        COFRE_DATABASE_WAIVE_STANDBY: synchronous ? "no" : "yes",
+        COFRE_DATABASE_WAIVE_STANDBY: waived ? "yes" : "no",
         COFRE_ACQUIRER_URL: acquirerAddress,
         COFRE_ACQUIRER_TIMEOUT_MS: String(answerMs),
         COFRE_SANDBOX_INTEGRATION_KEY: integrationKey,
@@ -270,6 +301,7 @@ export class FailoverRun implements AsyncDisposable {
     const port = await node.listening();
     if (port === undefined) throw new Error(`Cofre ended before it listened: ${readFileSync(node.stderrFile, "utf8")}`);
     this.#ports.push(port);
+    this.#portOf.push(port);
   }
 
   #nextPort(): number | undefined {
