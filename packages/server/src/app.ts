@@ -326,7 +326,13 @@ async function openStore(config: Config, log: Log, { clock, scheduler }: Ports, 
   const store =
     url === undefined
       ? await openEmbedded(config, onWriting)
-      : await openPostgresStore({ url, clock, waiveStandby: databaseWaiveStandby === "yes", onWriting });
+      : await openPostgresStore({
+          url,
+          clock,
+          waiveStandby: databaseWaiveStandby === "yes",
+          onWriting,
+          onRefused: (code) => log.write({ event: "database_refused", code }),
+        });
   parts.defer(() => store.close());
   parts.defer(() => {
     isOver = true;

@@ -29,7 +29,7 @@ import type { CardAge, HeldSlots, OpenDeliveryState, OutboxRow, RunningStore, St
 import { BatchLane } from "./batch-lane.ts";
 import { Connection, StatementError, type Role, type Value } from "./connection.ts";
 import { migrate } from "./migrate.ts";
-import { PostgresOpenError } from "./open-error.ts";
+import { PostgresOpenError, type PostgresRefusal } from "./open-error.ts";
 import { sql, type StatementName } from "./sql.ts";
 import { checkServer } from "./start-check.ts";
 
@@ -43,6 +43,8 @@ export interface PostgresStoreOptions {
   readonly maxQueued?: number;
   /** Called when writing begins to fail, and when it works again. */
   readonly onWriting?: (works: boolean) => void;
+  /** Called when the address leads to a server, after a failover say, that would have been refused at the start. */
+  readonly onRefused?: (code: PostgresRefusal) => void;
 }
 
 /** The store for more than one node. Rejects with PostgresOpenError when the server cannot be trusted with payments (open-error.ts). */
@@ -51,8 +53,9 @@ export async function openPostgresStore(options: PostgresStoreOptions): Promise<
   await prepareDatabase(url, options);
   const connect = (role: Role): Promise<Connection> => Connection.open(url, role);
   try {
-    const lane = new BatchLane(await connect("cofre_gateway"), {
-      connect: () => connect("cofre_gateway"),
+    const connectWriter = writerOf(connect, options);
+    const lane = new BatchLane(await connectWriter(), {
+      connect: connectWriter,
       maxQueued: options.maxQueued ?? 4_096,
       onWriting: options.onWriting ?? (() => undefined),
     });
@@ -60,6 +63,29 @@ export async function openPostgresStore(options: PostgresStoreOptions): Promise<
   } catch (error) {
     throw openErrorOf(error, "unreachable");
   }
+}
+
+/** What the address leads to may be another server each time: each session that writes begins with the checks of the start. */
+function writerOf(
+  connect: (role: Role) => Promise<Connection>,
+  { clock, waiveStandby, onRefused }: PostgresStoreOptions,
+): () => Promise<Connection> {
+  let told: PostgresRefusal | undefined;
+  return async () => {
+    const connection = await connect("cofre_gateway");
+    try {
+      await checkServer(connection, clock, waiveStandby);
+      told = undefined;
+      return connection;
+    } catch (error) {
+      await connection.close();
+      if (error instanceof PostgresOpenError && error.code !== told) {
+        told = error.code;
+        onRefused?.(error.code);
+      }
+      throw error;
+    }
+  };
 }
 
 async function prepareDatabase(url: string, { clock, waiveStandby }: PostgresStoreOptions): Promise<void> {
