@@ -25,8 +25,11 @@ export interface MoveTargetOptions {
 /** Rows of one piece: what a comparison holds of each side at a time. */
 const pieceRows = 1_000;
 
-/** For a session that moves a whole installation in one transaction: nothing but the commit takes long, and that waits for the standby. */
-const patience = "SET statement_timeout = '1h'; SET idle_in_transaction_session_timeout = '1h'";
+/**
+ * For a session that moves a whole installation in one transaction: nothing but the commit takes long, and that waits for the standby. A run
+ * that was killed holds its locks until the server has noticed.
+ */
+const patience = "SET statement_timeout = '1h'; SET idle_in_transaction_session_timeout = '1h'; SET lock_timeout = '1min'";
 
 /** Opens the database that something is moved into, as a start does; rejects with PostgresOpenError for the same reasons. */
 export async function openMoveTarget({ url, clock, waiveStandby }: MoveTargetOptions): Promise<TransferTarget> {
