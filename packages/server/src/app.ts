@@ -27,6 +27,7 @@ import { systemClock } from "./kernel/system-clock.ts";
 import { systemElapsed } from "./kernel/system-elapsed.ts";
 import { SystemRandom } from "./kernel/system-random.ts";
 import { systemScheduler } from "./kernel/system-scheduler.ts";
+import type { MoveSides } from "./move/move-store.ts";
 import type { Log } from "./observe/log-event.ts";
 import { endpointsOf, endpointsWithout } from "./merchant/notification-endpoints.ts";
 import { sandboxEgress } from "./outbox/address-guard.ts";
@@ -46,7 +47,10 @@ import { RecoveryJob } from "./recovery/recovery-job.ts";
 import { SlotKeeper } from "./recovery/slot-keeper.ts";
 import { hasDatabase, modeOpenToOthers } from "./stores/embedded/data-folder.ts";
 import { openEmbeddedStore } from "./stores/embedded/embedded-store.ts";
+import { openMoveSource } from "./stores/embedded/move-source.ts";
 import { StoreOpenError } from "./stores/embedded/open-error.ts";
+import { type MoveTargetOptions, openMoveTarget } from "./stores/postgres/move-target.ts";
+import type { Beginning } from "./stores/postgres/origin.ts";
 import { openPostgresStore } from "./stores/postgres/postgres-store.ts";
 import type { RunningStore, StoreStats } from "./stores/store.ts";
 import { CvvPocket } from "./vault/cvv-pocket.ts";
@@ -322,14 +326,13 @@ async function openStore(config: Config, log: Log, { clock, scheduler }: Ports, 
     log.write({ event: works ? "writing_works" : "writing_fails" });
     if (!works && !isOver) tryLater();
   };
-  const { databaseUrl: url, databaseWaiveStandby } = config;
+  const database = databaseOf(config, clock);
   const store =
-    url === undefined
+    database === undefined
       ? await openEmbedded(config, onWriting)
       : await openPostgresStore({
-          url,
-          clock,
-          waiveStandby: databaseWaiveStandby === "yes",
+          ...database,
+          beginning: await beginningOf(config),
           onWriting,
           onRefused: (code) => log.write({ event: "database_refused", code }),
         });
@@ -344,9 +347,17 @@ async function openStore(config: Config, log: Log, { clock, scheduler }: Ports, 
   return store;
 }
 
+function databaseOf({ databaseUrl: url, databaseWaiveStandby }: Config, clock: Clock): MoveTargetOptions | undefined {
+  return url === undefined ? undefined : { url, clock, waiveStandby: databaseWaiveStandby === "yes" };
+}
+
+async function beginningOf({ dataDirectory, databaseBeginAnew }: Config): Promise<Beginning> {
+  return { besideKeys: await hasKeyFiles(dataDirectory), beginAnew: databaseBeginAnew === "yes" };
+}
+
 async function openEmbedded({ dataDirectory }: Config, onWriting: (works: boolean) => void): Promise<RunningStore> {
   if (dataDirectory === ":memory:") return openEmbeddedStore({ file: dataDirectory, onWriting });
-  const file = join(dataDirectory, "cofre.db");
+  const file = databaseFileOf(dataDirectory);
   // A new database beside old keys would be a new installation without a word: it is the old one's database that is gone.
   if (!hasDatabase(file) && (await hasKeyFiles(dataDirectory))) throw new StoreOpenError("missing", file);
   return openEmbeddedStore({ file, onWriting });
@@ -360,7 +371,7 @@ interface Keys {
   readonly notificationKeys: NotificationKeys;
 }
 
-async function openKeys(config: Config, { clock, random }: Ports, create: boolean): Promise<Keys> {
+async function openKeys(config: Config, { clock, random }: Pick<Ports, "clock" | "random">, create: boolean): Promise<Keys> {
   const { environment, dataDirectory: directory } = config;
   const files = directory === ":memory:" ? undefined : await openKeyFiles({ directory, environment, create, random });
   const { provider, store } = files ?? { provider: createMemoryKeyProvider(random), store: createMemoryWrappedKeyStore() };
@@ -372,4 +383,21 @@ async function openKeys(config: Config, { clock, random }: Ports, create: boolea
     vault: createLocalVault({ keyring, environment, random }),
     notificationKeys: await openNotificationKeys({ kept, environment, random: ownRandom, clock }),
   };
+}
+
+function databaseFileOf(dataDirectory: string): string {
+  return join(dataDirectory, "cofre.db");
+}
+
+/** What `cofre migrate-store` works on: the file, which no server may hold, its keys, and the database if one is named. */
+export async function openMoveSides(config: Config, ports: Pick<Ports, "clock" | "random"> = systemPorts): Promise<MoveSides> {
+  await using parts = new AsyncDisposableStack();
+  const source = await openMoveSource(databaseFileOf(config.dataDirectory));
+  parts.defer(() => source.close());
+  const { vault } = await openKeys(config, ports, false);
+  const database = databaseOf(config, ports.clock);
+  const target = database === undefined ? undefined : await openMoveTarget(database);
+  parts.defer(() => target?.close());
+  const open = parts.move();
+  return { source, target, vault, random: ports.random, close: () => open.disposeAsync() };
 }

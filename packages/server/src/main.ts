@@ -1,5 +1,5 @@
 import manifest from "../package.json" with { type: "json" };
-import { startCofre } from "./app.ts";
+import { openMoveSides, startCofre } from "./app.ts";
 import { firstStartBanner } from "./cli/banner.ts";
 import { type ClientCommand, type CommandCall, exitCodes } from "./cli/command.ts";
 import { readCommandLine } from "./cli/command-line.ts";
@@ -59,7 +59,8 @@ async function runClient(command: ClientCommand, call: CommandCall): Promise<voi
     input: process.stdin,
     print: (line) => void process.stdout.write(`${line}\n`),
     say: (line) => void process.stderr.write(`${line}\n`),
-    config: () => configOfThisProcess(new Map()),
+    config: (flags = new Map()) => configOfThisProcess(flags),
+    openMove: openMoveSides,
     stopAsked: () => {
       const closed = Promise.withResolvers<void>();
       stop = closed.resolve;

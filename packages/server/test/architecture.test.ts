@@ -48,9 +48,11 @@ const arrows: readonly { readonly from: string; readonly to: readonly string[]; 
   { from: "operations/", to: [...domain, ...contracts, ...logging, "decisions/"] },
   { from: "outbox/", to: [...domain, ...contracts, ...logging] },
   { from: "recovery/", to: [...domain, ...contracts, ...logging, "decisions/", "operations/"] },
+  // From one store into another, by what both can show of an installation.
+  { from: "move/", to: [...domain, "stores/transfer.ts", "stores/rows.ts"] },
   { from: "http/admin/", to: [...domain, ...contracts, ...logging, "operations/", "outbox/", "http/wire/"] },
   { from: "http/", to: [...domain, ...contracts, ...logging, "operations/"] },
-  { from: "cli/", to: [...domain, ...contracts, ...logging, "operations/", "config/", "scan/"] },
+  { from: "cli/", to: [...domain, ...contracts, ...logging, "operations/", "config/", "scan/", "move/", "stores/transfer.ts"] },
   { from: "scan/", to: ["kernel/", "vault/"] },
   { from: "main.ts", to: ["../package.json", "app.ts", "cli/", "config/", "observe/", "kernel/"] },
   { from: "app.ts", to: [""] },

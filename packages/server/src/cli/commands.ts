@@ -1,6 +1,7 @@
 import { chaosCommand } from "./chaos.ts";
 import type { CommandRow } from "./command.ts";
 import { listenCommand } from "./listen.ts";
+import { migrateStoreCommand } from "./migrate-store.ts";
 import { scanCommand } from "./scan.ts";
 
 const settingOptions = {
@@ -13,6 +14,7 @@ const settingOptions = {
 export const commands = {
   start: { summary: "serve until SIGTERM or SIGINT (also without a command)", options: settingOptions },
   config: { summary: "check the settings and show what holds, without secrets", options: settingOptions },
+  "migrate-store": migrateStoreCommand,
   scan: scanCommand,
   listen: listenCommand,
   chaos: chaosCommand,

@@ -30,6 +30,7 @@ import { BatchLane } from "./batch-lane.ts";
 import { Connection, StatementError, type Role, type Value } from "./connection.ts";
 import { migrate } from "./migrate.ts";
 import { PostgresOpenError, type PostgresRefusal } from "./open-error.ts";
+import { type Beginning, checkBeginning } from "./origin.ts";
 import { sql, type StatementName } from "./sql.ts";
 import { checkServer } from "./start-check.ts";
 
@@ -39,6 +40,8 @@ export interface PostgresStoreOptions {
   readonly clock: Clock;
   /** true: starts without a synchronous standby, whose lack is otherwise refused. */
   readonly waiveStandby: boolean;
+  /** Without it the database may be empty. */
+  readonly beginning?: Beginning;
   /** How many changes may wait for their commit; more are refused as `overloaded`. Default 4,096. */
   readonly maxQueued?: number;
   /** Called when writing begins to fail, and when it works again. */
@@ -88,7 +91,7 @@ function writerOf(
   };
 }
 
-async function prepareDatabase(url: string, { clock, waiveStandby }: PostgresStoreOptions): Promise<void> {
+async function prepareDatabase(url: string, { clock, waiveStandby, beginning }: PostgresStoreOptions): Promise<void> {
   let owner: Connection | undefined;
   let step: "unreachable" | "migration" = "unreachable";
   try {
@@ -96,6 +99,7 @@ async function prepareDatabase(url: string, { clock, waiveStandby }: PostgresSto
     await checkServer(owner, clock, waiveStandby);
     step = "migration";
     await migrate(owner);
+    await checkBeginning(owner, beginning ?? { besideKeys: false, beginAnew: false });
   } catch (error) {
     throw openErrorOf(error, step);
   } finally {
