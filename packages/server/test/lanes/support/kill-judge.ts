@@ -3,7 +3,7 @@ import { copyFileSync, existsSync, mkdirSync, rmSync } from "node:fs";
 import { join } from "node:path";
 import { DatabaseSync } from "node:sqlite";
 import type { AcquirerBooks, BookedAuthorization } from "../../../src/connectors/simulator/acquirer.ts";
-import type { Promises } from "./kill-promises.ts";
+import type { Promises, ToldPayment } from "./kill-promises.ts";
 
 interface PaymentRow {
   readonly no: number;
@@ -40,6 +40,7 @@ export class KillJudge implements Disposable {
   readonly violations: string[] = [];
   readonly #database: DatabaseSync;
   readonly #payments: ReadonlyMap<string, PaymentRow>;
+  readonly #codes: ReadonlySet<string>;
 
   /** Looks at a copy of the database: opening the file itself would repair it before Cofre can. */
   constructor(dataDirectory: string, scratch: string) {
@@ -50,6 +51,7 @@ export class KillJudge implements Disposable {
     }
     this.#database = new DatabaseSync(join(scratch, "cofre.db"));
     this.#payments = new Map(this.#readPayments().map((row) => [row.id, row]));
+    this.#codes = new Set([...this.#payments.values()].map(({ code }) => code));
   }
 
   [Symbol.dispose](): void {
@@ -92,6 +94,19 @@ export class KillJudge implements Disposable {
     for (const [token, masked] of promises.tokens) {
       this.#is(digests.has(createHash("sha256").update(token).digest("hex")), `an acknowledged token is there: ${masked}`);
     }
+  }
+
+  /** Of a request that was refused before anything was done, nothing is there. */
+  checkAbsent(code: string): void {
+    this.#is(!this.#codes.has(code), `what was refused is not there: ${code}`);
+  }
+
+  /** What was told of a payment is stored, once nothing is in flight any more. */
+  checkTold({ hash, code, status }: ToldPayment): void {
+    const state = this.#payments.get(hash)?.state;
+    this.#is(state !== undefined, `an acknowledged payment is there: ${code}`);
+    const isTrue = status === "CO" ? state === "captured" : status !== "CA" || state === "declined" || state === "voided";
+    this.#is(state === undefined || isTrue, `a payment is as it was told: ${code}, ${status} and ${state}`);
   }
 
   /** What holds once the faults are over and recovery had its time. */
