@@ -17,6 +17,7 @@ import * as given from "./store-fixtures.ts";
  */
 const statements = {
   accountByKey: ["cofre_gateway", "account_key_pkey", "account_pkey"],
+  accountById: ["cofre_gateway", "account_pkey"],
   accounts: ["cofre_jobs", "account_pkey"],
   paymentById: ["cofre_gateway", "payment_pkey"],
   paymentByCode: ["cofre_gateway", "payment_code"],
@@ -25,6 +26,7 @@ const statements = {
   paymentByRefundCode: ["cofre_gateway", "payment_pkey", "refund_code"],
   paymentByMandate: ["cofre_gateway", "payment_mandate"],
   paymentsDue: ["cofre_jobs", "payment_due"],
+  paymentsDueAfter: ["cofre_jobs", "payment_due", "payment_pkey"],
   paymentsInFlight: ["cofre_jobs", "payment_due"],
   cardByToken: ["cofre_vault", "card_pkey"],
   cardsAfter: ["cofre_jobs", "card_no"],
@@ -37,7 +39,7 @@ const statements = {
   deliveriesFailed: ["cofre_gateway", "delivery_failed"],
   endpointsDue: ["cofre_jobs", "delivery_due"],
   deliveriesDue: ["cofre_jobs", "delivery_due", "delivery_payment"],
-} as const satisfies Readonly<Record<StatementName, readonly [Role, ...string[]]>>;
+} as const satisfies Readonly<Record<Exclude<StatementName, "holdSlots" | "leaveSlots">, readonly [Role, ...string[]]>>;
 
 interface PlanNode {
   readonly "Node Type": string;
@@ -65,7 +67,7 @@ function describePlans(databases: TestDatabases): void {
     test(`${name}: ${indexes.join(", ")}`, async (context) => {
       const connection = await Connection.open(await databases.copy(), role);
       context.after(() => connection.close());
-      const text = sql[name as StatementName];
+      const text = sql[name as keyof typeof statements];
       const values = Array.from(
         { length: Math.max(0, ...Array.from(text.matchAll(/\$(\d)/g), ([, digit]) => Number(digit))) },
         () => "NULL",
