@@ -56,6 +56,8 @@ const arrows: readonly { readonly from: string; readonly to: readonly string[]; 
   { from: "cli/", to: [...domain, ...contracts, ...logging, "operations/", "config/", "scan/", "tls/"] },
   { from: "scan/", to: ["kernel/", "vault/"] },
   { from: "main.ts", to: ["../package.json", "app.ts", "cli/", "config/", "observe/", "kernel/", "tls/authority-files.ts"] },
+  // What tests of others import.
+  { from: "library.ts", to: ["app.ts", "cli/", "config/", "kernel/", "merchant/account.ts", "outbox/endpoint.ts"] },
   { from: "app.ts", to: [""] },
 ];
 

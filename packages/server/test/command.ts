@@ -4,15 +4,34 @@ import { once } from "node:events";
 import { mkdtempSync, rmSync } from "node:fs";
 import { tmpdir } from "node:os";
 import { join } from "node:path";
-import type { TestContext } from "node:test";
 import { fileURLToPath } from "node:url";
 
 const program = fileURLToPath(new URL("../bin/cofre.js", import.meta.url));
 
-/** The settings of whoever runs the tests, and their proxies, stay out of the processes that tests start. */
+/** The settings of whoever runs the tests, their proxies, and what the test runner tells its own, stay out of the processes that tests start. */
 export const cleanEnvironment: Readonly<Record<string, string | undefined>> = Object.fromEntries(
-  Object.entries(process.env).filter(([name]) => !name.startsWith("COFRE_") && !/^(?:https?|no|all)_proxy$/i.test(name)),
+  Object.entries(process.env).filter(
+    ([name]) => !name.startsWith("COFRE_") && name !== "NODE_TEST_CONTEXT" && !/^(?:https?|no|all)_proxy$/i.test(name),
+  ),
 );
+
+/** The context of a test, or of several that share what is to end. */
+export interface Ending {
+  after(end: () => void): void;
+}
+
+/** Several tests' end: for `after` of the suite. */
+export class SharedEnd implements Ending {
+  readonly #ends: (() => void)[] = [];
+
+  after(end: () => void): void {
+    this.#ends.unshift(end);
+  }
+
+  endAll(): void {
+    for (const end of this.#ends.splice(0)) end();
+  }
+}
 
 /** A process that a user would start, and what it has written so far. It does not outlive its test. */
 export class Command {
@@ -22,7 +41,7 @@ export class Command {
   stderr = "";
 
   constructor(
-    context: TestContext,
+    context: Ending,
     [command, ...args]: readonly [string, ...string[]],
     environment: Readonly<Record<string, string>> = {},
     folder?: string,
@@ -37,7 +56,7 @@ export class Command {
   }
 
   /** The program of this repository. */
-  static cofre(context: TestContext, args: readonly string[], environment: Readonly<Record<string, string>> = {}): Command {
+  static cofre(context: Ending, args: readonly string[], environment: Readonly<Record<string, string>> = {}): Command {
     return new Command(context, [process.execPath, program, ...args], environment);
   }
 
@@ -79,7 +98,7 @@ export class Command {
 }
 
 /** A folder that is gone after the test. */
-export function temporaryFolder(context: TestContext): string {
+export function temporaryFolder(context: Ending): string {
   const folder = mkdtempSync(join(tmpdir(), "cofre-test-"));
   context.after(() => rmSync(folder, { recursive: true, force: true }));
   return folder;

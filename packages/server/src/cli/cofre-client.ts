@@ -18,6 +18,9 @@ type Answer = Readonly<Record<string, unknown>>;
 
 const timeoutMs = 10_000;
 
+/** Of a replay, each of which takes hundreds. */
+const mostCalls = 1_000;
+
 /** The client that a command line asks for. Throws ClientProblem. */
 export function clientOf({ flags }: CommandCall, { config, scheduler }: CommandHost): CofreClient {
   const { host, port, sandboxIntegrationKey } = settingsOf({ flags: new Map() }, { config });
@@ -49,19 +52,29 @@ export class CofreClient {
     this.#scheduler = scheduler;
   }
 
+  /** The account's switches, after `changes` if there are any. */
+  async settings(changes?: Answer): Promise<Answer> {
+    const { settings } = await this.#call("/__cofre/settings", changes === undefined ? {} : { settings: changes });
+    return isRecord(settings) ? settings : this.#otherVersion();
+  }
+
   async endpoints(): Promise<readonly NotificationEndpoint[]> {
-    return this.#endpointsIn(await this.#call("/__cofre/settings", {}));
+    return this.#endpointsIn(await this.settings());
   }
 
   async setEndpoints(notificationEndpoints: readonly NotificationEndpoint[]): Promise<readonly NotificationEndpoint[]> {
-    return this.#endpointsIn(await this.#call("/__cofre/settings", { settings: { notificationEndpoints } }));
+    return this.#endpointsIn(await this.settings({ notificationEndpoints }));
   }
 
   /** The account's chaos, after `changes` if there are any. */
   async chaos(changes?: Partial<NotificationChaos>): Promise<Answer> {
-    const { settings } = await this.#call("/__cofre/settings", changes === undefined ? {} : { settings: { notificationChaos: changes } });
-    const chaos = isRecord(settings) ? settings["notificationChaos"] : undefined;
-    return isRecord(chaos) ? chaos : this.#otherVersion();
+    const { notificationChaos } = await this.settings(changes === undefined ? undefined : { notificationChaos: changes });
+    return isRecord(notificationChaos) ? notificationChaos : this.#otherVersion();
+  }
+
+  /** Tells the simulated acquirer what is to happen, as `/__cofre/simulator` does. */
+  async simulate(instruction: Answer): Promise<void> {
+    await this.#call("/__cofre/simulator", instruction);
   }
 
   /** What this endpoint's messages are verified with: `whsec_...`, `whpk_...` and a certificate in PEM. */
@@ -89,11 +102,18 @@ export class CofreClient {
     return listed.filter(isRecord);
   }
 
-  /** Has receivers hear again, as `/__cofre/notifications` does. `next`: where to go on when there was more than one call does. */
-  async replay(selection: Answer): Promise<{ readonly deliveries: number; readonly next: number | undefined }> {
-    const { deliveries, next } = await this.#call("/__cofre/notifications", selection);
-    if (typeof deliveries !== "number") return this.#otherVersion();
-    return { deliveries, next: typeof next === "number" ? next : undefined };
+  /** Has receivers hear again, as `/__cofre/notifications` does, call after call until that was all. Resolves with the number of deliveries. */
+  async replayAll(selection: Answer): Promise<number> {
+    let all = 0;
+    let from: Answer = {};
+    for (let calls = 0; calls < mostCalls; calls += 1) {
+      const { deliveries, next } = await this.#call("/__cofre/notifications", { ...selection, ...from });
+      if (typeof deliveries !== "number") return this.#otherVersion();
+      all += deliveries;
+      if (typeof next !== "number") break;
+      from = { from: String(next) };
+    }
+    return all;
   }
 
   /** What a payment is now; undefined when that is not found out. */
@@ -108,8 +128,8 @@ export class CofreClient {
     }
   }
 
-  #endpointsIn({ settings }: Answer): readonly NotificationEndpoint[] {
-    return readEndpoints(isRecord(settings) ? settings["notificationEndpoints"] : undefined) ?? this.#otherVersion();
+  #endpointsIn(settings: Answer): readonly NotificationEndpoint[] {
+    return readEndpoints(settings["notificationEndpoints"]) ?? this.#otherVersion();
   }
 
   #otherVersion(): never {

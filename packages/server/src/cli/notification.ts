@@ -1,5 +1,5 @@
 import { ClientProblem, tellingProblems } from "./client-problem.ts";
-import { clientOf, clientOptions, type CofreClient, isRecord, printable } from "./cofre-client.ts";
+import { clientOf, clientOptions, isRecord, printable } from "./cofre-client.ts";
 import { type ClientCommand, type CommandCall, type CommandHost, type ExitCode, exitCodes } from "./command.ts";
 
 /** So many calls at most, each of which lists or sends hundreds. */
@@ -54,7 +54,7 @@ function lineOf({ number, at, notification_type: kind, hash, deliveries }: Reado
 
 async function resend(call: CommandCall, host: CommandHost): Promise<ExitCode> {
   const selection = selectionOf(call.flags);
-  const deliveries = await replayAll(clientOf(call, host), selection);
+  const deliveries = await clientOf(call, host).replayAll(selection);
   if (call.flags.has("--json")) host.print(JSON.stringify({ deliveries }));
   else
     host.print(`${deliveries} deliveries will be made again.${deliveries === 0 ? " `cofre notification list` shows what there is." : ""}`);
@@ -73,19 +73,6 @@ function selectionOf(flags: CommandCall["flags"]): Selection {
     throw new ClientProblem("Which ones? Say --failed, perhaps with --from N; or --payment HASH; or --from N --to N.", { misuse: true });
   }
   return { replay: isFailed ? "failed" : isPayment ? "payment" : "range", from, to, hash };
-}
-
-/** Goes on where the answer says that there is more. */
-async function replayAll(client: CofreClient, selection: Selection): Promise<number> {
-  let all = 0;
-  let from = selection.from;
-  for (let calls = 0; calls < mostCalls; calls += 1) {
-    const { deliveries, next } = await client.replay({ ...selection, from });
-    all += deliveries;
-    if (next === undefined || selection.replay === "payment") break;
-    from = String(next);
-  }
-  return all;
 }
 
 function numberOf(flags: CommandCall["flags"], flag: string): number | undefined {

@@ -5,7 +5,7 @@ import { connect } from "node:net";
 import { join } from "node:path";
 import { after, before, describe, test, type TestContext } from "node:test";
 import { fileURLToPath } from "node:url";
-import { Command, temporaryFolder } from "../command.ts";
+import { Command, SharedEnd, temporaryFolder } from "../command.ts";
 import { integrationKey } from "../world.ts";
 
 /*
@@ -22,9 +22,7 @@ interface Installation {
   readonly environment: Readonly<Record<string, string>>;
 }
 
-/** Ends what a test context would have ended: these processes are shared by the tests of this file. */
-const ends: (() => void)[] = [];
-const shared = { after: (end: () => void) => void ends.push(end) } as unknown as TestContext;
+const shared = new SharedEnd();
 
 async function install(): Promise<Installation> {
   const environment = {
@@ -46,9 +44,7 @@ before(async () => {
   installation = await install();
 });
 
-after(() => {
-  for (const end of ends.toReversed()) end();
-});
+after(() => shared.endAll());
 
 /** What `cofre env` prints for this client. */
 async function variablesFor(context: TestContext, client: string): Promise<Record<string, string>> {
