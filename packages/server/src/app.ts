@@ -15,11 +15,12 @@ import { settingsEndpoint } from "./http/admin/settings-endpoint.ts";
 import { type Instruct, simulatorEndpoint } from "./http/admin/simulator-endpoint.ts";
 import { statsEndpoint } from "./http/admin/stats-endpoint.ts";
 import { documented } from "./http/docs/documented.ts";
-import { createHttpServer } from "./http/server.ts";
+import { createHttpServer, type HttpServer } from "./http/server.ts";
 import type { EndpointDeps } from "./http/wire/endpoints/deps.ts";
 import { wireEndpoints } from "./http/wire/endpoints/index.ts";
 import type { Clock } from "./kernel/clock.ts";
 import type { MerchantId } from "./kernel/ids.ts";
+import { day } from "./kernel/instant.ts";
 import type { Random } from "./kernel/random.ts";
 import type { Scheduler } from "./kernel/scheduler.ts";
 import { hexOf } from "./kernel/ids.ts";
@@ -53,6 +54,7 @@ import { type MoveTargetOptions, openMoveTarget } from "./stores/postgres/move-t
 import type { Beginning } from "./stores/postgres/origin.ts";
 import { openPostgresStore } from "./stores/postgres/postgres-store.ts";
 import type { RunningStore, StoreStats } from "./stores/store.ts";
+import { openLocalTls } from "./tls/authority-files.ts";
 import { CvvPocket } from "./vault/cvv-pocket.ts";
 import { Keyring } from "./vault/keyring.ts";
 import { createLocalVault } from "./vault/local-vault.ts";
@@ -64,6 +66,8 @@ import type { Vault } from "./vault/vault.ts";
 /** A running Cofre. */
 export interface Cofre {
   readonly address: { readonly host: string; readonly port: number };
+  /** Where it listens with TLS too, when it does. */
+  readonly tlsAddress: { readonly host: string; readonly port: number } | undefined;
   /** The sandbox account's keys when this start made the account: shown once, kept nowhere. */
   readonly firstStart: SandboxKeys | undefined;
   /** What the store has done since the start. */
@@ -228,6 +232,7 @@ export async function startCofre(config: Config, log: Log, ports: Ports = system
     await server.close();
   });
   const address = await server.listen(config.port, config.host);
+  const tlsAddress = config.tls === "yes" ? await listenWithTls(server, config, ports, parts) : undefined;
 
   // Last of all: the keys of a new account are shown once, by whoever called this, and a start that failed later would have lost them.
   const firstStart = await openAccount().catch((error: unknown) => {
@@ -240,6 +245,7 @@ export async function startCofre(config: Config, log: Log, ports: Ports = system
   const running = parts.move();
   return {
     address,
+    tlsAddress,
     firstStart,
     stats: () => store.stats(),
     async close() {
@@ -255,6 +261,32 @@ export async function startCofre(config: Config, log: Log, ports: Ports = system
       return ended;
     },
   };
+}
+
+/** Looks once a day whether the certificate is about to lapse. */
+async function listenWithTls(
+  server: HttpServer,
+  config: Config,
+  { clock, scheduler }: Ports,
+  parts: AsyncDisposableStack,
+): Promise<Cofre["address"]> {
+  const { dataDirectory, environment, tlsPort, host } = config;
+  const credentials = () => openLocalTls({ dataDirectory, environment, clock, random: ownRandom });
+  const address = await server.listenTls(tlsPort, host, await credentials());
+  let cancel = (): void => undefined;
+  const renewLater = (): void => {
+    cancel = scheduler.after(day, () => {
+      renewLater();
+      // Files that somebody spoilt are told of at the next start; until then the certificate of this one serves.
+      credentials().then(
+        (renewed) => server.renewTls(renewed),
+        () => undefined,
+      );
+    });
+  };
+  renewLater();
+  parts.defer(() => cancel());
+  return address;
 }
 
 interface OpenConnectors {

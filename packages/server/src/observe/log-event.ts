@@ -45,6 +45,11 @@ export const logEvents = {
     fields: { dataDirectory: "text", mode: "text" },
   },
   listening: { level: "info", doc: "Requests are answered from now on, at this address.", fields: { host: "text", port: "number" } },
+  listening_tls: {
+    level: "info",
+    doc: "The same with TLS, under the authority in this file.",
+    fields: { host: "text", port: "number", authority: "text" },
+  },
   stopping: {
     level: "info",
     doc: "No new connections; requests under way are finished. `parent_gone`: npm, or the shell it started this with, has ended.",
