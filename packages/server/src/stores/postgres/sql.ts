@@ -37,6 +37,7 @@ export const sql = {
   paymentByMandate: `SELECT ${payment} FROM payment WHERE merchant = ${merchant} AND mandate = $2 ORDER BY no DESC LIMIT 1`,
   paymentsDue: `SELECT ${payment} FROM payment WHERE due_at <= $1 ORDER BY due_at, no LIMIT $2`,
   paymentsInFlight: `SELECT ${payment} FROM payment WHERE due_at IS NOT NULL AND attempt IS NOT NULL ORDER BY due_at, no LIMIT $1`,
+  paymentsListed: `SELECT ${payment} FROM payment WHERE merchant = ${merchant} AND id < decode($2, 'hex') ORDER BY payment.id DESC LIMIT $3`,
   cardByToken: `SELECT version, ref, fingerprint, brand, masked_pan AS "maskedPan", created_at AS "createdAt", last_used_at AS "lastUsedAt"
     FROM card WHERE merchant = ${merchant} AND token_digest = decode($2, 'hex')`,
   cardsAfter: `SELECT no AS position, ${hexOf("merchant", "merchantId")}, ${hexOf("token_digest", "tokenDigest")},
