@@ -11,6 +11,7 @@ import type { Simulator } from "./connectors/simulator/simulator-connector.ts";
 import { explainEndpoint } from "./http/admin/explain-endpoint.ts";
 import { certificateEndpoint, notificationsEndpoint } from "./http/admin/notifications-endpoint.ts";
 import { paymentEndpoint } from "./http/admin/payment-endpoint.ts";
+import { paymentsEndpoint } from "./http/admin/payments-endpoint.ts";
 import { settingsEndpoint } from "./http/admin/settings-endpoint.ts";
 import { type Instruct, simulatorEndpoint } from "./http/admin/simulator-endpoint.ts";
 import { statsEndpoint } from "./http/admin/stats-endpoint.ts";
@@ -213,6 +214,7 @@ export async function startCofre(config: Config, log: Log, ports: Ports = system
         explainEndpoint(runner),
         notificationsEndpoint({ store, clock, keys: notificationKeys, nudge: () => dispatcher.nudge() }),
         paymentEndpoint(runner),
+        paymentsEndpoint(runner),
         statsEndpoint(() => store.stats()),
         settingsEndpoint(runner, accounts, connectors.names),
         simulatorEndpoint(instruct, [...simulators.keys()]),

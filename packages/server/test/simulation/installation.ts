@@ -180,6 +180,7 @@ export class Installation {
       paymentByMandate: (merchant, mandateId) => step(() => store.paymentByMandate(merchant, mandateId)),
       paymentsDue: (now, limit, slots, after) => step(() => store.paymentsDue(now, limit, slots, after)),
       paymentsInFlight: (limit) => step(() => store.paymentsInFlight(limit)),
+      paymentsListed: (merchantId, filter, page) => step(() => store.paymentsListed(merchantId, filter, page)),
       cardsAfter: (position, limit) => step(() => store.cardsAfter(position, limit)),
       namedRequest: (merchant, key) => step(() => store.namedRequest(merchant, key)),
       cardByToken: (merchant, digest) => step(() => store.cardByToken(merchant, digest)),
