@@ -22,7 +22,9 @@ import type { Clock } from "./kernel/clock.ts";
 import type { MerchantId } from "./kernel/ids.ts";
 import type { Random } from "./kernel/random.ts";
 import type { Scheduler } from "./kernel/scheduler.ts";
+import { hexOf } from "./kernel/ids.ts";
 import { systemClock } from "./kernel/system-clock.ts";
+import { systemElapsed } from "./kernel/system-elapsed.ts";
 import { SystemRandom } from "./kernel/system-random.ts";
 import { systemScheduler } from "./kernel/system-scheduler.ts";
 import type { MoveSides } from "./move/move-store.ts";
@@ -39,9 +41,10 @@ import { changeSettings } from "./operations/change-settings.ts";
 import { AccountDirectory } from "./operations/account-directory.ts";
 import { NamedRequests } from "./operations/named-requests.ts";
 import { Runner } from "./operations/runner.ts";
-import { prepareSandboxAccount, type SandboxKeys } from "./operations/sandbox-account.ts";
+import { FirstStartElsewhere, prepareSandboxAccount, type SandboxKeys } from "./operations/sandbox-account.ts";
 import { CardExpiryJob } from "./recovery/card-expiry-job.ts";
 import { RecoveryJob } from "./recovery/recovery-job.ts";
+import { SlotKeeper } from "./recovery/slot-keeper.ts";
 import { hasDatabase, modeOpenToOthers } from "./stores/embedded/data-folder.ts";
 import { openEmbeddedStore } from "./stores/embedded/embedded-store.ts";
 import { openMoveSource } from "./stores/embedded/move-source.ts";
@@ -86,8 +89,16 @@ export async function startCofre(config: Config, log: Log, ports: Ports = system
   const { clock, random, scheduler } = ports;
   await using parts = new AsyncDisposableStack();
   const store = await openStore(config, log, ports, parts);
+  // Before any job, and let go after all of them.
+  const share = new SlotKeeper({ store, node: hexOf(ownRandom.bytes(8)), scheduler, elapsedMs: systemElapsed });
+  await share.start();
+  parts.defer(() => share.stop());
+
+  const isNew = (await store.accounts()).length === 0;
+  // Two that make keys at once would each seal cards that the other cannot open.
+  if (isNew && !share.isAlone) throw new FirstStartElsewhere();
   // Keys are made once, before there is anything to seal: whoever lost them gets them from a backup, not new ones without a word.
-  const { vault, notificationKeys } = await openKeys(config, ports, (await store.accounts()).length === 0);
+  const { vault, notificationKeys } = await openKeys(config, ports, isNew);
 
   const openAccount = await prepareSandboxAccount(store, random, clock.now(), {
     integrationKey: config.sandboxIntegrationKey?.reveal(),
@@ -102,7 +113,7 @@ export async function startCofre(config: Config, log: Log, ports: Ports = system
   };
   const loseNextAuthorization = (merchantId: MerchantId) => instruct(merchantId, { next: "lose_answer", times: 1, of: "authorize" });
 
-  const accounts = new AccountDirectory(store);
+  const accounts = new AccountDirectory(store, clock);
   const egress = createEgress({ policy: sandboxEgress, scheduler });
   parts.defer(() => egress.close());
   const firstAttempts = new FirstAttempts(scheduler);
@@ -130,6 +141,7 @@ export async function startCofre(config: Config, log: Log, ports: Ports = system
     clock,
     random: ownRandom,
     scheduler,
+    share,
     report: ({ kind, ...facts }) =>
       log.write({ event: kind === "delivered" ? "notification_delivered" : "notification_failed", kind, ...facts }),
     alarm: (what, { merchantId }) =>
@@ -146,14 +158,16 @@ export async function startCofre(config: Config, log: Log, ports: Ports = system
     alarm: (alarm) => log.write({ event: "alarm", ...alarm }),
     deliverTo: ({ settings }, { order }) => targetsOf(endpointsOf(settings), order.notificationUrl),
     told: ({ settings }, change) => {
-      dispatcher.nudge();
-      return firstAttempts.of(change, settings.notificationChaos);
+      dispatcher.nudge(change.merchantId);
+      // What another process sends, nobody here sees ending.
+      return dispatcher.sendsFor(change.merchantId) ? firstAttempts.of(change, settings.notificationChaos) : undefined;
     },
   });
   const cardExpiry = new CardExpiryJob({
     store,
     clock,
     scheduler,
+    share,
     report: (progress) => log.write({ event: "cards_forgotten", ...progress }),
   });
   cardExpiry.start();
@@ -166,6 +180,7 @@ export async function startCofre(config: Config, log: Log, ports: Ports = system
     accounts,
     clock,
     scheduler,
+    share,
     report: ({ kind, ...facts }) => log.write({ event: kind === "settled" ? "recovery_settled" : "recovery_overdue", ...facts }),
   });
   await recovery.start();
@@ -177,7 +192,7 @@ export async function startCofre(config: Config, log: Log, ports: Ports = system
     grantsOf: async (key) => (await accounts.byKey(key))?.grants,
     forget: (merchantId) => accounts.forget(merchantId),
     random,
-    requests: new NamedRequests(store, clock),
+    requests: new NamedRequests(store, clock, share),
     // Where another server carries payments out, nothing is simulated here.
     sandbox: simulators.size > 0 ? { loseNextAuthorization } : undefined,
   };
@@ -315,7 +330,12 @@ async function openStore(config: Config, log: Log, { clock, scheduler }: Ports, 
   const store =
     database === undefined
       ? await openEmbedded(config, onWriting)
-      : await openPostgresStore({ ...database, beginning: await beginningOf(config), onWriting });
+      : await openPostgresStore({
+          ...database,
+          beginning: await beginningOf(config),
+          onWriting,
+          onRefused: (code) => log.write({ event: "database_refused", code }),
+        });
   parts.defer(() => store.close());
   parts.defer(() => {
     isOver = true;

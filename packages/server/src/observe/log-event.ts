@@ -87,6 +87,11 @@ export const logEvents = {
     doc: "What was written last could not be kept (a full disk?): requests that change something are refused, and /readyz says so.",
     fields: {},
   },
+  database_refused: {
+    level: "error",
+    doc: "COFRE_DATABASE_URL leads to a server now that a start would refuse: nothing is written to it. See [PostgreSQL](postgres.md).",
+    fields: { code: "text" },
+  },
   writing_works: { level: "info", doc: "Writing works again, after it had failed.", fields: {} },
   cards_forgotten: {
     level: "info",

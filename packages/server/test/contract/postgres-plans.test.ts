@@ -17,6 +17,7 @@ import * as given from "./store-fixtures.ts";
  */
 const statements = {
   accountByKey: ["cofre_gateway", "account_key_pkey", "account_pkey"],
+  accountById: ["cofre_jobs", "account_pkey"],
   accounts: ["cofre_jobs", "account_pkey"],
   paymentById: ["cofre_gateway", "payment_pkey"],
   paymentByCode: ["cofre_gateway", "payment_code"],
@@ -25,6 +26,7 @@ const statements = {
   paymentByRefundCode: ["cofre_gateway", "payment_pkey", "refund_code"],
   paymentByMandate: ["cofre_gateway", "payment_mandate"],
   paymentsDue: ["cofre_jobs", "payment_due"],
+  paymentsDueAfter: ["cofre_jobs", "payment_due", "payment_pkey"],
   paymentsInFlight: ["cofre_jobs", "payment_due"],
   cardByToken: ["cofre_vault", "card_pkey"],
   cardsAfter: ["cofre_jobs", "card_no"],
@@ -37,6 +39,9 @@ const statements = {
   deliveriesFailed: ["cofre_gateway", "delivery_failed"],
   endpointsDue: ["cofre_jobs", "delivery_due"],
   deliveriesDue: ["cofre_jobs", "delivery_due", "delivery_payment"],
+  // Functions over two small tables, of nodes and of slots.
+  holdSlots: ["cofre_jobs"],
+  leaveSlots: ["cofre_jobs"],
 } as const satisfies Readonly<Record<StatementName, readonly [Role, ...string[]]>>;
 
 interface PlanNode {

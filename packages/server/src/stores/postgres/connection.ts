@@ -12,14 +12,22 @@ export class StatementError extends Error {
   }
 }
 
+/** SQLSTATE of a change on a server, or in a session, that takes none: another session may be better off. */
+export const readOnly = "25006";
+
 /** The roles of migrations/004-roles.ts; `owner` is whoever the address names. */
 export type Role = "owner" | "cofre_gateway" | "cofre_vault" | "cofre_jobs";
 
 const connectMs = 5_000;
 /** Longer than any statement takes that is not stuck. */
-const statementMs = 30_000;
+const statementMs = 8_000;
 /** How long a statement waits for another's lock. */
-const lockMs = 10_000;
+const lockMs = 4_000;
+/**
+ * After so long without an answer a session is given up: the server's machine may be gone without a word, or its commit waits for a standby
+ * that is. The server ends what takes longer than `statementMs` by itself, but for that wait.
+ */
+const silenceMs = 10_000;
 
 /**
  * For the session: what the statements rely on. Plans are made when tables may still be empty, and kept: no scan of a whole table may be
@@ -51,7 +59,7 @@ export class Connection {
     });
   }
 
-  /** Rejects with StatementError when there is no such server, or it does not let us in. */
+  /** Rejects with StatementError when there is no such server, it does not let us in, or it is a standby. */
   static async open(url: string, role: Role): Promise<Connection> {
     const client = new Client({
       connectionString: url,
@@ -60,15 +68,22 @@ export class Connection {
       application_name: `cofre ${role}`,
       types: readAs,
       pipeline: true,
+      // A migration takes as long as it takes.
+      ...(role === "owner" ? {} : { query_timeout: silenceMs }),
     } satisfies ClientConfig & { readonly pipeline: boolean });
     const connection = new Connection(client, role !== "owner");
     try {
       await client.connect();
       await client.query(session);
-      if (role !== "owner") await client.query(`SET ROLE ${role}`);
+      if (role !== "owner") {
+        await client.query(`SET ROLE ${role}`);
+        // An address that is being turned over leads to one for a while, whose answers are old.
+        const { rows } = await client.query<{ readonly standby: boolean }>("SELECT pg_is_in_recovery() AS standby");
+        if (rows[0]?.standby !== false) throw new StatementError(readOnly);
+      }
     } catch (error) {
       await connection.close();
-      throw new StatementError(refusalOf(error));
+      throw error instanceof StatementError ? error : new StatementError(refusalOf(error));
     }
     return connection;
   }
@@ -135,9 +150,9 @@ readAs.setTypeParser(types.builtins.INT8, Number);
 
 /**
  * The SQLSTATE when the server said that the statement failed and the session goes on. Broken connections (08), shutdowns and crashes
- * (57P), failures of the system under it (58) and of itself (XX) leave open what became of a commit.
+ * (57P), failures of the system under it (58) and of itself (XX), and servers that say so (40003) leave open what became of a commit.
  */
 function refusalOf(error: unknown): string | undefined {
   if (!(error instanceof DatabaseError) || error.code === undefined) return undefined;
-  return /^(?:08|57P|58|XX)/.test(error.code) ? undefined : error.code;
+  return /^(?:08|40003|57P|58|XX)/.test(error.code) ? undefined : error.code;
 }
