@@ -32,7 +32,7 @@ interface Compose {
   readonly volumes: Readonly<Record<string, unknown>>;
 }
 
-const compose = parse(readFileSync(join(examples, "compose.yaml"), "utf8")) as Compose;
+const compose = parse(readFileSync(join(examples, "compose.yaml"), "utf8"), { merge: true }) as Compose;
 const services = Object.entries(compose.services);
 
 describe("examples/compose.yaml", () => {
@@ -72,7 +72,7 @@ describe("examples/compose.yaml", () => {
         if (word.startsWith("/compose/")) assert.ok(existsSync(join(examples, word)), word);
       }
     }
-    const program = compose.services["cofre"]?.command?.[1] ?? "";
+    const program = compose.services["cofre-1"]?.command?.[1] ?? "";
     assert.ok(existsSync(join(examples, "..", program)), program);
   });
 

@@ -54,7 +54,8 @@ export async function moveStore(options: MoveOptions): Promise<MoveResult> {
     throw new TransferError("unavailable");
   }
   await source.setMark({ state: "moved", move });
-  await target.analyze();
+  // The server does this by itself some time later.
+  await target.analyze().catch(() => undefined);
   return { result: "moved", ...compared };
 }
 

@@ -119,7 +119,7 @@ function describeReports(databases: TestDatabases): void {
         .filter(({ named }) => !named)
         .map(({ name }) => name)
         .toSorted(),
-      ["migration", "origin"],
+      ["migration", "node", "origin", "slot"],
     );
   });
 }
@@ -128,6 +128,8 @@ function describeReports(databases: TestDatabases): void {
 const notMoved: ReadonlyMap<string, string> = new Map([
   ["migration", "says what the schema is"],
   ["origin", "says where the rows came from: the move writes it itself"],
+  ["node", "processes that live"],
+  ["slot", "which of them does what"],
   ["merchant", "a lock for each merchant, made when it is first needed"],
 ]);
 

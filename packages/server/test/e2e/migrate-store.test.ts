@@ -254,6 +254,12 @@ function describeMoves(databases: TestDatabases): void {
     assert.equal((await migrate(data, other)).lines.at(-1)?.["result"], "moved");
     const refused = await migrate(data, url);
     assert.deepEqual([refused.code, refused.lines.at(-1)?.["code"]], [1, "occupied"], "it belongs to the other database now");
+    // Neither database is there any more.
+    assert.equal((await migrate(data, undefined, ["--back"])).code, 2, "a way back that may lose something is asked for in full");
+    assert.deepEqual((await migrate(data, undefined, ["--back", "--discard-newer"])).lines, [{ result: "back" }]);
+    const { cofre, port } = await start(data);
+    assert.ok(port !== undefined, "the file is served again");
+    await cofre.end("SIGTERM");
   });
 
   test("what is in the way is refused, and nothing is changed", async () => {
@@ -369,20 +375,16 @@ function describeMoves(databases: TestDatabases): void {
 
 const tables = ["account", "account_key", "payment", "refund", "history", "outbox", "delivery", "card", "named_request"] as const;
 
-function spawnMove(data: string, url: string, args: readonly string[]): ChildProcess {
-  const environment = {
-    PATH: process.env["PATH"] ?? "",
-    COFRE_DATABASE_URL: url,
-    COFRE_DATABASE_WAIVE_STANDBY: "yes",
-    COFRE_DATA_DIR: data,
-  };
+function spawnMove(data: string, url: string | undefined, args: readonly string[]): ChildProcess {
+  const database = url === undefined ? {} : { COFRE_DATABASE_URL: url, COFRE_DATABASE_WAIVE_STANDBY: "yes" };
+  const environment = { PATH: process.env["PATH"] ?? "", COFRE_DATA_DIR: data, ...database };
   return spawn(process.execPath, [join(root, "bin", "cofre.js"), "migrate-store", ...args], {
     env: environment,
     stdio: ["ignore", "pipe", "pipe"],
   });
 }
 
-async function migrate(data: string, url: string, args: readonly string[] = []): Promise<Moved> {
+async function migrate(data: string, url: string | undefined, args: readonly string[] = []): Promise<Moved> {
   const child = spawnMove(data, url, ["--json", ...args]);
   let [output, problems] = ["", ""];
   child.stdout?.setEncoding("utf8").on("data", (text: string) => (output += text));

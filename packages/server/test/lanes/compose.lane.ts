@@ -31,7 +31,7 @@ exec "$@" -c listen_addresses=127.0.0.1 -c port="$PORT" -c unix_socket_directori
 `;
 
 test(
-  "a primary, a synchronous standby and a Cofre come up by the scripts of examples/compose.yaml",
+  "a primary, a synchronous standby and two Cofre come up by the scripts of examples/compose.yaml",
   { skip, timeout: 300_000 },
   async () => {
     assert.ok(binaries !== undefined);
@@ -102,7 +102,7 @@ test(
       assert.fail(`${name}: ${sql}\n${said.join("")}`);
     };
     const client = new WireClient(1);
-    let cofre: CofreProcess | undefined;
+    const nodes: CofreProcess[] = [];
     try {
       run("primary");
       await until(
@@ -118,17 +118,20 @@ test(
         .replace("@primary/", `@127.0.0.1:${ports.primary}/`)
         .replace("/run/secrets", secrets);
       const key = readFileSync(join(secrets, "integration_key"), "utf8");
-      cofre = CofreProcess.spawn({
-        root: fileURLToPath(new URL("../..", import.meta.url)),
-        dataDirectory: join(folder, "keys"),
-        logDirectory: folder,
-        name: "cofre",
-        environment: { COFRE_DATABASE_URL: url, COFRE_SANDBOX_INTEGRATION_KEY: key },
-      });
-      const port = await cofre.listening();
-      assert.ok(port !== undefined, readFileSync(cofre.stderrFile, "utf8"));
-      const charged = await client.ask(port, "/ws/direct", { ...directBody("order-1"), integration_key: key });
-      assert.equal(charged?.["status"], "SUCCESS", JSON.stringify(charged));
+      for (const name of ["cofre-1", "cofre-2"]) {
+        const cofre = CofreProcess.spawn({
+          root: fileURLToPath(new URL("../..", import.meta.url)),
+          dataDirectory: join(folder, "keys"),
+          logDirectory: folder,
+          name,
+          environment: { COFRE_DATABASE_URL: url, COFRE_SANDBOX_INTEGRATION_KEY: key },
+        });
+        nodes.push(cofre);
+        const port = await cofre.listening();
+        assert.ok(port !== undefined, readFileSync(cofre.stderrFile, "utf8"));
+        const charged = await client.ask(port, "/ws/direct", { ...directBody(name), integration_key: key });
+        assert.equal(charged?.["status"], "SUCCESS", JSON.stringify(charged));
+      }
       assert.equal(ask("standby", "SELECT count(*) FROM pg_database WHERE datname = 'cofre'"), "1");
       const tls = ask(
         "primary",
@@ -143,7 +146,7 @@ test(
       );
     } finally {
       client.close();
-      await cofre?.end("SIGTERM");
+      for (const cofre of nodes) await cofre.end("SIGTERM");
       for (const server of servers.toReversed()) {
         if (server.exitCode !== null || server.signalCode !== null) continue;
         server.kill("SIGQUIT");

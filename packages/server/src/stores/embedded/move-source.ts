@@ -78,7 +78,7 @@ class MoveSource implements TransferSource {
 }
 
 /** The columns of transfer.ts, in the order of its keys. CROSS JOIN keeps SQLite from turning a join round and sorting everything. */
-const rowsOf: Readonly<Record<TransferKind, string>> = {
+export const rowsOf: Readonly<Record<TransferKind, string>> = {
   account: "SELECT lower(hex(id)) AS merchant, version, name, settings FROM account ORDER BY id",
   account_key: "SELECT lower(hex(digest)) AS digest, lower(hex(account)) AS merchant, grants FROM account_key ORDER BY account_key.digest",
   payment: `SELECT lower(hex(merchant)) AS merchant, lower(hex(id)) AS id, no, code, created_at, version, state, status_at, captured_at, capture_by,
