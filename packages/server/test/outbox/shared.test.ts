@@ -51,6 +51,7 @@ function given8Merchants(context: TestContext) {
       node: name,
       scheduler,
       elapsedMs: () => Number(time.now()),
+      report: () => undefined,
     });
     await keeper.start();
     const endpoints = [{ id: "shop", url: "http://127.0.0.1:1/", enabled: true, secretVersion: 1 }];
