@@ -95,7 +95,14 @@ export async function startCofre(config: Config, log: Log, ports: Ports = system
   await using parts = new AsyncDisposableStack();
   const store = await openStore(config, log, ports, parts);
   // Before any job, and let go after all of them.
-  const share = new SlotKeeper({ store, node: hexOf(ownRandom.bytes(8)), scheduler, elapsedMs: systemElapsed });
+  const share = new SlotKeeper({
+    store,
+    node: hexOf(ownRandom.bytes(8)),
+    scheduler,
+    elapsedMs: systemElapsed,
+    report: (event) =>
+      log.write(event.kind === "lost" ? { event: "share_lost" } : { event: "share_changed", nodes: event.nodes, slots: event.slots }),
+  });
   await share.start();
   parts.defer(() => share.stop());
 
