@@ -14,7 +14,7 @@ import { CofreProcess } from "./support/cofre-process.ts";
 import { WireClient } from "./support/wire-client.ts";
 
 /** The suites that a PostgreSQL server makes longer, each on one server of their own. */
-const suites = ["store-postgres.test.ts", "store-differential.test.ts", "deliveries.test.ts"];
+const suites = ["store-postgres.test.ts", "store-postgres-faults.test.ts", "store-differential.test.ts", "deliveries.test.ts"];
 
 const skip = postgresBinaries() === undefined ? "PostgreSQL is not installed" : false;
 
