@@ -62,6 +62,14 @@ function describeFaults(databases: TestDatabases): void {
     assert.ok((await store.paymentById(merchantA, given.paymentId(1))) !== undefined);
   });
 
+  test("a store whose server is gone without a word closes", async (context) => {
+    const { address, store } = await storeBehindAddress(context);
+    await store.paymentById(merchantA, given.paymentId(1));
+    address.vanish();
+    await store.close();
+    await assert.rejects(store.paymentById(merchantA, given.paymentId(1)), { name: "StoreError", code: "closed" });
+  });
+
   test("an answer that never comes over a connection that stays: commit_unknown", async (context) => {
     const { address, store } = await storeBehindAddress(context);
     address.faultOf = () => "silence";
