@@ -38,7 +38,8 @@ import { WriterThread } from "./writer-thread.ts";
 export interface EmbeddedStoreOptions {
   /**
    * Path of the database file, made with its directory when it is not there; `-wal`, `-shm` and `-lock` files live beside it. `:memory:`: the same
-   * code on a private temporary file that is never synced and is gone when the store is closed.
+   * code on a private temporary file that is never synced and has no name any more once it is open: whatever ends the process, its
+   * blocks are free then. (On Windows, where an open file keeps its name, it is removed when the store is closed.)
    */
   readonly file: string;
   /** How many changes may wait for their commit; more are refused as `overloaded`. Default 4,096. */
@@ -59,8 +60,16 @@ export async function openEmbeddedStore(options: EmbeddedStoreOptions): Promise<
   const file = temporary?.file ?? options.file;
   if (temporary === undefined) makeFolderOf(file);
   makeFilesPrivate(file);
-  const writer = await WriterThread.start({ file, durable: temporary === undefined, maxFileBytes }, { maxQueued, onWriting });
-  return new SqliteStore(openForReading(file), writer, () => temporary?.remove());
+  try {
+    const writer = await WriterThread.start({ file, durable: temporary === undefined, maxFileBytes }, { maxQueued, onWriting });
+    const store = new SqliteStore(openForReading(file), writer, () => temporary?.remove());
+    // Every connection has read something, so all the files that SQLite works on are open.
+    if (process.platform !== "win32") temporary?.remove();
+    return store;
+  } catch (error) {
+    temporary?.remove();
+    throw error;
+  }
 }
 
 /** Owns the read-only connection and its statements, and the writer thread. */
