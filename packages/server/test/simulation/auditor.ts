@@ -1,3 +1,4 @@
+import type { AuthorizeRequest, CardToAuthorize } from "../../src/connectors/connector.ts";
 import type { BookedAuthorization } from "../../src/connectors/simulator/acquirer.ts";
 import type { Simulator } from "../../src/connectors/simulator/simulator-connector.ts";
 import type { MerchantId, PaymentId } from "../../src/kernel/ids.ts";
@@ -6,6 +7,8 @@ import type { Payment } from "../../src/payment/payment.ts";
 import type { Refund, RefundId } from "../../src/payment/refund.ts";
 import type { Change, CommitResult } from "../../src/stores/change.ts";
 import type { Store } from "../../src/stores/store.ts";
+import { maskOf } from "../../src/vault/mask.ts";
+import { DeliveryAuditor } from "./audit-deliveries.ts";
 import { checkAgainstBooks, checkAtRest, checkHistory, checkJournal, type Is } from "./audit-payment.ts";
 import {
   allowedChargebackMoves,
@@ -41,6 +44,8 @@ export class Auditor {
   readonly #store: Store;
   /** Hears what happens, one line each, for a timeline that people read. */
   note: (what: string) => void = () => undefined;
+  /** Listens to what merchants' receivers are told. */
+  readonly deliveries: DeliveryAuditor;
   readonly #acquirers: readonly Simulator[];
   readonly #settings: AuditedSettings;
   readonly #latest = new Map<string, Payment>();
@@ -55,6 +60,11 @@ export class Auditor {
     this.#store = store;
     this.#acquirers = acquirers;
     this.#settings = settings;
+    this.deliveries = new DeliveryAuditor(
+      store,
+      (text) => this.violation(text),
+      (what) => this.mark(what),
+    );
   }
 
   violation(text: string): void {
@@ -101,6 +111,11 @@ export class Auditor {
     if (written < Number(attempt)) this.violation(`nothing is sent before it is written down: ${reference}`);
   }
 
+  /** The card that goes out is the one that the payment is about. */
+  charges({ card, reference }: AuthorizeRequest, given: CardToAuthorize): void {
+    if (maskOf(given.card.pan) !== card.maskedPan) this.violation(`the card that is charged is the one that was named: ${reference}`);
+  }
+
   async #commit(store: Store, change: Change): Promise<CommitResult> {
     const result = await store.commit(change).catch((error: unknown) => {
       this.mark(`commit ${(error as { code: string }).code}`);
@@ -121,6 +136,7 @@ export class Auditor {
       if (used < (this.#cardUses.get(key) ?? 0) || used < change.cardUse.at) this.violation("I10: a card's last use never goes back");
       this.#cardUses.set(key, used);
     }
+    for (const { next } of change.deliveries ?? []) this.deliveries.committed(next);
     if (change.payment === undefined) return;
     for (const { fact, by } of change.facts) this.mark(`${fact} by ${by}`);
     const { merchantId, id } = change.payment.next;
@@ -289,8 +305,10 @@ export class Auditor {
   }
 }
 
-function describe({ payment, facts, card, account, cardErasure, request }: Change): string {
+function describe({ payment, facts, card, account, cardErasure, request, deliveries }: Change): string {
   if (payment === undefined) {
+    const delivery = deliveries?.map(({ next }) => `${next.number} to ${next.endpoint} ${next.state} after ${next.attempts}`).join(", ");
+    if (delivery !== undefined) return `delivery ${delivery}`;
     const parts = { "a card": card, "an account": account, "a card is forgotten": cardErasure, "a named request": request };
     return Object.entries(parts).find(([, part]) => part !== undefined)?.[0] ?? "a card is used";
   }

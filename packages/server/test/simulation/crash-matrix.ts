@@ -13,10 +13,11 @@ import { tokenize } from "../../src/operations/tokenize.ts";
 import { verifyCard } from "../../src/operations/verify-card.ts";
 import type { Payment } from "../../src/payment/payment.ts";
 import { cardOf } from "../vectors/cards.ts";
+import { healAndAudit } from "./healing.ts";
 import { Installation } from "./installation.ts";
 import { planOf, type Plan } from "./plan.ts";
 import { testCustomer } from "../upstream/test-customer.ts";
-import { healAndAudit, sharedVault } from "./run-seed.ts";
+import { sharedVault } from "./run-seed.ts";
 import { note, openShop, type Shop } from "./shop.ts";
 
 /**
@@ -69,6 +70,7 @@ const quiet: Plan = {
   personality: { dedupes: true, answersInquiries: true, repeatsFollowUps: true, lateArrivalMs: 20_000 },
   routed: false,
   certainNoPerMille: 0,
+  receivers: { endpoints: 1, ownAddressPerMille: 0, faultsPerMille: 0, comesBack: true },
 };
 
 /** Recovery finds another way with each of these. */
@@ -77,6 +79,13 @@ const once = { ...quiet.personality, repeatsFollowUps: false };
 
 export const scenarios: readonly Scenario[] = [
   { name: "a sale", run: async ({ pay }) => void (await pay()) },
+  {
+    name: "a sale, until its receiver was told",
+    run: async ({ installation, pay }) => {
+      await pay();
+      await installation.time.sleep(3_000);
+    },
+  },
   { name: "an authorization that nobody captures", run: async ({ pay }) => void (await pay({ hold: true })) },
   { name: "a sale at an acquirer that answers no inquiries", plan: { personality: mute }, run: async ({ pay }) => void (await pay()) },
   {

@@ -1,6 +1,7 @@
 import type { SimulatorOptions } from "../../src/connectors/simulator/simulator-connector.ts";
 import type { AccountSettings, SimulatorSettings } from "../../src/merchant/account.ts";
 import { Chance } from "./chance.ts";
+import type { ReceiverPlan } from "./receivers.ts";
 
 /** What one seed sets: each run has its own mix of faults, so that rare pairs of them meet in some run. */
 export interface Plan {
@@ -29,6 +30,7 @@ export interface Plan {
   readonly routed: boolean;
   /** Chance that the first acquirer certainly does nothing: unreachable, or it says so itself. */
   readonly certainNoPerMille: number;
+  readonly receivers: ReceiverPlan;
 }
 
 const rates = [0, 0, 5, 50, 200] as const;
@@ -76,5 +78,11 @@ export function planOf(seed: number): Plan {
     },
     routed: chance.happens(400),
     certainNoPerMille: chance.pick(rates),
+    receivers: {
+      endpoints: chance.pick([0, 1, 1, 2]),
+      ownAddressPerMille: chance.pick([0, 200]),
+      faultsPerMille: chance.pick([0, 100, 400, 900]),
+      comesBack: chance.happens(700),
+    },
   };
 }

@@ -10,6 +10,7 @@ import type { Card } from "../../src/vault/card.ts";
 import { Cvv, Pan } from "../../src/vault/pan.ts";
 import type { Chance } from "./chance.ts";
 import type { Installation } from "./installation.ts";
+import { ownUrl } from "./receivers.ts";
 import { note, type Shop } from "./shop.ts";
 
 /** What a client does with cards: stores them, has them verified, and pays. */
@@ -56,7 +57,7 @@ const refusalsBeforePayment = ["token_not_found", "mandate_mismatch"];
 export async function payOnce(installation: Installation, shop: Shop, chance: Chance, code: string): Promise<boolean> {
   shop.codes.add(code);
   installation.auditor.asks(shop.account.id, code, installation.time.now());
-  const input = directInput(shop, chance, code);
+  const input = directInput(shop, chance, code, installation.plan.receivers.ownAddressPerMille);
   const answer = await installation.call(direct, shop.account, input);
   wipe(input.source);
   if (answer.kind === "answer") {
@@ -75,7 +76,7 @@ export async function payOnce(installation: Installation, shop: Shop, chance: Ch
   return refused;
 }
 
-function directInput(shop: Shop, chance: Chance, code: string): DirectInput {
+function directInput(shop: Shop, chance: Chance, code: string, ownAddressPerMille: number): DirectInput {
   const source = newSource(shop, chance);
   const createToken =
     source.kind === "pan" && chance.happens(200) ? { token: chance.happens(300) ? "c".repeat(32) : undefined } : undefined;
@@ -111,7 +112,7 @@ function directInput(shop: Shop, chance: Chance, code: string): DirectInput {
       softDescriptor: undefined,
       note: undefined,
       userValues: [],
-      notificationUrl: undefined,
+      notificationUrl: chance.happens(ownAddressPerMille) ? ownUrl(shop.index, chance.below(3)) : undefined,
       deviceId: undefined,
       storedCredential: newCredential(shop, chance),
       threeDSecure: undefined,

@@ -1,5 +1,5 @@
 import { createHash, type Hash } from "node:crypto";
-import { day, hour, instant, minute } from "../../src/kernel/instant.ts";
+import { day, hour, instant } from "../../src/kernel/instant.ts";
 import { SeededRandom } from "../../src/kernel/seeded-random.ts";
 import { defaultAccountSettings } from "../../src/merchant/settings.ts";
 import { Keyring } from "../../src/vault/keyring.ts";
@@ -7,6 +7,7 @@ import { createLocalVault } from "../../src/vault/local-vault.ts";
 import { createMemoryKeyProvider, createMemoryWrappedKeyStore } from "../../src/vault/memory-key-provider.ts";
 import type { Vault } from "../../src/vault/vault.ts";
 import { Chance } from "./chance.ts";
+import { healAndAudit } from "./healing.ts";
 import { Installation } from "./installation.ts";
 import { runClient } from "./merchants.ts";
 import { planOf } from "./plan.ts";
@@ -68,21 +69,6 @@ export async function runSeed(seed: number, tell?: (line: string) => void): Prom
     simulatedMs: time.now() - epoch,
     marks: auditor.marks,
   };
-}
-
-/** Ends the faults, lets `days` pass, waits until nothing is open any more, and judges what is left. */
-export async function healAndAudit(installation: Installation, shops: readonly Shop[], days: number): Promise<void> {
-  const { auditor, time } = installation;
-  const merchants = shops.map(({ account }) => account.id);
-  await auditor.checkBooks(merchants);
-  auditor.note("--- the faults are over");
-  installation.heal();
-  if (days > 0) time.jump(days * day);
-  // Recovery's checks are an hour apart at most: two are enough for whatever the faults left.
-  for (let minutes = 0; minutes < 180 && (minutes < 3 || !(await installation.isQuiet())); minutes += 1) {
-    await time.run(minute, () => false, maximumEvents);
-  }
-  await auditor.checkSettled(merchants, new Map(shops.map(({ account, codes }) => [account.id, codes])), time.now());
 }
 
 /** `1d 02:03:04.567` since the run began. */
