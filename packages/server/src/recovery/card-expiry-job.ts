@@ -1,5 +1,5 @@
 import type { Clock } from "../kernel/clock.ts";
-import { day, laterBy, minute } from "../kernel/instant.ts";
+import { day, hour, laterBy, minute } from "../kernel/instant.ts";
 import type { Scheduler } from "../kernel/scheduler.ts";
 import type { CardAge, Store } from "../stores/store.ts";
 import { tokenExpiresAt } from "../vault/token.ts";
@@ -14,13 +14,15 @@ export interface CardExpiryParts {
 
 const firstRoundMs = minute;
 const roundMs = day;
+/** What has expired is left for so long: a request that came before may be under way, and is a use that is written down yet. */
+const graceMs = hour;
 /** Cards that are read at once, and the pause after: a million of them take a few seconds of a day, a few milliseconds at a time. */
 const pieceSize = 1_000;
 const pauseMs = 20;
 
 /**
  * Forgets stored cards that nobody has used for 14 calendar months (interface 2.1; PCI DSS 3.2.1: nothing is kept longer than it is
- * needed). At use an expired token is refused at once, whether this job has come by or not. Owns one timer, and one round at a time.
+ * needed), an hour after they expired. At use an expired token is refused at once, whether this job has come by or not. Owns one timer, and one round at a time.
  */
 export class CardExpiryJob {
   readonly #parts: CardExpiryParts;
@@ -71,7 +73,7 @@ export class CardExpiryJob {
   async #forget({ merchantId, tokenDigest, lastUsedAt }: CardAge): Promise<boolean> {
     const { store, clock } = this.#parts;
     const now = clock.now();
-    if (tokenExpiresAt(lastUsedAt) > now) return false;
+    if (laterBy(tokenExpiresAt(lastUsedAt), graceMs) > now) return false;
     // Used in this very moment, it stays: the store looks at the last use once more.
     const cardErasure = { tokenDigest, unusedSince: laterBy(lastUsedAt, 1) };
     await store.commit({ merchantId, at: now, cardErasure, facts: [], entries: [], notifications: [] });

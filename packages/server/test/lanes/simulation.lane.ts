@@ -15,6 +15,7 @@ const seedsForBug = 2_000;
 
 /** What a run that found nothing would have to show all the same: each of these happened, or the run proves little. */
 const marksToMeet = [
+  "another merchant's token is refused",
   "attempt_repeated by recovery",
   "authorization_approved by recovery",
   "authorization_declined by recovery",
@@ -37,6 +38,7 @@ const marksToMeet = [
   "delivery given_up",
   "delivery gone",
   "delivery resting",
+  "a card is erased",
   "an endpoint stays off",
   "an endpoint that was gone is switched on",
   "heard again",

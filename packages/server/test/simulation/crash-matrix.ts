@@ -17,7 +17,6 @@ import { healAndAudit } from "./healing.ts";
 import { Installation } from "./installation.ts";
 import { planOf, type Plan } from "./plan.ts";
 import { testCustomer } from "../upstream/test-customer.ts";
-import { sharedVault } from "./run-seed.ts";
 import { note, openShop, type Shop } from "./shop.ts";
 
 /**
@@ -70,6 +69,7 @@ const quiet: Plan = {
   personality: { dedupes: true, answersInquiries: true, repeatsFollowUps: true, lateArrivalMs: 20_000 },
   routed: false,
   certainNoPerMille: 0,
+  ownKeys: false,
   receivers: { endpoints: 1, ownAddressPerMille: 0, faultsPerMille: 0, comesBack: true },
 };
 
@@ -209,7 +209,7 @@ const maximumEvents = 20_000;
 /** Runs a scenario with deaths at these waits, lets all settle, and judges. */
 export async function runScenario({ plan, run }: Scenario, diesAt: readonly number[], tell?: (line: string) => void): Promise<MatrixRun> {
   const whole: Plan = { ...quiet, ...plan };
-  const installation = new Installation(whole, await sharedVault());
+  const installation = new Installation(whole);
   if (tell !== undefined) installation.auditor.note = tell;
   installation.diesAt = new Set(diesAt);
   const routes = whole.routed ? [{ connectors: ["main", "backup"] }] : [];

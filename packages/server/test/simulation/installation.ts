@@ -14,6 +14,7 @@ import type { Vault } from "../../src/vault/vault.ts";
 import { AcquirerNetwork } from "./acquirer-link.ts";
 import { Auditor } from "./auditor.ts";
 import { Chance } from "./chance.ts";
+import { Keys } from "./keys.ts";
 import type { Plan } from "./plan.ts";
 import { Receivers } from "./receivers.ts";
 import { buildServer, type ServerParts } from "./server-process.ts";
@@ -26,10 +27,12 @@ export type Answer<T> =
   /** The connection broke: the client knows nothing. */
   | { readonly kind: "lost" };
 
-interface Process extends ServerParts {
+interface Process {
   alive: boolean;
   /** Called when the process dies, for the clients whose connections break. */
   readonly onDeath: Set<() => void>;
+  /** There from when it serves. */
+  parts: ServerParts | undefined;
 }
 
 /** Long enough that what was about to be sent still is, hardly. */
@@ -57,7 +60,7 @@ export class Installation {
   readonly auditor: Auditor;
   readonly plan: Plan;
   readonly #chance: Chance;
-  readonly #vault: Vault;
+  readonly #keys: Keys;
   readonly #random: SeededRandom;
   readonly #notificationRandom: SeededRandom;
   readonly #network: AcquirerNetwork;
@@ -66,16 +69,18 @@ export class Installation {
   #process: Process | undefined;
   #starting: Process | undefined;
   #faultsOn = true;
+  /** All that clients of any merchant were given: now and then one tries another's. */
+  readonly tokens: string[] = [];
   crashes = 0;
   /** How often the server has waited so far, before something took effect and after it. */
   waits = 0;
   /** Where exactly it dies, by number; without it chance says. */
   diesAt: ReadonlySet<number> | undefined;
 
-  constructor(plan: Plan, vault: Vault) {
+  constructor(plan: Plan) {
     this.plan = plan;
     this.#chance = new Chance(plan.seed + 1);
-    this.#vault = vault;
+    this.#keys = new Keys(plan);
     this.#random = new SeededRandom(`simulation ${plan.seed}`);
     this.#notificationRandom = new SeededRandom(`simulation notifications ${plan.seed}`);
     this.time = new SimTime(new Chance(plan.seed + 2));
@@ -91,15 +96,20 @@ export class Installation {
   }
 
   start(): void {
-    const process: Process = { ...this.#build(() => process), alive: true, onDeath: new Set() };
+    const process: Process = { alive: true, onDeath: new Set(), parts: undefined };
     this.#starting = process;
     this.auditor.note("a server starts");
-    void process.start().then(() => {
-      // Serves requests from now on.
-      if (!process.alive) return;
-      this.#process = process;
-      this.auditor.note("the server serves");
-    });
+    void this.#open(process);
+  }
+
+  async #open(process: Process): Promise<void> {
+    const parts = this.#build(process, await this.#keys.openVault());
+    await parts.start();
+    // Serves requests from now on.
+    if (!process.alive) return;
+    process.parts = parts;
+    this.#process = process;
+    this.auditor.note("the server serves");
   }
 
   /** Ends the faults, and brings the server up if it is down. */
@@ -113,11 +123,12 @@ export class Installation {
   /** What a client gets that sends this now. */
   call<Input, Output>(operation: Operation<Input, Output>, account: Account, input: Input): Promise<Answer<Output>> {
     const process = this.#process;
-    if (process === undefined) return this.time.sleep(5).then(() => ({ kind: "lost" }));
+    if (process?.parts === undefined) return this.time.sleep(5).then(() => ({ kind: "lost" }));
+    const { runner } = process.parts;
     return new Promise((resolve) => {
       const lost = (): void => resolve({ kind: "lost" });
       process.onDeath.add(lost);
-      process.runner.run(operation, account, input).then(
+      runner.run(operation, account, input).then(
         (value) => {
           process.onDeath.delete(lost);
           resolve({ kind: "answer", value });
@@ -133,11 +144,11 @@ export class Installation {
 
   /** An account was changed from outside: whoever serves looks at it anew, as the endpoint for settings makes it. */
   accountChanged({ id }: Account): void {
-    this.#process?.accounts.forget(id);
-    this.#process?.dispatcher.nudge();
+    this.#process?.parts?.accounts.forget(id);
+    this.#process?.parts?.dispatcher.nudge();
   }
 
-  #build(process: () => Process): ServerParts {
+  #build(process: Process, vault: Vault): ServerParts {
     const step =
       (latencyMs: number): Step =>
       (call) =>
@@ -147,7 +158,7 @@ export class Installation {
       this.#network.linkTo(name, acquirer, step(0));
     return buildServer({
       store: storeInSteps(this.store, step(this.plan.storeLatencyMs)),
-      vault: this.#vault,
+      vault,
       connectors: connectorsOf(this.plan.routed ? [link("main", main), link("backup", backup)] : [link("main", main)]),
       sender: { send: (request) => step(0)(() => this.#receivers.send(request)) },
       clock: this.time,
@@ -155,7 +166,7 @@ export class Installation {
         sleep: (ms: number) => this.#whileAlive(process, this.time.sleep(ms)),
         after: (ms: number, task: () => void) =>
           this.time.after(ms, () => {
-            if (process().alive) task();
+            if (process.alive) task();
           }),
       },
       random: this.#random,
@@ -171,7 +182,10 @@ export class Installation {
     const open = payments.some((payment) => (lapsesAt(payment) ?? 0) <= now || payment.refunds.some(({ dueAt }) => dueAt !== undefined));
     if (open) return now;
     const waiting = await this.#waitingDeliveries();
-    return waiting.length === 0 ? undefined : Math.max(now, Math.min(...waiting.map(({ dueAt }) => dueAt)));
+    const first = waiting.filter(
+      (one) => !waiting.some((other) => other.paymentId === one.paymentId && other.endpoint === one.endpoint && other.number < one.number),
+    );
+    return first.length === 0 ? undefined : Math.max(now, Math.min(...first.map(({ dueAt }) => dueAt)));
   }
 
   /** Deliveries that wait, but for those to endpoints that are switched off. */
@@ -188,17 +202,17 @@ export class Installation {
   }
 
   /** One await of the server: now and then it takes long, and the server may die just before the call takes effect, or just after, before anybody hears of it. */
-  #await<T>(process: () => Process, latencyMs: number, call: () => Promise<T>): Promise<T> {
+  #await<T>(process: Process, latencyMs: number, call: () => Promise<T>): Promise<T> {
     return new Promise((resolve, reject) => {
       const goOn = (step: () => void): void => {
         // All is well now, and nobody dies: what has no latency need not wait for its turn either.
-        if (!this.#faultsOn && process().alive && !this.time.isBehind()) {
+        if (!this.#faultsOn && process.alive && !this.time.isBehind()) {
           step();
           return;
         }
         const stallMs = this.#stallsNow() ? this.#chance.between(1_000, longestStallMs) : 0;
         this.time.after(stallMs + (latencyMs === 0 ? 0 : this.#chance.below(latencyMs + 1)), () => {
-          if (process().alive && !this.#crashesNow(process())) step();
+          if (process.alive && !this.#crashesNow(process)) step();
         });
       };
       goOn(() => {
@@ -210,14 +224,14 @@ export class Installation {
     });
   }
 
-  #whileAlive<T>(process: () => Process, waiting: Promise<T>): Promise<T> {
+  #whileAlive<T>(process: Process, waiting: Promise<T>): Promise<T> {
     return new Promise((resolve, reject) => {
       waiting.then(
         (value) => {
-          if (process().alive) resolve(value);
+          if (process.alive) resolve(value);
         },
         (error: unknown) => {
-          if (process().alive) reject(error);
+          if (process.alive) reject(error);
         },
       );
     });

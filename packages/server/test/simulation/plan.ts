@@ -31,6 +31,8 @@ export interface Plan {
   /** Chance that the first acquirer certainly does nothing: unreachable, or it says so itself. */
   readonly certainNoPerMille: number;
   readonly receivers: ReceiverPlan;
+  /** Whether the installation's keys are its own, and change after a few cards. */
+  readonly ownKeys: boolean;
 }
 
 const rates = [0, 0, 5, 50, 200] as const;
@@ -84,5 +86,6 @@ export function planOf(seed: number): Plan {
       faultsPerMille: chance.pick([0, 100, 400, 900]),
       comesBack: chance.happens(700),
     },
+    ownKeys: chance.happens(300),
   };
 }

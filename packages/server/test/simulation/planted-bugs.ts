@@ -1,3 +1,4 @@
+import { plantedCardBugs } from "./planted-card-bugs.ts";
 import { plantedDeliveryBugs } from "./planted-delivery-bugs.ts";
 
 /** A mistake that somebody could make: what it replaces must stand in the source exactly once, or the list is out of date. */
@@ -312,4 +313,4 @@ const plantedPaymentBugs: readonly PlantedBug[] = [
   },
 ];
 
-export const plantedBugs: readonly PlantedBug[] = [...plantedPaymentBugs, ...plantedDeliveryBugs];
+export const plantedBugs: readonly PlantedBug[] = [...plantedPaymentBugs, ...plantedDeliveryBugs, ...plantedCardBugs];

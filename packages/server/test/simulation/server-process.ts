@@ -10,6 +10,7 @@ import { Runner } from "../../src/operations/runner.ts";
 import { Dispatcher } from "../../src/outbox/dispatcher.ts";
 import { targetsOf } from "../../src/outbox/endpoint.ts";
 import type { Sender } from "../../src/outbox/sender.ts";
+import { CardExpiryJob } from "../../src/recovery/card-expiry-job.ts";
 import { RecoveryJob } from "../../src/recovery/recovery-job.ts";
 import type { Store } from "../../src/stores/store.ts";
 import { CvvPocket } from "../../src/vault/cvv-pocket.ts";
@@ -83,11 +84,18 @@ export function buildServer({ auditor, ...outside }: Outside): ServerParts {
     scheduler,
     report: ({ kind, state }) => auditor.mark(`${kind} ${state}`),
   });
+  const cardExpiry = new CardExpiryJob({
+    store,
+    clock,
+    scheduler,
+    report: () => auditor.mark("cards forgotten"),
+  });
   return {
     runner,
     accounts,
     dispatcher,
     async start() {
+      cardExpiry.start();
       dispatcher.start();
       await recovery.start();
     },
