@@ -22,7 +22,9 @@ import type { Clock } from "./kernel/clock.ts";
 import type { MerchantId } from "./kernel/ids.ts";
 import type { Random } from "./kernel/random.ts";
 import type { Scheduler } from "./kernel/scheduler.ts";
+import { hexOf } from "./kernel/ids.ts";
 import { systemClock } from "./kernel/system-clock.ts";
+import { systemElapsed } from "./kernel/system-elapsed.ts";
 import { SystemRandom } from "./kernel/system-random.ts";
 import { systemScheduler } from "./kernel/system-scheduler.ts";
 import type { Log } from "./observe/log-event.ts";
@@ -41,6 +43,7 @@ import { Runner } from "./operations/runner.ts";
 import { prepareSandboxAccount, type SandboxKeys } from "./operations/sandbox-account.ts";
 import { CardExpiryJob } from "./recovery/card-expiry-job.ts";
 import { RecoveryJob } from "./recovery/recovery-job.ts";
+import { SlotKeeper } from "./recovery/slot-keeper.ts";
 import { hasDatabase, modeOpenToOthers } from "./stores/embedded/data-folder.ts";
 import { openEmbeddedStore } from "./stores/embedded/embedded-store.ts";
 import { StoreOpenError } from "./stores/embedded/open-error.ts";
@@ -98,7 +101,12 @@ export async function startCofre(config: Config, log: Log, ports: Ports = system
   };
   const loseNextAuthorization = (merchantId: MerchantId) => instruct(merchantId, { next: "lose_answer", times: 1, of: "authorize" });
 
-  const accounts = new AccountDirectory(store);
+  // Before any job, and let go after all of them.
+  const share = new SlotKeeper({ store, node: hexOf(ownRandom.bytes(8)), scheduler, elapsedMs: systemElapsed });
+  await share.start();
+  parts.defer(() => share.stop());
+
+  const accounts = new AccountDirectory(store, clock);
   const egress = createEgress({ policy: sandboxEgress, scheduler });
   parts.defer(() => egress.close());
   const firstAttempts = new FirstAttempts(scheduler);
@@ -113,6 +121,7 @@ export async function startCofre(config: Config, log: Log, ports: Ports = system
     clock,
     random: ownRandom,
     scheduler,
+    share,
     report: ({ kind, ...facts }) =>
       log.write({ event: kind === "delivered" ? "notification_delivered" : "notification_failed", kind, ...facts }),
     alarm: (what, { merchantId }) =>
@@ -129,14 +138,16 @@ export async function startCofre(config: Config, log: Log, ports: Ports = system
     alarm: (alarm) => log.write({ event: "alarm", ...alarm }),
     deliverTo: ({ settings }, { order }) => targetsOf(endpointsOf(settings), order.notificationUrl),
     told: ({ settings }, change) => {
-      dispatcher.nudge();
-      return firstAttempts.of(change, settings.notificationChaos);
+      dispatcher.nudge(change.merchantId);
+      // What another process sends, nobody here sees ending.
+      return dispatcher.sendsFor(change.merchantId) ? firstAttempts.of(change, settings.notificationChaos) : undefined;
     },
   });
   const cardExpiry = new CardExpiryJob({
     store,
     clock,
     scheduler,
+    share,
     report: (progress) => log.write({ event: "cards_forgotten", ...progress }),
   });
   cardExpiry.start();
@@ -149,6 +160,7 @@ export async function startCofre(config: Config, log: Log, ports: Ports = system
     accounts,
     clock,
     scheduler,
+    share,
     report: ({ kind, ...facts }) => log.write({ event: kind === "settled" ? "recovery_settled" : "recovery_overdue", ...facts }),
   });
   await recovery.start();
@@ -160,7 +172,7 @@ export async function startCofre(config: Config, log: Log, ports: Ports = system
     grantsOf: async (key) => (await accounts.byKey(key))?.grants,
     forget: (merchantId) => accounts.forget(merchantId),
     random,
-    requests: new NamedRequests(store, clock),
+    requests: new NamedRequests(store, clock, share),
     // Where another server carries payments out, nothing is simulated here.
     sandbox: simulators.size > 0 ? { loseNextAuthorization } : undefined,
   };

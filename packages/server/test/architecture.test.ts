@@ -68,7 +68,7 @@ const ownedGlobals: Readonly<Record<string, readonly string[]>> = {
   setTimeout: ["kernel/system-scheduler.ts"],
   setInterval: [],
   setImmediate: ["stores/embedded/writer-thread.ts", "stores/postgres/batch-lane.ts"],
-  performance: [],
+  performance: ["kernel/system-elapsed.ts"],
   fetch: [],
   WebSocket: [],
   EventSource: [],

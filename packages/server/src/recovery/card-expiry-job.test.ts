@@ -2,6 +2,7 @@ import assert from "node:assert/strict";
 import { describe, test } from "node:test";
 import type { MerchantId, TokenDigest } from "../kernel/ids.ts";
 import { type Instant, instant } from "../kernel/instant.ts";
+import { wholeShare } from "../kernel/share.ts";
 import { createMemoryStore } from "../stores/memory/memory-store.ts";
 import type { Store } from "../stores/store.ts";
 import { CardExpiryJob } from "./card-expiry-job.ts";
@@ -42,7 +43,13 @@ describe("the job that forgets cards", () => {
     await storeCard(store, 2, instant(endOfYear + 1));
     let now = instant(Date.UTC(2028, 1, 29, 13) - 1);
     const reports: number[] = [];
-    const job = new CardExpiryJob({ store, scheduler, clock: { now: () => now }, report: ({ forgotten }) => void reports.push(forgotten) });
+    const job = new CardExpiryJob({
+      store,
+      scheduler,
+      share: wholeShare,
+      clock: { now: () => now },
+      report: ({ forgotten }) => void reports.push(forgotten),
+    });
 
     await job.runOnce();
     assert.ok((await store.cardByToken(merchantId, digest(1))) !== undefined);
@@ -76,7 +83,7 @@ describe("the job that forgets cards", () => {
               return cards;
             },
     });
-    await new CardExpiryJob({ store: racing, scheduler, clock: { now: () => now }, report: () => undefined }).runOnce();
+    await new CardExpiryJob({ store: racing, scheduler, share: wholeShare, clock: { now: () => now }, report: () => undefined }).runOnce();
     assert.equal((await store.cardByToken(merchantId, digest(1)))?.lastUsedAt, now);
   });
 
@@ -86,7 +93,7 @@ describe("the job that forgets cards", () => {
     for (let number = 1; number <= 2_500; number += 1) await storeCard(store, number, instant(used + (number % 2) * 700 * 86_400_000));
     let forgotten = 0;
     const clock = { now: () => instant(Date.UTC(2026, 10, 28)) };
-    const job = new CardExpiryJob({ store, scheduler, clock, report: (progress) => (forgotten = progress.forgotten) });
+    const job = new CardExpiryJob({ store, scheduler, share: wholeShare, clock, report: (progress) => (forgotten = progress.forgotten) });
     await job.runOnce();
     assert.equal(forgotten, 1_250);
     assert.equal((await store.cardsAfter(0, 10_000)).length, 1_250);

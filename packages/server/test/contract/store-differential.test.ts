@@ -2,6 +2,7 @@ import assert from "node:assert/strict";
 import { after, test } from "node:test";
 import * as fc from "fast-check";
 import { instant } from "../../src/kernel/instant.ts";
+import { everySlot } from "../../src/kernel/slot.ts";
 import type { JournalEntry } from "../../src/ledger/journal.ts";
 import { paymentStates } from "../../src/payment/payment-machine.ts";
 import type { ChargebackState } from "../../src/payment/chargeback.ts";
@@ -246,7 +247,12 @@ async function everything(store: Store, base: number): Promise<unknown> {
     ]);
   });
   const inFlight = (await store.paymentsInFlight(1_000_000)).toSorted((left, right) => (keyOf(left) < keyOf(right) ? -1 : 1));
-  return [await Promise.all(ofMerchants), await store.paymentsDue(instant(given.start + 3), 50), inFlight];
+  // The due ones whole, and once more page by page and slot by slot.
+  const now = instant(given.start + 3);
+  const whole = await store.paymentsDue(now, 50);
+  const odd = new Set(Array.from(everySlot).filter((slot) => slot % 2 === 1));
+  const pages = [await store.paymentsDue(now, 2, odd), await store.paymentsDue(now, 3, everySlot, whole[1]), whole];
+  return [await Promise.all(ofMerchants), pages, inFlight];
 }
 
 const compared = `the memory store, the embedded store${databases === undefined ? "" : " and the PostgreSQL store"}`;
@@ -279,7 +285,9 @@ test(`${compared} give the same answers to ${sequences} random sequences`, async
     (await store.notificationsAfter(0, 1_000_000)).map(({ sequence: _sequence, ...rest }) => rest);
   for (const store of others) {
     assert.deepEqual(await withoutSequence(store), await withoutSequence(memory));
-    assert.deepEqual(await store.accounts(), await memory.accounts());
+    const accounts = await memory.accounts();
+    assert.deepEqual(await store.accounts(), accounts);
+    assert.deepEqual(await Promise.all(accounts.map(({ id }) => store.accountById(id))), accounts);
   }
   // Control: the sequences reached every answer that a commit can give.
   assert.deepEqual(

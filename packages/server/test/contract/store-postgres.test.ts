@@ -27,6 +27,8 @@ const withoutMerchant: ReadonlyMap<string, string> = new Map([
   ["refund_pkey", "the interface's refund ids are one for all merchants, and 31 bits long"],
   ["payment_due", "the jobs serve all merchants by time; not unique, so each server has its own part"],
   ["card_no", "the job that forgets unused cards looks at all; not unique"],
+  ["node_pkey", "names a process"],
+  ["slot_pkey", "which process does what, one table for all"],
   ["outbox_sequence", "what is read for all merchants in the order of commits; not unique"],
 ]);
 

@@ -64,6 +64,7 @@ export function describeStoreContract(name: string, open: () => Promise<Store>):
       const store = await opened(context);
 
       assert.equal(await store.accountByKey(given.keyDigest(1)), undefined);
+      assert.equal(await store.accountById(merchantA), undefined);
       assert.deepEqual(await store.accounts(), []);
       assert.equal(await store.paymentById(merchantA, given.paymentId(1)), undefined);
       assert.equal(await store.paymentByCode(merchantA, "order-1"), undefined);
@@ -619,9 +620,11 @@ export function describeStoreContract(name: string, open: () => Promise<Store>):
         [merchantA, merchantB],
       );
 
+      assert.deepEqual(await store.accountById(merchantB), account);
       const renamed = given.newAccount(merchantB, { version: 2, name: "Renamed" });
       assert.deepEqual(await store.commit(given.accountChange(renamed, [6])), committed);
       assert.deepEqual(await store.accountByKey(given.keyDigest(1)), { account: renamed, grants: "public" });
+      assert.deepEqual(await store.accountById(merchantB), renamed);
       assert.deepEqual(await store.accountByKey(given.keyDigest(6)), { account: renamed, grants: "secret" });
     });
 

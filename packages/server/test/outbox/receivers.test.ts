@@ -7,6 +7,7 @@ import { describe, test, type TestContext } from "node:test";
 import { Webhook } from "standardwebhooks";
 import { day, hour, minute, second } from "../../src/kernel/instant.ts";
 import type { Scheduler } from "../../src/kernel/scheduler.ts";
+import { wholeShare } from "../../src/kernel/share.ts";
 import { systemClock } from "../../src/kernel/system-clock.ts";
 import { SystemRandom } from "../../src/kernel/system-random.ts";
 import { systemScheduler } from "../../src/kernel/system-scheduler.ts";
@@ -131,6 +132,7 @@ async function post(context: TestContext, receivers: Readonly<Record<string, Rec
     clock,
     random,
     scheduler: hurried,
+    share: wholeShare,
     report: () => undefined,
     alarm: (what) => void alarms.push(what),
   });

@@ -57,7 +57,9 @@ export class CardAuditor {
 
   /** A change may be applied from now on, whether or not anybody hears of it. */
   asked({ merchantId, at, card, cardErasure }: Change): void {
-    if (card !== undefined && card.replaces === undefined) this.#use(merchantId, card.next.tokenDigest, card.next.createdAt, false);
+    // Under a token that is taken nothing is stored: who knows of the other card knows enough.
+    if (card !== undefined && !this.#known.has(keyOf(merchantId, card.next.tokenDigest)))
+      this.#use(merchantId, card.next.tokenDigest, card.next.createdAt, false);
     if (cardErasure === undefined) return;
     const known = this.#known.get(keyOf(merchantId, cardErasure.tokenDigest));
     if (known === undefined) return;

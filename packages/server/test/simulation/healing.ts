@@ -19,6 +19,7 @@ export async function healAndAudit(installation: Installation, shops: readonly S
   if (days > 0) time.jump(days * day);
   for (let rounds = 0; rounds < mostRounds; rounds += 1) {
     await time.run(minute, () => false, maximumEvents);
+    if (rounds === 0 && installation.plan.servers > 1) installation.checkShares(true);
     if (rounds === 0) await switchOn(installation, shops);
     if (rounds < 2) continue;
     const dueAt = (await installation.nextDue()) ?? (await askAgain(installation, shops));
@@ -55,7 +56,6 @@ async function mend(installation: Installation, account: Shop["account"]): Promi
   }));
   void asked.then(({ kind }) => (answered = kind === "answer"));
   await installation.time.run(minute, () => answered, maximumEvents);
-  installation.accountChanged(account);
   return answered;
 }
 

@@ -1,5 +1,7 @@
 import { connectorsOf } from "../../src/connectors/connector-set.ts";
 import { createSimulator, type Simulator } from "../../src/connectors/simulator/simulator-connector.ts";
+import { hexOf } from "../../src/kernel/ids.ts";
+import { slotCount } from "../../src/kernel/slot.ts";
 import { ServiceError, type ServiceErrorCode } from "../../src/kernel/service-error.ts";
 import { SeededRandom } from "../../src/kernel/seeded-random.ts";
 import { day, instant } from "../../src/kernel/instant.ts";
@@ -28,6 +30,7 @@ export type Answer<T> =
   | { readonly kind: "lost" };
 
 interface Process {
+  readonly index: number;
   alive: boolean;
   /** Called when the process dies, for the clients whose connections break. */
   readonly onDeath: Set<() => void>;
@@ -65,9 +68,8 @@ export class Installation {
   readonly #notificationRandom: SeededRandom;
   readonly #network: AcquirerNetwork;
   readonly #receivers: Receivers;
-  /** The process that serves, and the one that was started last: the same but while it starts. */
-  #process: Process | undefined;
-  #starting: Process | undefined;
+  /** Of each server the process that was started last. */
+  readonly #processes: Process[];
   #faultsOn = true;
   /** All that clients of any merchant were given: now and then one tries another's. */
   readonly tokens: string[] = [];
@@ -79,6 +81,8 @@ export class Installation {
 
   constructor(plan: Plan) {
     this.plan = plan;
+    const nobody: Process = { index: 0, alive: false, onDeath: new Set(), parts: undefined };
+    this.#processes = Array.from({ length: plan.servers }, () => nobody);
     this.#chance = new Chance(plan.seed + 1);
     this.#keys = new Keys(plan);
     this.#random = new SeededRandom(`simulation ${plan.seed}`);
@@ -87,7 +91,12 @@ export class Installation {
     const ports = { clock: this.time, scheduler: this.time };
     this.simulator = createSimulator({ ...ports, seed: `acquirer ${plan.seed}`, ...plan.personality });
     this.acquirers = [this.simulator, createSimulator({ ...ports, seed: `second acquirer ${plan.seed}`, ...plan.personality })];
-    const store = createMemoryStore({ scheduler: this.time, slowMs: 2_000, commitFault: (change) => this.#commitFault(change) });
+    const store = createMemoryStore({
+      scheduler: this.time,
+      clock: this.time,
+      slowMs: 2_000,
+      commitFault: (change) => this.#commitFault(change),
+    });
     const { captureWindowDays, strictMandates } = plan.settings;
     this.auditor = new Auditor(store, this.acquirers, { captureWindowMs: captureWindowDays * day, strictMandates });
     this.store = this.auditor.watch(store);
@@ -96,9 +105,13 @@ export class Installation {
   }
 
   start(): void {
-    const process: Process = { alive: true, onDeath: new Set(), parts: undefined };
-    this.#starting = process;
-    this.auditor.note("a server starts");
+    for (const index of this.#processes.keys()) this.#startAt(index);
+  }
+
+  #startAt(index: number): void {
+    const process: Process = { index, alive: true, onDeath: new Set(), parts: undefined };
+    this.#processes[index] = process;
+    this.auditor.note(this.#says(process, "starts"));
     void this.#open(process);
   }
 
@@ -108,21 +121,27 @@ export class Installation {
     // Serves requests from now on.
     if (!process.alive) return;
     process.parts = parts;
-    this.#process = process;
-    this.auditor.note("the server serves");
+    this.auditor.note(this.#says(process, "serves"));
   }
 
-  /** Ends the faults, and brings the server up if it is down. */
+  #says({ index }: Process, what: string): string {
+    return this.plan.servers === 1 ? `the server ${what}` : `server ${index} ${what}`;
+  }
+
+  /** Ends the faults, and brings up what is down; of several servers one may be gone for good. */
   heal(): void {
     this.#faultsOn = false;
     this.#network.heal();
     this.#receivers.heal();
-    if (this.#starting?.alive !== true) this.start();
+    const down = [...this.#processes.keys()].filter((index) => this.#processes[index]?.alive !== true);
+    if (this.plan.oneStaysDown && down.length < this.plan.servers) down.pop();
+    for (const index of down) this.#startAt(index);
   }
 
-  /** What a client gets that sends this now. */
+  /** What a client gets that sends this now, to any server that serves. */
   call<Input, Output>(operation: Operation<Input, Output>, account: Account, input: Input): Promise<Answer<Output>> {
-    const process = this.#process;
+    const serving = this.#processes.filter(({ alive, parts }) => alive && parts !== undefined);
+    const process = serving.length > 1 ? this.#chance.pick(serving) : serving[0];
     if (process?.parts === undefined) return this.time.sleep(5).then(() => ({ kind: "lost" }));
     const { runner } = process.parts;
     return new Promise((resolve) => {
@@ -142,10 +161,12 @@ export class Installation {
     });
   }
 
-  /** An account was changed from outside: whoever serves looks at it anew, as the endpoint for settings makes it. */
-  accountChanged({ id }: Account): void {
-    this.#process?.parts?.accounts.forget(id);
-    this.#process?.parts?.dispatcher.nudge();
+  /** What the living servers say that they hold: no slot is in two hands, and with `all` each is in one. */
+  checkShares(all: boolean): void {
+    const holders = this.#processes.flatMap(({ alive, parts }) => (alive && parts !== undefined ? [parts.share.held()] : []));
+    const held = holders.flatMap((each) => [...each.keys()]);
+    if (new Set(held).size < held.length) this.auditor.violation("no two servers hold one slot");
+    if (all && held.length < slotCount) this.auditor.violation("what a server held that is gone is taken up when its lease is over");
   }
 
   #build(process: Process, vault: Vault): ServerParts {
@@ -172,6 +193,8 @@ export class Installation {
       random: this.#random,
       notificationRandom: this.#notificationRandom,
       auditor: this.auditor,
+      node: this.plan.servers === 1 ? undefined : hexOf(this.#notificationRandom.bytes(8)),
+      elapsedMs: () => this.time.elapsed(),
     });
   }
 
@@ -243,12 +266,11 @@ export class Installation {
     const dies = this.diesAt?.has(this.waits) ?? this.#chance.below(1_000_000) < this.plan.crashPerMillion;
     if (!dies) return false;
     process.alive = false;
-    this.auditor.note("the server dies");
-    this.#process = undefined;
+    this.auditor.note(this.#says(process, "dies"));
     this.crashes += 1;
     for (const lost of process.onDeath) lost();
     this.time.after(this.plan.restartMs, () => {
-      if (this.#starting?.alive !== true) this.start();
+      if (this.#faultsOn && this.#processes[process.index] === process) this.#startAt(process.index);
     });
     return true;
   }
@@ -258,6 +280,7 @@ export class Installation {
   }
 
   #commitFault(change: Change): CommitFault | undefined {
+    if (this.plan.servers > 1) this.checkShares(false);
     // Accounts are set up before the faults begin.
     if (!this.#faultsOn || isSetUp(change) || !this.#chance.happens(this.plan.storeFaultPerMille)) return undefined;
     return this.#chance.pick(commitFaults);

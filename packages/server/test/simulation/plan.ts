@@ -31,6 +31,10 @@ export interface Plan {
   /** Chance that the first acquirer certainly does nothing: unreachable, or it says so itself. */
   readonly certainNoPerMille: number;
   readonly receivers: ReceiverPlan;
+  /** Servers that share the store. */
+  readonly servers: number;
+  /** Of several, one that is down when the faults end stays so. */
+  readonly oneStaysDown: boolean;
   /** Whether the installation's keys are its own, and change after a few cards. */
   readonly ownKeys: boolean;
 }
@@ -43,6 +47,7 @@ export function planOf(seed: number): Plan {
   const answersInquiries = !chance.happens(200);
   // An acquirer that can neither be asked nor asked again leaves a lost capture to people.
   const repeatsFollowUps = !answersInquiries || !chance.happens(400);
+  const servers = chance.pick([1, 1, 1, 1, 1, 2, 2, 3]);
   return {
     seed,
     merchants: chance.between(1, 3),
@@ -86,6 +91,9 @@ export function planOf(seed: number): Plan {
       faultsPerMille: chance.pick([0, 100, 400, 900]),
       comesBack: chance.happens(700),
     },
-    ownKeys: chance.happens(300),
+    servers,
+    oneStaysDown: chance.happens(500),
+    // Several processes that keep keys of one installation at once are another story.
+    ownKeys: servers === 1 && chance.happens(400),
   };
 }

@@ -39,8 +39,8 @@ const plantedPaymentBugs: readonly PlantedBug[] = [
   {
     name: "recovery never runs",
     file: "recovery/recovery-job.ts",
-    find: `    return payments.map((payment) => {`,
-    replace: `    return payments.slice(payments.length).map((payment) => {`,
+    find: `    return payments.flatMap((payment) => {`,
+    replace: `    return payments.slice(payments.length).flatMap((payment) => {`,
   },
   {
     name: "a late approval counts although recovery has claimed the reversal",

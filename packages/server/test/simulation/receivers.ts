@@ -38,6 +38,11 @@ interface Listener {
 
 const ok: SendOutcome = { kind: "answered", status: 200, retryAfter: undefined };
 
+/** In slots that several servers share out. */
+export function merchantIdOf(shop: number): MerchantId {
+  return (shop * 11).toString(16).padStart(8, "0") as MerchantId;
+}
+
 export function endpointUrl(shop: number, endpoint: number): string {
   return `https://shop${shop}.example/${endpoint}`;
 }
@@ -121,7 +126,7 @@ function answers(status: number, retryAfter?: string): Consequence {
 function messageOf({ url, headers, body }: SendRequest): Message {
   const fields = new URLSearchParams(body);
   return {
-    merchantId: `0000000${/^https:\/\/shop(\d)\./.exec(url)?.[1] ?? ""}` as MerchantId,
+    merchantId: merchantIdOf(Number(/^https:\/\/shop(\d)\./.exec(url)?.[1])),
     url,
     id: headers["webhook-id"] ?? "",
     number: Number(headers["X-Cofre-Sequence"]),

@@ -2,7 +2,9 @@ import type { Connectors } from "../../src/connectors/connector.ts";
 import type { Clock } from "../../src/kernel/clock.ts";
 import { second } from "../../src/kernel/instant.ts";
 import type { Random } from "../../src/kernel/random.ts";
+import type { ElapsedMs } from "../../src/kernel/elapsed.ts";
 import type { Scheduler } from "../../src/kernel/scheduler.ts";
+import { type Share, wholeShare } from "../../src/kernel/share.ts";
 import { endpointsOf } from "../../src/merchant/notification-endpoints.ts";
 import { AccountDirectory } from "../../src/operations/account-directory.ts";
 import { notificationAccounts } from "../../src/operations/notification-accounts.ts";
@@ -12,6 +14,7 @@ import { targetsOf } from "../../src/outbox/endpoint.ts";
 import type { Sender } from "../../src/outbox/sender.ts";
 import { CardExpiryJob } from "../../src/recovery/card-expiry-job.ts";
 import { RecoveryJob } from "../../src/recovery/recovery-job.ts";
+import { SlotKeeper } from "../../src/recovery/slot-keeper.ts";
 import type { Store } from "../../src/stores/store.ts";
 import { CvvPocket } from "../../src/vault/cvv-pocket.ts";
 import type { Vault } from "../../src/vault/vault.ts";
@@ -29,13 +32,15 @@ export interface Outside {
   /** Of notifications alone, as in app.ts. */
   readonly notificationRandom: Random;
   readonly auditor: Auditor;
+  /** Names this process among those that share the store; undefined when there can be no other. */
+  readonly node: string | undefined;
+  readonly elapsedMs: ElapsedMs;
 }
 
 /** The parts of a server, put together as in app.ts. */
 export interface ServerParts {
   readonly runner: Runner;
-  readonly accounts: AccountDirectory;
-  readonly dispatcher: Dispatcher;
+  readonly share: Share;
   /** Begins the jobs; resolves when requests may be served. */
   start(): Promise<void>;
 }
@@ -45,8 +50,10 @@ const acquirerTimeoutMs = 30_000;
 const pollMs = 15 * second;
 
 export function buildServer({ auditor, ...outside }: Outside): ServerParts {
-  const { store, clock, scheduler, random } = outside;
-  const accounts = new AccountDirectory(store);
+  const { store, clock, scheduler, random, node, elapsedMs } = outside;
+  const keeper = node === undefined ? undefined : new SlotKeeper({ store, node, scheduler, elapsedMs });
+  const share = keeper ?? wholeShare;
+  const accounts = new AccountDirectory(store, clock);
   const dispatcher = new Dispatcher({
     store,
     accounts: notificationAccounts(accounts, { run: (...call) => runner.run(...call) }),
@@ -57,6 +64,7 @@ export function buildServer({ auditor, ...outside }: Outside): ServerParts {
     clock,
     random: outside.notificationRandom,
     scheduler,
+    share,
     report: ({ kind }) => auditor.mark(`delivery ${kind}`),
     alarm: (what) => auditor.violation(`no alarm is raised about an endpoint: ${what}`),
     pollMs,
@@ -82,19 +90,21 @@ export function buildServer({ auditor, ...outside }: Outside): ServerParts {
     accounts,
     clock,
     scheduler,
+    share,
     report: ({ kind, state }) => auditor.mark(`${kind} ${state}`),
   });
   const cardExpiry = new CardExpiryJob({
     store,
     clock,
     scheduler,
+    share,
     report: () => auditor.mark("cards forgotten"),
   });
   return {
     runner,
-    accounts,
-    dispatcher,
+    share,
     async start() {
+      await keeper?.start();
       cardExpiry.start();
       dispatcher.start();
       await recovery.start();

@@ -1,11 +1,10 @@
 import { assert } from "../../src/kernel/assert.ts";
-import type { MerchantId } from "../../src/kernel/ids.ts";
 import type { Account } from "../../src/merchant/account.ts";
 import type { Payment } from "../../src/payment/payment.ts";
 import type { Refund } from "../../src/payment/refund.ts";
 import type { Chance } from "./chance.ts";
 import type { Installation } from "./installation.ts";
-import { endpointUrl } from "./receivers.ts";
+import { endpointUrl, merchantIdOf } from "./receivers.ts";
 
 /** What the clients of one merchant share: as a shop does, they act on the same orders. */
 export interface Shop {
@@ -27,7 +26,7 @@ export async function openShop(installation: Installation, index: number, settin
     secretVersion: 1,
   }));
   const account: Account = {
-    id: `0000000${index}` as MerchantId,
+    id: merchantIdOf(index),
     version: 1,
     name: `Shop ${index}`,
     settings: { ...settings, notificationEndpoints },

@@ -7,13 +7,14 @@ export type Step = <T>(call: () => Promise<T>) => Promise<T>;
 export function storeInSteps(store: Store, step: Step): Store {
   return {
     accountByKey: (digest) => step(() => store.accountByKey(digest)),
+    accountById: (merchant) => step(() => store.accountById(merchant)),
     accounts: () => step(() => store.accounts()),
     paymentById: (merchant, id) => step(() => store.paymentById(merchant, id)),
     paymentByCode: (merchant, code) => step(() => store.paymentByCode(merchant, code)),
     history: (merchant, id) => step(() => store.history(merchant, id)),
     paymentByRefund: (merchant, refund) => step(() => store.paymentByRefund(merchant, refund)),
     paymentByMandate: (merchant, mandateId) => step(() => store.paymentByMandate(merchant, mandateId)),
-    paymentsDue: (now, limit) => step(() => store.paymentsDue(now, limit)),
+    paymentsDue: (now, limit, slots, after) => step(() => store.paymentsDue(now, limit, slots, after)),
     paymentsInFlight: (limit) => step(() => store.paymentsInFlight(limit)),
     cardsAfter: (position, limit) => step(() => store.cardsAfter(position, limit)),
     namedRequest: (merchant, key) => step(() => store.namedRequest(merchant, key)),
@@ -22,8 +23,10 @@ export function storeInSteps(store: Store, step: Step): Store {
     notificationsOf: (merchantId, number, limit) => step(() => store.notificationsOf(merchantId, number, limit)),
     notificationsOfPayment: (merchantId, id) => step(() => store.notificationsOfPayment(merchantId, id)),
     deliveriesOf: (merchantId, from, limit, state) => step(() => store.deliveriesOf(merchantId, from, limit, state)),
-    endpointsDue: (now, after, limit) => step(() => store.endpointsDue(now, after, limit)),
+    endpointsDue: (now, after, limit, slots) => step(() => store.endpointsDue(now, after, limit, slots)),
     deliveriesDue: (to, now, limit) => step(() => store.deliveriesDue(to, now, limit)),
+    holdSlots: (node, leaseMs, giveBack) => step(() => store.holdSlots(node, leaseMs, giveBack)),
+    leaveSlots: (node) => step(() => store.leaveSlots(node)),
     commit: (change) => step(() => store.commit(change)),
     close: () => step(() => store.close()),
   };

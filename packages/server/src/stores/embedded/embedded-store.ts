@@ -2,15 +2,17 @@ import type { DatabaseSync, StatementSync } from "node:sqlite";
 import { assert } from "../../kernel/assert.ts";
 import type { KeyDigest, MerchantId, PaymentId, TokenDigest } from "../../kernel/ids.ts";
 import type { Instant } from "../../kernel/instant.ts";
+import { everySlot, slotCount, slotMask, type Slots } from "../../kernel/slot.ts";
 import type { Account } from "../../merchant/account.ts";
 import type { Delivery, EndpointKey } from "../../outbox/events.ts";
+import { dueAt } from "../../payment/due.ts";
 import type { Payment } from "../../payment/payment.ts";
 import type { RefundId } from "../../payment/refund.ts";
 import type { StoredCard } from "../../vault/stored-card.ts";
 import { assertChangeIsSound } from "../change-rules.ts";
 import type { Change, CommitResult, HistoryRow, KeyGrant, NamedRequest } from "../change.ts";
 import { StoreError } from "../store.ts";
-import type { CardAge, OpenDeliveryState, OutboxRow, RunningStore, StoreStats } from "../store.ts";
+import type { CardAge, HeldSlots, OpenDeliveryState, OutboxRow, RunningStore, StoreStats } from "../store.ts";
 import { messageOf } from "../change-message.ts";
 import { commitResultOf } from "../commit-result.ts";
 import { makeFilesPrivate, makeFolderOf } from "./data-folder.ts";
@@ -70,6 +72,11 @@ class SqliteStore implements RunningStore {
     return row === undefined ? undefined : { account: accountFromRow(row), grants: row.grants };
   }
 
+  async accountById(merchantId: MerchantId): Promise<Account | undefined> {
+    const [row] = this.#rows<AccountRow>("accountById", merchantId);
+    return row === undefined ? undefined : accountFromRow(row);
+  }
+
   async accounts(): Promise<readonly Account[]> {
     return this.#rows<AccountRow>("accounts").map(accountFromRow);
   }
@@ -104,8 +111,13 @@ class SqliteStore implements RunningStore {
     return row === undefined ? undefined : paymentFromRow(row);
   }
 
-  async paymentsDue(now: Instant, limit: number): Promise<readonly Payment[]> {
-    return this.#rows<PaymentRow>("paymentsDue", now, limit).map(paymentFromRow);
+  async paymentsDue(now: Instant, limit: number, slots: Slots = everySlot, after?: Payment): Promise<readonly Payment[]> {
+    const from = after === undefined ? undefined : dueAt(after);
+    const rows =
+      after === undefined || from === undefined
+        ? this.#rows<PaymentRow>("paymentsDue", now, slotMask(slots), limit)
+        : this.#rows<PaymentRow>("paymentsDueAfter", from, from, after.merchantId, after.id, now, slotMask(slots), limit);
+    return rows.map(paymentFromRow);
   }
 
   async paymentsInFlight(limit: number): Promise<readonly Payment[]> {
@@ -153,9 +165,14 @@ class SqliteStore implements RunningStore {
     return rows.map(deliveryFromRow);
   }
 
-  async endpointsDue(now: Instant, after: EndpointKey | undefined, limit: number): Promise<readonly EndpointKey[]> {
+  async endpointsDue(
+    now: Instant,
+    after: EndpointKey | undefined,
+    limit: number,
+    slots: Slots = everySlot,
+  ): Promise<readonly EndpointKey[]> {
     const lane = after === undefined ? "" : laneOf(after.merchantId, after.endpoint);
-    return this.#rows<{ readonly lane: string }>("endpointsDue", lane, now, limit).map((row) => keyOfLane(row.lane));
+    return this.#rows<{ readonly lane: string }>("endpointsDue", lane, slotMask(slots), now, limit).map((row) => keyOfLane(row.lane));
   }
 
   async deliveriesDue({ merchantId, endpoint }: EndpointKey, now: Instant, limit: number): Promise<readonly Delivery[]> {
@@ -167,6 +184,16 @@ class SqliteStore implements RunningStore {
     assertChangeIsSound(change);
     const result = commitResultOf(await this.#writer.submit(messageOf(change)));
     return result === "payment_code" ? this.#takenBy(change) : result;
+  }
+
+  async holdSlots(): Promise<HeldSlots> {
+    if (this.#closed !== undefined) throw new StoreError("closed");
+    // The lock on the file keeps every other process away.
+    return { slots: Array.from(everySlot), share: slotCount, nodes: 1 };
+  }
+
+  async leaveSlots(): Promise<void> {
+    if (this.#closed !== undefined) throw new StoreError("closed");
   }
 
   close(): Promise<void> {
@@ -218,6 +245,7 @@ class SqliteStore implements RunningStore {
 export const sql = {
   accountByKey: `SELECT lower(hex(account.id)) AS id, version, name, settings, grants FROM account_key
     JOIN account ON account.id = account_key.account WHERE digest = unhex(?)`,
+  accountById: "SELECT lower(hex(id)) AS id, version, name, settings FROM account WHERE account.id = unhex(?)",
   accounts: "SELECT lower(hex(id)) AS id, version, name, settings FROM account ORDER BY account.id",
   paymentById: `SELECT ${paymentColumns} FROM payment WHERE merchant = unhex(?) AND id = unhex(?)`,
   paymentByCode: `SELECT ${paymentColumns} FROM payment WHERE merchant = unhex(?) AND code = ?`,
@@ -227,7 +255,11 @@ export const sql = {
   paymentByRefundCode: `SELECT ${paymentColumns} FROM payment
     WHERE no = (SELECT payment FROM refund WHERE merchant = unhex(?) AND code = ?)`,
   paymentByMandate: `SELECT ${paymentColumns} FROM payment WHERE merchant = unhex(?) AND mandate = ? ORDER BY no DESC LIMIT 1`,
-  paymentsDue: `SELECT ${paymentColumns} FROM payment WHERE due_at <= ? ORDER BY due_at, no LIMIT ?`,
+  paymentsDue: `SELECT ${paymentColumns} FROM payment WHERE due_at <= ? AND (? >> slot_of(lower(hex(merchant)))) & 1
+    ORDER BY due_at, no LIMIT ?`,
+  paymentsDueAfter: `SELECT ${paymentColumns} FROM payment
+    WHERE due_at >= ? AND (due_at > ? OR no > (SELECT no FROM payment WHERE merchant = unhex(?) AND id = unhex(?))) AND due_at <= ?
+      AND (? >> slot_of(lower(hex(merchant)))) & 1 ORDER BY due_at, no LIMIT ?`,
   paymentsInFlight: `SELECT ${paymentColumns} FROM payment
     WHERE no IN (SELECT no FROM payment WHERE due_at IS NOT NULL AND (attempt IS NOT NULL) = 1 LIMIT ?)`,
   cardByToken: `SELECT version, ref, fingerprint, brand, masked_pan AS maskedPan, created_at AS createdAt, last_used_at AS lastUsedAt
@@ -251,7 +283,7 @@ export const sql = {
       SELECT (SELECT min(lane) FROM delivery WHERE state = 'waiting' AND lane > each_lane.lane) FROM each_lane WHERE lane IS NOT NULL
     )
     SELECT lane FROM each_lane
-    WHERE EXISTS (SELECT 1 FROM delivery WHERE state = 'waiting' AND delivery.lane = each_lane.lane AND due_at <= ?) LIMIT ?`,
+    WHERE (? >> slot_of(substr(lane, 1, 8))) & 1 AND EXISTS (SELECT 1 FROM delivery WHERE state = 'waiting' AND delivery.lane = each_lane.lane AND due_at <= ?) LIMIT ?`,
   // Left to itself, SQLite looks for an earlier one among all that the endpoint was ever told.
   deliveriesDue: `SELECT ${deliveryColumns} FROM delivery JOIN payment ON payment.no = delivery.payment
     WHERE delivery.state = 'waiting' AND lane = ? AND delivery.due_at <= ? AND NOT EXISTS (
@@ -264,6 +296,7 @@ type StatementName = keyof typeof sql;
 function prepareAll(database: DatabaseSync): Record<StatementName, StatementSync> {
   return {
     accountByKey: database.prepare(sql.accountByKey),
+    accountById: database.prepare(sql.accountById),
     accounts: database.prepare(sql.accounts),
     paymentById: database.prepare(sql.paymentById),
     paymentByCode: database.prepare(sql.paymentByCode),
@@ -272,6 +305,7 @@ function prepareAll(database: DatabaseSync): Record<StatementName, StatementSync
     paymentByRefundCode: database.prepare(sql.paymentByRefundCode),
     paymentByMandate: database.prepare(sql.paymentByMandate),
     paymentsDue: database.prepare(sql.paymentsDue),
+    paymentsDueAfter: database.prepare(sql.paymentsDueAfter),
     paymentsInFlight: database.prepare(sql.paymentsInFlight),
     cardByToken: database.prepare(sql.cardByToken),
     cardsAfter: database.prepare(sql.cardsAfter),

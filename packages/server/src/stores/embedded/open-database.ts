@@ -1,4 +1,6 @@
 import { DatabaseSync } from "node:sqlite";
+import type { MerchantId } from "../../kernel/ids.ts";
+import { slotOf } from "../../kernel/slot.ts";
 import { migrations } from "./migrations/index.ts";
 import type { OpenRefusal } from "./open-error.ts";
 import { sqliteCode } from "./sqlite-error.ts";
@@ -69,6 +71,7 @@ export function openForWriting({ file, durable, maxFileBytes }: DatabaseOptions)
 export function openForReading(file: string): DatabaseSync {
   const database = new DatabaseSync(file, { readOnly: true, timeout: 100 });
   database.exec(`PRAGMA cache_size = -${readerCacheKib}; PRAGMA query_only = ON`);
+  database.function("slot_of", { deterministic: true }, (merchant) => (merchant === null ? null : slotOf(merchant as MerchantId)));
   return database;
 }
 

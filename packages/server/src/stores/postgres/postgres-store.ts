@@ -2,9 +2,11 @@ import { assert } from "../../kernel/assert.ts";
 import type { Clock } from "../../kernel/clock.ts";
 import type { KeyDigest, MerchantId, PaymentId, TokenDigest } from "../../kernel/ids.ts";
 import type { Instant } from "../../kernel/instant.ts";
+import { everySlot, slotMask, type Slots } from "../../kernel/slot.ts";
 import type { Secret } from "../../kernel/secret.ts";
 import type { Account } from "../../merchant/account.ts";
 import type { Delivery, EndpointKey } from "../../outbox/events.ts";
+import { dueAt } from "../../payment/due.ts";
 import type { Payment } from "../../payment/payment.ts";
 import type { RefundId } from "../../payment/refund.ts";
 import type { StoredCard } from "../../vault/stored-card.ts";
@@ -23,7 +25,7 @@ import {
   type PaymentRow,
 } from "../rows.ts";
 import { StoreError } from "../store.ts";
-import type { CardAge, OpenDeliveryState, OutboxRow, RunningStore, StoreStats } from "../store.ts";
+import type { CardAge, HeldSlots, OpenDeliveryState, OutboxRow, RunningStore, StoreStats } from "../store.ts";
 import { BatchLane } from "./batch-lane.ts";
 import { Connection, StatementError, type Role, type Value } from "./connection.ts";
 import { migrate } from "./migrate.ts";
@@ -79,16 +81,18 @@ function openErrorOf(error: unknown, code: "unreachable" | "migration"): unknown
   return error instanceof StatementError ? new PostgresOpenError(code) : error;
 }
 
-type ReadingRole = "cofre_gateway" | "cofre_vault" | "cofre_jobs";
+/** What has a session of its own: each role that reads, and the leases, which nothing that the jobs read may keep waiting. */
+const readers = { cofre_gateway: "cofre_gateway", cofre_vault: "cofre_vault", cofre_jobs: "cofre_jobs", leases: "cofre_jobs" } as const;
+type Reader = keyof typeof readers;
 
-/** Owns a session for each role that reads, made when it is first needed and again when it broke, and the lane that writes. */
+/** Owns a session for each of the readers, made when it is first needed and again when it broke, and the lane that writes. */
 class PostgresStore implements RunningStore {
   readonly #lane: BatchLane;
-  readonly #connect: (role: ReadingRole) => Promise<Connection>;
-  readonly #readers = new Map<ReadingRole, Promise<Connection>>();
+  readonly #connect: (role: Role) => Promise<Connection>;
+  readonly #readers = new Map<Reader, Promise<Connection>>();
   #closed: Promise<void> | undefined;
 
-  constructor(lane: BatchLane, connect: (role: ReadingRole) => Promise<Connection>) {
+  constructor(lane: BatchLane, connect: (role: Role) => Promise<Connection>) {
     this.#lane = lane;
     this.#connect = connect;
   }
@@ -96,6 +100,11 @@ class PostgresStore implements RunningStore {
   async accountByKey(digest: KeyDigest): Promise<{ readonly account: Account; readonly grants: KeyGrant } | undefined> {
     const [row] = await this.#all<AccountRow & { readonly grants: KeyGrant }>("cofre_gateway", "accountByKey", digest);
     return row === undefined ? undefined : { account: accountFromRow(row), grants: row.grants };
+  }
+
+  async accountById(merchantId: MerchantId): Promise<Account | undefined> {
+    const [row] = await this.#all<AccountRow>("cofre_jobs", "accountById", merchantId);
+    return row === undefined ? undefined : accountFromRow(row);
   }
 
   async accounts(): Promise<readonly Account[]> {
@@ -127,8 +136,13 @@ class PostgresStore implements RunningStore {
     return onlyPayment(await this.#of<PaymentRow>(merchantId, "paymentByMandate", mandateId));
   }
 
-  async paymentsDue(now: Instant, limit: number): Promise<readonly Payment[]> {
-    return (await this.#all<PaymentRow>("cofre_jobs", "paymentsDue", now, limit)).map(paymentFromRow);
+  async paymentsDue(now: Instant, limit: number, slots: Slots = everySlot, after?: Payment): Promise<readonly Payment[]> {
+    const from = after === undefined ? undefined : dueAt(after);
+    const rows =
+      after === undefined || from === undefined
+        ? await this.#all<PaymentRow>("cofre_jobs", "paymentsDue", now, slotMask(slots), limit)
+        : await this.#all<PaymentRow>("cofre_jobs", "paymentsDueAfter", from, after.merchantId, after.id, now, slotMask(slots), limit);
+    return rows.map(paymentFromRow);
   }
 
   async paymentsInFlight(limit: number): Promise<readonly Payment[]> {
@@ -168,8 +182,14 @@ class PostgresStore implements RunningStore {
     return (await this.#of<DeliveryRow>(merchantId, statement, from, limit)).map(deliveryFromRow);
   }
 
-  async endpointsDue(now: Instant, after: EndpointKey | undefined, limit: number): Promise<readonly EndpointKey[]> {
-    return this.#all<EndpointKey>("cofre_jobs", "endpointsDue", after?.merchantId ?? "", after?.endpoint ?? "", now, limit);
+  async endpointsDue(
+    now: Instant,
+    after: EndpointKey | undefined,
+    limit: number,
+    slots: Slots = everySlot,
+  ): Promise<readonly EndpointKey[]> {
+    const { merchantId = "", endpoint = "" } = after ?? {};
+    return this.#all<EndpointKey>("cofre_jobs", "endpointsDue", merchantId, endpoint, now, limit, slotMask(slots));
   }
 
   async deliveriesDue({ merchantId, endpoint }: EndpointKey, now: Instant, limit: number): Promise<readonly Delivery[]> {
@@ -182,6 +202,16 @@ class PostgresStore implements RunningStore {
     assertChangeIsSound(change);
     const result = commitResultOf(await this.#lane.submit(messageOf(change)));
     return result === "payment_code" ? this.#takenBy(change) : result;
+  }
+
+  async holdSlots(node: string, leaseMs: number, giveBack: readonly number[]): Promise<HeldSlots> {
+    const [row] = await this.#all<HeldSlotsRow>("leases", "holdSlots", node, leaseMs, giveBack.join(" "));
+    assert(row !== undefined, "whoever asks for slots is told which it holds");
+    return { ...row, slots: row.slots === "" ? [] : row.slots.split(" ").map(Number) };
+  }
+
+  async leaveSlots(node: string): Promise<void> {
+    await this.#all("leases", "leaveSlots", node);
   }
 
   close(): Promise<void> {
@@ -221,19 +251,19 @@ class PostgresStore implements RunningStore {
   }
 
   /** Rows of whatever merchants. */
-  #all<Row extends object>(role: ReadingRole, name: StatementName, ...values: readonly Value[]): Promise<readonly Row[]> {
+  #all<Row extends object>(reader: Reader, name: StatementName, ...values: readonly Value[]): Promise<readonly Row[]> {
     if (this.#closed !== undefined) return Promise.reject(new StoreError("closed"));
-    return this.#read<Row>(role, undefined, name, values);
+    return this.#read<Row>(reader, undefined, name, values);
   }
 
   async #read<Row extends object>(
-    role: ReadingRole,
+    reader: Reader,
     merchantId: MerchantId | undefined,
     name: StatementName,
     values: readonly Value[],
   ): Promise<readonly Row[]> {
     try {
-      const connection = await this.#reader(role);
+      const connection = await this.#reader(reader);
       if (merchantId === undefined) return await connection.rows<Row>(name, sql[name], values);
       return await connection.rowsOf<Row>(merchantId, name, sql[name], values);
     } catch (error) {
@@ -242,14 +272,14 @@ class PostgresStore implements RunningStore {
     }
   }
 
-  async #reader(role: ReadingRole): Promise<Connection> {
-    const kept = this.#readers.get(role);
+  async #reader(reader: Reader): Promise<Connection> {
+    const kept = this.#readers.get(reader);
     // Those who come while a session is made wait for the same one.
     if (kept !== undefined && (await kept.then(({ isOpen }) => isOpen).catch(() => false))) return kept;
-    const current = this.#readers.get(role);
+    const current = this.#readers.get(reader);
     if (current !== undefined && current !== kept) return current;
-    const made = this.#connect(role);
-    this.#readers.set(role, made);
+    const made = this.#connect(readers[reader]);
+    this.#readers.set(reader, made);
     return made;
   }
 }
@@ -258,6 +288,8 @@ function onlyPayment(rows: readonly PaymentRow[]): Payment | undefined {
   assert(rows.length <= 1, "a merchant has at most one payment with a given name");
   return rows[0] === undefined ? undefined : paymentFromRow(rows[0]);
 }
+
+type HeldSlotsRow = Omit<HeldSlots, "slots"> & { readonly slots: string };
 
 type DeliveryRow = Omit<Delivery, "outcome" | "inOrder"> & { readonly outcome: string | null; readonly inOrder: number };
 
