@@ -54,21 +54,25 @@ async function list({ store, keys }: NotificationsDeps, params: TreeObject, acco
   const after = numberOf(params, "after") ?? 0;
   const rows = await store.notificationsOf(account.id, after, mostListed);
   const deliveries = await store.deliveriesOf(account.id, after + 1, mostListed);
-  const notifications = rows.map(({ number, kind, paymentId, at }) => ({
-    number,
-    notification_type: kind,
-    hash: paymentId,
-    at: formatTimestamp(at),
-    deliveries: deliveries
-      .filter((each) => each.number === number)
-      .map(({ endpoint, state, attempts, outcome, dueAt }) => ({
-        endpoint,
-        state,
-        attempts,
-        outcome,
-        ...(state === "waiting" ? { due_at: formatTimestamp(dueAt) } : {}),
-      })),
-  }));
+  // The last one's deliveries may not all be there: it is listed with the next ones.
+  const upTo = deliveries.length < mostListed ? Number.POSITIVE_INFINITY : (deliveries.at(-1)?.number ?? 0);
+  const notifications = rows
+    .filter(({ number }) => number < upTo)
+    .map(({ number, kind, paymentId, at }) => ({
+      number,
+      notification_type: kind,
+      hash: paymentId,
+      at: formatTimestamp(at),
+      deliveries: deliveries
+        .filter((each) => each.number === number)
+        .map(({ endpoint, state, attempts, outcome, dueAt }) => ({
+          endpoint,
+          state,
+          attempts,
+          outcome,
+          ...(state === "waiting" ? { due_at: formatTimestamp(dueAt) } : {}),
+        })),
+    }));
   const endpoints = endpointsOf(account.settings).map((each) => ({
     id: each.id,
     url: each.url,
