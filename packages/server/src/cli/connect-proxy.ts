@@ -1,4 +1,4 @@
-import { createServer, type IncomingMessage } from "node:http";
+import type { IncomingMessage } from "node:http";
 import { connect, type Socket } from "node:net";
 
 export interface ProxyOptions {
@@ -26,6 +26,8 @@ const headTimeoutMs = 10_000;
  * sees nothing of what goes through them. Rejects as listening does.
  */
 export async function openConnectProxy(port: number, { targets, to, say }: ProxyOptions): Promise<RunningProxy> {
+  // Not imported: every start of the program would pay for it (http/server.ts).
+  const { createServer } = process.getBuiltinModule("node:http");
   const open = new Set<Socket>();
   const server = createServer({ headersTimeout: headTimeoutMs, requestTimeout: headTimeoutMs }, (request, response) => {
     const words = "This is a proxy for https addresses: it knows CONNECT and nothing else.\n";

@@ -167,7 +167,7 @@ export const settings = {
     form: "1 to 65536",
     fallback: "4096",
     read: wholeNumber(1, 65_536),
-    doc: "Most connections that are open at once; further ones are closed.",
+    doc: "Most connections that are open at once, and as many again with TLS; further ones are closed.",
   },
   maxInFlight: {
     variable: "COFRE_MAX_IN_FLIGHT",

@@ -113,6 +113,26 @@ describe("cofre notification", () => {
     assert.match(failed.stdout, /^0 deliveries will be made again\. `cofre notification list` shows what there is\.\n$/);
   });
 
+  test("lists each with all of its deliveries, also where there are more than one call tells", async (context) => {
+    await using world = await startWorld();
+    // Switched off: what is to be delivered waits.
+    const notificationEndpoints = ["one", "two"].map((id) => ({ id, url: "http://127.0.0.1:9/", enabled: false }));
+    await world.postJson("/__cofre/settings", { integration_key: integrationKey, settings: { notificationEndpoints } });
+    for (let batch = 0; batch < 13; batch += 1) {
+      await Promise.all(Array.from({ length: 20 }, (_, index) => pay(world, `order-${batch}-${index}`)));
+    }
+    const { stdout, stderr } = await run(context, world, "notification", "list", "--json");
+    const rows = stdout
+      .trimEnd()
+      .split("\n")
+      .map((line) => JSON.parse(line) as { readonly number: number; readonly deliveries: readonly unknown[] });
+    assert.deepEqual(
+      rows.map(({ number, deliveries }) => [number, deliveries.length]),
+      Array.from({ length: 260 }, (_, index) => [index + 1, 2]),
+      stderr,
+    );
+  });
+
   const refused: readonly (readonly [args: readonly string[], says: RegExp])[] = [
     [["resend"], /^Which ones\? Say --failed/],
     [["resend", "--from", "1"], /^Which ones\?/],

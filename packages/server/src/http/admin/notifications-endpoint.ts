@@ -98,7 +98,10 @@ interface Told {
 
 async function toldAfter(store: NotificationsDeps["store"], account: Account, after: number): Promise<Told> {
   const rows = await store.notificationsOf(account.id, after, mostListed);
-  return { rows, deliveries: await store.deliveriesOf(account.id, after + 1, mostListed) };
+  const deliveries = await store.deliveriesOf(account.id, after + 1, mostListed);
+  // The last one's deliveries may not all be there: it is listed with the next ones.
+  const upTo = deliveries.length < mostListed ? Number.POSITIVE_INFINITY : (deliveries.at(-1)?.number ?? 0);
+  return { rows: rows.filter(({ number }) => number < upTo), deliveries };
 }
 
 /** The last ones that tell of this payment: one that is announced again and again has any number. */
