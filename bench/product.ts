@@ -1,7 +1,7 @@
 import { join } from "node:path";
 import { fileURLToPath } from "node:url";
 import type { BenchPostgres } from "./postgres.ts";
-import { freePort, ServerProcess } from "./process.ts";
+import { type BenchServer, freePort, ServerProcess } from "./process.ts";
 
 /** The sandbox's secret key, chosen by the user as a CI would. */
 export const integrationKey = "test_ik_benchmarkbenchmarkbench";
@@ -17,11 +17,35 @@ export async function startProduct(dataDir: string, nodeOptions: readonly string
   return ServerProcess.start([...nodeOptions, join(checkout, program), "start"], port, productEnvironment(port, dataDir), "/readyz");
 }
 
-/** The product on PostgreSQL; its keys are in `dataDir`. The database's CPU counts as its own. */
-export async function startOnPostgres(postgres: BenchPostgres, url: string, dataDir: string, nodeOptions: readonly string[] = []) {
+/** The product on PostgreSQL, as one node or several; its keys are in `dataDir`. The database's CPU counts as its own. */
+export async function startOnPostgres(
+  postgres: BenchPostgres,
+  url: string,
+  dataDir: string,
+  count = 1,
+  checkout = workspace,
+): Promise<BenchServer> {
+  const nodes: ServerProcess[] = [];
+  // One after the other: the first makes keys and tables.
+  while (nodes.length < count) nodes.push(await startNode(url, dataDir, checkout));
+  return {
+    ports: nodes.flatMap(({ ports }) => ports),
+    cpuMicros: () => sumOf([...nodes.map((node) => node.cpuMicros()), postgres.cpuMicros()]),
+    rssBytes: () => sumOf(nodes.map((node) => node.rssBytes())),
+    stop: async () => {
+      for (const node of nodes) await node.stop();
+    },
+  };
+}
+
+async function startNode(url: string, dataDir: string, checkout: string): Promise<ServerProcess> {
   const port = await freePort();
   const environment = { ...productEnvironment(port, dataDir), COFRE_DATABASE_URL: url, COFRE_DATABASE_WAIVE_STANDBY: "yes" };
-  return ServerProcess.start([...nodeOptions, join(workspace, program), "start"], port, environment, "/readyz", () => postgres.cpuMicros());
+  return ServerProcess.start([join(checkout, program), "start"], port, environment, "/readyz");
+}
+
+function sumOf(numbers: readonly (number | undefined)[]): number | undefined {
+  return numbers.reduce((sum, number) => (sum === undefined || number === undefined ? undefined : sum + number), 0);
 }
 
 /** The comparator (naive-server.ts), on a database that has the product's tables. */
