@@ -10,6 +10,8 @@ import { gate, type GateResult } from "./gate.ts";
 import { weighMillion, type MillionReport } from "./million.ts";
 import { readOptions, usage } from "./options.ts";
 import type { PairResult } from "./pairs.ts";
+import { openEmbeddedStore } from "../packages/server/src/stores/embedded/embedded-store.ts";
+import { openStoreOn } from "../packages/server/test/postgres/databases.ts";
 import { BenchPostgres, faultsOf } from "./postgres.ts";
 import type { BenchServer } from "./process.ts";
 import { withSlowFsync } from "./slow-fsync.ts";
@@ -114,7 +116,7 @@ async function run(report: Report, scratch: string): Promise<void> {
     printMillion(report.million);
   }
   if (options.growth) {
-    report.growth = await growth(join(scratch, "growth"));
+    report.growth = await growth(await openEmbeddedStore({ file: join(scratch, "growth", "growth.db") }), options.payments);
     printGrowth(report.growth);
   }
 }
@@ -199,6 +201,11 @@ async function measureCases(
 /** The cases on PostgreSQL. What is compared uses one server, never at the same time; two servers where one of them is slow. */
 async function underLoadOnPostgres(report: Report, scratch: string): Promise<void> {
   await using normal = await BenchPostgres.start();
+  if (options.growth) {
+    report.growth = await growth(await openStoreOn(await normal.create()), options.payments, () => normal.cpuMicros());
+    printGrowth(report.growth);
+    return;
+  }
   const { fsyncDelayMs, nodes } = options;
   await using slow = fsyncDelayMs === undefined ? undefined : await withSlowFsync(fsyncDelayMs, () => BenchPostgres.start());
   const postgres = slow ?? normal;

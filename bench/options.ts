@@ -4,6 +4,8 @@ export interface Options {
   readonly quick: boolean;
   readonly million: boolean;
   readonly growth: boolean;
+  /** How many payments `growth` stores. */
+  readonly payments: number | undefined;
   readonly gate: boolean;
   /** Both arms are the floor: ratios must come out at 1, their spread is what the harness and the machine add. */
   readonly control: boolean;
@@ -36,7 +38,8 @@ export const usage = `npm run bench -- [options]
                       verify, query, open-loop, store (charges per fsync, bytes per payment), notifications (what they add to a charge)
   --outstanding N     only at N requests outstanding (repeatable)
   --million           store one million tokens, then weigh them
-  --growth            store level: CPU per charge at 200,000 and at two million payments
+  --growth            store level: CPU per charge at 200,000 and at two million payments; with --store postgres, too
+  --payments N        with it: up to N payments instead of two million
   --gate              exit 1 when a ratio is under its alarm in two of three repeats
   --control           the floor against itself: what the harness and the machine add
   --against DIR       the product of another checkout in the floor's place: what a change does
@@ -66,6 +69,7 @@ export function readOptions(argv: readonly string[]): Options {
       store: { type: "string", default: "embedded" },
       naive: { type: "boolean", default: false },
       nodes: { type: "string" },
+      payments: { type: "string" },
       "fsync-delay": { type: "string" },
       cold: { type: "boolean", default: false },
       help: { type: "boolean", default: false },
@@ -85,6 +89,7 @@ export function readOptions(argv: readonly string[]): Options {
     ...values,
     nodes,
     fsyncDelayMs,
+    payments: wholeNumber("payments", values.payments),
     store: values.store,
     cases: values.naive ? ["direct-token"] : values.case,
     json: values.json,
