@@ -1,3 +1,4 @@
+import { cpSync } from "node:fs";
 import { join } from "node:path";
 import { fileURLToPath } from "node:url";
 import type { BenchPostgres } from "./postgres.ts";
@@ -26,8 +27,12 @@ export async function startOnPostgres(
   checkout = workspace,
 ): Promise<BenchServer> {
   const nodes: ServerProcess[] = [];
-  // One after the other: the first makes keys and tables.
-  while (nodes.length < count) nodes.push(await startNode(url, dataDir, checkout));
+  // The first makes keys and tables. The others have copies of its keys, for a node counts what it wraps in files that nobody else may change.
+  while (nodes.length < count) {
+    const own = nodes.length === 0 ? dataDir : `${dataDir}-${String(nodes.length + 1)}`;
+    if (own !== dataDir) cpSync(dataDir, own, { recursive: true });
+    nodes.push(await startNode(url, own, checkout));
+  }
   return {
     ports: nodes.flatMap(({ ports }) => ports),
     cpuMicros: () => sumOf([...nodes.map((node) => node.cpuMicros()), postgres.cpuMicros()]),
