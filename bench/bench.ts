@@ -5,20 +5,20 @@ import { Loads, type Acknowledged } from "./loads.ts";
 import { openLoop, type OpenLoopResult } from "./open-loop.ts";
 import type { Options } from "./options.ts";
 import { runPairs, type Arm, type PairPlan, type PairResult } from "./pairs.ts";
-import type { ServerProcess } from "./process.ts";
+import type { BenchServer } from "./process.ts";
 import { integrationKey } from "./product.ts";
 import { sendAll } from "./window.ts";
 
 /** One server, the connections to it, and what it has been asked. */
 class Side {
-  readonly server: ServerProcess;
+  readonly server: BenchServer;
   readonly client: Client;
   readonly loads: Loads;
   readonly #isProduct: boolean;
 
-  constructor(server: ServerProcess, run: string, isProduct: boolean) {
+  constructor(server: BenchServer, run: string, isProduct: boolean) {
     this.server = server;
-    this.client = new Client(server.port);
+    this.client = new Client(server.ports);
     this.loads = new Loads(integrationKey, run, isProduct);
     this.#isProduct = isProduct;
   }
@@ -45,10 +45,10 @@ export class Bench {
   readonly #reference: Side;
   readonly #subject: Side;
 
-  constructor(options: Options, reference: ServerProcess, subject: ServerProcess) {
+  constructor(options: Options, reference: BenchServer, subject: BenchServer) {
     const run = randomBytes(3).toString("hex");
     this.#options = options;
-    this.#reference = new Side(reference, run, options.against !== undefined);
+    this.#reference = new Side(reference, run, isProduct(options));
     this.#subject = new Side(subject, run, !options.control);
   }
 
@@ -72,6 +72,8 @@ export class Bench {
   }
 
   #plan(outstanding: number): PairPlan {
+    // Nothing is thrown away, and all is over before the product's database is ten seconds old.
+    if (this.#options.cold) return { outstanding, pairs: 12, discarded: 0, rampMs: 50, windowMs: 300 };
     return this.#options.quick
       ? { outstanding, pairs: 10, discarded: 4, rampMs: 40, windowMs: 200 }
       : { outstanding, pairs: 24, discarded: 8, rampMs: 50, windowMs: 300 };
@@ -88,4 +90,9 @@ export class Bench {
     this.#reference.client.close();
     this.#subject.client.close();
   }
+}
+
+/** Whether the first of the two is the product as well: another version of it, or the same under other circumstances. */
+function isProduct({ against, nodes, fsyncDelayMs }: Options): boolean {
+  return against !== undefined || nodes !== undefined || fsyncDelayMs !== undefined;
 }

@@ -16,19 +16,19 @@ interface Lane {
 export type AnswerHandler = (lane: number, answer: Answer, startedAt: number, now: number) => void;
 
 /**
- * Keep-alive connections to one server on loopback. What it costs is part of every measurement here (the generator shares the cores
+ * Keep-alive connections to one server on loopback, or in turn to several nodes of it. What it costs is part of every measurement here (the generator shares the cores
  * with the servers), so it does nothing but write prepared bytes and find the ends of answers.
  */
 export class Client {
-  readonly port: number;
+  readonly #ports: readonly number[];
   readonly #lanes: Lane[] = [];
   #handler: AnswerHandler = () => {};
   #fail: (error: Error) => void = () => {};
   #closing = false;
   #usedAt = performance.now();
 
-  constructor(port: number) {
-    this.port = port;
+  constructor(ports: readonly number[]) {
+    this.#ports = ports;
   }
 
   get lanes(): number {
@@ -44,12 +44,13 @@ export class Client {
     for (const lane of this.#lanes) {
       if (!stale && !lane.socket.destroyed && lane.socket.writable) continue;
       lane.socket.destroy();
-      this.#attach(lane, await open(this.port));
+      this.#attach(lane, await this.#open(lane.index));
     }
     while (this.#lanes.length < lanes) {
+      const index = this.#lanes.length;
       const lane: Lane = {
-        index: this.#lanes.length,
-        socket: await open(this.port),
+        index,
+        socket: await this.#open(index),
         framer: new AnswerFramer(),
         busy: false,
         startedAt: 0,
@@ -77,6 +78,12 @@ export class Client {
   close(): void {
     this.#closing = true;
     for (const lane of this.#lanes) lane.socket.destroy();
+  }
+
+  async #open(index: number): Promise<Socket> {
+    const port = this.#ports[index % this.#ports.length];
+    if (port === undefined) throw new Error("a server has a port");
+    return open(port);
   }
 
   #attach(lane: Lane, socket: Socket): void {

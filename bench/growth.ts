@@ -1,19 +1,16 @@
-import { mkdirSync } from "node:fs";
-import { join } from "node:path";
 import { performance } from "node:perf_hooks";
 import { decideAuthorizeOutcome, decideIntention } from "../packages/server/src/decisions/payment-decisions.ts";
 import { newPaymentId, type MerchantId, type PaymentId } from "../packages/server/src/kernel/ids.ts";
 import { instant, laterBy } from "../packages/server/src/kernel/instant.ts";
 import { SystemRandom } from "../packages/server/src/kernel/system-random.ts";
-import { openEmbeddedStore } from "../packages/server/src/stores/embedded/embedded-store.ts";
-import type { Store } from "../packages/server/src/stores/store.ts";
+import type { RunningStore, Store } from "../packages/server/src/stores/store.ts";
 import type { PaymentOrder } from "../packages/server/src/payment/payment.ts";
 import { median } from "./statistics.ts";
 
 export interface GrowthPoint {
   readonly payments: number;
   readonly chargesPerSecond: number;
-  /** Of this process, whose only work is to charge: deciding and the store with its writer thread. */
+  /** Of this process, whose only work is to charge, and of the database server if there is one: deciding and the store. */
   readonly cpuMicrosPerCharge: number;
   readonly lookupByIdMicros: number;
   readonly lookupByCodeMicros: number;
@@ -21,7 +18,7 @@ export interface GrowthPoint {
 
 export interface GrowthReport {
   readonly points: readonly GrowthPoint[];
-  /** CPU per charge at two million payments / at 200,000. */
+  /** CPU per charge at the last mark / at the first. */
   readonly cpuRatio: number;
   readonly lookupRatio: number;
   /** Charges per transaction of the store, over all; each charge has two commits. */
@@ -29,32 +26,31 @@ export interface GrowthReport {
 }
 
 const outstanding = 256;
-const slice = 50_000;
-const marks: readonly number[] = [200_000, 1_000_000, 2_000_000];
 
 const random = new SystemRandom();
 const merchantId = "0be5c0de" as MerchantId;
 
 /**
- * Charges without HTTP, each with its two durable commits, until two million payments are stored. What is compared is CPU per
- * charge of the same process early and late, each over the 50,000 charges that lead up to the mark.
+ * Charges without HTTP, each with its two durable commits, until so many payments are stored, two million by default. What is compared is
+ * CPU per charge of the same processes early and late: at a tenth, at the half and at the end, each over the fortieth of all charges that leads
+ * up to the mark. `serverCpuMicros` is what the database server has used so far. Closes the store.
  */
-export async function growth(dataDir: string, measuredAt: readonly number[] = marks): Promise<GrowthReport> {
-  mkdirSync(dataDir, { recursive: true });
-  const store = await openEmbeddedStore({ file: join(dataDir, "growth.db") });
+export async function growth(store: RunningStore, payments = 2_000_000, serverCpuMicros: () => number = () => 0): Promise<GrowthReport> {
+  const slice = Math.floor(payments / 40);
   const points: GrowthPoint[] = [];
-  /** One in a thousand, to look up later. */
+  /** One in a thousand of two million, to look up later. */
   const kept: { readonly id: PaymentId; readonly code: string }[] = [];
   let sequence = 0;
   const charge = async (): Promise<void> => {
     const number = sequence++;
     const code = `growth-${String(number).padStart(12, "0")}`;
     const id = await chargeOnce(store, code);
-    if (number % 1_000 === 0) kept.push({ id, code });
+    if (number % Math.ceil(payments / 2_000) === 0) kept.push({ id, code });
   };
-  for (const mark of measuredAt) {
+  for (const mark of [payments / 10, payments / 2, payments].map(Math.floor)) {
     await concurrently(mark - slice - sequence, charge);
     const cpuBefore = process.cpuUsage();
+    const serverBefore = serverCpuMicros();
     const begin = performance.now();
     await concurrently(slice, charge);
     const seconds = (performance.now() - begin) / 1_000;
@@ -62,7 +58,7 @@ export async function growth(dataDir: string, measuredAt: readonly number[] = ma
     points.push({
       payments: mark,
       chargesPerSecond: slice / seconds,
-      cpuMicrosPerCharge: (cpu.user + cpu.system) / slice,
+      cpuMicrosPerCharge: (cpu.user + cpu.system + serverCpuMicros() - serverBefore) / slice,
       lookupByIdMicros: await lookUp(kept, ({ id }) => store.paymentById(merchantId, id)),
       lookupByCodeMicros: await lookUp(kept, ({ code }) => store.paymentByCode(merchantId, code)),
     });

@@ -10,7 +10,11 @@ import { gate, type GateResult } from "./gate.ts";
 import { weighMillion, type MillionReport } from "./million.ts";
 import { readOptions, usage } from "./options.ts";
 import type { PairResult } from "./pairs.ts";
+import { openEmbeddedStore } from "../packages/server/src/stores/embedded/embedded-store.ts";
+import { openStoreOn } from "../packages/server/test/postgres/databases.ts";
 import { BenchPostgres, faultsOf } from "./postgres.ts";
+import type { BenchServer } from "./process.ts";
+import { withSlowFsync } from "./slow-fsync.ts";
 import { startFloor, startNaive, startOnPostgres, startProduct } from "./product.ts";
 import {
   megabytes,
@@ -112,7 +116,7 @@ async function run(report: Report, scratch: string): Promise<void> {
     printMillion(report.million);
   }
   if (options.growth) {
-    report.growth = await growth(join(scratch, "growth"));
+    report.growth = await growth(await openEmbeddedStore({ file: join(scratch, "growth", "growth.db") }), options.payments);
     printGrowth(report.growth);
   }
 }
@@ -165,6 +169,14 @@ async function underLoad(report: Report, scratch: string): Promise<void> {
   }
 }
 
+/** What the product is compared with: the floor, the comparator, or the product itself under other circumstances. */
+async function referenceOnPostgres(postgres: BenchPostgres, dataDir: string): Promise<BenchServer> {
+  const { naive, against, nodes, fsyncDelayMs } = options;
+  if (naive) return startNaive(postgres);
+  if (against === undefined && nodes === undefined && fsyncDelayMs === undefined) return startFloor();
+  return startOnPostgres(postgres, await postgres.create(), dataDir, 1, against);
+}
+
 /** Each case that was asked for, at each level; `then` comes after each. */
 async function measureCases(
   report: Report,
@@ -186,12 +198,20 @@ async function measureCases(
   }
 }
 
-/** The cases on PostgreSQL, against the floor or the comparator. Both use one server, never at the same time. */
+/** The cases on PostgreSQL. What is compared uses one server, never at the same time; two servers where one of them is slow. */
 async function underLoadOnPostgres(report: Report, scratch: string): Promise<void> {
-  await using postgres = await BenchPostgres.start();
+  await using normal = await BenchPostgres.start();
+  if (options.growth) {
+    report.growth = await growth(await openStoreOn(await normal.create()), options.payments, () => normal.cpuMicros());
+    printGrowth(report.growth);
+    return;
+  }
+  const { fsyncDelayMs, nodes } = options;
+  await using slow = fsyncDelayMs === undefined ? undefined : await withSlowFsync(fsyncDelayMs, () => BenchPostgres.start());
+  const postgres = slow ?? normal;
+  const reference = await referenceOnPostgres(normal, join(scratch, "reference"));
   const url = await postgres.create();
-  const reference = options.naive ? await startNaive(postgres) : await startFloor();
-  const product = await startOnPostgres(postgres, url, join(scratch, "data"));
+  const product = await startOnPostgres(postgres, url, join(scratch, "data"), nodes);
   const bench = new Bench(options, reference, product);
   try {
     await measureCases(report, bench);

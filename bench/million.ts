@@ -20,7 +20,7 @@ const tokens = 1_000_000;
 
 export async function weighMillion(dataDir: string): Promise<MillionReport> {
   const product = await startProduct(dataDir);
-  const client = new Client(product.port);
+  const client = new Client(product.ports);
   const loads = new Loads(integrationKey, "m00000", true);
   const load = loads.token();
   await pause(2_000);

@@ -36,7 +36,7 @@ export async function notificationCost(scratch: string, rounds: number, chargesP
   const dataDir = join(scratch, "notifications");
   const receiver = await Receiver.open();
   const product = await startProduct(dataDir);
-  const client = new Client(product.port);
+  const client = new Client(product.ports);
   const loads = new Loads(integrationKey, "hearsy", true);
   const spent: Record<Arm, number[]> = { untold: [], outbox: [], delivered: [] };
   try {
@@ -114,7 +114,7 @@ class Receiver {
   }
 }
 
-async function configure({ port }: ServerProcess, arm: Arm, receiver: string): Promise<void> {
+async function configure({ ports: [port] }: ServerProcess, arm: Arm, receiver: string): Promise<void> {
   const notificationUrl = arm === "delivered" ? receiver : "";
   const body = JSON.stringify({ integration_key: integrationKey, settings: { notifySynchronous: arm !== "untold", notificationUrl } });
   const answer = await fetch(`http://127.0.0.1:${String(port)}/__cofre/settings`, { method: "POST", body });

@@ -4,6 +4,8 @@ export interface Options {
   readonly quick: boolean;
   readonly million: boolean;
   readonly growth: boolean;
+  /** How many payments `growth` stores. */
+  readonly payments: number | undefined;
   readonly gate: boolean;
   /** Both arms are the floor: ratios must come out at 1, their spread is what the harness and the machine add. */
   readonly control: boolean;
@@ -13,6 +15,12 @@ export interface Options {
   readonly store: "embedded" | "postgres";
   /** The comparator on PostgreSQL takes the floor's place (naive-server.ts): charges by token only. */
   readonly naive: boolean;
+  /** So many nodes on one database, against one node. */
+  readonly nodes: number | undefined;
+  /** The product on a server whose every sync takes so much longer, against the same without. */
+  readonly fsyncDelayMs: number | undefined;
+  /** Measured at once after the start on an empty database. */
+  readonly cold: boolean;
   readonly json: string | undefined;
   /** Where CPU profiles of the product's threads go; undefined: none are taken. */
   readonly profile: string | undefined;
@@ -30,12 +38,16 @@ export const usage = `npm run bench -- [options]
                       verify, query, open-loop, store (charges per fsync, bytes per payment), notifications (what they add to a charge)
   --outstanding N     only at N requests outstanding (repeatable)
   --million           store one million tokens, then weigh them
-  --growth            store level: CPU per charge at 200,000 and at two million payments
+  --growth            store level: CPU per charge at 200,000 and at two million payments; with --store postgres, too
+  --payments N        with it: up to N payments instead of two million
   --gate              exit 1 when a ratio is under its alarm in two of three repeats
   --control           the floor against itself: what the harness and the machine add
   --against DIR       the product of another checkout in the floor's place: what a change does
   --store postgres    the product on a PostgreSQL of the bench's own (Debian's binaries), whose CPU counts with it
   --naive             with it: an ordinary pool and a transaction for each change in the floor's place
+  --nodes N           with it: N nodes on one database, against one node
+  --fsync-delay MS    with it: on a server whose every sync takes so much longer, against one without (needs gcc)
+  --cold              with it: within ten seconds of an empty database, nothing thrown away
   --profile DIR       write CPU profiles of the product's threads there (costs some speed)
   --json FILE         write all numbers there
 `;
@@ -56,13 +68,28 @@ export function readOptions(argv: readonly string[]): Options {
       outstanding: { type: "string", multiple: true, default: [] },
       store: { type: "string", default: "embedded" },
       naive: { type: "boolean", default: false },
+      nodes: { type: "string" },
+      payments: { type: "string" },
+      "fsync-delay": { type: "string" },
+      cold: { type: "boolean", default: false },
       help: { type: "boolean", default: false },
     },
   });
   if (values.store !== "embedded" && values.store !== "postgres") throw new Error("--store is embedded or postgres");
   if (values.naive && values.store !== "postgres") throw new Error("--naive goes with --store postgres");
+  const nodes = wholeNumber("nodes", values.nodes);
+  const fsyncDelayMs = wholeNumber("fsync-delay", values["fsync-delay"]);
+  if ((nodes !== undefined || fsyncDelayMs !== undefined || values.cold) && values.store !== "postgres") {
+    throw new Error("--nodes, --fsync-delay and --cold go with --store postgres");
+  }
+  if ([values.naive, nodes, fsyncDelayMs, values.against].filter((given) => given !== undefined && given !== false).length > 1) {
+    throw new Error("--naive, --nodes, --fsync-delay and --against each say what the product is compared with");
+  }
   return {
     ...values,
+    nodes,
+    fsyncDelayMs,
+    payments: wholeNumber("payments", values.payments),
     store: values.store,
     cases: values.naive ? ["direct-token"] : values.case,
     json: values.json,
@@ -70,4 +97,11 @@ export function readOptions(argv: readonly string[]): Options {
     against: values.against,
     outstanding: values.outstanding.map(Number),
   };
+}
+
+function wholeNumber(name: string, text: string | undefined): number | undefined {
+  if (text === undefined) return undefined;
+  const number = Number(text);
+  if (!Number.isInteger(number) || number < 1) throw new Error(`--${name} is a whole number above 0`);
+  return number;
 }

@@ -1,12 +1,12 @@
 import { createHistogram } from "node:perf_hooks";
 import type { Client } from "./client.ts";
-import type { ServerProcess } from "./process.ts";
+import type { BenchServer } from "./process.ts";
 import { median, quantile } from "./statistics.ts";
 import { closedLoop, type Load, type WindowResult } from "./window.ts";
 
 /** One server with the load that it gets. */
 export interface Arm {
-  readonly server: ServerProcess;
+  readonly server: BenchServer;
   readonly client: Client;
   readonly load: Load;
   /** Makes ready what the next window will use up; not part of what is measured. */

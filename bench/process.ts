@@ -13,9 +13,19 @@ for (const signal of ["SIGINT", "SIGTERM"] as const) {
   });
 }
 
+/** What is under load: one process, or several that serve one database. */
+export interface BenchServer {
+  readonly ports: readonly number[];
+  /** User and system time so far, in microseconds; undefined where the system does not tell. */
+  cpuMicros(): number | undefined;
+  /** Resident memory in bytes; undefined where the system does not tell. */
+  rssBytes(): number | undefined;
+  stop(): Promise<void>;
+}
+
 /** A server of its own process, as the system sees it. */
-export class ServerProcess {
-  readonly port: number;
+export class ServerProcess implements BenchServer {
+  readonly ports: readonly number[];
   /** From spawn to the first answer with status 200, in ms. */
   readonly startMs: number;
   readonly #child: ChildProcess;
@@ -26,7 +36,7 @@ export class ServerProcess {
   private constructor(child: ChildProcess, port: number, startMs: number, beside: () => number) {
     this.#child = child;
     this.#beside = beside;
-    this.port = port;
+    this.ports = [port];
     this.startMs = startMs;
   }
 

@@ -1,7 +1,8 @@
+import { cpSync } from "node:fs";
 import { join } from "node:path";
 import { fileURLToPath } from "node:url";
 import type { BenchPostgres } from "./postgres.ts";
-import { freePort, ServerProcess } from "./process.ts";
+import { type BenchServer, freePort, ServerProcess } from "./process.ts";
 
 /** The sandbox's secret key, chosen by the user as a CI would. */
 export const integrationKey = "test_ik_benchmarkbenchmarkbench";
@@ -17,11 +18,39 @@ export async function startProduct(dataDir: string, nodeOptions: readonly string
   return ServerProcess.start([...nodeOptions, join(checkout, program), "start"], port, productEnvironment(port, dataDir), "/readyz");
 }
 
-/** The product on PostgreSQL; its keys are in `dataDir`. The database's CPU counts as its own. */
-export async function startOnPostgres(postgres: BenchPostgres, url: string, dataDir: string, nodeOptions: readonly string[] = []) {
+/** The product on PostgreSQL, as one node or several; its keys are in `dataDir`. The database's CPU counts as its own. */
+export async function startOnPostgres(
+  postgres: BenchPostgres,
+  url: string,
+  dataDir: string,
+  count = 1,
+  checkout = workspace,
+): Promise<BenchServer> {
+  const nodes: ServerProcess[] = [];
+  // The first makes keys and tables. The others have copies of its keys, for a node counts what it wraps in files that nobody else may change.
+  while (nodes.length < count) {
+    const own = nodes.length === 0 ? dataDir : `${dataDir}-${String(nodes.length + 1)}`;
+    if (own !== dataDir) cpSync(dataDir, own, { recursive: true });
+    nodes.push(await startNode(url, own, checkout));
+  }
+  return {
+    ports: nodes.flatMap(({ ports }) => ports),
+    cpuMicros: () => sumOf([...nodes.map((node) => node.cpuMicros()), postgres.cpuMicros()]),
+    rssBytes: () => sumOf(nodes.map((node) => node.rssBytes())),
+    stop: async () => {
+      for (const node of nodes) await node.stop();
+    },
+  };
+}
+
+async function startNode(url: string, dataDir: string, checkout: string): Promise<ServerProcess> {
   const port = await freePort();
   const environment = { ...productEnvironment(port, dataDir), COFRE_DATABASE_URL: url, COFRE_DATABASE_WAIVE_STANDBY: "yes" };
-  return ServerProcess.start([...nodeOptions, join(workspace, program), "start"], port, environment, "/readyz", () => postgres.cpuMicros());
+  return ServerProcess.start([join(checkout, program), "start"], port, environment, "/readyz");
+}
+
+function sumOf(numbers: readonly (number | undefined)[]): number | undefined {
+  return numbers.reduce((sum, number) => (sum === undefined || number === undefined ? undefined : sum + number), 0);
 }
 
 /** The comparator (naive-server.ts), on a database that has the product's tables. */

@@ -15,7 +15,7 @@ export interface StoreFigures {
 /** Each level charges until its share of `charges` is done. Commits are the store's own count: one fsync each. */
 export async function storeFigures(dataDir: string, charges: number): Promise<StoreFigures> {
   const product = await startProduct(dataDir);
-  const client = new Client(product.port);
+  const client = new Client(product.ports);
   const loads = new Loads(integrationKey, "fsyncs", true);
   const perFsync: { outstanding: number; chargesPerFsync: number }[] = [];
   try {

@@ -20,7 +20,7 @@ async function withServer(delayMs: number, use: (client: Client, asked: () => nu
   await new Promise<void>((resolve) => server.listen(0, "127.0.0.1", resolve));
   const address = server.address();
   assert.ok(address !== null && typeof address === "object");
-  const client = new Client(address.port);
+  const client = new Client([address.port]);
   try {
     await use(client, () => asked);
   } finally {

@@ -160,7 +160,10 @@ class SqliteStore implements RunningStore {
 
   async cardByToken(merchantId: MerchantId, digest: TokenDigest): Promise<StoredCard | undefined> {
     const [row] = this.#rows<Omit<StoredCard, "merchantId" | "tokenDigest">>("cardByToken", merchantId, digest);
-    return row === undefined ? undefined : { merchantId, tokenDigest: digest, ...row };
+    if (row === undefined) return undefined;
+    // Member by member: a spread of what SQLite gives, which has no prototype, takes as long as a third of the statement.
+    const { version, ref, fingerprint, brand, maskedPan, createdAt, lastUsedAt } = row;
+    return { merchantId, tokenDigest: digest, version, ref, fingerprint, brand, maskedPan, createdAt, lastUsedAt };
   }
 
   async notificationsAfter(sequence: number, limit: number): Promise<readonly OutboxRow[]> {

@@ -40,6 +40,7 @@ import type {
 } from "../store.ts";
 import { BatchLane } from "./batch-lane.ts";
 import { Connection, StatementError, type Role, type Value } from "./connection.ts";
+import { GatheredReads } from "./gathered-reads.ts";
 import { migrate } from "./migrate.ts";
 import { PostgresOpenError, type PostgresRefusal } from "./open-error.ts";
 import { type Beginning, checkBeginning } from "./origin.ts";
@@ -132,11 +133,21 @@ class PostgresStore implements RunningStore {
   readonly #lane: BatchLane;
   readonly #connect: (role: Role) => Promise<Connection>;
   readonly #readers = new Map<Reader, Promise<Connection>>();
+  readonly #cards: GatheredReads<CardRow>;
+  readonly #payments: GatheredReads<PaymentRow>;
   #closed: Promise<void> | undefined;
 
   constructor(lane: BatchLane, connect: (role: Role) => Promise<Connection>) {
     this.#lane = lane;
     this.#connect = connect;
+    this.#cards = new GatheredReads(
+      (merchant, keys) => this.#of("cofre_vault", merchant, "cardsByToken", keys),
+      (row) => row.tokenDigest,
+    );
+    this.#payments = new GatheredReads(
+      (merchant, keys) => this.#of("cofre_gateway", merchant, "paymentsById", keys),
+      (row) => row.id,
+    );
   }
 
   async accountByKey(digest: KeyDigest): Promise<{ readonly account: Account; readonly grants: KeyGrant } | undefined> {
@@ -154,15 +165,16 @@ class PostgresStore implements RunningStore {
   }
 
   async paymentById(merchantId: MerchantId, id: PaymentId): Promise<Payment | undefined> {
-    return onlyPayment(await this.#of<PaymentRow>(merchantId, "paymentById", id));
+    const row = await this.#payments.read(merchantId, id);
+    return row === undefined ? undefined : paymentFromRow(row);
   }
 
   async paymentByCode(merchantId: MerchantId, code: string): Promise<Payment | undefined> {
-    return onlyPayment(await this.#of<PaymentRow>(merchantId, "paymentByCode", code));
+    return onlyPayment(await this.#of<PaymentRow>("cofre_gateway", merchantId, "paymentByCode", code));
   }
 
   async history(merchantId: MerchantId, id: PaymentId): Promise<readonly HistoryRow[]> {
-    const rows = await this.#of<PackedHistoryRow>(merchantId, "history", id);
+    const rows = await this.#of<PackedHistoryRow>("cofre_gateway", merchantId, "history", id);
     return rows.map(historyFromRow);
   }
 
@@ -170,12 +182,12 @@ class PostgresStore implements RunningStore {
     merchantId: MerchantId,
     refund: { readonly id: RefundId } | { readonly code: string },
   ): Promise<Payment | undefined> {
-    if ("id" in refund) return onlyPayment(await this.#of<PaymentRow>(merchantId, "paymentByRefundId", refund.id));
-    return onlyPayment(await this.#of<PaymentRow>(merchantId, "paymentByRefundCode", refund.code));
+    if ("id" in refund) return onlyPayment(await this.#of<PaymentRow>("cofre_gateway", merchantId, "paymentByRefundId", refund.id));
+    return onlyPayment(await this.#of<PaymentRow>("cofre_gateway", merchantId, "paymentByRefundCode", refund.code));
   }
 
   async paymentByMandate(merchantId: MerchantId, mandateId: string): Promise<Payment | undefined> {
-    return onlyPayment(await this.#of<PaymentRow>(merchantId, "paymentByMandate", mandateId));
+    return onlyPayment(await this.#of<PaymentRow>("cofre_gateway", merchantId, "paymentByMandate", mandateId));
   }
 
   async paymentsDue(now: Instant, limit: number, slots: Slots = everySlot, after?: Payment): Promise<readonly Payment[]> {
@@ -193,7 +205,7 @@ class PostgresStore implements RunningStore {
 
   async paymentsListed(merchantId: MerchantId, filter: PaymentFilter, page: ListPage): Promise<PaymentList> {
     const before = page.before ?? aboveAllIds;
-    const rows = await this.#of<PaymentRow>(merchantId, "paymentsListed", before, rowsFor(filter, page));
+    const rows = await this.#of<PaymentRow>("cofre_gateway", merchantId, "paymentsListed", before, rowsFor(filter, page));
     return pageOf(rows.map(listedRow), filter, page);
   }
 
@@ -202,15 +214,15 @@ class PostgresStore implements RunningStore {
   }
 
   async namedRequest(merchantId: MerchantId, key: string): Promise<NamedRequest | undefined> {
-    const [row] = await this.#of<NamedRequestRow>(merchantId, "namedRequest", key);
+    const [row] = await this.#of<NamedRequestRow>("cofre_gateway", merchantId, "namedRequest", key);
     return row === undefined ? undefined : namedRequestFromRow(key, row);
   }
 
   async cardByToken(merchantId: MerchantId, digest: TokenDigest): Promise<StoredCard | undefined> {
-    const [row] = await this.#of<Omit<StoredCard, "merchantId" | "tokenDigest">>(merchantId, "cardByToken", digest);
+    const row = await this.#cards.read(merchantId, digest);
     if (row === undefined) return undefined;
     // Copies: the driver's buffers are views of what the socket received, which lives as long as they do.
-    return { merchantId, tokenDigest: digest, ...row, ref: Uint8Array.from(row.ref), fingerprint: Uint8Array.from(row.fingerprint) };
+    return { merchantId, ...row, ref: Uint8Array.from(row.ref), fingerprint: Uint8Array.from(row.fingerprint) };
   }
 
   async notificationsAfter(sequence: number, limit: number): Promise<readonly OutboxRow[]> {
@@ -218,16 +230,16 @@ class PostgresStore implements RunningStore {
   }
 
   async notificationsOf(merchantId: MerchantId, number: number, limit: number): Promise<readonly OutboxRow[]> {
-    return this.#of<OutboxRow>(merchantId, "notificationsOf", number, limit);
+    return this.#of<OutboxRow>("cofre_gateway", merchantId, "notificationsOf", number, limit);
   }
 
   async notificationsOfPayment(merchantId: MerchantId, id: PaymentId): Promise<readonly OutboxRow[]> {
-    return this.#of<OutboxRow>(merchantId, "notificationsOfPayment", id);
+    return this.#of<OutboxRow>("cofre_gateway", merchantId, "notificationsOfPayment", id);
   }
 
   async deliveriesOf(merchantId: MerchantId, from: number, limit: number, state?: OpenDeliveryState): Promise<readonly Delivery[]> {
     const statement = state === undefined ? "deliveriesOf" : state === "failed" ? "deliveriesFailed" : "deliveriesWaiting";
-    return (await this.#of<DeliveryRow>(merchantId, statement, from, limit)).map(deliveryFromRow);
+    return (await this.#of<DeliveryRow>("cofre_gateway", merchantId, statement, from, limit)).map(deliveryFromRow);
   }
 
   async endpointsDue(
@@ -293,9 +305,14 @@ class PostgresStore implements RunningStore {
   }
 
   /** Rows of one merchant, under row-level security. */
-  #of<Row extends object>(merchantId: MerchantId, name: StatementName, ...values: readonly Value[]): Promise<readonly Row[]> {
+  #of<Row extends object>(
+    role: "cofre_gateway" | "cofre_vault",
+    merchantId: MerchantId,
+    name: StatementName,
+    ...values: readonly Value[]
+  ): Promise<readonly Row[]> {
     if (this.#closed !== undefined) return Promise.reject(new StoreError("closed"));
-    return this.#read<Row>(name === "cardByToken" ? "cofre_vault" : "cofre_gateway", merchantId, name, [merchantId, ...values]);
+    return this.#read<Row>(role, merchantId, name, [merchantId, ...values]);
   }
 
   /** Rows of whatever merchants. */
@@ -339,6 +356,7 @@ function onlyPayment(rows: readonly PaymentRow[]): Payment | undefined {
 
 type HeldSlotsRow = Omit<HeldSlots, "slots"> & { readonly slots: string };
 
+type CardRow = Omit<StoredCard, "merchantId">;
 type DeliveryRow = Omit<Delivery, "outcome" | "inOrder"> & { readonly outcome: string | null; readonly inOrder: number };
 
 function deliveryFromRow({ outcome, inOrder, ...row }: DeliveryRow): Delivery {

@@ -30,7 +30,7 @@ export const sql = {
     WHERE digest = decode($1, 'hex')`,
   accountById: `SELECT ${account} FROM account WHERE merchant = ${merchant}`,
   accounts: `SELECT ${account} FROM account ORDER BY merchant`,
-  paymentById: `SELECT ${payment} FROM payment WHERE merchant = ${merchant} AND id = decode($2, 'hex')`,
+  paymentsById: `SELECT ${payment} FROM payment WHERE merchant = ${merchant} AND id = ANY ($2::bytea[])`,
   paymentByCode: `SELECT ${payment} FROM payment WHERE merchant = ${merchant} AND code = $2 AND code >= ''`,
   history: `SELECT version, at, facts, detail, entries FROM history
     WHERE merchant = ${merchant} AND payment = decode($2, 'hex') ORDER BY version`,
@@ -45,8 +45,8 @@ export const sql = {
       AND ${inSlots("merchant", "$5")} ORDER BY due_at, no LIMIT $6`,
   paymentsInFlight: `SELECT ${payment} FROM payment WHERE due_at IS NOT NULL AND attempt IS NOT NULL ORDER BY due_at, no LIMIT $1`,
   paymentsListed: `SELECT ${payment} FROM payment WHERE merchant = ${merchant} AND id < decode($2, 'hex') ORDER BY payment.id DESC LIMIT $3`,
-  cardByToken: `SELECT version, ref, fingerprint, brand, masked_pan AS "maskedPan", created_at AS "createdAt", last_used_at AS "lastUsedAt"
-    FROM card WHERE merchant = ${merchant} AND token_digest = decode($2, 'hex')`,
+  cardsByToken: `SELECT ${hexOf("token_digest", "tokenDigest")}, version, ref, fingerprint, brand, masked_pan AS "maskedPan",
+    created_at AS "createdAt", last_used_at AS "lastUsedAt" FROM card WHERE merchant = ${merchant} AND token_digest = ANY ($2::bytea[])`,
   cardsAfter: `SELECT no AS position, ${hexOf("merchant", "merchantId")}, ${hexOf("token_digest", "tokenDigest")},
     last_used_at AS "lastUsedAt" FROM card WHERE no > $1 ORDER BY no LIMIT $2`,
   namedRequest: `SELECT ${hexOf("digest", "digest")}, claimed_at AS "claimedAt", status, body FROM named_request
