@@ -82,7 +82,7 @@ export function buildServer({ auditor, ...outside }: Outside): ServerParts {
       dispatcher.nudge();
       return undefined;
     },
-    alarm: ({ kind, what }) => auditor.violation(`no alarm is raised: ${kind}: ${what}`),
+    alarm: (alarm) => auditor.alarm(alarm),
   });
   const recovery = new RecoveryJob({
     store,
