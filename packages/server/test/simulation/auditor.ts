@@ -34,6 +34,8 @@ export interface AuditedSettings {
   readonly strictMandates: boolean;
   /** Nobody sets the clock: what came first has the earlier time. */
   readonly steadyClock: boolean;
+  /** No stalls, no faults of the store, no clock that jumps or is set. */
+  readonly isCalm: boolean;
 }
 
 /**
@@ -67,7 +69,7 @@ export class Auditor {
     this.#settings = settings;
     const violation = (text: string): void => this.violation(text);
     const mark = (what: string): void => this.mark(what);
-    this.deliveries = new DeliveryAuditor(store, violation, mark);
+    this.deliveries = new DeliveryAuditor(store, settings.isCalm, violation, mark);
     this.cards = new CardAuditor(store, violation, mark);
   }
 

@@ -17,7 +17,7 @@ import { AcquirerNetwork } from "./acquirer-link.ts";
 import { Auditor } from "./auditor.ts";
 import { Chance } from "./chance.ts";
 import { Keys } from "./keys.ts";
-import type { Plan } from "./plan.ts";
+import { isCalm, type Plan } from "./plan.ts";
 import { Receivers } from "./receivers.ts";
 import { buildServer, type ServerParts } from "./server-process.ts";
 import { SimTime } from "./sim-time.ts";
@@ -104,6 +104,7 @@ export class Installation {
       captureWindowMs: captureWindowDays * day,
       strictMandates,
       steadyClock: plan.clockSets === "none",
+      isCalm: isCalm(plan),
     });
     this.store = this.auditor.watch(store);
     this.#network = new AcquirerNetwork(this.auditor, this.#chance, plan);

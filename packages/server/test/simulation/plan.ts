@@ -46,6 +46,11 @@ export interface Plan {
   readonly ownKeys: boolean;
 }
 
+/** Whether nothing keeps a server from knowing what is so, and the time from being what it seems. */
+export function isCalm({ stallPerMillion, storeFaultPerMille, jumps, clockSets, diskFills }: Plan): boolean {
+  return stallPerMillion === 0 && storeFaultPerMille === 0 && jumps === "none" && clockSets === "none" && !diskFills;
+}
+
 const rates = [0, 0, 5, 50, 200] as const;
 
 export function planOf(seed: number): Plan {
