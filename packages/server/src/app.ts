@@ -40,7 +40,7 @@ import { AccountDirectory } from "./operations/account-directory.ts";
 import { NamedRequests } from "./operations/named-requests.ts";
 import { notificationAccounts } from "./operations/notification-accounts.ts";
 import { Runner } from "./operations/runner.ts";
-import { prepareSandboxAccount, type SandboxKeys } from "./operations/sandbox-account.ts";
+import { FirstStartElsewhere, prepareSandboxAccount, type SandboxKeys } from "./operations/sandbox-account.ts";
 import { CardExpiryJob } from "./recovery/card-expiry-job.ts";
 import { RecoveryJob } from "./recovery/recovery-job.ts";
 import { SlotKeeper } from "./recovery/slot-keeper.ts";
@@ -85,8 +85,23 @@ export async function startCofre(config: Config, log: Log, ports: Ports = system
   const { clock, random, scheduler } = ports;
   await using parts = new AsyncDisposableStack();
   const store = await openStore(config, log, ports, parts);
+  // Before any job, and let go after all of them.
+  const share = new SlotKeeper({
+    store,
+    node: hexOf(ownRandom.bytes(8)),
+    scheduler,
+    elapsedMs: systemElapsed,
+    report: (event) =>
+      log.write(event.kind === "lost" ? { event: "share_lost" } : { event: "share_changed", nodes: event.nodes, slots: event.slots }),
+  });
+  await share.start();
+  parts.defer(() => share.stop());
+
+  const isNew = (await store.accounts()).length === 0;
+  // Two that make keys at once would each seal cards that the other cannot open.
+  if (isNew && !share.isAlone) throw new FirstStartElsewhere();
   // Keys are made once, before there is anything to seal: whoever lost them gets them from a backup, not new ones without a word.
-  const { vault, notificationKeys } = await openKeys(config, ports, (await store.accounts()).length === 0);
+  const { vault, notificationKeys } = await openKeys(config, ports, isNew);
 
   const openAccount = await prepareSandboxAccount(store, random, clock.now(), {
     integrationKey: config.sandboxIntegrationKey?.reveal(),
@@ -100,11 +115,6 @@ export async function startCofre(config: Config, log: Log, ports: Ports = system
     return simulator.instruct(merchantId, instruction);
   };
   const loseNextAuthorization = (merchantId: MerchantId) => instruct(merchantId, { next: "lose_answer", times: 1, of: "authorize" });
-
-  // Before any job, and let go after all of them.
-  const share = new SlotKeeper({ store, node: hexOf(ownRandom.bytes(8)), scheduler, elapsedMs: systemElapsed });
-  await share.start();
-  parts.defer(() => share.stop());
 
   const accounts = new AccountDirectory(store, clock);
   const egress = createEgress({ policy: sandboxEgress, scheduler });

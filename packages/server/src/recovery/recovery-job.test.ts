@@ -24,7 +24,7 @@ import { RecoveryJob, type RecoveryProgress } from "./recovery-job.ts";
 
 const account = { id: "0000000a" as MerchantId, version: 1, name: "Shop", settings: defaultAccountSettings() };
 
-async function given(names: readonly string[] = ["simulator"]) {
+async function given(names: readonly string[] = ["simulator"], share = wholeShare) {
   const time = new StillTime();
   const random = new SeededRandom("recovery job");
   const ports = { clock: time, random };
@@ -52,7 +52,7 @@ async function given(names: readonly string[] = ["simulator"]) {
     accounts: new AccountDirectory(store, time),
     clock: time,
     scheduler: time,
-    share: wholeShare,
+    share,
     report,
   });
   const change = { merchantId: account.id, at: time.now(), facts: [], entries: [], notifications: [] };
@@ -94,7 +94,7 @@ test("a refund whose outcome stays unknown is reported as overdue after an hour 
 });
 
 test("an acquirer that answers slowly, with thousands of payments due, keeps no other acquirer's payment from being looked at", async () => {
-  const { time, store, job } = await given(["slow", "quick"]);
+  const { time, store, job } = await given(["slow", "quick"], { ...wholeShare, isAlone: false });
   const change = { at: time.now(), facts: [], entries: [], notifications: [] };
   const slowAccount = { ...account, id: "0000000b" as MerchantId, settings: withLatency(25_000) };
   await store.commit({ ...change, merchantId: slowAccount.id, account: { next: slowAccount, replaces: undefined, keys: [] } });

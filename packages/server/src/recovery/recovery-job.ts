@@ -80,7 +80,7 @@ export class RecoveryJob {
     if (share.isAlone) {
       const held = share.held();
       const left = await this.#read((store) => store.paymentsInFlight(maximumAtStart));
-      void this.#takeUp(left, recoverPayment, held);
+      void this.#takeUp(left, recoverPayment, held, maximumAtStart);
     }
     this.#schedule();
   }
@@ -117,8 +117,11 @@ export class RecoveryJob {
     const taken: Promise<void>[] = [];
     for (let page = 0; page < pagesPerRound && slots.size > 0; page += 1) {
       const after = this.#position;
+      // One that ends while the read is on its way may be in what it brings, as it was before.
+      const busy = new Set(this.#inHand.keys());
       const due = await this.#read((store) => store.paymentsDue(now, pageSize, slots, after));
-      taken.push(...this.#takeUp(due, keepUp, held));
+      const fresh = due.filter((payment) => !busy.has(keyOf(payment)) || this.#inHand.has(keyOf(payment)));
+      taken.push(...this.#takeUp(fresh, keepUp, held, mostInHand));
       this.#position = due.length < pageSize ? undefined : due.at(-1);
       if (this.#position === undefined) break;
     }
@@ -134,15 +137,15 @@ export class RecoveryJob {
     }
   }
 
-  /** Puts those that are not in hand into their lanes, as far as there is room. What it returns never rejects. */
-  #takeUp(payments: readonly Payment[], work: Work, held: ReadonlyMap<number, Tenure>): readonly Promise<void>[] {
+  /** Puts those that are not in hand into their lanes, as far as a lane has fewer than `most`. What it returns never rejects. */
+  #takeUp(payments: readonly Payment[], work: Work, held: ReadonlyMap<number, Tenure>, most: number): readonly Promise<void>[] {
     return payments.flatMap((payment) => {
-      const key = payment.merchantId + payment.id;
+      const key = keyOf(payment);
       const known = this.#inHand.get(key);
       if (known !== undefined) return [known];
       const tenure = held.get(slotOf(payment.merchantId));
       const lane = this.#laneOf(carrierOf(payment).connector);
-      if (tenure === undefined || lane.waiting.length + lane.running >= mostInHand) return [];
+      if (tenure === undefined || lane.waiting.length + lane.running >= most) return [];
       const { promise, resolve } = Promise.withResolvers<void>();
       lane.waiting.push(async () => {
         const end = this.#stopped ? undefined : tenure.begin();
@@ -193,6 +196,10 @@ export class RecoveryJob {
       if (!(error instanceof ServiceError)) await runner.raise(error, payment);
     }
   }
+}
+
+function keyOf({ merchantId, id }: Payment): string {
+  return merchantId + id;
 }
 
 type Work = (context: OperationContext, payment: Payment) => Promise<Payment>;
