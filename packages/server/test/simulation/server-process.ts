@@ -51,7 +51,10 @@ const pollMs = 15 * second;
 
 export function buildServer({ auditor, ...outside }: Outside): ServerParts {
   const { store, clock, scheduler, random, node, elapsedMs } = outside;
-  const keeper = node === undefined ? undefined : new SlotKeeper({ store, node, scheduler, elapsedMs });
+  const keeper =
+    node === undefined
+      ? undefined
+      : new SlotKeeper({ store, node, scheduler, elapsedMs, report: ({ kind }) => auditor.mark(`slots ${kind}`) });
   const share = keeper ?? wholeShare;
   const accounts = new AccountDirectory(store, clock);
   const dispatcher = new Dispatcher({
