@@ -1,4 +1,4 @@
-import { day, hour } from "../../src/kernel/instant.ts";
+import { day, hour, minute, second } from "../../src/kernel/instant.ts";
 import { cancel } from "../../src/operations/cancel.ts";
 import { capture } from "../../src/operations/capture.ts";
 import { creditChargeback, openChargeback } from "../../src/operations/chargeback.ts";
@@ -137,8 +137,19 @@ function told(installation: Installation, shop: Shop, answer: Answer<Refunded>):
   note(installation, shop, answer.value.payment, answer.value.refund);
 }
 
-/** The acquirer is about to refuse something. */
+/** The acquirer is about to refuse something, the disk is full, or somebody sets the clock. */
 export function upset(installation: Installation, shop: Shop, chance: Chance): void {
+  const { plan, auditor, time } = installation;
+  if (plan.diskFills && chance.happens(300)) {
+    installation.fillDisk(chance.pick([second, 10 * second, minute, 10 * minute]));
+    return;
+  }
+  if (plan.clockSets !== "none" && chance.happens(600)) {
+    const back = plan.clockSets === "back" || chance.happens(500);
+    auditor.mark(`the clock is set ${back ? "back" : "forward"}`);
+    time.set((back ? -1 : 1) * chance.pick([1, second, 30 * second, 5 * minute, hour]));
+    return;
+  }
   const of = chance.pick(["capture", "void", "refund", "refund"] as const);
   installation.simulator.instruct(shop.account.id, { next: { decline: "not_accepted" }, times: 1, of });
 }

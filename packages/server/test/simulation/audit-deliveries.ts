@@ -1,5 +1,5 @@
 import type { MerchantId } from "../../src/kernel/ids.ts";
-import { isUrlEndpoint } from "../../src/outbox/endpoint.ts";
+import { isUrlEndpoint, urlEndpoint } from "../../src/outbox/endpoint.ts";
 import type { Delivery, NotificationKind } from "../../src/outbox/events.ts";
 import type { Payment } from "../../src/payment/payment.ts";
 import type { OutboxRow, Store } from "../../src/stores/store.ts";
@@ -40,9 +40,12 @@ export class DeliveryAuditor {
   /** By address and number; numbers count within an account, and no two accounts share an address. */
   readonly #told = new Map<string, Told>();
   readonly #ids = new Map<string, string>();
+  readonly #isCalm: boolean;
 
-  constructor(store: Store, violation: (text: string) => void, mark: (what: string) => void) {
+  /** `isCalm`: whoever reads knows what is so, and nobody stalls: then nothing is done twice, however many servers there are. */
+  constructor(store: Store, isCalm: boolean, violation: (text: string) => void, mark: (what: string) => void) {
     this.#store = store;
+    this.#isCalm = isCalm;
     this.#violation = violation;
     this.#mark = mark;
   }
@@ -73,10 +76,20 @@ export class DeliveryAuditor {
     if (known !== undefined) {
       this.#mark("told again");
       if (known.id !== id) this.#violation(`a message that is sent again has the same id: ${what}`);
+      if (this.#isCalm && known.acknowledged && (await this.#isWrittenDown(message)))
+        this.#violation(`a message is not sent again when its delivery is written down: ${what}`);
       return;
     }
     this.#told.set(key, { id, heard: 0, acknowledged: false });
     await this.#checkTurn(message, row);
+  }
+
+  async #isWrittenDown({ merchantId, number, url }: Message): Promise<boolean> {
+    const deliveries = await this.#store.deliveriesOf(merchantId, number, 10);
+    const accounts = await this.#store.accounts();
+    const endpoints = accounts.find(({ id }) => id === merchantId)?.settings.notificationEndpoints ?? [];
+    const endpoint = endpoints.find((each) => each.url === url)?.id ?? urlEndpoint(url);
+    return deliveries.some((each) => each.number === number && each.endpoint === endpoint && each.state === "delivered");
   }
 
   hears({ url, number }: Message, acknowledged: boolean): void {

@@ -26,6 +26,22 @@ export function checkAtRest(payment: Payment, now: number, is: Is): void {
   is(!waits || (payment.captureBy !== undefined && payment.captureBy > now - 60_000), "an authorization lapses when its window is over");
 }
 
+/** Whatever the clock does: nothing ends before it began, and nothing follows before what it follows. */
+export function checkTimes({ createdAt, statusAt, capturedAt, refunds, chargeback }: Payment, is: Is): void {
+  const goForward = (...moments: readonly (number | undefined)[]): boolean => {
+    const known = moments.filter((moment) => moment !== undefined);
+    return known.every((moment, index) => index === 0 || moment >= (known[index - 1] ?? 0));
+  };
+  is(goForward(createdAt, capturedAt) && goForward(createdAt, statusAt), "I6: no payment ends before it began");
+  is(
+    refunds.every(({ requestedAt, pendingAt, confirmedAt, cancelledAt }) =>
+      goForward(capturedAt, requestedAt, pendingAt, confirmedAt ?? cancelledAt),
+    ),
+    "I6: no refund comes before its capture, or ends before it began",
+  );
+  is(goForward(capturedAt, chargeback?.openedAt, chargeback?.creditedAt), "I6: no chargeback comes before its capture");
+}
+
 /** The payment against the acquirer's books of it. */
 export function checkAgainstBooks(payment: Payment, books: readonly BookedAuthorization[], is: Is): void {
   const held = books.reduce((sum, booked) => sum + booked.held, 0n);

@@ -3,6 +3,7 @@ import type { BookedAuthorization } from "../../src/connectors/simulator/acquire
 import type { Simulator } from "../../src/connectors/simulator/simulator-connector.ts";
 import type { MerchantId, PaymentId } from "../../src/kernel/ids.ts";
 import type { Instant } from "../../src/kernel/instant.ts";
+import type { Alarm } from "../../src/operations/runner.ts";
 import type { Payment } from "../../src/payment/payment.ts";
 import type { Refund, RefundId } from "../../src/payment/refund.ts";
 import type { Change, CommitResult } from "../../src/stores/change.ts";
@@ -10,7 +11,7 @@ import type { Store } from "../../src/stores/store.ts";
 import { maskOf } from "../../src/vault/mask.ts";
 import { CardAuditor } from "./audit-cards.ts";
 import { DeliveryAuditor } from "./audit-deliveries.ts";
-import { checkAgainstBooks, checkAtRest, checkHistory, checkJournal, type Is } from "./audit-payment.ts";
+import { checkAgainstBooks, checkAtRest, checkHistory, checkJournal, checkTimes, type Is } from "./audit-payment.ts";
 import {
   allowedChargebackMoves,
   allowedMoves,
@@ -31,6 +32,10 @@ interface Promised {
 export interface AuditedSettings {
   readonly captureWindowMs: number;
   readonly strictMandates: boolean;
+  /** Nobody sets the clock: what came first has the earlier time. */
+  readonly steadyClock: boolean;
+  /** No stalls, no faults of the store, no clock that jumps or is set. */
+  readonly isCalm: boolean;
 }
 
 /**
@@ -55,6 +60,8 @@ export class Auditor {
   /** When each payment was first asked for, by merchant and code. */
   readonly #asked = new Map<string, Instant>();
   readonly #promises: Promised[] = [];
+  /** Payments about which an acquirer lied, by merchant and id. */
+  readonly #liedTo = new Set<string>();
 
   constructor(store: Store, acquirers: readonly Simulator[], settings: AuditedSettings) {
     this.#store = store;
@@ -62,7 +69,7 @@ export class Auditor {
     this.#settings = settings;
     const violation = (text: string): void => this.violation(text);
     const mark = (what: string): void => this.mark(what);
-    this.deliveries = new DeliveryAuditor(store, violation, mark);
+    this.deliveries = new DeliveryAuditor(store, settings.isCalm, violation, mark);
     this.cards = new CardAuditor(store, violation, mark);
   }
 
@@ -97,6 +104,17 @@ export class Auditor {
     this.#promises.push({ payment, refund });
     this.note(`a client is told ${payment.state} of ${payment.order.code}${refund === undefined ? "" : `, refund ${refund.state}`}`);
     this.mark(refund === undefined ? `told ${payment.state}` : `told refund ${refund.state}`);
+  }
+
+  /** An acquirer says what is not so about this attempt: then an alarm is right, and people have to look. */
+  isLiedTo(merchantId: MerchantId, reference: string): void {
+    this.#liedTo.add(merchantId + reference.slice(0, 48));
+    this.mark("an acquirer lies about a reversal");
+  }
+
+  alarm({ kind, what, merchantId, paymentId }: Alarm): void {
+    if (kind === "broken_invariant" && this.#liedTo.has(`${merchantId}${paymentId}`)) this.mark("a lie raises an alarm");
+    else this.violation(`no alarm is raised: ${kind}: ${what}`);
   }
 
   /** A request with this reference leaves for the acquirer: what it is about must have been written down before. */
@@ -139,14 +157,16 @@ export class Auditor {
       this.violation("a committed payment can be read");
       return;
     }
-    this.#lookAt(stored, change.payment.replaces);
-    this.#lookAtWindow(stored, change);
+    const seenAll = this.#lookAt(stored, change.payment.replaces);
+    this.#lookAtWindow(stored, change, seenAll);
     const { tokenDigest } = stored.order.card;
     if (change.payment.replaces !== undefined || tokenDigest === undefined) return;
-    await this.cards.charged(merchantId, tokenDigest, this.#asked.get(merchantId + stored.order.code), change.at);
+    const usedAt = change.cardUse?.at ?? change.at;
+    await this.cards.charged(merchantId, tokenDigest, this.#asked.get(merchantId + stored.order.code), usedAt);
   }
 
-  #lookAt(stored: Payment, replaces: number | undefined): void {
+  /** Whether the version before was seen too. */
+  #lookAt(stored: Payment, replaces: number | undefined): boolean {
     const before = this.#latest.get(stored.id);
     this.#latest.set(stored.id, stored);
     const is = this.#judging(`payment ${stored.order.code}, version ${stored.version}, ${stored.state}`);
@@ -164,7 +184,9 @@ export class Auditor {
     is(before === undefined || (stored.statusAt ?? 0) >= (before.statusAt ?? 0), "I6: the status date never goes back");
     is((stored.statusAt !== undefined) === finalStates.includes(stored.state), "the status date tells of a final state");
     is(stored.order.pricing.total.minor === stored.order.pricing.gross.minor + stored.order.pricing.tax.minor, "I11: the amounts agree");
+    checkTimes(stored, is);
     this.#lookAtRefunds(before, stored, seenAll, is);
+    return seenAll;
   }
 
   #lookAtRefunds(before: Payment | undefined, stored: Payment, seenAll: boolean, is: Is): void {
@@ -188,8 +210,9 @@ export class Auditor {
   }
 
   /** What is held is taken within its window, and given up only after it; only an acquirer that refuses the lapse extends it. */
-  #lookAtWindow(stored: Payment, { at, facts }: Change): void {
-    const before = this.#captureBy.get(stored.id);
+  #lookAtWindow(stored: Payment, { at, facts }: Change, seenAll: boolean): void {
+    // What was not seen may have extended it.
+    const before = seenAll ? this.#captureBy.get(stored.id) : undefined;
     const is = this.#judging(`payment ${stored.order.code}, version ${stored.version}, ${stored.state}`);
     for (const { fact } of facts) {
       is(fact !== "capture_sent" || before === undefined || at < before, "nothing is captured after the window");
@@ -197,7 +220,8 @@ export class Auditor {
     }
     const { captureBy } = stored;
     if (captureBy === undefined || captureBy === before) return;
-    if (before === undefined) is(captureBy <= at + this.#settings.captureWindowMs, "the capture window is the account's");
+    if (!seenAll) this.#captureBy.set(stored.id, captureBy);
+    else if (before === undefined) is(captureBy <= at + this.#settings.captureWindowMs, "the capture window is the account's");
     else is(before <= at && captureBy <= at + lapseAgainMs, "the capture window stays as it is until the acquirer refuses the lapse");
     this.#captureBy.set(stored.id, captureBy);
   }
@@ -241,6 +265,10 @@ export class Auditor {
       for (const payment of payments) {
         const is = this.#judging(`payment ${payment.order.code}, ${payment.state}`);
         const history = await this.#store.history(merchantId, payment.id);
+        if (this.#liedTo.has(merchantId + payment.id)) {
+          is(payment.needsReview, "people look at what an acquirer has lied about");
+          continue;
+        }
         checkAtRest(payment, now, is);
         checkAgainstBooks(
           payment,
@@ -254,7 +282,12 @@ export class Auditor {
           is,
         );
         checkJournal(payment, history, is);
-        if (this.#settings.strictMandates) checkMandate(payment, payments, is);
+        if (this.#settings.strictMandates)
+          checkMandate(
+            payment,
+            this.#settings.steadyClock ? payments.filter(({ createdAt }) => createdAt <= payment.createdAt) : payments,
+            is,
+          );
       }
       const refundCodes = payments.flatMap(({ refunds }) => refunds.flatMap(({ code }) => code ?? []));
       for (const { order, refunds } of payments) {
@@ -305,15 +338,14 @@ function describe({ payment, facts, card, account, cardErasure, request, deliver
 }
 
 /** On a strict account whatever names a mandate follows an initial payment of the same card. */
-function checkMandate({ order, createdAt }: Payment, payments: readonly Payment[], is: Is): void {
+function checkMandate({ order }: Payment, before: readonly Payment[], is: Is): void {
   const { storedCredential, card } = order;
   if (storedCredential?.use !== "stored") return;
-  const initial = payments.some(
+  const initial = before.some(
     (other) =>
       other.order.storedCredential?.use === "initial" &&
       other.verdict?.networkTransactionId === storedCredential.mandateId &&
-      other.order.card.maskedPan === card.maskedPan &&
-      other.createdAt <= createdAt,
+      other.order.card.maskedPan === card.maskedPan,
   );
   is(storedCredential.mandateId !== undefined && initial, "a stored credential is charged under the mandate of its initial payment");
 }

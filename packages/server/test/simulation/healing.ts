@@ -21,7 +21,7 @@ export async function healAndAudit(installation: Installation, shops: readonly S
     await time.run(minute, () => false, maximumEvents);
     if (rounds === 0 && installation.plan.servers > 1) installation.checkShares(true);
     if (rounds === 0) await switchOn(installation, shops);
-    if (rounds < 2) continue;
+    if (rounds < 1) continue;
     const dueAt = (await installation.nextDue()) ?? (await askAgain(installation, shops));
     if (dueAt === undefined) break;
     // Nothing else is open: whoever waits for a receiver's time need not look at the clock meanwhile.

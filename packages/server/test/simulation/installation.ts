@@ -11,13 +11,13 @@ import type { Delivery } from "../../src/outbox/events.ts";
 import type { Change } from "../../src/stores/change.ts";
 import { type CommitFault, createMemoryStore } from "../../src/stores/memory/memory-store.ts";
 import type { Store } from "../../src/stores/store.ts";
-import { lapsesAt } from "../../src/payment/due.ts";
+import { dueAt, lapsesAt } from "../../src/payment/due.ts";
 import type { Vault } from "../../src/vault/vault.ts";
 import { AcquirerNetwork } from "./acquirer-link.ts";
 import { Auditor } from "./auditor.ts";
 import { Chance } from "./chance.ts";
 import { Keys } from "./keys.ts";
-import type { Plan } from "./plan.ts";
+import { isCalm, type Plan } from "./plan.ts";
 import { Receivers } from "./receivers.ts";
 import { buildServer, type ServerParts } from "./server-process.ts";
 import { SimTime } from "./sim-time.ts";
@@ -71,6 +71,7 @@ export class Installation {
   /** Of each server the process that was started last. */
   readonly #processes: Process[];
   #faultsOn = true;
+  #fullUntil = 0;
   /** All that clients of any merchant were given: now and then one tries another's. */
   readonly tokens: string[] = [];
   crashes = 0;
@@ -96,11 +97,17 @@ export class Installation {
       clock: this.time,
       slowMs: 2_000,
       commitFault: (change) => this.#commitFault(change),
+      readFails: (method) => method === "holdSlots" && this.#isFull(),
     });
     const { captureWindowDays, strictMandates } = plan.settings;
-    this.auditor = new Auditor(store, this.acquirers, { captureWindowMs: captureWindowDays * day, strictMandates });
+    this.auditor = new Auditor(store, this.acquirers, {
+      captureWindowMs: captureWindowDays * day,
+      strictMandates,
+      steadyClock: plan.clockSets === "none",
+      isCalm: isCalm(plan),
+    });
     this.store = this.auditor.watch(store);
-    this.#network = new AcquirerNetwork(this.auditor, this.#chance, plan.certainNoPerMille);
+    this.#network = new AcquirerNetwork(this.auditor, this.#chance, plan);
     this.#receivers = new Receivers(this.time, new Chance(plan.seed + 3), plan.receivers, this.auditor.deliveries);
   }
 
@@ -161,6 +168,17 @@ export class Installation {
     });
   }
 
+  /** For so long nothing can be written, and all can be read. */
+  fillDisk(ms: number): void {
+    this.auditor.mark("the disk is full");
+    this.auditor.note("the disk is full");
+    this.#fullUntil = this.time.elapsed() + ms;
+  }
+
+  #isFull(): boolean {
+    return this.#faultsOn && this.time.elapsed() < this.#fullUntil;
+  }
+
   /** What the living servers say that they hold: no slot is in two hands, and with `all` each is in one. */
   checkShares(all: boolean): void {
     const holders = this.#processes.flatMap(({ alive, parts }) => (alive && parts !== undefined ? [parts.share.held()] : []));
@@ -202,13 +220,15 @@ export class Installation {
   async nextDue(): Promise<number | undefined> {
     const now = this.time.now();
     const payments = await this.store.paymentsDue(instant(Number.MAX_SAFE_INTEGER), 10_000);
-    const open = payments.some((payment) => (lapsesAt(payment) ?? 0) <= now || payment.refunds.some(({ dueAt }) => dueAt !== undefined));
-    if (open) return now;
+    const open = payments.filter(
+      (payment) => (lapsesAt(payment) ?? 0) <= now || payment.refunds.some((refund) => refund.dueAt !== undefined),
+    );
+    if (open.length > 0) return Math.max(now, Math.min(...open.map((payment) => dueAt(payment) ?? now)));
     const waiting = await this.#waitingDeliveries();
     const first = waiting.filter(
       (one) => !waiting.some((other) => other.paymentId === one.paymentId && other.endpoint === one.endpoint && other.number < one.number),
     );
-    return first.length === 0 ? undefined : Math.max(now, Math.min(...first.map(({ dueAt }) => dueAt)));
+    return first.length === 0 ? undefined : Math.max(now, Math.min(...first.map((delivery) => delivery.dueAt)));
   }
 
   /** Deliveries that wait, but for those to endpoints that are switched off. */
@@ -280,7 +300,9 @@ export class Installation {
   }
 
   #commitFault(change: Change): CommitFault | undefined {
-    if (this.plan.servers > 1) this.checkShares(false);
+    // By a clock that is set a lease runs out too early, or not at all: then two may hold one slot for a while, and nothing rests on it.
+    if (this.plan.servers > 1 && this.plan.clockSets === "none") this.checkShares(false);
+    if (this.#isFull()) return "unavailable";
     // Accounts are set up before the faults begin.
     if (!this.#faultsOn || isSetUp(change) || !this.#chance.happens(this.plan.storeFaultPerMille)) return undefined;
     return this.#chance.pick(commitFaults);

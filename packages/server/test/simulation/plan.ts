@@ -31,12 +31,24 @@ export interface Plan {
   /** Chance that the first acquirer certainly does nothing: unreachable, or it says so itself. */
   readonly certainNoPerMille: number;
   readonly receivers: ReceiverPlan;
+  /** How the clock is set while all runs: not at all, only back, or back and forward, a little and a lot. */
+  readonly clockSets: "none" | "back" | "both";
+  /** Whether the disk is full now and then: nothing can be written, all can be read. */
+  readonly diskFills: boolean;
+  /** Chance that what an acquirer answers is not understood, and that it refuses to reverse what it never captured. */
+  readonly garbledPerMille: number;
+  readonly liesPerMille: number;
   /** Servers that share the store. */
   readonly servers: number;
   /** Of several, one that is down when the faults end stays so. */
   readonly oneStaysDown: boolean;
   /** Whether the installation's keys are its own, and change after a few cards. */
   readonly ownKeys: boolean;
+}
+
+/** Whether nothing keeps a server from knowing what is so, and the time from being what it seems. */
+export function isCalm({ stallPerMillion, storeFaultPerMille, jumps, clockSets, diskFills }: Plan): boolean {
+  return stallPerMillion === 0 && storeFaultPerMille === 0 && jumps === "none" && clockSets === "none" && !diskFills;
 }
 
 const rates = [0, 0, 5, 50, 200] as const;
@@ -47,18 +59,21 @@ export function planOf(seed: number): Plan {
   const answersInquiries = !chance.happens(200);
   // An acquirer that can neither be asked nor asked again leaves a lost capture to people.
   const repeatsFollowUps = !answersInquiries || !chance.happens(400);
-  const servers = chance.pick([1, 1, 1, 1, 1, 2, 2, 3]);
+  const servers = chance.pick([1, 1, 1, 1, 1, 1, 2, 3]);
+  const jumps = chance.pick(["none", "none", "none", "days", "days", "months"] as const);
+  // Fourteen months are counted by a clock that nobody sets: what a wrong one forgets is gone.
+  const clockSets = jumps === "months" ? "none" : chance.pick(["none", "none", "none", "back", "both"] as const);
   return {
     seed,
     merchants: chance.between(1, 3),
     clientsPerMerchant: chance.between(1, 3),
-    commandsPerClient: chance.between(5, 14),
+    commandsPerClient: chance.between(4, 11),
     crashPerMillion: chance.pick([0, 0, 2_000, 10_000, 40_000]),
     stallPerMillion: chance.pick([0, 0, 0, 3_000, 20_000]),
     restartMs: chance.pick([10, 1_000, 20_000, 120_000]),
     storeFaultPerMille: chance.pick(rates),
     storeLatencyMs: chance.pick([0, 1, 20, 400]),
-    jumps: chance.pick(["none", "none", "none", "days", "days", "months"]),
+    jumps,
     endsLater: chance.happens(250),
     settings: {
       partialCapture: chance.happens(500),
@@ -73,7 +88,8 @@ export function planOf(seed: number): Plan {
       latencyMs: chance.pick([0, 1, 300, 5_000]),
       loseAnswer: chance.pick(rates),
       loseRequest: chance.pick(rates),
-      lateAnswer: chance.pick(rates),
+      // A clock that is set forward lets what is still on its way look as if it could not arrive any more.
+      lateAnswer: clockSets === "both" ? 0 : chance.pick(rates),
       // An acquirer that does not dedupe and a network that doubles can take money twice whatever anybody does (W9).
       doubleRequest: dedupes && repeatsFollowUps ? chance.pick(rates) : 0,
     },
@@ -91,6 +107,10 @@ export function planOf(seed: number): Plan {
       faultsPerMille: chance.pick([0, 100, 400, 900]),
       comesBack: chance.happens(700),
     },
+    clockSets,
+    diskFills: chance.happens(200),
+    garbledPerMille: chance.pick([0, 0, 0, 50, 200]),
+    liesPerMille: chance.pick([0, 0, 0, 0, 0, 300]),
     servers,
     oneStaysDown: chance.happens(500),
     // Several processes that keep keys of one installation at once are another story.

@@ -1,5 +1,6 @@
 import { plantedCardBugs } from "./planted-card-bugs.ts";
 import { plantedDeliveryBugs } from "./planted-delivery-bugs.ts";
+import { plantedServerBugs } from "./planted-server-bugs.ts";
 
 /** A mistake that somebody could make: what it replaces must stand in the source exactly once, or the list is out of date. */
 export interface PlantedBug {
@@ -313,4 +314,4 @@ const plantedPaymentBugs: readonly PlantedBug[] = [
   },
 ];
 
-export const plantedBugs: readonly PlantedBug[] = [...plantedPaymentBugs, ...plantedDeliveryBugs, ...plantedCardBugs];
+export const plantedBugs: readonly PlantedBug[] = [...plantedPaymentBugs, ...plantedDeliveryBugs, ...plantedCardBugs, ...plantedServerBugs];

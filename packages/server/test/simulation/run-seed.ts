@@ -7,7 +7,6 @@ import { Installation } from "./installation.ts";
 import { runClient } from "./merchants.ts";
 import { planOf } from "./plan.ts";
 import { openShop, type Shop } from "./shop.ts";
-import { epoch } from "./sim-time.ts";
 
 export interface SeedReport {
   readonly seed: number;
@@ -29,8 +28,8 @@ export async function runSeed(seed: number, tell?: (line: string) => void): Prom
   const { auditor, time } = installation;
   const trace = createHash("sha256");
   auditor.note = (what) => {
-    trace.update(`${time.now() - epoch} ${what}\n`);
-    tell?.(`${momentOf(time.now() - epoch)}  ${what}`);
+    trace.update(`${time.elapsed()} ${time.now()} ${what}\n`);
+    tell?.(`${momentOf(time.elapsed())}  ${what}`);
   };
   const routes = plan.routed ? [{ connectors: ["main", "backup"] }] : [];
   const settings = { ...defaultAccountSettings(), ...plan.settings, routes, simulator: plan.simulator };
@@ -62,7 +61,7 @@ export async function runSeed(seed: number, tell?: (line: string) => void): Prom
     trace: await traceOf(trace, installation, shops),
     events: time.events,
     crashes: installation.crashes,
-    simulatedMs: time.now() - epoch,
+    simulatedMs: time.elapsed(),
     marks: auditor.marks,
   };
 }

@@ -54,7 +54,7 @@ export function buildServer({ auditor, ...outside }: Outside): ServerParts {
   const keeper =
     node === undefined
       ? undefined
-      : new SlotKeeper({ store, node, scheduler, elapsedMs, report: ({ kind }) => auditor.mark(`share ${kind}`) });
+      : new SlotKeeper({ store, node, scheduler, elapsedMs, report: ({ kind }) => auditor.mark(`slots ${kind}`) });
   const share = keeper ?? wholeShare;
   const accounts = new AccountDirectory(store, clock);
   const dispatcher = new Dispatcher({
@@ -85,7 +85,7 @@ export function buildServer({ auditor, ...outside }: Outside): ServerParts {
       dispatcher.nudge();
       return undefined;
     },
-    alarm: ({ kind, what }) => auditor.violation(`no alarm is raised: ${kind}: ${what}`),
+    alarm: (alarm) => auditor.alarm(alarm),
   });
   const recovery = new RecoveryJob({
     store,

@@ -23,6 +23,8 @@ export class SimTime implements Clock, Scheduler {
   readonly #heap: Task[] = [];
   #now = epoch;
   #jumped = 0;
+  /** By how much somebody has set the clock: what waits goes by the time that passes. */
+  #setMs = 0;
   events = 0;
 
   constructor(chance: Chance) {
@@ -30,7 +32,7 @@ export class SimTime implements Clock, Scheduler {
   }
 
   now(): Instant {
-    return instant(this.#now);
+    return instant(this.#now + this.#setMs);
   }
 
   /** Milliseconds since the run began, whatever the clock says. */
@@ -77,6 +79,11 @@ export class SimTime implements Clock, Scheduler {
       await settled();
     }
     if (!done()) this.#now = Math.max(this.#now, end + this.#jumped);
+  }
+
+  /** Somebody sets the clock, forward or back: no time passes. */
+  set(byMs: number): void {
+    this.#setMs += byMs;
   }
 
   /** After a jump: something that fell due before now has yet to run. */
