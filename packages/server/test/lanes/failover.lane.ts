@@ -86,7 +86,7 @@ describe("two nodes on a primary and its synchronous standby, under load: nothin
       const { address, chance } = run;
       address.cutOf = () => ({
         side: chance.happens(500) ? "to_server" : "to_client",
-        after: chance.happens(300) ? chance.between(1, 1_000) : chance.between(1_000, 30_000),
+        after: chance.happens(300) ? chance.between(1, 1_000) : chance.between(1_000, 10_000),
         reset: chance.happens(500),
       });
       address.reset();

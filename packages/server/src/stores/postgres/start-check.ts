@@ -19,23 +19,25 @@ interface ServerFacts {
   readonly audits_parameters: boolean;
 }
 
+const settings = [
+  "fsync",
+  "full_page_writes",
+  "synchronous_commit",
+  "synchronous_standby_names",
+  "log_parameter_max_length",
+  "log_parameter_max_length_on_error",
+];
+
+/** The settings are read once: the server makes the whole list of them for each look. */
 const factsQuery = `SELECT current_setting('server_version_num')::integer AS version, current_setting('server_encoding') AS encoding,
   pg_is_in_recovery() AS standby, (extract(epoch FROM clock_timestamp()) * 1000)::bigint AS now,
-  ${[
-    "fsync",
-    "full_page_writes",
-    "synchronous_commit",
-    "synchronous_standby_names",
-    "log_parameter_max_length",
-    "log_parameter_max_length_on_error",
-  ]
-    .map((name) => `(SELECT reset_val FROM pg_settings WHERE name = '${name}') AS ${name}`)
-    .join(", ")},
+  ${settings.map((name) => `max(reset_val) FILTER (WHERE name = '${name}') AS ${name}`).join(", ")},
   current_setting('log_statement') IN ('mod', 'all') OR current_setting('log_duration') = 'on'
-    OR (SELECT bool_or(setting::numeric >= 0) FROM pg_settings WHERE name IN ('log_min_duration_statement', 'log_min_duration_sample'))
+    OR bool_or(setting::numeric >= 0) FILTER (WHERE name IN ('log_min_duration_statement', 'log_min_duration_sample'))
     OR current_setting('log_transaction_sample_rate')::numeric > 0 AS logs_statements,
   coalesce(current_setting('auto_explain.log_min_duration', true), '-1') <> '-1' AS explains,
-  coalesce(current_setting('pgaudit.log_parameter', true), 'off') <> 'off' AS audits_parameters`;
+  coalesce(current_setting('pgaudit.log_parameter', true), 'off') <> 'off' AS audits_parameters
+  FROM pg_settings`;
 
 const clockToleranceMs = 2_000;
 

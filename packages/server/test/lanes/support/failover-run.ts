@@ -34,6 +34,7 @@ const clients = 24;
 /** Long: a slow answer of the acquirer's would put off by minutes what is to be over within one. */
 const answerMs = 2_000;
 const lateArrivalMs = 300;
+const longestMs = 240_000;
 const database = "cofre";
 
 /**
@@ -151,7 +152,7 @@ export class FailoverRun implements AsyncDisposable {
     // A commit of our own, past the address: from then on the server is not what anybody waits for.
     const committed = query(this.pair.urlOf("postgres"), "SELECT pg_logical_emit_message(true, 'probe', '')").then(() => Date.now());
     const rebuilt = this.pair.rebuild().then(() => Date.now());
-    await until("a write is acknowledged after the promotion", async () => this.promises.acknowledged > acknowledged);
+    await until("a write is acknowledged after the promotion", async () => this.promises.acknowledged > acknowledged, longestMs);
     const acknowledgedAt = Date.now();
     const [committedAt, rebuiltAt] = await Promise.all([committed, rebuilt]);
     const gone = how === "vanish" ? ", sessions silent" : "";
@@ -193,7 +194,7 @@ export class FailoverRun implements AsyncDisposable {
   /** Resolves when so many more writes than now were acknowledged. */
   async untilAcknowledged(more: number): Promise<void> {
     const goal = this.promises.acknowledged + more;
-    await until(`${more} writes are acknowledged`, async () => this.promises.acknowledged >= goal);
+    await until(`${more} writes are acknowledged`, async () => this.promises.acknowledged >= goal, longestMs);
   }
 
   /** Notes how long what came before took, and what was acknowledged meanwhile. */

@@ -12,6 +12,8 @@ import { until } from "./faulty-run.ts";
 
 const run = promisify(execFile);
 
+const longestMs = 240_000;
+
 /** One of the two servers; it keeps its port and its folder through all roles that it has. */
 interface Server {
   readonly name: string;
@@ -99,8 +101,7 @@ export class PostgresPair implements AsyncDisposable {
   freezeReplication(): void {
     const { pid } = this.#primary.process ?? {};
     if (pid === undefined) return;
-    const senders = childrenOf(pid).filter((child) => readFileSync(`/proc/${child}/cmdline`, "latin1").includes("walsender"));
-    for (const sender of senders) signal(sender, "SIGSTOP");
+    for (const child of childrenOf(pid)) if (titleOf(child).includes("walsender")) signal(child, "SIGSTOP");
   }
 
   /** Starts the primary on what its crash left; resolves when it takes sessions. */
@@ -146,7 +147,7 @@ export class PostgresPair implements AsyncDisposable {
 
   /** Resolves when the standby follows the primary, so that commits that wait for it are answered. */
   async untilFollowed(): Promise<void> {
-    await until("the standby follows", async () => {
+    await holds("the standby follows", async () => {
       const [row] = await query<{ readonly count: number }>(
         this.urlOf("postgres"),
         "SELECT count(*)::integer AS count FROM pg_stat_replication WHERE state = 'streaming'",
@@ -163,7 +164,7 @@ export class PostgresPair implements AsyncDisposable {
     const url = this.urlOf("postgres");
     const names = waits ? "*" : "";
     await query(url, `ALTER SYSTEM SET synchronous_standby_names = '${names}'`, [], "SELECT pg_reload_conf()");
-    await until("new sessions see the setting", async () => {
+    await holds("new sessions see the setting", async () => {
       const [row] = await query<{ readonly synchronous_standby_names: string }>(url, "SHOW synchronous_standby_names");
       return row?.synchronous_standby_names === names;
     });
@@ -192,7 +193,7 @@ export class PostgresPair implements AsyncDisposable {
   }
 
   #call(program: string, args: readonly string[]): Promise<unknown> {
-    return run(join(this.#binaries, program), [...args], { cwd: this.#folder, ...this.#identity, timeout: 60_000 });
+    return run(join(this.#binaries, program), [...args], { cwd: this.#folder, ...this.#identity, timeout: longestMs });
   }
 
   async #start(server: Server): Promise<void> {
@@ -203,7 +204,7 @@ export class PostgresPair implements AsyncDisposable {
       ...this.#identity,
     });
     closeSync(log);
-    await until(`the server ${server.name} takes sessions`, async () => {
+    await holds(`the server ${server.name} takes sessions`, async () => {
       if (server.process?.exitCode !== null)
         throw new Error(`a PostgreSQL server ended: ${readFileSync(server.log, "utf8").slice(-2_000)}`);
       return query(`postgres://postgres@127.0.0.1:${server.port}/postgres`, "SELECT 1").then(
@@ -212,6 +213,11 @@ export class PostgresPair implements AsyncDisposable {
       );
     });
   }
+}
+
+/** As `until`, on a machine that may have other things to do. */
+async function holds(what: string, isSo: () => Promise<boolean>): Promise<void> {
+  await until(what, isSo, longestMs);
 }
 
 /** Its parent first stands still, so that it makes no new ones and takes no death of one for a crash to recover from. */
@@ -251,6 +257,15 @@ function stateOf(pid: number): ProcessState | undefined {
     return { pid, parent: Number(parent), state };
   } catch {
     return undefined;
+  }
+}
+
+/** What a server's process says of itself; nothing when it has just ended. */
+function titleOf(pid: number): string {
+  try {
+    return readFileSync(`/proc/${pid}/cmdline`, "latin1");
+  } catch {
+    return "";
   }
 }
 
