@@ -1,6 +1,7 @@
 import { readFileSync, writeFileSync } from "node:fs";
 import { fileURLToPath } from "node:url";
 import { firstMinute } from "../packages/server/src/cli/banner.ts";
+import { commandsAsMarkdown } from "../packages/server/src/cli/help.ts";
 import { settingsAsMarkdown } from "../packages/server/src/config/reference.ts";
 import { magicCards, scenarioCards } from "../packages/server/src/connectors/simulator/magic-cards.ts";
 import { catalogueAsMarkdown } from "../packages/server/src/http/wire/error-catalogue.ts";
@@ -23,6 +24,7 @@ export const sections: readonly Section[] = [
   { file: "README.md", name: "first minute", make: firstMinuteCommands },
   { file: "docs/concepts/payment-states.md", name: "payment states", make: stateDiagram },
   { file: "docs/concepts/payment-states.md", name: "wire statuses", make: statusTable },
+  { file: "docs/operate/commands.md", name: "commands", make: commandsAsMarkdown },
   { file: "docs/operate/configuration.md", name: "settings", make: settingsAsMarkdown },
   { file: "docs/operate/logs.md", name: "log events", make: eventTable },
   { file: "docs/wire/sandbox.md", name: "test cards", make: cardTable },

@@ -20,6 +20,7 @@ const everything = [
   "disk",
   "fuzz",
   "sockets",
+  "overload",
   "upstream",
 ];
 

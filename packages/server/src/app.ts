@@ -11,15 +11,17 @@ import type { Simulator } from "./connectors/simulator/simulator-connector.ts";
 import { explainEndpoint } from "./http/admin/explain-endpoint.ts";
 import { certificateEndpoint, notificationsEndpoint } from "./http/admin/notifications-endpoint.ts";
 import { paymentEndpoint } from "./http/admin/payment-endpoint.ts";
+import { paymentsEndpoint } from "./http/admin/payments-endpoint.ts";
 import { settingsEndpoint } from "./http/admin/settings-endpoint.ts";
 import { type Instruct, simulatorEndpoint } from "./http/admin/simulator-endpoint.ts";
 import { statsEndpoint } from "./http/admin/stats-endpoint.ts";
 import { documented } from "./http/docs/documented.ts";
-import { createHttpServer } from "./http/server.ts";
+import { createHttpServer, type HttpServer } from "./http/server.ts";
 import type { EndpointDeps } from "./http/wire/endpoints/deps.ts";
 import { wireEndpoints } from "./http/wire/endpoints/index.ts";
 import type { Clock } from "./kernel/clock.ts";
 import type { MerchantId } from "./kernel/ids.ts";
+import { day } from "./kernel/instant.ts";
 import type { Random } from "./kernel/random.ts";
 import type { Scheduler } from "./kernel/scheduler.ts";
 import { hexOf } from "./kernel/ids.ts";
@@ -29,7 +31,7 @@ import { SystemRandom } from "./kernel/system-random.ts";
 import { systemScheduler } from "./kernel/system-scheduler.ts";
 import type { MoveSides } from "./move/move-store.ts";
 import type { Log } from "./observe/log-event.ts";
-import { endpointsOf, endpointsWithout } from "./merchant/notification-endpoints.ts";
+import { endpointsOf } from "./merchant/notification-endpoints.ts";
 import { sandboxEgress } from "./outbox/address-guard.ts";
 import { Dispatcher } from "./outbox/dispatcher.ts";
 import { createEgress } from "./outbox/egress.ts";
@@ -37,9 +39,9 @@ import { targetsOf } from "./outbox/endpoint.ts";
 import { FirstAttempts } from "./outbox/first-attempts.ts";
 import { type NotificationKeys, openNotificationKeys } from "./outbox/notification-keys.ts";
 import { createSigner } from "./outbox/signature.ts";
-import { changeSettings } from "./operations/change-settings.ts";
 import { AccountDirectory } from "./operations/account-directory.ts";
 import { NamedRequests } from "./operations/named-requests.ts";
+import { notificationAccounts } from "./operations/notification-accounts.ts";
 import { Runner } from "./operations/runner.ts";
 import { FirstStartElsewhere, prepareSandboxAccount, type SandboxKeys } from "./operations/sandbox-account.ts";
 import { CardExpiryJob } from "./recovery/card-expiry-job.ts";
@@ -53,6 +55,7 @@ import { type MoveTargetOptions, openMoveTarget } from "./stores/postgres/move-t
 import type { Beginning } from "./stores/postgres/origin.ts";
 import { openPostgresStore } from "./stores/postgres/postgres-store.ts";
 import type { RunningStore, StoreStats } from "./stores/store.ts";
+import { openLocalTls } from "./tls/authority-files.ts";
 import { CvvPocket } from "./vault/cvv-pocket.ts";
 import { Keyring } from "./vault/keyring.ts";
 import { createLocalVault } from "./vault/local-vault.ts";
@@ -64,6 +67,8 @@ import type { Vault } from "./vault/vault.ts";
 /** A running Cofre. */
 export interface Cofre {
   readonly address: { readonly host: string; readonly port: number };
+  /** Where it listens with TLS too, when it does. */
+  readonly tlsAddress: { readonly host: string; readonly port: number } | undefined;
   /** The sandbox account's keys when this start made the account: shown once, kept nowhere. */
   readonly firstStart: SandboxKeys | undefined;
   /** What the store has done since the start. */
@@ -90,7 +95,14 @@ export async function startCofre(config: Config, log: Log, ports: Ports = system
   await using parts = new AsyncDisposableStack();
   const store = await openStore(config, log, ports, parts);
   // Before any job, and let go after all of them.
-  const share = new SlotKeeper({ store, node: hexOf(ownRandom.bytes(8)), scheduler, elapsedMs: systemElapsed });
+  const share = new SlotKeeper({
+    store,
+    node: hexOf(ownRandom.bytes(8)),
+    scheduler,
+    elapsedMs: systemElapsed,
+    report: (event) =>
+      log.write(event.kind === "lost" ? { event: "share_lost" } : { event: "share_changed", nodes: event.nodes, slots: event.slots }),
+  });
   await share.start();
   parts.defer(() => share.stop());
 
@@ -120,21 +132,8 @@ export async function startCofre(config: Config, log: Log, ports: Ports = system
   const dispatcher = new Dispatcher({
     ended: (delivery) => firstAttempts.ended(delivery),
     store,
-    accounts: {
-      async settingsOf(merchantId) {
-        const account = await accounts.byId(merchantId);
-        return account === undefined ? undefined : { endpoints: endpointsOf(account.settings), chaos: account.settings.notificationChaos };
-      },
-      async switchOff(merchantId, endpoint, at) {
-        const account = await accounts.byId(merchantId);
-        if (account === undefined) return;
-        await runner.run(changeSettings, account, (settings) => ({
-          ...settings,
-          notificationEndpoints: endpointsWithout(settings, endpoint, at),
-        }));
-        accounts.forget(merchantId);
-      },
-    },
+    // The runner, made below, tells the dispatcher.
+    accounts: notificationAccounts(accounts, { run: (...call) => runner.run(...call) }),
     sender: egress,
     sign: createSigner(notificationKeys),
     installation: notificationKeys.certificate.fingerprint,
@@ -209,6 +208,7 @@ export async function startCofre(config: Config, log: Log, ports: Ports = system
         explainEndpoint(runner),
         notificationsEndpoint({ store, clock, keys: notificationKeys, nudge: () => dispatcher.nudge() }),
         paymentEndpoint(runner),
+        paymentsEndpoint(runner),
         statsEndpoint(() => store.stats()),
         settingsEndpoint(runner, accounts, connectors.names),
         simulatorEndpoint(instruct, [...simulators.keys()]),
@@ -228,6 +228,7 @@ export async function startCofre(config: Config, log: Log, ports: Ports = system
     await server.close();
   });
   const address = await server.listen(config.port, config.host);
+  const tlsAddress = config.tls === "yes" ? await listenWithTls(server, config, ports, parts) : undefined;
 
   // Last of all: the keys of a new account are shown once, by whoever called this, and a start that failed later would have lost them.
   const firstStart = await openAccount().catch((error: unknown) => {
@@ -240,6 +241,7 @@ export async function startCofre(config: Config, log: Log, ports: Ports = system
   const running = parts.move();
   return {
     address,
+    tlsAddress,
     firstStart,
     stats: () => store.stats(),
     async close() {
@@ -255,6 +257,32 @@ export async function startCofre(config: Config, log: Log, ports: Ports = system
       return ended;
     },
   };
+}
+
+/** Looks once a day whether the certificate is about to lapse. */
+async function listenWithTls(
+  server: HttpServer,
+  config: Config,
+  { clock, scheduler }: Ports,
+  parts: AsyncDisposableStack,
+): Promise<Cofre["address"]> {
+  const { dataDirectory, environment, tlsPort, host } = config;
+  const credentials = () => openLocalTls({ dataDirectory, environment, clock, random: ownRandom });
+  const address = await server.listenTls(tlsPort, host, await credentials());
+  let cancel = (): void => undefined;
+  const renewLater = (): void => {
+    cancel = scheduler.after(day, () => {
+      renewLater();
+      // Files that somebody spoilt are told of at the next start; until then the certificate of this one serves.
+      credentials().then(
+        (renewed) => server.renewTls(renewed),
+        () => undefined,
+      );
+    });
+  };
+  renewLater();
+  parts.defer(() => cancel());
+  return address;
 }
 
 interface OpenConnectors {

@@ -1,10 +1,10 @@
 import manifest from "../package.json" with { type: "json" };
 import { openMoveSides, startCofre } from "./app.ts";
-import { firstStartBanner } from "./cli/banner.ts";
+import { firstStartBanner, tlsLines } from "./cli/banner.ts";
 import { type ClientCommand, type CommandCall, exitCodes } from "./cli/command.ts";
 import { readCommandLine } from "./cli/command-line.ts";
-import { commands } from "./cli/commands.ts";
-import { helpText } from "./cli/help.ts";
+import { type CommandName, commands } from "./cli/commands.ts";
+import { commandHelp, helpText } from "./cli/help.ts";
 import { configOfThisProcess, wasStartedByNpm } from "./config/environment.ts";
 import { settingsAsText } from "./config/reference.ts";
 import type { Config } from "./config/settings.ts";
@@ -13,6 +13,7 @@ import { systemScheduler } from "./kernel/system-scheduler.ts";
 import { codeOf, errorFacts } from "./observe/error-facts.ts";
 import type { Log } from "./observe/log-event.ts";
 import { createLog, standardOutput } from "./observe/log.ts";
+import { tlsFiles } from "./tls/authority-files.ts";
 
 const { failed, misused } = exitCodes;
 
@@ -28,11 +29,17 @@ const startGraceMs = 1_000;
 /** The whole process: reads the command line, then serves until a signal. Logs go to standard output, words for people to standard error. */
 export async function main(): Promise<void> {
   const commandLine = readCommandLine(process.argv.slice(2));
-  if ("problem" in commandLine) return refuse([commandLine.problem, "`cofre help` shows what there is."]);
+  if ("problem" in commandLine) {
+    const { problem, command } = commandLine;
+    if (command === undefined) return refuse([problem, "`cofre help` shows what there is."]);
+    return refuse([`${problem}\n\n${commandHelp(command)}`]);
+  }
   switch (commandLine.command) {
-    case "help":
-      process.stdout.write(helpText(manifest.version));
+    case "help": {
+      const { word } = commandLine;
+      process.stdout.write(word === undefined ? helpText(manifest.version) : `${commandHelp(word as CommandName)}\n`);
       return;
+    }
     case "version":
       process.stdout.write(`${manifest.version}\n`);
       return;
@@ -108,8 +115,11 @@ async function serve(config: Config, unknownSettings: readonly string[]): Promis
     log.write({ event: "stop_forced", reason: "signal_during_start" });
     return end(failed);
   }
+  // Whoever waits for `listening` finds the other line before it.
+  if (app.tlsAddress !== undefined) log.write({ event: "listening_tls", ...app.tlsAddress, authority: tlsFiles(dataDirectory).authority });
   log.write({ event: "listening", ...app.address });
   if (app.firstStart !== undefined) process.stderr.write(bannerFor(config, app.address, app.firstStart));
+  if (app.tlsAddress !== undefined) process.stderr.write(tlsLines(app.tlsAddress.port));
 
   const signal = await stopAsked;
   log.write({ event: "stopping", signal, graceMs });
@@ -163,8 +173,11 @@ function endOnUnhandled(log: Log, end: (code: number) => never): void {
 function startProblem(error: unknown, config: Config): string {
   if (!(error instanceof Error)) return "an unknown failure.";
   switch (codeOf(error)) {
-    case "EADDRINUSE":
-      return `port ${config.port} of ${config.host} is taken. Another Cofre? Choose another with COFRE_PORT=N or --port N (npm start -- --port N); 0 is a free one.`;
+    case "EADDRINUSE": {
+      const isTls = "port" in error && error.port === config.tlsPort && config.tlsPort !== config.port;
+      const [port, variable, flag] = isTls ? [config.tlsPort, "COFRE_TLS_PORT", "--tls-port"] : [config.port, "COFRE_PORT", "--port"];
+      return `port ${port} of ${config.host} is taken. Another Cofre? Choose another with ${variable}=N or ${flag} N (npm start -- ${flag} N); 0 is a free one.`;
+    }
     case "EACCES":
       return `this user may not listen on port ${config.port} or may not use the directory ${config.dataDirectory}.`;
     case "EADDRNOTAVAIL":

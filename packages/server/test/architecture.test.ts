@@ -32,6 +32,9 @@ const arrows: readonly { readonly from: string; readonly to: readonly string[]; 
   { from: "merchant/", to: ["kernel/", "payment/", "vault/brand.ts", "outbox/endpoint.ts", "outbox/events.ts"] },
   { from: "observe/", to: ["kernel/"] },
   { from: "config/", to: ["kernel/"] },
+  // Certificates, and what makes and keeps those of a sandbox.
+  { from: "x509/", to: ["kernel/"] },
+  { from: "tls/", to: ["kernel/", "x509/"] },
   { from: "outbox/events.ts", to: ["kernel/", "payment/"] },
   { from: "connectors/connector.ts", to: [...domain], own: false },
   // The lists that the contract suites read.
@@ -46,15 +49,17 @@ const arrows: readonly { readonly from: string; readonly to: readonly string[]; 
   // What operations and recovery both decide by: pure, from outcomes and records to a Change.
   { from: "decisions/", to: [...domain, ...contracts] },
   { from: "operations/", to: [...domain, ...contracts, ...logging, "decisions/"] },
-  { from: "outbox/", to: [...domain, ...contracts, ...logging] },
+  { from: "outbox/", to: [...domain, ...contracts, ...logging, "x509/"] },
   { from: "recovery/", to: [...domain, ...contracts, ...logging, "decisions/", "operations/"] },
   // From one store into another, by what both can show of an installation.
   { from: "move/", to: [...domain, "stores/transfer.ts", "stores/rows.ts"] },
   { from: "http/admin/", to: [...domain, ...contracts, ...logging, "operations/", "outbox/", "http/wire/"] },
   { from: "http/", to: [...domain, ...contracts, ...logging, "operations/"] },
-  { from: "cli/", to: [...domain, ...contracts, ...logging, "operations/", "config/", "scan/", "move/", "stores/transfer.ts"] },
+  { from: "cli/", to: [...domain, ...contracts, ...logging, "operations/", "config/", "scan/", "move/", "stores/transfer.ts", "tls/"] },
   { from: "scan/", to: ["kernel/", "vault/"] },
-  { from: "main.ts", to: ["../package.json", "app.ts", "cli/", "config/", "observe/", "kernel/"] },
+  { from: "main.ts", to: ["../package.json", "app.ts", "cli/", "config/", "observe/", "kernel/", "tls/authority-files.ts"] },
+  // What tests of others import.
+  { from: "library.ts", to: ["app.ts", "cli/", "config/", "kernel/", "merchant/account.ts", "outbox/endpoint.ts"] },
   { from: "app.ts", to: [""] },
 ];
 
@@ -102,7 +107,7 @@ const ownedModules: Readonly<Record<string, readonly string[]>> = {
   "node:path": [""],
   "node:events": [""],
   "node:crypto": [""],
-  "node:fs": ["scan/files.ts", "config/environment.ts", "vault/root-key-file.ts", "stores/embedded/"],
+  "node:fs": ["scan/files.ts", "config/environment.ts", "vault/root-key-file.ts", "stores/embedded/", "tls/authority-files.ts"],
   // Reads whatever files somebody wants searched.
   "node:fs/promises": ["scan/files.ts"],
   "node:zlib": ["scan/inflation.ts"],
@@ -116,15 +121,17 @@ const ownedModules: Readonly<Record<string, readonly string[]>> = {
     "connectors/upstream/exchange.ts",
     // Commands that talk to a running Cofre, over loopback only.
     "cli/http.ts",
+    "cli/connect-proxy.ts",
   ],
   "node:https": ["connectors/upstream/exchange.ts"],
-  "node:net": ["http/server.ts"],
+  "node:net": ["http/server.ts", "http/tls-listener.ts", "cli/connect-proxy.ts"],
+  "node:tls": ["http/tls-listener.ts"],
   "node:dns/promises": ["outbox/egress.ts"],
 };
 
 /** The parts of node:crypto that draw chance: everything else asks the Random port. */
 const chance = /^(?:random|getRandom|generate|webcrypto|subtle|createDiffieHellman|createECDH|default$)/;
-const chanceOwners = ["kernel/system-random.ts", "outbox/notification-keys.ts"];
+const chanceOwners = ["kernel/system-random.ts", "outbox/notification-keys.ts", "tls/local-authority.ts"];
 
 /** What may draw from a seed that somebody knows: nothing that serves yet. Tests and the simulation plug it in. */
 const mayReplay: readonly string[] = [];

@@ -8,8 +8,19 @@ export interface FirstStart {
 
 /** Where a client on this machine reaches what listens on `host`. */
 export function baseUrl(host: string, port: number): string {
-  if (host === "0.0.0.0" || host === "::") return `http://127.0.0.1:${port}`;
-  return `http://${host.includes(":") ? `[${host}]` : host}:${port}`;
+  const reachable = reachableHost(host);
+  return `http://${reachable.includes(":") ? `[${reachable}]` : reachable}:${port}`;
+}
+
+export function reachableHost(host: string): string {
+  return host === "0.0.0.0" || host === "::" ? "127.0.0.1" : host;
+}
+
+/** What to do next about TLS; said at every start that listens with it. */
+export function tlsLines(port: number): string {
+  return `With TLS on port ${port}, for client libraries whose hosts are fixed: run \`cofre proxy\` beside this, then
+  eval "$(cofre env CLIENT)"   in the client's shell; CLIENT is one of node, ruby, php, curl
+`;
 }
 
 /** The address, the keys, and three commands that can be copied into a shell one after the other as they are. */

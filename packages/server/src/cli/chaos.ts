@@ -1,6 +1,7 @@
 import { chaosSettings } from "../merchant/settings.ts";
 import { noChaos, type NotificationChaos } from "../outbox/endpoint.ts";
-import { ClientProblem, clientOf, clientOptions } from "./cofre-client.ts";
+import { ClientProblem, tellingProblems } from "./client-problem.ts";
+import { clientOf, clientOptions } from "./cofre-client.ts";
 import { type ClientCommand, exitCodes } from "./command.ts";
 
 type ChaosName = keyof NotificationChaos;
@@ -37,9 +38,10 @@ export const chaosCommand: ClientCommand = {
     ...Object.fromEntries(names.map((name) => [rows[name].flag, { form: rows[name].form, doc: docOf(name) }])),
     ...clientOptions,
   },
+  examples: ["cofre chaos", "cofre chaos --drop 0.1 --double 0.2", "cofre chaos off"],
 
-  async run(call, host) {
-    try {
+  run: (call, host) =>
+    tellingProblems(host.say, async () => {
       const changes = changesOf(call.flags);
       if (call.word === "off" && changes !== undefined) throw new ClientProblem("`cofre chaos off` takes no settings.", { misuse: true });
       const now = await clientOf(call, host).chaos(call.word === "off" ? noChaos : changes);
@@ -48,12 +50,7 @@ export const chaosCommand: ClientCommand = {
         for (const name of names)
           host.print(`${rows[name].flag.slice(2).padEnd(16)}  ${rows[name].show(now[name]).padEnd(6)}  ${docOf(name)}`);
       return exitCodes.done;
-    } catch (error) {
-      if (!(error instanceof ClientProblem)) throw error;
-      host.say(error.message);
-      return error.misuse ? exitCodes.misused : exitCodes.failed;
-    }
-  },
+    }),
 };
 
 /** undefined when nothing is to be changed. */

@@ -4,7 +4,7 @@ import { settingRows } from "../config/settings.ts";
 import { baseUrl, firstMinute, firstStartBanner } from "./banner.ts";
 import { readCommandLine } from "./command-line.ts";
 import { commandRows } from "./commands.ts";
-import { helpText } from "./help.ts";
+import { commandHelp, helpText } from "./help.ts";
 
 describe("the command line", () => {
   const refused: readonly (readonly [string, RegExp])[] = [
@@ -25,6 +25,12 @@ describe("the command line", () => {
     ["chaos on", /^chaos takes only off behind it, but there is: on$/],
     ["chaos off now", /^chaos takes only off behind it, but there is: now$/],
     ["lisetn", /^lisetn is no command\. Did you mean listen\?$/],
+    ["env", /^env needs one of node, ruby, php, curl behind it\.$/],
+    ["env perl", /^env takes only node or ruby or php or curl behind it, but there is: perl$/],
+    ["payment", /^payment needs CODE\|HASH\.\.\. behind it\.$/],
+    ["notification send", /^notification takes only list or resend behind it, but there is: send$/],
+    ["start --tls=yes", /^--tls takes no value\.$/],
+    ["help strat", /^help takes only start or .* behind it, but there is: strat$/],
   ];
   for (const [words, problem] of refused) {
     test(`refuses: ${words}`, () => {
@@ -49,15 +55,46 @@ describe("the command line", () => {
     [["--json", "chaos", "--drop", "0.1"], "chaos", { "--json": "", "--drop": "0.1" }],
     [["-h"], "help", {}],
     [["start", "--help"], "help", {}],
+    [["help", "listen"], "help", {}],
+    [["start", "--tls"], "start", { "--tls": "" }],
+    [["env", "node", "--json"], "env", { "--json": "" }],
+    [["notification"], "notification", {}],
     [["--version"], "version", {}],
   ];
   for (const [args, command, flags] of taken) {
     test(`takes: cofre ${args.join(" ")}`, () => {
       const read = readCommandLine(args);
-      assert.ok("command" in read);
+      assert.ok("flags" in read);
       assert.equal(read.command, command);
       assert.deepEqual(Object.fromEntries(read.flags), flags);
     });
+  }
+});
+
+test("a wrong command line tells which command was meant, and the help of that one can be asked for", () => {
+  const meant = (words: string) => {
+    const read = readCommandLine(words.split(" "));
+    return "problem" in read ? read.command : read.word;
+  };
+  for (const words of ["config now", "config --prot 1", "config --port", "config --json", "config --help", "help config"]) {
+    assert.equal(meant(words), "config", words);
+  }
+  for (const words of ["strat", "--prot 1", "--help"]) assert.equal(meant(words), undefined, words);
+});
+
+test("the help of a command has its options, and examples that the command line takes", () => {
+  for (const [name, { options, examples = [] }] of commandRows) {
+    const text = commandHelp(name);
+    assert.ok(text.startsWith(`cofre ${name}`));
+    for (const flag of Object.keys(options)) assert.ok(text.includes(`\n  ${flag} `), flag);
+    assert.ok(examples.length > 0, name);
+    for (const example of examples) {
+      for (const [, words = ""] of example.matchAll(/\bcofre ([^)&|]*)/g)) {
+        if (example.startsWith("pg_dump") && words === "") continue;
+        const read = readCommandLine(words.trim().split(" "));
+        assert.ok(!("problem" in read), `${example}: ${"problem" in read ? read.problem : ""}`);
+      }
+    }
   }
 });
 

@@ -2,8 +2,10 @@ import { type NotificationChaos, type NotificationEndpoint, readEndpoints } from
 import type { Scheduler } from "../kernel/scheduler.ts";
 import { Secret } from "../kernel/secret.ts";
 import { baseUrl } from "./banner.ts";
+import { ClientProblem } from "./client-problem.ts";
 import type { CommandCall, CommandHost, OptionRow } from "./command.ts";
 import { exchange, isLoopback } from "./http.ts";
+import { settingsOf } from "./settings-of.ts";
 
 /** Options of every command that talks to a running Cofre. */
 export const clientOptions = {
@@ -12,25 +14,16 @@ export const clientOptions = {
   "--json": { doc: "one JSON object a line" },
 } as const satisfies Readonly<Record<string, OptionRow>>;
 
-/** Something that the user has to know: the message is whole sentences without anything secret. `misuse`: the command line is wrong. */
-export class ClientProblem extends Error {
-  override readonly name = "ClientProblem";
-  readonly misuse: boolean;
-
-  constructor(message: string, { misuse = false } = {}) {
-    super(message);
-    this.misuse = misuse;
-  }
-}
+type Answer = Readonly<Record<string, unknown>>;
 
 const timeoutMs = 10_000;
 
+/** Of a replay, each of which takes hundreds. */
+const mostCalls = 1_000;
+
 /** The client that a command line asks for. Throws ClientProblem. */
 export function clientOf({ flags }: CommandCall, { config, scheduler }: CommandHost): CofreClient {
-  const reading = config();
-  if ("problems" in reading)
-    throw new ClientProblem(["The settings of this environment are wrong:", ...reading.problems].join("\n  "), { misuse: true });
-  const { host, port, sandboxIntegrationKey } = reading.config;
+  const { host, port, sandboxIntegrationKey } = settingsOf({ flags: new Map() }, { config });
   const text = flags.get("--url") ?? baseUrl(host, port);
   const url = URL.parse(text);
   if (url === null || url.username !== "" || url.password !== "" || !isLoopback(url)) {
@@ -59,19 +52,29 @@ export class CofreClient {
     this.#scheduler = scheduler;
   }
 
+  /** The account's switches, after `changes` if there are any. */
+  async settings(changes?: Answer): Promise<Answer> {
+    const { settings } = await this.#call("/__cofre/settings", changes === undefined ? {} : { settings: changes });
+    return isRecord(settings) ? settings : this.#otherVersion();
+  }
+
   async endpoints(): Promise<readonly NotificationEndpoint[]> {
-    return this.#endpointsIn(await this.#call("/__cofre/settings", {}));
+    return this.#endpointsIn(await this.settings());
   }
 
   async setEndpoints(notificationEndpoints: readonly NotificationEndpoint[]): Promise<readonly NotificationEndpoint[]> {
-    return this.#endpointsIn(await this.#call("/__cofre/settings", { settings: { notificationEndpoints } }));
+    return this.#endpointsIn(await this.settings({ notificationEndpoints }));
   }
 
   /** The account's chaos, after `changes` if there are any. */
-  async chaos(changes?: Partial<NotificationChaos>): Promise<Readonly<Record<string, unknown>>> {
-    const { settings } = await this.#call("/__cofre/settings", changes === undefined ? {} : { settings: { notificationChaos: changes } });
-    const chaos = isRecord(settings) ? settings["notificationChaos"] : undefined;
-    return isRecord(chaos) ? chaos : this.#otherVersion();
+  async chaos(changes?: Partial<NotificationChaos>): Promise<Answer> {
+    const { notificationChaos } = await this.settings(changes === undefined ? undefined : { notificationChaos: changes });
+    return isRecord(notificationChaos) ? notificationChaos : this.#otherVersion();
+  }
+
+  /** Tells the simulated acquirer what is to happen, as `/__cofre/simulator` does. */
+  async simulate(instruction: Answer): Promise<void> {
+    await this.#call("/__cofre/simulator", instruction);
   }
 
   /** What this endpoint's messages are verified with: `whsec_...`, `whpk_...` and a certificate in PEM. */
@@ -87,6 +90,32 @@ export class CofreClient {
     return { secret: new Secret(secret), publicKey, certificate: pem.toString("utf8") };
   }
 
+  /** A payment's state, money and history, by its hash or the merchant's code for it, as `/__cofre/explain` answers. */
+  async explain(name: string): Promise<Answer> {
+    return this.#call("/__cofre/explain", /^[0-9a-f]{48}$/.test(name) ? { hash: name } : { merchant_payment_code: name });
+  }
+
+  /** Some hundreds of what the account's receivers were told, from after the number `after`. */
+  async notifications(after: number): Promise<readonly Answer[]> {
+    const { notifications } = await this.#call("/__cofre/notifications", { after: String(after) });
+    const listed: unknown[] = Array.isArray(notifications) ? notifications : this.#otherVersion();
+    return listed.filter(isRecord);
+  }
+
+  /** Has receivers hear again, as `/__cofre/notifications` does, call after call until that was all. Resolves with the number of deliveries. */
+  async replayAll(selection: Answer): Promise<number> {
+    let all = 0;
+    let from: Answer = {};
+    for (let calls = 0; calls < mostCalls; calls += 1) {
+      const { deliveries, next } = await this.#call("/__cofre/notifications", { ...selection, ...from });
+      if (typeof deliveries !== "number") return this.#otherVersion();
+      all += deliveries;
+      if (typeof next !== "number") break;
+      from = { from: String(next) };
+    }
+    return all;
+  }
+
   /** What a payment is now; undefined when that is not found out. */
   async paymentStatus(hash: string): Promise<string | undefined> {
     try {
@@ -99,15 +128,15 @@ export class CofreClient {
     }
   }
 
-  #endpointsIn({ settings }: Readonly<Record<string, unknown>>): readonly NotificationEndpoint[] {
-    return readEndpoints(isRecord(settings) ? settings["notificationEndpoints"] : undefined) ?? this.#otherVersion();
+  #endpointsIn(settings: Answer): readonly NotificationEndpoint[] {
+    return readEndpoints(settings["notificationEndpoints"]) ?? this.#otherVersion();
   }
 
   #otherVersion(): never {
     throw new ClientProblem(`The Cofre at ${this.origin} answers otherwise than this version's: use the command that came with it.`);
   }
 
-  async #call(path: string, fields: Readonly<Record<string, unknown>>): Promise<Readonly<Record<string, unknown>>> {
+  async #call(path: string, fields: Answer): Promise<Answer> {
     const text = (
       await this.#exchange("POST", path, Buffer.from(JSON.stringify({ ...fields, integration_key: this.#key.reveal() })))
     ).toString("utf8");
@@ -139,7 +168,7 @@ export class CofreClient {
   }
 }
 
-function objectIn(text: string): Readonly<Record<string, unknown>> | undefined {
+function objectIn(text: string): Answer | undefined {
   try {
     const value: unknown = JSON.parse(text);
     return isRecord(value) ? value : undefined;
@@ -148,11 +177,11 @@ function objectIn(text: string): Readonly<Record<string, unknown>> | undefined {
   }
 }
 
-function isRecord(value: unknown): value is Readonly<Record<string, unknown>> {
+export function isRecord(value: unknown): value is Answer {
   return typeof value === "object" && value !== null && !Array.isArray(value);
 }
 
 /** A text from elsewhere without what would move a terminal's cursor. */
-function printable(value: unknown): string {
+export function printable(value: unknown): string {
   return typeof value === "string" ? value.replaceAll(/\p{C}/gu, "").slice(0, 300) : "";
 }

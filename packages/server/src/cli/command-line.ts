@@ -1,5 +1,5 @@
 import { parseArgs } from "node:util";
-import { closestTo } from "../config/closest.ts";
+import { closestTo } from "../kernel/closest.ts";
 import type { CommandCall, OptionRow } from "./command.ts";
 import { type CommandName, commandRows, commands } from "./commands.ts";
 
@@ -16,8 +16,18 @@ const parsed = {
   version: { type: "boolean", short: "v" },
 } as const;
 
-/** Reads what stands behind `cofre`. `problem` is one sentence for people. */
-export function readCommandLine(args: readonly string[]): CommandLine | { readonly problem: string } {
+/** One sentence for people, and which command was meant, where that is known. */
+interface Misuse {
+  readonly problem: string;
+  readonly command?: CommandName;
+}
+
+/** Reads what stands behind `cofre`. */
+export function readCommandLine(args: readonly string[]): CommandLine | Misuse {
+  const misuse = (problem: string): Misuse => {
+    const meant = commandNamed(tokens.find((token) => token.kind === "positional")?.value);
+    return meant === undefined ? { problem } : { problem, command: meant };
+  };
   const { tokens } = parseArgs({ args: [...args], options: parsed, strict: false, allowPositionals: true, tokens: true });
   const flags = new Map<string, string>();
   const words: string[] = [];
@@ -31,13 +41,14 @@ export function readCommandLine(args: readonly string[]): CommandLine | { readon
       continue;
     }
     const option = allOptions.get(flag);
-    if (option === undefined) return { problem: `${flag} is no option.${suggestion(flag, [...allOptions.keys()])}` };
+    if (option === undefined) return misuse(`${flag} is no option.${suggestion(flag, [...allOptions.keys()])}`);
     const problem = valueProblem(option, token);
-    if (problem !== undefined) return { problem: `${flag} ${problem}.` };
-    if (flags.has(flag)) return { problem: `${flag} is given twice.` };
+    if (problem !== undefined) return misuse(`${flag} ${problem}.`);
+    if (flags.has(flag)) return misuse(`${flag} is given twice.`);
     flags.set(flag, token.value ?? "");
   }
-  if (asked !== undefined) return { command: asked, word: undefined, paths: [], flags };
+  // `cofre listen --help` is `cofre help listen`.
+  if (asked !== undefined) return { command: asked, word: asked === "help" ? commandNamed(words[0]) : undefined, paths: [], flags };
   return readWords(words, flags);
 }
 
@@ -47,18 +58,28 @@ function readWords(
 ): ReturnType<typeof readCommandLine> {
   const found = commandRows.find(([each]) => each === name);
   if (found === undefined) return { problem: `${name} is no command.${suggestion(name, Object.keys(commands))}` };
-  const [command, { words = [], paths, options }] = found;
+  const [command, { words = [], needsWord, paths, mayName, options }] = found;
   for (const flag of flags.keys()) {
-    if (!Object.hasOwn(options, flag)) return { problem: `${command} has no option ${flag}.` };
+    if (!Object.hasOwn(options, flag)) return { problem: `${command} has no option ${flag}.`, command };
   }
   if (paths !== undefined) {
     const given = word === undefined ? [] : [word, ...more];
-    return given.length === 0 ? { problem: `${command} needs ${paths} behind it.` } : { command, word: undefined, paths: given, flags };
+    return given.length === 0
+      ? { problem: `${command} needs ${paths} behind it.`, command }
+      : { command, word: undefined, paths: given, flags };
   }
-  const unexpected = word !== undefined && words.includes(word) ? more : [...(word === undefined ? [] : [word]), ...more];
-  if (unexpected.length === 0) return { command, word, paths: [], flags };
-  const takes = words.length === 0 ? "nothing" : `only ${words.join(" or ")}`;
-  return { problem: `${command} takes ${takes} behind it, but there is: ${unexpected.join(" ")}` };
+  const takenWords = mayName === undefined ? words : Object.keys(commands);
+  const unexpected = word !== undefined && takenWords.includes(word) ? more : [...(word === undefined ? [] : [word]), ...more];
+  if (unexpected.length > 0) {
+    const takes = takenWords.length === 0 ? "nothing" : `only ${takenWords.join(" or ")}`;
+    return { problem: `${command} takes ${takes} behind it, but there is: ${unexpected.join(" ")}`, command };
+  }
+  if (word === undefined && needsWord === true) return { problem: `${command} needs one of ${words.join(", ")} behind it.`, command };
+  return { command, word, paths: [], flags };
+}
+
+function commandNamed(name: string | undefined): CommandName | undefined {
+  return commandRows.find(([each]) => each === name)?.[0];
 }
 
 function valueProblem(

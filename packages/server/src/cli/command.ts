@@ -19,9 +19,15 @@ export interface CommandRow {
   readonly summary: string;
   /** Words that may stand behind the command, one at a time. */
   readonly words?: readonly string[];
+  /** One of the words has to. */
+  readonly needsWord?: true;
   /** What may stand behind the command instead, one or more times, as the help shows it: `PATH...`. */
   readonly paths?: string;
+  /** The name of a command may stand behind it; `word` is that name. */
+  readonly mayName?: "COMMAND";
   readonly options: Readonly<Record<`--${string}`, OptionRow>>;
+  /** Command lines that can be typed as they are, in an order that makes sense. */
+  readonly examples?: readonly string[];
 }
 
 /** A command that does its work and ends. */
@@ -46,7 +52,7 @@ export interface CommandHost {
   readonly print: (line: string) => void;
   /** A line for people, beside what was asked for. */
   readonly say: (line: string) => void;
-  /** The settings of this process's environment, which a Cofre beside it has too; options of start among `flags` win. */
+  /** The settings of this process's environment, which a Cofre beside it has too; `flags` win where they are settings. */
   readonly config: (flags?: ReadonlyMap<string, string>) => ConfigReading;
   /** Opens what migrate-store works on; rejects with an error whose message may be shown. */
   readonly openMove: (config: Config) => Promise<MoveSides>;

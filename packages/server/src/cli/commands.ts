@@ -1,24 +1,42 @@
 import { chaosCommand } from "./chaos.ts";
 import type { CommandRow } from "./command.ts";
+import { envCommand } from "./env.ts";
 import { listenCommand } from "./listen.ts";
 import { migrateStoreCommand } from "./migrate-store.ts";
+import { notificationCommand } from "./notification.ts";
+import { paymentCommand } from "./payment.ts";
+import { proxyCommand } from "./proxy.ts";
 import { scanCommand } from "./scan.ts";
 
 const settingOptions = {
   "--port": { form: "N", doc: "listen on this port; 0 takes a free one" },
   "--host": { form: "H", doc: "listen on this address" },
   "--data-dir": { form: "D", doc: "keep everything there; :memory: keeps nothing" },
+  "--tls": { doc: "listen with TLS too, for clients whose hosts are fixed" },
+  "--tls-port": { form: "N", doc: "listen with TLS on this port; 0 takes a free one" },
 } as const;
 
 /** One row per command, in the order of the help. */
 export const commands = {
-  start: { summary: "serve until SIGTERM or SIGINT (also without a command)", options: settingOptions },
-  config: { summary: "check the settings and show what holds, without secrets", options: settingOptions },
+  start: {
+    summary: "serve until SIGTERM or SIGINT (also without a command)",
+    options: settingOptions,
+    examples: ["cofre start", "cofre start --port 0 --data-dir :memory:", "cofre start --tls"],
+  },
+  config: {
+    summary: "check the settings and show what holds, without secrets",
+    options: settingOptions,
+    examples: ["cofre config", "cofre config --port 9000"],
+  },
+  payment: paymentCommand,
+  notification: notificationCommand,
   "migrate-store": migrateStoreCommand,
-  scan: scanCommand,
   listen: listenCommand,
   chaos: chaosCommand,
-  help: { summary: "this text", options: {} },
+  proxy: proxyCommand,
+  env: envCommand,
+  scan: scanCommand,
+  help: { summary: "this text, or more of one command", mayName: "COMMAND", options: {}, examples: ["cofre help", "cofre help listen"] },
 } as const satisfies Readonly<Record<string, CommandRow>>;
 
 export type CommandName = keyof typeof commands;

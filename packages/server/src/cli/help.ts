@@ -1,12 +1,9 @@
 import { settingsAsText } from "../config/reference.ts";
 import type { CommandRow } from "./command.ts";
-import { commandRows } from "./commands.ts";
+import { type CommandName, commandRows, commands } from "./commands.ts";
 
 export function helpText(version: string): string {
-  const summaries = commandRows.map(
-    ([name, { words = [], paths, summary }]) =>
-      [[name, ...words.map((word) => `[${word}]`), ...(paths === undefined ? [] : [paths])].join(" "), summary] as const,
-  );
+  const summaries = commandRows.map(([name, row]) => [synopsis(name, row), row.summary] as const);
   return `Cofre ${version}: a self-hosted card vault and card payment service.
 
 Usage: cofre [command] [options]
@@ -14,14 +11,39 @@ Usage: cofre [command] [options]
 Commands:
 ${columns(summaries)}
 
+\`cofre help COMMAND\` shows what a command takes, with examples.
+
 ${optionGroups().join("\n\n")}
 
   --help, --version
+
+Exit codes: 0 done as asked, 1 failed, 2 asked for something that cannot be.
 
 Settings are environment variables; an option of start wins over its variable. With their defaults:
 
 ${settingsAsText()}
 `;
+}
+
+/** What one command is for and takes, with examples. */
+export function commandHelp(name: CommandName): string {
+  const row: CommandRow = commands[name];
+  const options = optionColumns(row.options);
+  return [
+    `cofre ${synopsis(name, row)}${options.length === 0 ? "" : " [options]"}\n  ${row.summary}`,
+    ...(options.length === 0 ? [] : [`Options:\n${columns(options)}`]),
+    ...(row.examples === undefined ? [] : [`Examples:\n${row.examples.map((line) => `  ${line}`).join("\n")}`]),
+  ].join("\n\n");
+}
+
+/** The commands as a Markdown list: docs/operate/commands.md. */
+export function commandsAsMarkdown(): string {
+  return commandRows.map(([name]) => `\`\`\`text\n${commandHelp(name)}\n\`\`\``).join("\n\n");
+}
+
+function synopsis(name: string, { words = [], needsWord, paths, mayName }: CommandRow): string {
+  const behind = needsWord === true ? [words.join("|")] : words.map((word) => `[${word}]`);
+  return [name, ...behind, ...(paths === undefined ? [] : [paths]), ...(mayName === undefined ? [] : [`[${mayName}]`])].join(" ");
 }
 
 /** Commands with the same options share a list. */
@@ -30,10 +52,11 @@ function optionGroups(): string[] {
   for (const [name, { options }] of commandRows) {
     if (Object.keys(options).length > 0) groups.set(options, [...(groups.get(options) ?? []), name]);
   }
-  return Array.from(groups, ([options, names]) => {
-    const rows = Object.entries(options).map(([flag, { form, doc }]) => [form === undefined ? flag : `${flag} ${form}`, doc] as const);
-    return `Options of ${names.join(" and ")}:\n${columns(rows)}`;
-  });
+  return Array.from(groups, ([options, names]) => `Options of ${names.join(" and ")}:\n${columns(optionColumns(options))}`);
+}
+
+function optionColumns(options: CommandRow["options"]): (readonly [string, string])[] {
+  return Object.entries(options).map(([flag, { form, doc }]) => [form === undefined ? flag : `${flag} ${form}`, doc]);
 }
 
 function columns(rows: readonly (readonly [string, string])[]): string {

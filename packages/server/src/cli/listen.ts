@@ -1,4 +1,5 @@
-import { ClientProblem, type CofreClient, clientOf, clientOptions } from "./cofre-client.ts";
+import { ClientProblem, tellingProblems } from "./client-problem.ts";
+import { type CofreClient, clientOf, clientOptions } from "./cofre-client.ts";
 import { type ClientCommand, type CommandCall, type CommandHost, type ExitCode, exitCodes } from "./command.ts";
 import { heardAsJson, heardAsText } from "./heard-line.ts";
 import { isLoopback, openReceiver } from "./http.ts";
@@ -18,16 +19,9 @@ export const listenCommand: ClientCommand = {
     "--port": { form: "N", doc: "receive on this port; otherwise on a free one" },
     ...clientOptions,
   },
+  examples: ["cofre listen", "cofre listen --forward-to localhost:3000/notifications"],
 
-  async run(call, host) {
-    try {
-      return await listen(call, host);
-    } catch (error) {
-      if (!(error instanceof ClientProblem)) throw error;
-      host.say(error.message);
-      return error.misuse ? exitCodes.misused : exitCodes.failed;
-    }
-  },
+  run: (call, host) => tellingProblems(host.say, () => listen(call, host)),
 };
 
 async function listen(call: CommandCall, host: CommandHost): Promise<ExitCode> {

@@ -21,6 +21,7 @@ export const migrateStoreCommand: ClientCommand = {
     "--discard-newer": { doc: "with --back: lose what came into the database since" },
     "--json": { doc: "print a JSON object a line" },
   },
+  examples: ["cofre migrate-store", "cofre migrate-store --verify", "cofre migrate-store --back"],
   async run({ flags }, host) {
     const say = speaker(host, flags.has("--json"));
     const misused = (problem: string): ExitCode => {

@@ -1,6 +1,7 @@
 import type { NotificationEndpoint } from "../outbox/endpoint.ts";
 import type { Scheduler } from "../kernel/scheduler.ts";
-import { ClientProblem, type CofreClient } from "./cofre-client.ts";
+import { ClientProblem } from "./client-problem.ts";
+import type { CofreClient } from "./cofre-client.ts";
 import { exchange } from "./http.ts";
 import { readVerifyingKeys, type VerifyingKeys } from "./verify-notification.ts";
 

@@ -13,6 +13,7 @@ export const scanCommand: ClientCommand = {
     "--known": { form: "FILE", doc: "look for the numbers of this file only, one a line; - for what is piped in" },
     "--json": { doc: "print a JSON object a line" },
   },
+  examples: ["cofre scan data", "pg_dump cofre | cofre scan -"],
   run: ({ paths, flags }, host) => scan({ paths, known: flags.get("--known"), json: flags.has("--json") }, host),
 };
 

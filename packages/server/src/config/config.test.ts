@@ -3,7 +3,7 @@ import { mkdtempSync, rmSync, writeFileSync } from "node:fs";
 import { tmpdir } from "node:os";
 import { join } from "node:path";
 import { describe, test } from "node:test";
-import { closestTo } from "./closest.ts";
+import { closestTo } from "../kernel/closest.ts";
 import { configOfThisProcess } from "./environment.ts";
 import { readConfig } from "./read-config.ts";
 import { settingsAsMarkdown, settingsAsText } from "./reference.ts";
@@ -61,6 +61,9 @@ describe("refusals", () => {
     [{ COFRE_DATABASE_URL: "postgres://cofre@localhost/cofre?host=db.example.com" }, /^COFRE_DATABASE_URL must ask for TLS/],
     [{ COFRE_DATABASE_URL: "postgres://cofre@localhost/cofre", COFRE_DATA_DIR: ":memory:" }, /^COFRE_DATABASE_URL needs a COFRE_DATA_DIR/],
     [{ COFRE_DATABASE_WAIVE_STANDBY: "true" }, /^COFRE_DATABASE_WAIVE_STANDBY is "true", but must be one of yes, no\.$/],
+    [{ COFRE_TLS: "true" }, /^COFRE_TLS is "true", but must be one of yes, no\.$/],
+    [{ COFRE_TLS: "yes", COFRE_DATA_DIR: ":memory:" }, /^COFRE_TLS needs a COFRE_DATA_DIR that is kept/],
+    [{ COFRE_TLS_PORT: "x" }, /^COFRE_TLS_PORT is "x"/],
     [{ COFRE_PORT: "65536" }, /^COFRE_PORT is "65536", but must be a whole number from 0 to 65535\.$/],
     [{ COFRE_PORT: "-1" }, /^COFRE_PORT is "-1"/],
     [{ COFRE_PORT: "80.5" }, /^COFRE_PORT is/],
@@ -193,6 +196,8 @@ test("an empty variable counts as unset", () => {
 test("a flag wins over its variable", () => {
   assert.equal(configOf({ COFRE_PORT: "1000" }, { "--port": "0" }).port, 0);
   assert.equal(configOf({ COFRE_DATA_DIR: "here" }, { "--data-dir": ":memory:" }).dataDirectory, ":memory:");
+  // A switch has no value.
+  assert.equal(configOf({ COFRE_TLS: "no" }, { "--tls": "" }).tls, "yes");
 });
 
 test("keys are any text of up to 100 characters, from variables or files, without the file's last line break", () => {

@@ -10,9 +10,9 @@ export function configOfThisProcess(flags: ReadonlyMap<string, string>): ConfigR
   return readConfig({ environment: process.env, flags, readFile: readSmallFile });
 }
 
-/** Whether a script of npm started this process, `npm start` or `npm run cofre`. */
+/** Whether npm started this process: `npm start`, `npm run cofre` or `npx cofre`. */
 export function wasStartedByNpm(): boolean {
-  return ["start", "cofre"].includes(process.env["npm_lifecycle_event"] ?? "");
+  return ["start", "cofre", "npx"].includes(process.env["npm_lifecycle_event"] ?? "");
 }
 
 function readSmallFile(path: string): Reading<string> {

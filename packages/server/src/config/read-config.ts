@@ -1,5 +1,5 @@
 import { Secret } from "../kernel/secret.ts";
-import { closestTo } from "./closest.ts";
+import { closestTo } from "../kernel/closest.ts";
 import type { Reading } from "./readers.ts";
 import { type Config, settingRows } from "./settings.ts";
 
@@ -36,7 +36,7 @@ export function readConfig(sources: ConfigSources): ConfigReading {
     );
   }
   // A wrong value is missing from the values: what is said of it is enough for one start.
-  if (problems.length === 0) problems.push(...acquirerProblems(values), ...databaseProblems(values));
+  if (problems.length === 0) problems.push(...acquirerProblems(values), ...databaseProblems(values), ...tlsProblems(values));
   if (problems.length > 0) return { problems };
   return { config: Object.freeze(values) as Config, unknown };
 }
@@ -47,7 +47,8 @@ type Source = { readonly name: string; readonly text: string | undefined } | { r
 function sourceOf(setting: (typeof settingRows)[number][1], sources: ConfigSources): Source {
   const { variable, flag, fallback } = setting;
   const given = flag === undefined ? undefined : sources.flags.get(flag);
-  if (flag !== undefined && given !== undefined) return { name: flag, text: given };
+  // A switch has no value.
+  if (flag !== undefined && given !== undefined) return { name: flag, text: given === "" ? "yes" : given };
   // An empty variable is an unset one: compose files and CI forms cannot leave a variable out.
   const text = filled(sources.environment[variable]);
   const fileVariable = `${variable}_FILE`;
@@ -110,6 +111,12 @@ function acquirerProblems(values: Readonly<Record<string, unknown>>): string[] {
 function databaseProblems({ databaseUrl, dataDirectory }: Readonly<Record<string, unknown>>): string[] {
   if (databaseUrl === undefined || dataDirectory !== ":memory:") return [];
   return ["COFRE_DATABASE_URL needs a COFRE_DATA_DIR that is kept: the keys of what is in the database are there."];
+}
+
+/** Clients are to trust the same authority tomorrow, and read its certificate from a file. */
+function tlsProblems({ tls, dataDirectory }: Readonly<Record<string, unknown>>): string[] {
+  if (tls !== "yes" || dataDirectory !== ":memory:") return [];
+  return ["COFRE_TLS needs a COFRE_DATA_DIR that is kept: clients find there the authority that they are to trust."];
 }
 
 function sameKeys(one: unknown, other: unknown): boolean {

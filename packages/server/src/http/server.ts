@@ -9,6 +9,7 @@ import type { KeyHolder } from "../operations/account-directory.ts";
 import { answers, framingAnswers, goneAnswer, headRefused, noContent } from "./fixed-answers.ts";
 import { allowHeaders, commonHeaders, corsHeaders, jsonType, preflightHeaders, RequestHeaders, retryAfterSeconds } from "./headers.ts";
 import { isInterfacePath, pathOf, Routes } from "./routes.ts";
+import { type TlsCredentials, TlsListener } from "./tls-listener.ts";
 import { errorAnswer, type WireAnswer } from "./wire/answer.ts";
 import { decodeRequest, type DecodedRequest } from "./wire/decode.ts";
 import type { Endpoint, KeyedEndpoint } from "./wire/endpoint.ts";
@@ -52,6 +53,11 @@ export interface HttpLimits {
 
 export const defaultHttpLimits: HttpLimits = { maxBodyBytes: 256 * 1024, maxConnections: 4_096, maxInFlight: 1_024 };
 
+interface Address {
+  readonly host: string;
+  readonly port: number;
+}
+
 /** From the first byte of a request's head to the last, and to the last of its body: who is slower is cut off. */
 const headersTimeoutMs = 10_000;
 const requestTimeoutMs = 15_000;
@@ -73,6 +79,7 @@ export class HttpServer {
   readonly #options: HttpServerOptions;
   readonly #routes: Routes;
   readonly #server: Server;
+  #tls: TlsListener | undefined;
   #inFlight = 0;
   /** Of connections that have any. */
   readonly #inFlightOf = new WeakMap<Socket, number>();
@@ -101,6 +108,9 @@ export class HttpServer {
       (request, response) => void this.#onRequest(request, response),
     );
     this.#server.maxConnections = options.limits.maxConnections;
+    // Whoever has ended its own side still hears what became of its request: else money would have moved without an answer. Node has
+    // had this switch since its early days, and no word for it in its documentation; a test holds it.
+    Object.assign(this.#server, { httpAllowHalfOpen: true });
     this.#server.on("clientError", onClientError);
     this.#server.on("connect", (_request: IncomingMessage, socket: Ending) => {
       // 200 would mean that the tunnel stands.
@@ -112,17 +122,20 @@ export class HttpServer {
   }
 
   /** Resolves when requests are taken; port 0 takes a free one. Rejects when the address cannot be had. */
-  async listen(port: number, host: string): Promise<{ readonly host: string; readonly port: number }> {
-    await new Promise<void>((resolve, reject) => {
-      this.#server.once("error", reject);
-      this.#server.listen(port, host, () => {
-        this.#server.off("error", reject);
-        resolve();
-      });
-    });
-    const address = this.#server.address();
-    assert(typeof address === "object" && address !== null, "a server that listens on TCP has an address");
-    return { host: address.address, port: address.port };
+  listen(port: number, host: string): Promise<Address> {
+    return listening(this.#server, port, host);
+  }
+
+  /** The same requests over TLS as well, at a port of their own, with as many connections again. Called once at most. */
+  listenTls(port: number, host: string, credentials: TlsCredentials): Promise<Address> {
+    assert(this.#tls === undefined, "a server listens with TLS once");
+    this.#tls = new TlsListener(credentials, this.#options.limits.maxConnections, (socket) => this.#server.emit("connection", socket));
+    return listening(this.#tls.server, port, host);
+  }
+
+  /** What the next connections over TLS are shown. */
+  renewTls(credentials: TlsCredentials): void {
+    this.#tls?.renew(credentials);
   }
 
   /** Requests whose work is under way. */
@@ -142,7 +155,7 @@ export class HttpServer {
       });
     });
     this.#server.closeIdleConnections();
-    await closed;
+    await Promise.all([closed, this.#tls?.close()]);
     // Clients that left do not keep a connection open, but what they asked for is under way.
     await this.#idle();
   }
@@ -394,6 +407,19 @@ export class HttpServer {
 
 export function createHttpServer(options: HttpServerOptions): HttpServer {
   return new HttpServer(options);
+}
+
+async function listening(server: Server | TlsListener["server"], port: number, host: string): Promise<Address> {
+  await new Promise<void>((resolve, reject) => {
+    server.once("error", reject);
+    server.listen(port, host, () => {
+      server.off("error", reject);
+      resolve();
+    });
+  });
+  const address = server.address();
+  assert(typeof address === "object" && address !== null, "a server that listens on TCP has an address");
+  return { host: address.address, port: address.port };
 }
 
 class ClientGone extends Error {

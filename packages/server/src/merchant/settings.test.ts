@@ -19,8 +19,16 @@ describe("account settings", () => {
   test("a name that is no setting is refused, also one that every object has", () => {
     assert.equal(problemsOf({ partialcapture: true }).length, 1);
     assert.equal(problemsOf({ toString: "x" }).length, 1);
-    assert.deepEqual(problemsOf({ simulator: { latency: 5 } }), ["One of the names in simulator is not a setting."]);
+    assert.deepEqual(problemsOf({ partialcapture: true }), ["partialcapture is not a setting. Did you mean partialCapture?"]);
+    assert.deepEqual(problemsOf({ simulator: { latency: 5 } }), ["simulator.latency is not a setting. Did you mean simulator.latencyMs?"]);
+    assert.deepEqual(problemsOf({ frobnication: 5 }), ["frobnication is not a setting."]);
     assert.deepEqual(problemsOf({ partialCapture: true }), [], "control: the right spelling is taken");
+  });
+
+  test("a name that does not look like one is not quoted", () => {
+    assert.deepEqual(problemsOf({ "4111111111111111": true }), ["One of the names is not a setting."]);
+    assert.deepEqual(problemsOf({ ["x".repeat(41)]: true }), ["One of the names is not a setting."]);
+    assert.deepEqual(problemsOf({ simulator: { "late\nncy": 5 } }), ["One of the names in simulator is not a setting."]);
   });
 
   const refused: readonly (readonly [name: string, value: unknown])[] = [

@@ -1,4 +1,5 @@
 import type { AccountSettings, SimulatorSettings } from "./account.ts";
+import { closestTo } from "../kernel/closest.ts";
 import { maximumEndpoints, type NotificationChaos, type NotificationEndpoint, readEndpoints } from "../outbox/endpoint.ts";
 import { maximumRoutes, readRoutes, type Route } from "./routing.ts";
 import { countryCodes } from "../payment/countries.ts";
@@ -127,7 +128,7 @@ export type SettingsResult = { readonly settings: AccountSettings } | { readonly
 
 /**
  * `current` with `changes` laid over it; `simulator` and `notificationChaos` may hold some of its settings only. Anything unknown or not allowed is a problem,
- * one sentence each, which never quotes the value, and then nothing is changed.
+ * one sentence each, which never quotes a value, and then nothing is changed.
  */
 export function validateSettings(
   changes: Readonly<Record<string, unknown>>,
@@ -156,11 +157,19 @@ function problemsOf(table: Readonly<Record<string, Setting<unknown>>>, values: u
   if (!isRecord(values)) return [`${prefix.slice(0, -1)} must be an object.`];
   const unknown = Object.keys(values)
     .filter((name) => !Object.hasOwn(table, name))
-    .map(() => (prefix === "" ? "One of the names is not a setting." : `One of the names in ${prefix.slice(0, -1)} is not a setting.`));
+    .map((name) => unknownName(name, prefix, Object.keys(table)));
   const refused = Object.entries(table)
     .filter(([name, setting]) => (Object.hasOwn(values, name) ? !setting.allows(values[name]) : expects === "all"))
     .map(([name, setting]) => `${prefix}${name} must be ${setting.allowed}.`);
   return [...unknown, ...refused];
+}
+
+/** A name is quoted when it looks like one: anything else could be what somebody should not have sent. */
+function unknownName(name: string, prefix: string, known: readonly string[]): string {
+  if (!/^[A-Za-z][A-Za-z_-]{0,39}$/.test(name))
+    return `${prefix === "" ? "One of the names" : `One of the names in ${prefix.slice(0, -1)}`} is not a setting.`;
+  const closest = closestTo(name, known);
+  return `${prefix}${name} is not a setting.${closest === undefined ? "" : ` Did you mean ${prefix}${closest}?`}`;
 }
 
 function defaultsOf<Settings>(table: SettingTable<Settings>): Settings {

@@ -45,6 +45,11 @@ export const logEvents = {
     fields: { dataDirectory: "text", mode: "text" },
   },
   listening: { level: "info", doc: "Requests are answered from now on, at this address.", fields: { host: "text", port: "number" } },
+  listening_tls: {
+    level: "info",
+    doc: "The same with TLS, under the authority in this file.",
+    fields: { host: "text", port: "number", authority: "text" },
+  },
   stopping: {
     level: "info",
     doc: "No new connections; requests under way are finished. `parent_gone`: npm, or the shell it started this with, has ended.",
@@ -114,6 +119,16 @@ export const logEvents = {
     fields: { connector: "text" },
   },
   acquirer_is_back: { level: "info", doc: "An acquirer that rested has answered.", fields: { connector: "text" } },
+  share_changed: {
+    level: "info",
+    doc: "Other processes on the same database came or went: how many live, and how many of the 32 slots of work this one does.",
+    fields: { nodes: "number", slots: "number" },
+  },
+  share_lost: {
+    level: "warn",
+    doc: "The database was not told in time that this process lives: it begins no recovery and sends no notification until it is; others do.",
+    fields: {},
+  },
   recovery_settled: {
     level: "info",
     doc: "Recovery found out what became of a payment whose outcome was unknown.",

@@ -1,11 +1,13 @@
 import assert from "node:assert/strict";
 import { describe, test } from "node:test";
+import { StillTime } from "../../test/contract/connector-harness.ts";
 import type { MerchantId, TokenDigest } from "../kernel/ids.ts";
-import { type Instant, instant } from "../kernel/instant.ts";
+import { day, type Instant, instant, minute } from "../kernel/instant.ts";
 import { wholeShare } from "../kernel/share.ts";
 import { createMemoryStore } from "../stores/memory/memory-store.ts";
 import type { Store } from "../stores/store.ts";
 import { CardExpiryJob } from "./card-expiry-job.ts";
+import { SlotKeeper } from "./slot-keeper.ts";
 
 const merchantId = "0a0b0c0d" as MerchantId;
 const scheduler = { sleep: () => Promise.resolve(), after: () => () => undefined };
@@ -35,13 +37,13 @@ async function storeCard(store: Store, number: number, lastUsedAt: Instant): Pro
 }
 
 describe("the job that forgets cards", () => {
-  test("forgets those that nobody has used for 14 calendar months, to the millisecond, and no other", async () => {
+  test("forgets those that nobody has used for 14 calendar months and an hour, to the millisecond, and no other", async () => {
     const store = createMemoryStore();
     // Fourteen months after the last of December end with February.
     const endOfYear = instant(Date.UTC(2026, 11, 31, 12));
     await storeCard(store, 1, endOfYear);
     await storeCard(store, 2, instant(endOfYear + 1));
-    let now = instant(Date.UTC(2028, 1, 29, 12) - 1);
+    let now = instant(Date.UTC(2028, 1, 29, 13) - 1);
     const reports: number[] = [];
     const job = new CardExpiryJob({
       store,
@@ -54,7 +56,7 @@ describe("the job that forgets cards", () => {
     await job.runOnce();
     assert.ok((await store.cardByToken(merchantId, digest(1))) !== undefined);
 
-    now = instant(Date.UTC(2028, 1, 29, 12));
+    now = instant(Date.UTC(2028, 1, 29, 13));
     await job.runOnce();
     assert.equal(await store.cardByToken(merchantId, digest(1)), undefined);
     assert.ok((await store.cardByToken(merchantId, digest(2))) !== undefined);
@@ -97,5 +99,39 @@ describe("the job that forgets cards", () => {
     await job.runOnce();
     assert.equal(forgotten, 1_250);
     assert.equal((await store.cardsAfter(0, 10_000)).length, 1_250);
+  });
+
+  test("is done by one of several processes, once a day, and anew when another becomes the one", async (context) => {
+    const time = new StillTime();
+    const store = createMemoryStore({ clock: time });
+    const rounds: string[] = [];
+    const node = async (name: string) => {
+      const keeper = new SlotKeeper({ store, node: name, scheduler: time, elapsedMs: () => Number(time.now()), report: () => undefined });
+      await keeper.start();
+      const counted = {
+        cardsAfter: (position: number, limit: number) => {
+          rounds.push(name);
+          return store.cardsAfter(position, limit);
+        },
+        commit: store.commit.bind(store),
+      };
+      const job = new CardExpiryJob({ store: counted, scheduler: time, clock: time, share: keeper, report: () => undefined });
+      job.start();
+      const stop = async (): Promise<void> => {
+        await job.stop();
+        await keeper.stop();
+      };
+      context.after(stop);
+      return stop;
+    };
+    const stopFirst = await node("a".repeat(16));
+    await node("b".repeat(16));
+    await time.pass(10 * minute);
+    assert.deepEqual(rounds, ["a".repeat(16)]);
+    await time.pass(day);
+    assert.deepEqual(rounds, ["a".repeat(16), "a".repeat(16)]);
+    await stopFirst();
+    await time.pass(10 * minute);
+    assert.deepEqual(rounds, ["a".repeat(16), "a".repeat(16), "b".repeat(16)]);
   });
 });

@@ -13,6 +13,8 @@ function given(context: TestContext) {
   /** Nodes that the store does not answer. */
   const cutOff = new Set<string>();
   const keepers: SlotKeeper[] = [];
+  /** What they reported, after their number. */
+  const events: string[] = [];
   context.after(() => Promise.all(keepers.map((keeper) => keeper.stop())));
   const node = async (number: number, elapsedMs = () => Number(time.now())) => {
     const name = number.toString(16).padStart(16, "0");
@@ -25,12 +27,13 @@ function given(context: TestContext) {
       node: name,
       scheduler: time,
       elapsedMs,
+      report: (event) => events.push(`${number} ${event.kind === "lost" ? "lost" : `${event.nodes} nodes, ${event.slots} slots`}`),
     });
     keepers.push(keeper);
     await keeper.start();
     return { keeper, name, slots: () => [...keeper.held().keys()] };
   };
-  return { time, store, cutOff, node };
+  return { time, cutOff, events, node };
 }
 
 /** How often each slot is held. */
@@ -87,9 +90,11 @@ describe("the keeper of a node's slots", () => {
   });
 
   test("a node that is cut off begins nothing when its lease is over, and only then does another take its slots", async (context) => {
-    const { time, cutOff, node } = given(context);
+    const { time, cutOff, events, node } = given(context);
     const [one, two] = [await node(1), await node(2)];
+    assert.deepEqual(events, ["2 2 nodes, 0 slots"], "one that is alone and has all says nothing");
     await time.pass(8_000);
+    events.length = 0;
     const tenure = two.keeper.held().get(two.slots()[0] ?? -1);
     cutOff.add(two.name);
     for (let tenth = 0; tenth < 150; tenth += 1) {
@@ -102,6 +107,8 @@ describe("the keeper of a node's slots", () => {
     cutOff.clear();
     await time.pass(10_000);
     assert.deepEqual(timesHeld([one, two]), once);
+    assert.deepEqual(events.slice(0, 2), ["2 lost", "1 1 nodes, 32 slots"]);
+    assert.deepEqual(new Set(events.slice(-2)), new Set(["1 2 nodes, 16 slots", "2 2 nodes, 16 slots"]));
     assert.equal(tenure?.begin(), undefined, "what was read before it lost the slot has been done by another");
   });
 
@@ -123,7 +130,7 @@ describe("the keeper of a node's slots", () => {
     const time = new StillTime();
     const answer = Promise.withResolvers<{ slots: number[]; share: number; nodes: number }>();
     const store = { holdSlots: () => answer.promise, leaveSlots: async () => undefined };
-    const keeper = new SlotKeeper({ store, node: "00", scheduler: time, elapsedMs: () => Number(time.now()) });
+    const keeper = new SlotKeeper({ store, node: "00", scheduler: time, elapsedMs: () => Number(time.now()), report: () => undefined });
     context.after(() => keeper.stop());
     const started = keeper.start();
     await time.pass(9_000);
@@ -149,7 +156,7 @@ describe("the keeper of a node's slots", () => {
       },
       leaveSlots: async () => undefined,
     };
-    const keeper = new SlotKeeper({ store, node: "00", scheduler: time, elapsedMs: () => Number(time.now()) });
+    const keeper = new SlotKeeper({ store, node: "00", scheduler: time, elapsedMs: () => Number(time.now()), report: () => undefined });
     context.after(() => keeper.stop());
     const started = keeper.start();
     await time.pass(10_000);

@@ -2,6 +2,7 @@ import type { ElapsedMs } from "../kernel/elapsed.ts";
 import { second } from "../kernel/instant.ts";
 import type { Scheduler } from "../kernel/scheduler.ts";
 import type { Share, Tenure } from "../kernel/share.ts";
+import { slotCount } from "../kernel/slot.ts";
 import type { HeldSlots, Store } from "../stores/store.ts";
 
 export interface SlotKeeperParts {
@@ -10,7 +11,11 @@ export interface SlotKeeperParts {
   readonly node: string;
   readonly scheduler: Scheduler;
   readonly elapsedMs: ElapsedMs;
+  /** Told when there are other nodes than before or other slots here, and when the lease ran out. Never throws. */
+  readonly report: (event: ShareEvent) => void;
 }
+
+export type ShareEvent = { readonly kind: "changed"; readonly nodes: number; readonly slots: number } | { readonly kind: "lost" };
 
 /** A node that has said nothing for so long is taken for dead, and others take its slots. */
 const leaseMs = 10 * second;
@@ -55,6 +60,8 @@ export class SlotKeeper implements Share {
   /** When the lease runs out, by this node's own count. */
   #until = 0;
   #nodes = 0;
+  /** What was reported last; at first what a process that is the only one has. */
+  #reported = `1 ${slotCount}`;
   #cancelTimer: (() => void) | undefined;
   #round: Promise<void> = Promise.resolve();
   #stopped = false;
@@ -101,12 +108,16 @@ export class SlotKeeper implements Share {
   async #renew(): Promise<number> {
     const asked = this.#parts.elapsedMs();
     const answer = await this.#ask();
-    if (answer === undefined) return hurryMs;
+    if (answer === undefined) {
+      if (!this.#runs() && this.#tenures.size > 0) this.#lose();
+      return hurryMs;
+    }
     // What ran out may have been somebody else's in between.
     if (!this.#runs()) this.#forgetAll();
     this.#until = asked + leaseMs;
     this.#nodes = answer.nodes;
     this.#adopt(answer);
+    this.#reportChange();
     return answer.slots.length === answer.share ? renewMs : hurryMs;
   }
 
@@ -136,6 +147,19 @@ export class SlotKeeper implements Share {
       if (!tenure.leaving) open.set(slot, tenure);
     }
     this.#open = open;
+  }
+
+  #lose(): void {
+    this.#forgetAll();
+    this.#reported = "";
+    this.#parts.report({ kind: "lost" });
+  }
+
+  #reportChange(): void {
+    const [nodes, slots] = [this.#nodes, this.#open.size];
+    if (this.#reported === `${nodes} ${slots}`) return;
+    this.#reported = `${nodes} ${slots}`;
+    this.#parts.report({ kind: "changed", nodes, slots });
   }
 
   #forgetAll(): void {

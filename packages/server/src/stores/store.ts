@@ -3,8 +3,10 @@ import type { Instant } from "../kernel/instant.ts";
 import type { Slots } from "../kernel/slot.ts";
 import type { Account } from "../merchant/account.ts";
 import type { Delivery, DeliveryState, EndpointKey, Notification } from "../outbox/events.ts";
+import type { PaymentState } from "../payment/payment-machine.ts";
 import type { Payment } from "../payment/payment.ts";
 import type { RefundId } from "../payment/refund.ts";
+import type { Brand } from "../vault/brand.ts";
 import type { StoredCard } from "../vault/stored-card.ts";
 import type { Change, CommitResult, HistoryRow, KeyGrant, NamedRequest } from "./change.ts";
 
@@ -42,6 +44,12 @@ export interface Store {
   paymentsDue(now: Instant, limit: number, slots?: Slots, after?: Payment): Promise<readonly Payment[]>;
   /** Payments of all merchants with an attempt under way that do not need review, due or not, in no order, at most `limit`. */
   paymentsInFlight(limit: number): Promise<readonly Payment[]>;
+
+  /**
+   * Payments of this merchant that the filter lets pass, in the order of their ids from the greatest down: an id begins with the
+   * millisecond in which it was made. From below `before` on, at most `limit`, and no more than `lookAt` are looked at.
+   */
+  paymentsListed(merchantId: MerchantId, filter: PaymentFilter, page: ListPage): Promise<PaymentList>;
 
   /** Reads a stored card of this merchant by the SHA-256 of its token; undefined when there is none. */
   cardByToken(merchantId: MerchantId, digest: TokenDigest): Promise<StoredCard | undefined>;
@@ -143,6 +151,29 @@ export interface HeldSlots {
   readonly share: number;
   /** How many nodes live, this one among them. */
   readonly nodes: number;
+}
+
+/** What is not given lets every payment pass. */
+export interface PaymentFilter {
+  /** Only payments in one of these. */
+  readonly states?: readonly PaymentState[];
+  readonly brand?: Brand;
+  /** Stands somewhere in the code, the id, the customer's name or e-mail address, the masked number or the brand; payment-list.ts says how. */
+  readonly text?: string;
+}
+
+export interface ListPage {
+  /** Where to go on from: what the page before said as `next`. */
+  readonly before?: PaymentId;
+  readonly limit: number;
+  /** Bounds the work: a page may be over with fewer than `limit`, or none, and still have a `next`. */
+  readonly lookAt: number;
+}
+
+export interface PaymentList {
+  readonly payments: readonly Payment[];
+  /** The last one that was looked at; undefined when there is none below it. */
+  readonly next: PaymentId | undefined;
 }
 
 export interface CardAge {

@@ -36,17 +36,24 @@ function linkOf(path: string): string {
   }
 }
 
-test("a default start opens one port, and nothing else answers", { skip }, async (context) => {
-  const folder = mkdtempSync(join(tmpdir(), "cofre-ports-"));
-  context.after(() => rmSync(folder, { recursive: true, force: true }));
-  const server = CofreProcess.spawn({
-    root: serverRoot,
-    dataDirectory: join(folder, "data"),
-    logDirectory: folder,
-    name: "ports",
-    environment: {},
+for (const [what, environment] of [
+  ["a default start opens one port", {}],
+  ["control: one with TLS opens two", { COFRE_TLS: "yes", COFRE_TLS_PORT: "0" }],
+] as const) {
+  test(`${what}, and nothing else answers`, { skip }, async (context) => {
+    const folder = mkdtempSync(join(tmpdir(), "cofre-ports-"));
+    context.after(() => rmSync(folder, { recursive: true, force: true }));
+    const server = CofreProcess.spawn({
+      root: serverRoot,
+      dataDirectory: join(folder, "data"),
+      logDirectory: folder,
+      name: "ports",
+      environment,
+    });
+    context.after(() => server.end("SIGKILL"));
+    const port = await server.listening();
+    const ofTls = server.events("listening_tls").map((event) => `tcp ${String(event["port"])}`);
+    assert.deepEqual(listening(server.pid).toSorted(), [`tcp ${port}`, ...ofTls].toSorted());
+    assert.equal(ofTls.length, "COFRE_TLS" in environment ? 1 : 0);
   });
-  context.after(() => server.end("SIGKILL"));
-  const port = await server.listening();
-  assert.deepEqual(listening(server.pid), [`tcp ${port}`]);
-});
+}

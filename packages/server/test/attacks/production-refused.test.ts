@@ -1,15 +1,18 @@
 import assert from "node:assert/strict";
+import { readdirSync } from "node:fs";
+import { join } from "node:path";
 import { test } from "node:test";
 import { readConfig } from "../../src/config/read-config.ts";
+import { Command, temporaryFolder } from "../command.ts";
 
 /*
  * Row 24 of the attack table: what only a sandbox may do (the simulated error of a header, magic cards, scenarios, /__cofre/...). This version is a
  * sandbox and nothing else: it does not start as production, so there is no production in which any of that could have an effect.
  */
 
-function read(environment: string): ReturnType<typeof readConfig> {
+function read(environment: string, more: Readonly<Record<string, string>> = {}): ReturnType<typeof readConfig> {
   return readConfig({
-    environment: { COFRE_ENVIRONMENT: environment },
+    environment: { COFRE_ENVIRONMENT: environment, ...more },
     flags: new Map(),
     readFile: () => ({ problem: "is not read in tests" }),
   });
@@ -23,6 +26,18 @@ test("production is refused, in words, however it is written", () => {
   }
 });
 
+test("so is an authority of one's own in production, and what leads clients to it", async (context) => {
+  assert.ok("problems" in read("production", { COFRE_TLS: "yes" }));
+  const folder = temporaryFolder(context);
+  for (const args of [["start", "--tls"], ["proxy"], ["env", "node"]]) {
+    const command = Command.cofre(context, args, { COFRE_ENVIRONMENT: "production", COFRE_DATA_DIR: join(folder, "data") });
+    assert.equal(await command.code(), 2, args.join(" "));
+    assert.match(command.stderr, /COFRE_ENVIRONMENT is production/);
+  }
+  assert.deepEqual(readdirSync(folder), []);
+});
+
 test("control: the sandbox is not", () => {
   assert.ok("config" in read("sandbox"));
+  assert.ok("config" in read("sandbox", { COFRE_TLS: "yes" }));
 });

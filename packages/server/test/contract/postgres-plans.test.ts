@@ -28,6 +28,7 @@ const statements = {
   paymentsDue: ["cofre_jobs", "payment_due"],
   paymentsDueAfter: ["cofre_jobs", "payment_due", "payment_pkey"],
   paymentsInFlight: ["cofre_jobs", "payment_due"],
+  paymentsListed: ["cofre_gateway", "payment_pkey"],
   cardByToken: ["cofre_vault", "card_pkey"],
   cardsAfter: ["cofre_jobs", "card_no"],
   namedRequest: ["cofre_gateway", "named_request_pkey"],

@@ -13,7 +13,7 @@ import type { Refund } from "../../src/payment/refund.ts";
 import type { Change, CommitResult, FactRecord } from "../../src/stores/change.ts";
 import { openEmbeddedStore } from "../../src/stores/embedded/embedded-store.ts";
 import { createMemoryStore } from "../../src/stores/memory/memory-store.ts";
-import type { Store } from "../../src/stores/store.ts";
+import type { ListPage, PaymentFilter, Store } from "../../src/stores/store.ts";
 import { TestDatabases, testUrl } from "../postgres/databases.ts";
 import * as given from "./store-fixtures.ts";
 
@@ -231,6 +231,12 @@ function keyOf({ merchantId, id }: Payment): string {
   return merchantId + id;
 }
 
+const listings: readonly (readonly [PaymentFilter, ListPage])[] = [
+  [{}, { limit: 2, lookAt: 3 }],
+  [{ states: ["captured", "authorized"] }, { limit: 2, lookAt: 3 }],
+  [{ text: "CODE 1" }, { limit: 1, lookAt: 10, before: given.paymentId(3) }],
+];
+
 async function everything(store: Store, base: number): Promise<unknown> {
   const numbers = [0, 1, 2, 3];
   const ofMerchants = [0, 1].map(async (which) => {
@@ -244,6 +250,7 @@ async function everything(store: Store, base: number): Promise<unknown> {
       ...[0, 1, 2, 3, 4, 5].map((each) => store.paymentByRefund(id, { id: refundId(base, each) })),
       ...numbers.map((each) => store.paymentByRefund(id, { code: `refund ${each}` })),
       ...numbers.map((each) => store.paymentByMandate(id, `network ${each}`)),
+      ...listings.map(([filter, page]) => store.paymentsListed(id, filter, page)),
     ]);
   });
   const inFlight = (await store.paymentsInFlight(1_000_000)).toSorted((left, right) => (keyOf(left) < keyOf(right) ? -1 : 1));

@@ -1,56 +1,25 @@
 import assert from "node:assert/strict";
-import { type ChildProcess, spawn } from "node:child_process";
 import { once } from "node:events";
 import { createServer, type IncomingHttpHeaders } from "node:http";
-import { createInterface, type Interface } from "node:readline";
 import { describe, test, type TestContext } from "node:test";
-import { fileURLToPath } from "node:url";
 import { systemClock } from "../../src/kernel/system-clock.ts";
+import { Command } from "../command.ts";
 import { directBody, integrationKey, publicIntegrationKey, startWorld, type World } from "../world.ts";
-
-const program = fileURLToPath(new URL("../../bin/cofre.js", import.meta.url));
-const environment = Object.fromEntries(Object.entries(process.env).filter(([name]) => !name.startsWith("COFRE_")));
 
 /** Signatures carry the time, and the command that verifies them has the system's clock. */
 const startCofre = (): Promise<World> => startWorld({ ports: { clock: systemClock } });
 
 /** A command of the program, as a user runs it beside a Cofre with the same settings. */
-class Running {
-  readonly child: ChildProcess;
-  readonly exited: Promise<unknown>;
-  stdout = "";
-  stderr = "";
-  readonly #lines: Interface;
-
-  constructor(context: TestContext, world: Pick<World, "port">, args: readonly string[], key: string | null = integrationKey) {
-    const settings = { COFRE_PORT: String(world.port), ...(key === null ? {} : { COFRE_SANDBOX_INTEGRATION_KEY: key }) };
-    const child = spawn(process.execPath, [program, ...args], { env: { ...environment, ...settings } });
-    this.child = child;
-    child.stdout.setEncoding("utf8").on("data", (piece: string) => (this.stdout += piece));
-    child.stderr.setEncoding("utf8").on("data", (piece: string) => (this.stderr += piece));
-    this.#lines = createInterface({ input: child.stdout });
-    this.exited = once(child, "close");
-    context.after(() => child.kill("SIGKILL"));
-  }
-
-  /** Resolves when what was said to people fits `pattern`. */
-  async said(pattern: RegExp): Promise<void> {
-    while (!pattern.test(this.stderr)) {
-      assert.equal(this.child.exitCode, null, `it goes on, but has ended with: ${this.stderr}`);
-      await Promise.race([once(this.child.stderr ?? this.child, "data"), this.exited]);
-    }
-  }
-
-  /** The first lines of what it prints. */
-  async lines(count: number): Promise<string[]> {
-    while (this.stdout.split("\n").length <= count) await once(this.#lines, "line");
-    return this.stdout.split("\n").slice(0, count);
-  }
-
-  async code(): Promise<number | null> {
-    await this.exited;
-    return this.child.exitCode;
-  }
+function commandOf(
+  context: TestContext,
+  world: Pick<World, "port">,
+  args: readonly string[],
+  key: string | null = integrationKey,
+): Command {
+  return Command.cofre(context, args, {
+    COFRE_PORT: String(world.port),
+    ...(key === null ? {} : { COFRE_SANDBOX_INTEGRATION_KEY: key }),
+  });
 }
 
 interface Heard {
@@ -119,7 +88,7 @@ describe("cofre listen", () => {
     await using world = await startCofre();
     const { url, heard } = await startProgram(context);
     await setSettings(world, { notificationEndpoints: [{ id: "shop", url, enabled: false }] });
-    const listening = new Running(context, world, ["listen", "--forward-to", url]);
+    const listening = commandOf(context, world, ["listen", "--forward-to", url]);
     await listening.said(/Ctrl-C ends it/);
     const [, port = ""] = /on port (\d+)/.exec(listening.stderr) ?? [];
     assert.deepEqual(await endpointsOf(world), ["shop", `listen-${port}`]);
@@ -155,7 +124,7 @@ describe("cofre listen", () => {
   test("answers Cofre as the program does, and 502 when there is none", async (context) => {
     await using world = await startCofre();
     const { url } = await startProgram(context, [503]);
-    const listening = new Running(context, world, ["listen", "--forward-to", url, "--json"]);
+    const listening = commandOf(context, world, ["listen", "--forward-to", url, "--json"]);
     await listening.said(/Ctrl-C ends it/);
     await pay(world, "refused");
     const [line = ""] = await listening.lines(1);
@@ -169,7 +138,7 @@ describe("cofre listen", () => {
     await once(closed.listen(0, "127.0.0.1"), "listening");
     const gone = portOf(closed.address());
     closed.close();
-    const alone = new Running(context, world, ["listen", "--forward-to", `localhost:${gone}`]);
+    const alone = commandOf(context, world, ["listen", "--forward-to", `localhost:${gone}`]);
     await alone.said(/Ctrl-C ends it/);
     await pay(world, "unreachable");
     assert.match((await alone.lines(1))[0] ?? "", /verified {2}answered 502 \(the program is not there\)/);
@@ -179,7 +148,7 @@ describe("cofre listen", () => {
   test("tells what does not verify, what comes again and what is missing", async (context) => {
     await using world = await startCofre();
     await setSettings(world, { notificationChaos: { double: 1_000 } });
-    const listening = new Running(context, world, ["listen", "--json"]);
+    const listening = commandOf(context, world, ["listen", "--json"]);
     await listening.said(/Ctrl-C ends it/);
     await pay(world, "twice");
     const twice = (await listening.lines(2)).map((line) => JSON.parse(line) as Record<string, unknown>);
@@ -213,18 +182,18 @@ describe("cofre listen", () => {
 
   test("that was killed is cleared away by the next one, and one that lives is not", async (context) => {
     await using world = await startCofre();
-    const killed = new Running(context, world, ["listen"]);
+    const killed = commandOf(context, world, ["listen"]);
     await killed.said(/Ctrl-C ends it/);
     killed.child.kill("SIGKILL");
     await killed.exited;
     const [left] = await endpointsOf(world);
     assert.match(left ?? "", /^listen-\d+$/, "a control: it was killed before it could leave");
 
-    const second = new Running(context, world, ["listen"]);
+    const second = commandOf(context, world, ["listen"]);
     await second.said(/Ctrl-C ends it/);
     const [alive = ""] = await endpointsOf(world);
     assert.notEqual(alive, left);
-    const third = new Running(context, world, ["listen"]);
+    const third = commandOf(context, world, ["listen"]);
     await third.said(/Ctrl-C ends it/);
     const both = await endpointsOf(world);
     assert.equal(both.length, 2);
@@ -233,7 +202,7 @@ describe("cofre listen", () => {
 
   test("hears on the same port, verified, what came after it was killed", async (context) => {
     await using world = await startCofre();
-    const killed = new Running(context, world, ["listen"]);
+    const killed = commandOf(context, world, ["listen"]);
     await killed.said(/Ctrl-C ends it/);
     const [, port = ""] = /on port (\d+)/.exec(killed.stderr) ?? [];
     killed.child.kill("SIGKILL");
@@ -241,7 +210,7 @@ describe("cofre listen", () => {
     await pay(world, "unheard");
     await until(async () => (await outcomes(world)).includes("failed_connection"));
 
-    const again = new Running(context, world, ["listen", "--port", port]);
+    const again = commandOf(context, world, ["listen", "--port", port]);
     await again.said(/Ctrl-C ends it/);
     // The second attempt is due five seconds after the first.
     assert.match((await again.lines(1))[0] ?? "", /#1 {2}update .* CO {2}attempt 2 {2}verified {2}answered 200$/);
@@ -249,7 +218,7 @@ describe("cofre listen", () => {
 
   test("enters itself again when the account has forgotten it", async (context) => {
     await using world = await startCofre();
-    const listening = new Running(context, world, ["listen"]);
+    const listening = commandOf(context, world, ["listen"]);
     await listening.said(/Ctrl-C ends it/);
     await setSettings(world, { notificationEndpoints: [] });
     await listening.said(/entered again/);
@@ -258,7 +227,7 @@ describe("cofre listen", () => {
 
   test("leaves when nobody reads any more what it prints", async (context) => {
     await using world = await startCofre();
-    const listening = new Running(context, world, ["listen"]);
+    const listening = commandOf(context, world, ["listen"]);
     await listening.said(/Ctrl-C ends it/);
     listening.child.stdout?.destroy();
     await pay(world, "unread");
@@ -291,7 +260,7 @@ describe("cofre listen", () => {
     ];
     taken.on("request", (_request, response) => void response.end("hello"));
     for (const [args, key, code, pattern] of wrong) {
-      const running = new Running(context, world, ["listen", ...args], key);
+      const running = commandOf(context, world, ["listen", ...args], key);
       assert.equal(await running.code(), code, args.join(" "));
       assert.match(running.stderr, pattern);
       assert.equal(running.stdout, "");
@@ -304,8 +273,8 @@ describe("cofre listen", () => {
 describe("cofre chaos", () => {
   test("shows, sets and switches off", async (context) => {
     await using world = await startCofre();
-    const run = async (...args: string[]): Promise<Running> => {
-      const running = new Running(context, world, ["chaos", ...args]);
+    const run = async (...args: string[]): Promise<Command> => {
+      const running = commandOf(context, world, ["chaos", ...args]);
       await running.exited;
       return running;
     };

@@ -122,9 +122,10 @@ test(
     group.receiverMs = 1_000;
 
     const chance = new Chance(2);
-    let [codes, unheard, refunds, loading] = [0, 0, 0, true];
+    let [codes, unheard, refunds] = [0, 0, 0];
+    const closing = new AbortController();
     const shop = async (): Promise<void> => {
-      while (loading) {
+      while (!closing.signal.aborted) {
         const { key } = chance.pick(merchants);
         const code = `nodes-${(codes += 1)}`;
         const { port } = chance.pick(group.nodes);
@@ -160,7 +161,7 @@ test(
     await group.kill(victim);
     assert.ok(await until(patienceS, () => group.isLevel()), "its slots are taken");
     const takenMs = performance.now() - killed;
-    loading = false;
+    closing.abort();
     group.receiverMs = 0;
     await shops;
     const faultless = { settings: { simulator: { loseAnswer: 0, loseRequest: 0, lateAnswer: 0, doubleRequest: 0 } } };

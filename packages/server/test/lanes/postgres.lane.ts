@@ -16,6 +16,7 @@ import { WireClient } from "./support/wire-client.ts";
 /** The suites that a PostgreSQL server makes longer, each on one server of their own. */
 const suites = [
   "contract/store-postgres.test.ts",
+  "contract/store-postgres-faults.test.ts",
   "contract/store-differential.test.ts",
   "contract/deliveries.test.ts",
   "contract/postgres-plans.test.ts",

@@ -11,15 +11,26 @@ import type { RefundId } from "../../payment/refund.ts";
 import type { StoredCard } from "../../vault/stored-card.ts";
 import { assertChangeIsSound } from "../change-rules.ts";
 import type { Change, CommitResult, HistoryRow, KeyGrant, NamedRequest } from "../change.ts";
+import { aboveAllIds, type Listed, pageOf, rowsFor } from "../payment-list.ts";
 import { StoreError } from "../store.ts";
-import type { CardAge, HeldSlots, OpenDeliveryState, OutboxRow, RunningStore, StoreStats } from "../store.ts";
+import type {
+  CardAge,
+  HeldSlots,
+  ListPage,
+  OpenDeliveryState,
+  OutboxRow,
+  PaymentFilter,
+  PaymentList,
+  RunningStore,
+  StoreStats,
+} from "../store.ts";
 import { messageOf } from "../change-message.ts";
 import { commitResultOf } from "../commit-result.ts";
 import { makeFilesPrivate, makeFolderOf } from "./data-folder.ts";
 import { deliveriesInState, deliveryColumns, deliveryFromRow, type DeliveryRow, keyOfLane, notificationColumns } from "./delivery-rows.ts";
 import { laneOf } from "./delivery-writer.ts";
 import { openForReading } from "./open-database.ts";
-import { accountFromRow, historyFromRow, namedRequestFromRow, paymentColumns, paymentFromRow } from "../rows.ts";
+import { accountFromRow, historyFromRow, listedRow, namedRequestFromRow, paymentColumns, paymentFromRow } from "../rows.ts";
 import type { AccountRow, NamedRequestRow, PackedHistoryRow, PaymentRow } from "../rows.ts";
 import { temporaryFile } from "./temporary-file.ts";
 import { WriterThread } from "./writer-thread.ts";
@@ -27,7 +38,8 @@ import { WriterThread } from "./writer-thread.ts";
 export interface EmbeddedStoreOptions {
   /**
    * Path of the database file, made with its directory when it is not there; `-wal`, `-shm` and `-lock` files live beside it. `:memory:`: the same
-   * code on a private temporary file that is never synced and is gone when the store is closed.
+   * code on a private temporary file that is never synced and has no name any more once it is open: whatever ends the process, its
+   * blocks are free then. (On Windows, where an open file keeps its name, it is removed when the store is closed.)
    */
   readonly file: string;
   /** How many changes may wait for their commit; more are refused as `overloaded`. Default 4,096. */
@@ -48,8 +60,16 @@ export async function openEmbeddedStore(options: EmbeddedStoreOptions): Promise<
   const file = temporary?.file ?? options.file;
   if (temporary === undefined) makeFolderOf(file);
   makeFilesPrivate(file);
-  const writer = await WriterThread.start({ file, durable: temporary === undefined, maxFileBytes }, { maxQueued, onWriting });
-  return new SqliteStore(openForReading(file), writer, () => temporary?.remove());
+  try {
+    const writer = await WriterThread.start({ file, durable: temporary === undefined, maxFileBytes }, { maxQueued, onWriting });
+    const store = new SqliteStore(openForReading(file), writer, () => temporary?.remove());
+    // Every connection has read something, so all the files that SQLite works on are open.
+    if (process.platform !== "win32") temporary?.remove();
+    return store;
+  } catch (error) {
+    temporary?.remove();
+    throw error;
+  }
 }
 
 /** Owns the read-only connection and its statements, and the writer thread. */
@@ -122,6 +142,11 @@ class SqliteStore implements RunningStore {
 
   async paymentsInFlight(limit: number): Promise<readonly Payment[]> {
     return this.#rows<PaymentRow>("paymentsInFlight", limit).map(paymentFromRow);
+  }
+
+  async paymentsListed(merchantId: MerchantId, filter: PaymentFilter, page: ListPage): Promise<PaymentList> {
+    if (this.#closed !== undefined) throw new StoreError("closed");
+    return pageOf(this.#listed(merchantId, page.before ?? aboveAllIds, rowsFor(filter, page)), filter, page);
   }
 
   async cardsAfter(position: number, limit: number): Promise<readonly CardAge[]> {
@@ -233,6 +258,16 @@ class SqliteStore implements RunningStore {
     return this.#read<Row>(name, values);
   }
 
+  /** Rows one at a time, as they are asked for: whoever has enough stops. */
+  *#listed(merchantId: MerchantId, before: string, most: number): Generator<Listed> {
+    try {
+      const rows = this.#statements.paymentsListed.iterate(merchantId, before, most) as Iterable<PaymentRow>;
+      for (const row of rows) yield listedRow(row);
+    } catch {
+      throw new StoreError("unavailable");
+    }
+  }
+
   #read<Row>(name: StatementName, values: readonly (string | number)[]): Row[] {
     try {
       return this.#statements[name].all(...values) as Row[];
@@ -262,6 +297,7 @@ export const sql = {
       AND (? >> slot_of(lower(hex(merchant)))) & 1 ORDER BY due_at, no LIMIT ?`,
   paymentsInFlight: `SELECT ${paymentColumns} FROM payment
     WHERE no IN (SELECT no FROM payment WHERE due_at IS NOT NULL AND (attempt IS NOT NULL) = 1 LIMIT ?)`,
+  paymentsListed: `SELECT ${paymentColumns} FROM payment WHERE merchant = unhex(?) AND id < unhex(?) ORDER BY payment.id DESC LIMIT ?`,
   cardByToken: `SELECT version, ref, fingerprint, brand, masked_pan AS maskedPan, created_at AS createdAt, last_used_at AS lastUsedAt
     FROM card WHERE merchant = unhex(?) AND token_digest = unhex(?)`,
   cardsAfter: `SELECT no AS position, lower(hex(merchant)) AS merchantId, lower(hex(token_digest)) AS tokenDigest, last_used_at AS lastUsedAt
@@ -307,6 +343,7 @@ function prepareAll(database: DatabaseSync): Record<StatementName, StatementSync
     paymentsDue: database.prepare(sql.paymentsDue),
     paymentsDueAfter: database.prepare(sql.paymentsDueAfter),
     paymentsInFlight: database.prepare(sql.paymentsInFlight),
+    paymentsListed: database.prepare(sql.paymentsListed),
     cardByToken: database.prepare(sql.cardByToken),
     cardsAfter: database.prepare(sql.cardsAfter),
     namedRequest: database.prepare(sql.namedRequest),

@@ -13,8 +13,9 @@ import type { StoredCard } from "../../vault/stored-card.ts";
 import { assertChangeIsSound } from "../change-rules.ts";
 import type { Change, CommitResult, HistoryRow, KeyGrant, NamedRequest } from "../change.ts";
 import { frozenCopy } from "../frozen-copy.ts";
+import { listedPayment, pageOf } from "../payment-list.ts";
 import { StoreError } from "../store.ts";
-import type { CardAge, HeldSlots, OpenDeliveryState, OutboxRow, Store } from "../store.ts";
+import type { CardAge, HeldSlots, ListPage, OpenDeliveryState, OutboxRow, PaymentFilter, PaymentList, Store } from "../store.ts";
 import { SlotTable } from "./slot-table.ts";
 
 /**
@@ -170,6 +171,14 @@ class MemoryStore implements Store {
     return this.#all()
       .filter(({ attempt, needsReview }) => attempt !== undefined && !needsReview)
       .slice(0, limit);
+  }
+
+  async paymentsListed(merchantId: MerchantId, filter: PaymentFilter, page: ListPage): Promise<PaymentList> {
+    this.#beforeRead("paymentsListed");
+    const below = this.#all().filter(
+      (payment) => payment.merchantId === merchantId && (page.before === undefined || payment.id < page.before),
+    );
+    return pageOf(below.toSorted((left, right) => compare(right.id, left.id)).map(listedPayment), filter, page);
   }
 
   async cardsAfter(position: number, limit: number): Promise<readonly CardAge[]> {

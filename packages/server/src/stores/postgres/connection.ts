@@ -19,22 +19,25 @@ export const readOnly = "25006";
 export type Role = "owner" | "cofre_gateway" | "cofre_vault" | "cofre_jobs";
 
 const connectMs = 5_000;
-/** Longer than any statement takes that is not stuck. */
-const statementMs = 8_000;
-/** How long a statement waits for another's lock. */
-const lockMs = 4_000;
+
 /**
- * After so long without an answer a session is given up: the server's machine may be gone without a word, or its commit waits for a standby
- * that is. The server ends what takes longer than `statementMs` by itself, but for that wait.
+ * `statementMs`: longer than any statement takes that is not stuck. `lockMs`: how long one waits for another's lock. `silenceMs`: after so long
+ * without an answer a session is given up, for the server's machine may be gone without a word, or its commit waits for a standby that is; the
+ * server ends what takes longer than a statement may by itself, but for that wait.
  */
-const silenceMs = 10_000;
+const limits = {
+  serving: { statementMs: 8_000, lockMs: 4_000, silenceMs: 10_000 },
+  // A node that starts waits for another that brings the tables up to date; that takes as long as it takes.
+  preparing: { statementMs: 30_000, lockMs: 10_000, silenceMs: 0 },
+};
 
 /**
  * For the session: what the statements rely on. Plans are made when tables may still be empty, and kept: no scan of a whole table may be
  * among them where an index serves. What is off counts as very costly, so the just-in-time compiler would take tens of milliseconds
  * over a statement of one row.
  */
-const session = `SET default_transaction_isolation = 'read committed'; SET synchronous_commit = on; SET statement_timeout = ${statementMs};
+const session = ({ statementMs, lockMs }: (typeof limits)["serving"]): string =>
+  `SET default_transaction_isolation = 'read committed'; SET synchronous_commit = on; SET statement_timeout = ${statementMs};
   SET lock_timeout = ${lockMs}; SET idle_in_transaction_session_timeout = ${statementMs}; SET client_min_messages = warning;
   SET enable_seqscan = off; SET enable_bitmapscan = off; SET enable_sort = off; SET enable_hashjoin = off; SET enable_mergejoin = off; SET jit = off`;
 
@@ -61,6 +64,7 @@ export class Connection {
 
   /** Rejects with StatementError when there is no such server, it does not let us in, or it is a standby. */
   static async open(url: string, role: Role): Promise<Connection> {
+    const limit = role === "owner" ? limits.preparing : limits.serving;
     const client = new Client({
       connectionString: url,
       connectionTimeoutMillis: connectMs,
@@ -68,13 +72,12 @@ export class Connection {
       application_name: `cofre ${role}`,
       types: readAs,
       pipeline: true,
-      // A migration takes as long as it takes.
-      ...(role === "owner" ? {} : { query_timeout: silenceMs }),
+      query_timeout: limit.silenceMs,
     } satisfies ClientConfig & { readonly pipeline: boolean });
     const connection = new Connection(client, role !== "owner");
     try {
       await client.connect();
-      await client.query(session);
+      await client.query(session(limit));
       if (role !== "owner") {
         await client.query(`SET ROLE ${role}`);
         // An address that is being turned over leads to one for a while, whose answers are old.
@@ -132,8 +135,11 @@ export class Connection {
     }
   }
 
+  /** Resolves when what was asked for is answered and the server was told good-bye, whether it hears that or not. */
   async close(): Promise<void> {
     this.#isOpen = false;
+    const { stream } = this.#client.connection;
+    stream.once("finish", () => stream.destroy());
     await this.#client.end().catch(() => undefined);
   }
 

@@ -12,12 +12,14 @@ import type { RefundId } from "../../payment/refund.ts";
 import type { StoredCard } from "../../vault/stored-card.ts";
 import { messageOf } from "../change-message.ts";
 import { commitResultOf } from "../commit-result.ts";
+import { aboveAllIds, pageOf, rowsFor } from "../payment-list.ts";
 import { assertChangeIsSound } from "../change-rules.ts";
 import type { Change, CommitResult, HistoryRow, KeyGrant, NamedRequest } from "../change.ts";
 import {
   accountFromRow,
   type AccountRow,
   historyFromRow,
+  listedRow,
   namedRequestFromRow,
   type NamedRequestRow,
   type PackedHistoryRow,
@@ -25,7 +27,17 @@ import {
   type PaymentRow,
 } from "../rows.ts";
 import { StoreError } from "../store.ts";
-import type { CardAge, HeldSlots, OpenDeliveryState, OutboxRow, RunningStore, StoreStats } from "../store.ts";
+import type {
+  CardAge,
+  HeldSlots,
+  ListPage,
+  OpenDeliveryState,
+  OutboxRow,
+  PaymentFilter,
+  PaymentList,
+  RunningStore,
+  StoreStats,
+} from "../store.ts";
 import { BatchLane } from "./batch-lane.ts";
 import { Connection, StatementError, type Role, type Value } from "./connection.ts";
 import { migrate } from "./migrate.ts";
@@ -177,6 +189,12 @@ class PostgresStore implements RunningStore {
 
   async paymentsInFlight(limit: number): Promise<readonly Payment[]> {
     return (await this.#all<PaymentRow>("cofre_jobs", "paymentsInFlight", limit)).map(paymentFromRow);
+  }
+
+  async paymentsListed(merchantId: MerchantId, filter: PaymentFilter, page: ListPage): Promise<PaymentList> {
+    const before = page.before ?? aboveAllIds;
+    const rows = await this.#of<PaymentRow>(merchantId, "paymentsListed", before, rowsFor(filter, page));
+    return pageOf(rows.map(listedRow), filter, page);
   }
 
   async cardsAfter(position: number, limit: number): Promise<readonly CardAge[]> {

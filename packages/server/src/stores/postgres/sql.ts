@@ -44,6 +44,7 @@ export const sql = {
     WHERE (due_at, no) > ($1, (SELECT no FROM payment WHERE merchant = decode($2, 'hex') AND id = decode($3, 'hex'))) AND due_at <= $4
       AND ${inSlots("merchant", "$5")} ORDER BY due_at, no LIMIT $6`,
   paymentsInFlight: `SELECT ${payment} FROM payment WHERE due_at IS NOT NULL AND attempt IS NOT NULL ORDER BY due_at, no LIMIT $1`,
+  paymentsListed: `SELECT ${payment} FROM payment WHERE merchant = ${merchant} AND id < decode($2, 'hex') ORDER BY payment.id DESC LIMIT $3`,
   cardByToken: `SELECT version, ref, fingerprint, brand, masked_pan AS "maskedPan", created_at AS "createdAt", last_used_at AS "lastUsedAt"
     FROM card WHERE merchant = ${merchant} AND token_digest = decode($2, 'hex')`,
   cardsAfter: `SELECT no AS position, ${hexOf("merchant", "merchantId")}, ${hexOf("token_digest", "tokenDigest")},

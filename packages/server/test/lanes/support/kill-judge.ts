@@ -3,7 +3,7 @@ import { join } from "node:path";
 import { DatabaseSync } from "node:sqlite";
 import type { AcquirerBooks, BookedAuthorization } from "../../../src/connectors/simulator/acquirer.ts";
 import type { JudgedFacts, JudgedPayment } from "./judge-facts.ts";
-import type { Promises } from "./kill-promises.ts";
+import type { Promises, ToldPayment } from "./kill-promises.ts";
 
 const finalStates: readonly string[] = ["captured", "declined", "voided", "expired"];
 
@@ -28,10 +28,12 @@ export class KillJudge {
   readonly violations: string[] = [];
   readonly #facts: JudgedFacts;
   readonly #payments: ReadonlyMap<string, JudgedPayment>;
+  readonly #codes: ReadonlySet<string>;
 
   constructor(facts: JudgedFacts) {
     this.#facts = facts;
     this.#payments = new Map(facts.payments.map((payment) => [payment.id, payment]));
+    this.#codes = new Set(facts.payments.map(({ code }) => code));
   }
 
   get payments(): number {
@@ -68,6 +70,19 @@ export class KillJudge {
       const digest = createHash("sha256").update(token).digest("hex");
       this.#is(this.#facts.tokenDigests.has(digest), `an acknowledged token is there: ${masked}`);
     }
+  }
+
+  /** Of a request that was refused before anything was done, nothing is there. */
+  checkAbsent(code: string): void {
+    this.#is(!this.#codes.has(code), `what was refused is not there: ${code}`);
+  }
+
+  /** What was told of a payment is stored, once nothing is in flight any more. */
+  checkTold({ hash, code, status }: ToldPayment): void {
+    const state = this.#payments.get(hash)?.state;
+    this.#is(state !== undefined, `an acknowledged payment is there: ${code}`);
+    const isTrue = status === "CO" ? state === "captured" : status !== "CA" || state === "declined" || state === "voided";
+    this.#is(state === undefined || isTrue, `a payment is as it was told: ${code}, ${status} and ${state}`);
   }
 
   /** What holds once the faults are over and recovery had its time. */

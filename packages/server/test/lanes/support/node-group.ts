@@ -24,7 +24,7 @@ import { WireClient } from "./wire-client.ts";
 
 /** A merchant in every other slot, each with its key. */
 export const merchants = Array.from({ length: 16 }, (_, number) => ({
-  id: given.merchantId(number * 2) as MerchantId,
+  id: given.merchantId(number * 2),
   key: `test_ik_nodes_${number}`,
 }));
 

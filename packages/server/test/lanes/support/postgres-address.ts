@@ -50,7 +50,7 @@ export class PostgresAddress implements AsyncDisposable {
   }
 
   static async start(target: number): Promise<PostgresAddress> {
-    const server = createServer({ noDelay: true });
+    const server = createServer({ noDelay: true, allowHalfOpen: true });
     const address = new PostgresAddress(server, target);
     server.on("connection", (client) => address.#accept(client));
     server.listen(0, "127.0.0.1");
@@ -81,7 +81,8 @@ export class PostgresAddress implements AsyncDisposable {
     for (const connection of this.#connections) {
       const { client, server } = connection;
       connection.isMute = true;
-      client.removeAllListeners("data").resume();
+      // A good-bye is not answered either.
+      client.removeAllListeners("data").removeAllListeners("end").resume();
       server.removeAllListeners("close").destroy();
       this.#connections.delete(connection);
       this.#vanished.add(client);
@@ -108,6 +109,7 @@ export class PostgresAddress implements AsyncDisposable {
       this.#connections.delete(connection);
       server.destroy();
     });
+    client.on("end", () => server.end());
     server.on("close", () => destroy(client, true));
     const toServer = messages(true);
     let isBatch = false;

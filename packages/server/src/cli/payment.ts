@@ -1,0 +1,58 @@
+import { ClientProblem, tellingProblems } from "./client-problem.ts";
+import { clientOf, clientOptions, isRecord, printable } from "./cofre-client.ts";
+import { type ClientCommand, exitCodes } from "./command.ts";
+
+type Fields = Readonly<Record<string, unknown>>;
+
+/** Shows a payment as the books and its history have it. */
+export const paymentCommand: ClientCommand = {
+  summary: "show payments by your code or by hash: state, where the money is, and all that happened",
+  paths: "CODE|HASH...",
+  options: clientOptions,
+  examples: ["cofre payment order-1", "cofre payment --json order-1"],
+
+  run: (call, host) =>
+    tellingProblems(host.say, async () => {
+      const client = clientOf(call, host);
+      for (const name of call.paths) {
+        const explained = await client.explain(name).catch((error: unknown) => {
+          if (!(error instanceof ClientProblem)) throw error;
+          throw new ClientProblem(
+            `${printable(name)}: ${error.message.replace(/\.$/, "")}. A payment goes by your merchant_payment_code or its hash of 48 characters.`,
+          );
+        });
+        if (call.flags.has("--json")) host.print(JSON.stringify(explained));
+        else for (const line of linesOf(explained)) host.print(line);
+      }
+      return exitCodes.done;
+    }),
+};
+
+function linesOf({ hash, state, facts, money, problems }: Fields): string[] {
+  return [
+    `${printable(hash)}  ${printable(state)}`,
+    "  money",
+    ...recordsIn(money).map(({ currency, ...amounts }) => {
+      const shown = Object.entries(amounts).map(([name, amount]) => `${printable(name)} ${shownValue(amount)}`);
+      return `    ${printable(currency)}  ${shown.join("  ")}`;
+    }),
+    "  timeline",
+    ...recordsIn(facts).map(({ version, at, fact, attempt, by, ...detail }) => {
+      const more = Object.entries({ by, attempt, ...detail }).flatMap(([name, value]) =>
+        value === undefined || value === null ? [] : [`${printable(name)} ${shownValue(value)}`],
+      );
+      return `    ${printable(at)}  v${shownValue(version)}  ${printable(fact).padEnd(24)}  ${more.join("  ")}`.trimEnd();
+    }),
+    // Never, unless the books are broken.
+    ...(Array.isArray(problems) ? problems.map((each) => `  PROBLEM: ${printable(each)}`) : []),
+  ];
+}
+
+function recordsIn(list: unknown): Fields[] {
+  const rows: unknown[] = Array.isArray(list) ? list : [];
+  return rows.filter(isRecord);
+}
+
+function shownValue(value: unknown): string {
+  return printable(typeof value === "string" ? value : JSON.stringify(value));
+}

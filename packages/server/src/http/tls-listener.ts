@@ -1,0 +1,50 @@
+import type { Socket } from "node:net";
+import type { Server, TLSSocket } from "node:tls";
+
+/** A server's key and its certificate, both in PEM. */
+export interface TlsCredentials {
+  readonly key: string;
+  readonly cert: string;
+}
+
+/** From the connection to the end of the handshake, in milliseconds. */
+const handshakeTimeoutMs = 10_000;
+
+/** Accepts TLS and hands on what is inside of it. */
+export class TlsListener {
+  readonly server: Server;
+  /** Connections whose handshake is not done, by where they come from: nobody else knows of them. */
+  readonly #shaking = new Map<string, Socket>();
+
+  constructor(credentials: TlsCredentials, maxConnections: number, take: (socket: TLSSocket) => void) {
+    // Loaded where there is TLS only.
+    const { createServer } = process.getBuiltinModule("node:tls");
+    const options = { ...credentials, minVersion: "TLSv1.2", ALPNProtocols: ["http/1.1"], noDelay: true } as const;
+    this.server = createServer({ ...options, handshakeTimeout: handshakeTimeoutMs }, take);
+    this.server.maxConnections = maxConnections;
+    this.server.on("connection", (socket: Socket) => {
+      const origin = originOf(socket);
+      this.#shaking.set(origin, socket);
+      socket.once("close", () => this.#shaking.delete(origin));
+    });
+    this.server.on("secureConnection", (socket) => this.#shaking.delete(originOf(socket)));
+    this.server.on("tlsClientError", (_error, socket) => socket.destroy());
+  }
+
+  /** From the next connection on. */
+  renew(credentials: TlsCredentials): void {
+    this.server.setSecureContext({ ...credentials, minVersion: "TLSv1.2" });
+  }
+
+  /** Takes no further connections, and resolves when those that were taken are closed. */
+  close(): Promise<void> {
+    for (const socket of this.#shaking.values()) socket.destroy();
+    return new Promise((resolve) => {
+      this.server.close(() => resolve());
+    });
+  }
+}
+
+function originOf({ remoteAddress, remotePort }: Socket): string {
+  return `${remoteAddress} ${remotePort}`;
+}

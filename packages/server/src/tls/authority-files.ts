@@ -1,0 +1,114 @@
+import { createPrivateKey, X509Certificate } from "node:crypto";
+import { existsSync, lstatSync, mkdirSync, readFileSync, renameSync, rmSync, writeFileSync } from "node:fs";
+import { join, resolve } from "node:path";
+import type { Clock } from "../kernel/clock.ts";
+import { hexOf } from "../kernel/ids.ts";
+import type { Random } from "../kernel/random.ts";
+import { type Certified, isGoodAuthority, isGoodServer, makeAuthority, makeServerCertificate } from "./local-authority.ts";
+
+/**
+ * Owns the folder `tls` of the data directory. `authority.key` and `server.key` hold a private key and its certificate in one file each, in
+ * PEM and readable by their owner alone, so that the two never disagree; `authority.pem` is what clients are to trust, `php/cofre.ini` how PHP
+ * is told to. Each is replaced whole or not at all.
+ */
+export interface TlsFiles {
+  /** The authority's certificate in PEM, for clients. */
+  readonly authority: string;
+  /** A folder of settings for PHP. */
+  readonly php: string;
+}
+
+/** Where clients find what they need, whether it is there or not. */
+export function tlsFiles(dataDirectory: string): TlsFiles {
+  const folder = resolve(dataDirectory, "tls");
+  return { authority: join(folder, "authority.pem"), php: join(folder, "php") };
+}
+
+export function isTlsPrepared(dataDirectory: string): boolean {
+  return existsSync(tlsFiles(dataDirectory).authority);
+}
+
+/** What was found in place of a key and its certificate, and what to do about it; never quotes a file. */
+export class TlsFileError extends Error {
+  override readonly name = "TlsFileError";
+}
+
+export interface LocalTlsOptions {
+  readonly dataDirectory: string;
+  /** Nothing but a sandbox makes an authority of its own: an environment of another kind does not compile. */
+  readonly environment: "sandbox";
+  readonly clock: Clock;
+  readonly random: Random;
+}
+
+export interface ServerCredentials {
+  /** In PEM, both. */
+  readonly key: string;
+  readonly cert: string;
+}
+
+/** The server's key and certificate: what is kept, or made anew when there is none or it is about to lapse. Rejects with TlsFileError. */
+export async function openLocalTls({ dataDirectory, clock, random }: LocalTlsOptions): Promise<ServerCredentials> {
+  const folder = resolve(dataDirectory, "tls");
+  const { authority: authorityPath, php } = tlsFiles(dataDirectory);
+  mkdirSync(php, { recursive: true, mode: 0o700 });
+  const making = { now: clock.now(), random };
+  const write = (path: string, text: string, mode: number): void => replaceFile(path, text, mode, random);
+
+  const authorityKey = join(folder, "authority.key");
+  let authority = readCertified(authorityKey);
+  if (authority === undefined || !isGoodAuthority(authority, making.now)) {
+    authority = await makeAuthority(making);
+    write(authorityKey, textOf(authority), 0o600);
+  }
+  const serverKey = join(folder, "server.key");
+  let server = readCertified(serverKey);
+  if (server === undefined || !isGoodServer(server, authority, making.now)) {
+    server = await makeServerCertificate(authority, making);
+    write(serverKey, textOf(server), 0o600);
+  }
+  write(authorityPath, authority.certificate.toString(), 0o644);
+  // The folder may have been moved since: PHP needs the whole path.
+  write(join(php, "cofre.ini"), `curl.cainfo = "${authorityPath}"\nopenssl.cafile = "${authorityPath}"\n`, 0o644);
+  return { key: keyText(server), cert: server.certificate.toString() };
+}
+
+function keyText({ key }: Certified): string {
+  return key.export({ type: "pkcs8", format: "pem" });
+}
+
+function textOf(certified: Certified): string {
+  return keyText(certified) + certified.certificate.toString();
+}
+
+function readCertified(path: string): Certified | undefined {
+  const facts = lstatSync(path, { throwIfNoEntry: false });
+  if (facts === undefined) return undefined;
+  const anew = `or remove ${path}: the next start makes another`;
+  if (!facts.isFile()) throw new TlsFileError(`${path} is not a plain file: put it back, ${anew}`);
+  if (process.platform !== "win32" && (facts.mode & 0o077) !== 0) {
+    const mode = (facts.mode & 0o777).toString(8).padStart(4, "0");
+    throw new TlsFileError(`${path} is open to others (mode ${mode}): make it 0600 with chmod, ${anew} if others had access`);
+  }
+  try {
+    const text = readFileSync(path, "utf8");
+    const certificate = new X509Certificate(text.slice(text.indexOf("-----BEGIN CERTIFICATE-----")));
+    const key = createPrivateKey(text);
+    if (certificate.checkPrivateKey(key)) return { key, certificate };
+  } catch {
+    // What Node says of it could quote the file.
+  }
+  throw new TlsFileError(`${path} does not hold a key and its certificate: restore it from a backup, ${anew}`);
+}
+
+/** Leaves a file alone that is as it should be. */
+function replaceFile(path: string, text: string, mode: number, random: Random): void {
+  if (existsSync(path) && readFileSync(path, "utf8") === text) return;
+  const temporary = `${path}.${hexOf(random.bytes(6))}.new`;
+  try {
+    writeFileSync(temporary, text, { mode, flag: "wx", flush: true });
+    renameSync(temporary, path);
+  } finally {
+    rmSync(temporary, { force: true });
+  }
+}

@@ -1,0 +1,54 @@
+import assert from "node:assert/strict";
+import { spawnSync } from "node:child_process";
+import { readFileSync } from "node:fs";
+import { join } from "node:path";
+import { describe, test } from "node:test";
+import { fileURLToPath } from "node:url";
+import { Command, temporaryFolder } from "../command.ts";
+import { integrationKey } from "../world.ts";
+
+const repository = fileURLToPath(new URL("../../../../", import.meta.url));
+
+/** The shell commands under a heading of a page, block by block. */
+function blocksUnder(page: string, heading: string): string[] {
+  const [, section = ""] = readFileSync(join(repository, page), "utf8").split(`\n${heading}\n`);
+  const [upToNext = ""] = section.split(/\n#{2,3} /);
+  return [...upToNext.matchAll(/```sh\n([^]*?)```/g)].map(([, block = ""]) => block.trim());
+}
+
+const hasCurl = spawnSync("curl", ["--version"], { stdio: "ignore" }).status === 0;
+const skip = process.platform === "win32" || !hasCurl ? "there is no shell with curl" : false;
+
+describe("the commands that lead a client here, as they are printed", () => {
+  for (const [page, heading] of [
+    ["README.md", "## Use it with the client you have"],
+    ["docs/clients.md", "## Without a change"],
+  ] as const) {
+    test(`in ${page}`, { skip }, async (context) => {
+      const [start = "", proxy = "", client = "", ...more] = blocksUnder(page, heading);
+      assert.deepEqual(more, []);
+      const settings = {
+        COFRE_DATA_DIR: join(temporaryFolder(context), "data"),
+        COFRE_SANDBOX_INTEGRATION_KEY: integrationKey,
+        COFRE_LOG_FORMAT: "json",
+      };
+      // `exec`: the process that is ended is npm, as where a person types these.
+      const shell = (script: string, environment: Readonly<Record<string, string>>): Command =>
+        new Command(context, ["sh", "-c", script], { ...settings, ...environment }, repository);
+
+      const cofre = shell(`exec ${start}`, { COFRE_PORT: "0", COFRE_TLS_PORT: "0" });
+      await cofre.event("listening");
+      const { port } = await cofre.event("listening_tls");
+      const leading = shell(`exec ${proxy}`, { COFRE_TLS_PORT: String(port), COFRE_PROXY_PORT: "0" });
+      const [, proxyPort = ""] = await leading.said(/The proxy is http:\/\/127\.0\.0\.1:(\d+);/);
+      const asked = shell(client, { COFRE_PROXY_PORT: proxyPort, KEY: integrationKey });
+      assert.equal(await asked.code(), 0, asked.stderr);
+      assert.match(asked.stdout, /"rate":"5\.8300"/);
+
+      for (const running of [leading, cofre]) {
+        running.child.kill("SIGTERM");
+        await running.exited;
+      }
+    });
+  }
+});

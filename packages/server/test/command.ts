@@ -1,0 +1,105 @@
+import assert from "node:assert/strict";
+import { type ChildProcess, spawn } from "node:child_process";
+import { once } from "node:events";
+import { mkdtempSync, rmSync } from "node:fs";
+import { tmpdir } from "node:os";
+import { join } from "node:path";
+import { fileURLToPath } from "node:url";
+
+const program = fileURLToPath(new URL("../bin/cofre.js", import.meta.url));
+
+/** The settings of whoever runs the tests, their proxies, and what the test runner tells its own, stay out of the processes that tests start. */
+export const cleanEnvironment: Readonly<Record<string, string | undefined>> = Object.fromEntries(
+  Object.entries(process.env).filter(
+    ([name]) => !name.startsWith("COFRE_") && name !== "NODE_TEST_CONTEXT" && !/^(?:https?|no|all)_proxy$/i.test(name),
+  ),
+);
+
+/** The context of a test, or of several that share what is to end. */
+export interface Ending {
+  after(end: () => void): void;
+}
+
+/** Several tests' end: for `after` of the suite. */
+export class SharedEnd implements Ending {
+  readonly #ends: (() => void)[] = [];
+
+  after(end: () => void): void {
+    this.#ends.unshift(end);
+  }
+
+  endAll(): void {
+    for (const end of this.#ends.splice(0)) end();
+  }
+}
+
+/** A process that a user would start, and what it has written so far. It does not outlive its test. */
+export class Command {
+  readonly child: ChildProcess;
+  readonly exited: Promise<unknown>;
+  stdout = "";
+  stderr = "";
+
+  constructor(
+    context: Ending,
+    [command, ...args]: readonly [string, ...string[]],
+    environment: Readonly<Record<string, string>> = {},
+    folder?: string,
+  ) {
+    const child = spawn(command, args, { env: { ...cleanEnvironment, ...environment }, ...(folder === undefined ? {} : { cwd: folder }) });
+    this.child = child;
+    child.stdout.setEncoding("utf8").on("data", (piece: string) => (this.stdout += piece));
+    child.stderr.setEncoding("utf8").on("data", (piece: string) => (this.stderr += piece));
+    // `close`: exited, and everything it wrote has been read.
+    this.exited = once(child, "close");
+    context.after(() => child.kill("SIGKILL"));
+  }
+
+  /** The program of this repository. */
+  static cofre(context: Ending, args: readonly string[], environment: Readonly<Record<string, string>> = {}): Command {
+    return new Command(context, [process.execPath, program, ...args], environment);
+  }
+
+  /** Resolves with the match when what was said to people, on standard error, fits `pattern`. */
+  said(pattern: RegExp): Promise<RegExpExecArray> {
+    return this.#until(() => pattern.exec(this.stderr));
+  }
+
+  /** The first lines of what it prints. */
+  async lines(count: number): Promise<string[]> {
+    await this.#until(() => (this.stdout.split("\n").length > count ? true : null));
+    return this.stdout.split("\n").slice(0, count);
+  }
+
+  /** The fields of the first event of this name in its log. */
+  async event(name: string): Promise<Record<string, unknown>> {
+    const line = await this.#until(() => this.stdout.split("\n").find((each) => each.includes(`"event":"${name}"`) && each.endsWith("}")));
+    return JSON.parse(line) as Record<string, unknown>;
+  }
+
+  /** Resolves when it has ended. */
+  async code(): Promise<number | null> {
+    await this.exited;
+    return this.child.exitCode;
+  }
+
+  async #until<Found>(look: () => Found | null | undefined): Promise<Found> {
+    for (;;) {
+      const found = look();
+      if (found !== null && found !== undefined) return found;
+      const hasEnded = this.child.exitCode !== null || this.child.signalCode !== null;
+      assert.ok(!hasEnded, `it goes on, but has ended: ${this.stdout}${this.stderr}`);
+      const { stdout, stderr } = this.child;
+      assert.ok(stdout !== null && stderr !== null);
+      const ended = new AbortController();
+      await Promise.race([once(stdout, "data", ended), once(stderr, "data", ended), this.exited]).finally(() => ended.abort());
+    }
+  }
+}
+
+/** A folder that is gone after the test. */
+export function temporaryFolder(context: Ending): string {
+  const folder = mkdtempSync(join(tmpdir(), "cofre-test-"));
+  context.after(() => rmSync(folder, { recursive: true, force: true }));
+  return folder;
+}

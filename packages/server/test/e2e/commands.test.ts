@@ -1,0 +1,171 @@
+import assert from "node:assert/strict";
+import { once } from "node:events";
+import { createServer } from "node:http";
+import type { AddressInfo } from "node:net";
+import { describe, test, type TestContext } from "node:test";
+import { Command } from "../command.ts";
+import { directBody, integrationKey, startWorld, testCard, type World } from "../world.ts";
+
+/** Runs a command of the program beside this world, to its end. */
+async function run(context: TestContext, { port }: World, ...args: readonly string[]): Promise<Command> {
+  const command = Command.cofre(context, args, { COFRE_PORT: String(port), COFRE_SANDBOX_INTEGRATION_KEY: integrationKey });
+  await command.code();
+  return command;
+}
+
+async function pay(world: World, code: string, changes: Readonly<Record<string, unknown>> = {}): Promise<string> {
+  const { body } = await world.postJson("/ws/direct", directBody(code, changes));
+  return (body["payment"] as { readonly hash: string }).hash;
+}
+
+/** Answers with the status it is told to, and counts. */
+async function startReceiver(context: TestContext): Promise<{ readonly url: string; status: number; heard: number }> {
+  const receiver = { url: "", status: 200, heard: 0 };
+  const server = createServer((request, response) => {
+    receiver.heard += 1;
+    request.resume();
+    response.writeHead(receiver.status).end();
+  });
+  await once(server.listen(0, "127.0.0.1"), "listening");
+  context.after(() => {
+    server.close();
+    server.closeAllConnections();
+  });
+  receiver.url = `http://127.0.0.1:${(server.address() as AddressInfo).port}/`;
+  return receiver;
+}
+
+async function until(condition: () => boolean): Promise<void> {
+  for (let look = 0; look < 1_000 && !condition(); look += 1) await new Promise((resolve) => void setTimeout(resolve, 20));
+  assert.ok(condition(), "it happens in time");
+}
+
+describe("cofre payment", () => {
+  test("shows state, money and timeline by code or hash, as text or as the admin call's JSON", async (context) => {
+    await using world = await startWorld();
+    const hash = await pay(world, "order-1", { creditcard: { ...testCard, auto_capture: false } });
+    await world.get("/ws/capture", { integration_key: integrationKey, hash });
+
+    const { child, stdout, stderr } = await run(context, world, "payment", "order-1");
+    assert.equal(child.exitCode, 0, stderr);
+    const [title, ...lines] = stdout.trimEnd().split("\n");
+    assert.equal(title, `${hash}  captured`);
+    assert.ok(
+      lines.some((line) => /^ {4}USD {2}held 0\.00 {2}captured 100\.00 {2}/.test(line)),
+      stdout,
+    );
+    const facts = lines.flatMap((line) => / v\d+ {2}(\w+)/.exec(line)?.[1] ?? []);
+    assert.deepEqual(
+      ["authorization_sent", "authorization_approved", "capture_sent", "capture_approved"].filter((fact) => facts.includes(fact)).length,
+      4,
+      stdout,
+    );
+
+    const asJson = await run(context, world, "payment", "--json", hash, "order-1");
+    const [one = "", two] = asJson.stdout.trimEnd().split("\n");
+    assert.equal(one, two);
+    const { body } = await world.get("/__cofre/explain", { integration_key: integrationKey, hash });
+    assert.deepEqual(JSON.parse(one), body);
+  });
+
+  test("says which payment is not there, and ends with 1", async (context) => {
+    await using world = await startWorld();
+    const { child, stdout, stderr } = await run(context, world, "payment", "nowhere");
+    assert.equal(child.exitCode, 1);
+    assert.equal(stdout, "");
+    assert.match(stderr, /^nowhere: Cofre refused: BP-QRY-2 .*\. A payment goes by your merchant_payment_code or its hash/);
+  });
+});
+
+describe("cofre notification", () => {
+  test("lists each with its deliveries, and has the failed ones, a payment's or a range made again", async (context) => {
+    await using world = await startWorld();
+    const receiver = await startReceiver(context);
+    const notificationEndpoints = [{ id: "shop", url: receiver.url }];
+    await world.postJson("/__cofre/settings", { integration_key: integrationKey, settings: { notificationEndpoints } });
+    const first = await pay(world, "order-1");
+    await pay(world, "order-2");
+    await until(() => receiver.heard === 2);
+
+    const listed = await run(context, world, "notification", "list");
+    assert.equal(listed.child.exitCode, 0, listed.stderr);
+    const lines = listed.stdout.trimEnd().split("\n");
+    assert.equal(lines.length, 2);
+    assert.match(lines[0] ?? "", new RegExp(`#1  update      ${first}  shop: `));
+    // Without a word it lists.
+    const json = await run(context, world, "notification", "--after", "1", "--json");
+    const rows = json.stdout
+      .trimEnd()
+      .split("\n")
+      .map((line) => JSON.parse(line) as Record<string, unknown>);
+    assert.deepEqual(
+      rows.map(({ number }) => number),
+      [2],
+    );
+
+    const resent = await run(context, world, "notification", "resend", "--payment", first);
+    assert.match(resent.stdout, /^1 deliveries will be made again\.\n$/);
+    await until(() => receiver.heard === 3);
+    const range = await run(context, world, "notification", "resend", "--from", "1", "--to", "2", "--json");
+    assert.deepEqual(JSON.parse(range.stdout), { deliveries: 2 });
+    await until(() => receiver.heard === 5);
+    const failed = await run(context, world, "notification", "resend", "--failed");
+    assert.match(failed.stdout, /^0 deliveries will be made again\. `cofre notification list` shows what there is\.\n$/);
+  });
+
+  test("lists each with all of its deliveries, also where there are more than one call tells", async (context) => {
+    await using world = await startWorld();
+    // Switched off: what is to be delivered waits.
+    const notificationEndpoints = ["one", "two"].map((id) => ({ id, url: "http://127.0.0.1:9/", enabled: false }));
+    await world.postJson("/__cofre/settings", { integration_key: integrationKey, settings: { notificationEndpoints } });
+    for (let batch = 0; batch < 13; batch += 1) {
+      await Promise.all(Array.from({ length: 20 }, (_, index) => pay(world, `order-${batch}-${index}`)));
+    }
+    const { stdout, stderr } = await run(context, world, "notification", "list", "--json");
+    const rows = stdout
+      .trimEnd()
+      .split("\n")
+      .map((line) => JSON.parse(line) as { readonly number: number; readonly deliveries: readonly unknown[] });
+    assert.deepEqual(
+      rows.map(({ number, deliveries }) => [number, deliveries.length]),
+      Array.from({ length: 260 }, (_, index) => [index + 1, 2]),
+      stderr,
+    );
+  });
+
+  const refused: readonly (readonly [args: readonly string[], says: RegExp])[] = [
+    [["resend"], /^Which ones\? Say --failed/],
+    [["resend", "--from", "1"], /^Which ones\?/],
+    [["resend", "--failed", "--payment", "x"], /^Which ones\?/],
+    [["resend", "--from", "one", "--to", "2"], /^--from must be a notification's number/],
+    [["resend", "--after", "1"], /^--after is for `cofre notification list`/],
+    [["list", "--failed"], /^--failed is for `cofre notification resend`/],
+  ];
+  for (const [args, says] of refused) {
+    test(`refuses: ${args.join(" ")}`, async (context) => {
+      const command = Command.cofre(context, ["notification", ...args], { COFRE_SANDBOX_INTEGRATION_KEY: "k" });
+      assert.equal(await command.code(), 2);
+      assert.match(command.stderr, says);
+    });
+  }
+
+  test("says what to do where nothing answers, and ends with 1", async (context) => {
+    const command = Command.cofre(context, ["notification"], { COFRE_PORT: "1", COFRE_SANDBOX_INTEGRATION_KEY: "k" });
+    assert.equal(await command.code(), 1);
+    assert.match(command.stderr, /^Nothing answers at http:\/\/127\.0\.0\.1:1\. Is Cofre running\? `cofre start` starts it/);
+  });
+});
+
+test("a wrong command line shows the help of the command that was meant, and nothing else", async (context) => {
+  const command = Command.cofre(context, ["config", "now"]);
+  assert.equal(await command.code(), 2);
+  assert.match(command.stderr, /^config takes nothing behind it, but there is: now\n\ncofre config \[options\]\n/);
+  assert.ok(!command.stderr.includes("cofre listen") && !command.stderr.includes("COFRE_"), command.stderr);
+});
+
+test("a name that is no setting is told by the admin call", async () => {
+  await using world = await startWorld();
+  const { body } = await world.get("/__cofre/settings", { integration_key: integrationKey, "settings[partialCaptures]": "true" });
+  assert.equal(body["status_code"], "COFRE-31");
+  assert.equal(body["status_message"], "partialCaptures is not a setting. Did you mean partialCapture?");
+});

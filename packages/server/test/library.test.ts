@@ -1,0 +1,105 @@
+import assert from "node:assert/strict";
+import { once } from "node:events";
+import { createServer } from "node:http";
+import type { AddressInfo } from "node:net";
+import { describe, test } from "node:test";
+import { type Cofre, startCofre } from "../src/library.ts";
+import { directBody } from "./world.ts";
+
+async function pay({ url, integrationKey }: Cofre, code: string): Promise<{ readonly status: string; readonly hash: string }> {
+  const body = JSON.stringify({ ...directBody(code), integration_key: integrationKey });
+  const answer = (await (await fetch(`${url}/ws/direct`, { method: "POST", body })).json()) as {
+    readonly payment: { status: string; hash: string };
+  };
+  return answer.payment;
+}
+
+describe("startCofre of the package", () => {
+  test("refuses what an option cannot be, by the option's name", async () => {
+    await assert.rejects(
+      startCofre({ port: 65_536 }),
+      (error: unknown) => error instanceof TypeError && error.message.startsWith('port is "65536", but'),
+    );
+    await assert.rejects(startCofre({ acquirerTimeoutMs: 5 }), /^TypeError: acquirerTimeoutMs is "5", but must be a whole number from 100/);
+    await assert.rejects(
+      startCofre({ integrationKey: "k", publicIntegrationKey: "k" }),
+      /^TypeError: publicIntegrationKey is the same as integrationKey/,
+    );
+  });
+
+  test("rejects where the port is taken, and leaves nothing open", async () => {
+    await using first = await startCofre();
+    await assert.rejects(startCofre({ port: first.address.port }), { code: "EADDRINUSE" });
+  });
+
+  test("runs several at once, each with its own keys, payments and settings", async () => {
+    await using one = await startCofre();
+    await using other = await startCofre({ integrationKey: "mine", publicIntegrationKey: "mine-for-browsers" });
+    assert.notEqual(one.url, other.url);
+    assert.equal(one.url, `http://127.0.0.1:${one.address.port}`);
+    assert.match(one.integrationKey, /^test_ik_/);
+    assert.deepEqual(other.keys, { integrationKey: "mine", publicIntegrationKey: "mine-for-browsers" });
+
+    await one.settings.set({ partialCapture: true, simulator: { seed: "one" } });
+    assert.equal((await one.settings.get()).partialCapture, true);
+    assert.equal((await one.settings.get()).simulator.seed, "one");
+    assert.equal((await other.settings.get()).partialCapture, false);
+
+    const { hash } = await pay(one, "order-1");
+    assert.equal((await one.payments.explain("order-1")).hash, hash);
+    assert.deepEqual((await one.payments.explain(hash)).problems, []);
+    await assert.rejects(other.payments.explain("order-1"), /BP-QRY-2/);
+  });
+
+  test("has the simulated acquirer do as it is told", async () => {
+    await using cofre = await startCofre();
+    await cofre.simulator.next({ next: "decline", reason: "insufficient_funds", of: "authorize", times: 1 });
+    assert.equal((await pay(cofre, "declined")).status, "CA");
+    assert.equal((await pay(cofre, "control")).status, "CO");
+    await assert.rejects(cofre.simulator.next({ next: "decline", reason: "no such reason" }), /COFRE-32/);
+  });
+
+  test("lists what receivers were told, and has them told again", async () => {
+    await using cofre = await startCofre();
+    const heard: (() => void)[] = [];
+    const receiver = createServer((request, response) => {
+      request.resume();
+      response.end();
+      heard.shift()?.();
+    });
+    await once(receiver.listen(0, "127.0.0.1"), "listening");
+    const next = (): Promise<void> => new Promise((resolve) => void heard.push(resolve));
+    try {
+      const url = `http://127.0.0.1:${(receiver.address() as AddressInfo).port}/`;
+      await cofre.settings.set({ notificationEndpoints: [{ id: "shop", url }] });
+      const first = next();
+      const { hash } = await pay(cofre, "told");
+      await first;
+      const [told, ...more] = await cofre.notifications.list();
+      assert.deepEqual([told?.number, told?.hash, more.length], [1, hash, 0]);
+      assert.deepEqual(await cofre.notifications.list({ after: 1 }), []);
+      const again = next();
+      assert.equal(await cofre.notifications.resend({ hash }), 1);
+      await again;
+    } finally {
+      receiver.close();
+      receiver.closeAllConnections();
+    }
+  });
+
+  test("logs to whoever asks, and is silent otherwise", async () => {
+    const events: string[] = [];
+    const cofre = await startCofre({ log: ({ event }) => void events.push(event) });
+    await pay(cofre, "logged");
+    await cofre.close();
+    assert.ok(events.includes("request"));
+  });
+
+  test("closes once, however often it is asked, and answers nobody then", async () => {
+    const cofre = await startCofre();
+    await Promise.all([cofre.close(), cofre.close()]);
+    await cofre.close();
+    await assert.rejects(fetch(cofre.url), /fetch failed/);
+    await assert.rejects(cofre.settings.get(), /Nothing answers at/);
+  });
+});
