@@ -163,17 +163,16 @@ function describeMoves(databases: TestDatabases): void {
         "delivery",
       ],
       ["UPDATE card SET last_used_at = last_used_at + 1", "UPDATE card SET last_used_at = last_used_at - 1", "card"],
-      ["DELETE FROM named_request", "", "named_request"],
     ];
     for (const [damage, repair, kind] of damages) {
       await query(url, damage);
       const found = await migrate(data, url, ["--verify"]);
       assert.deepEqual([found.code, found.lines.at(-1)?.["result"], found.lines.at(-1)?.["kind"]], [1, "differs", kind], damage);
-      if (repair !== "") {
-        await query(url, repair);
-        assert.equal((await migrate(data, url, ["--verify"])).code, 0, `control: ${repair}`);
-      }
+      await query(url, repair);
     }
+    assert.equal((await migrate(data, url, ["--verify"])).code, 0, "control: with all of it repaired there is no difference");
+    await query(url, "DELETE FROM named_request");
+    assert.equal((await migrate(data, url, ["--verify"])).lines.at(-1)?.["kind"], "named_request");
   });
 
   test("a copy that is not what the file holds is not committed, and the file is served on", async () => {

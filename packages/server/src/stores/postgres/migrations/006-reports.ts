@@ -41,6 +41,8 @@ WHERE history.entries <> '';
 COMMENT ON VIEW journal IS 'Debits are positive, credits negative, in minor units of the currency; an entry sums to zero in each currency.';
 GRANT SELECT ON journal TO cofre_reader;
 
+-- A large table takes longer than a session allows a statement; who writes waits meanwhile.
+SET LOCAL statement_timeout = '1h';
 DROP INDEX outbox_payment;
 CREATE INDEX outbox_payment ON outbox (merchant, payment, number);
 
