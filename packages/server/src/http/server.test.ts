@@ -358,6 +358,35 @@ describe("overload and the end", () => {
     assert.match(await sendRaw(port, "GET /ws/open HTTP/1.0\r\n\r\n"), /^HTTP\/1\.1 200 /);
   });
 
+  test("a client that asks and never reads is cut off, and holds no connection for ever", async (t) => {
+    const { port } = await startTrivialServer(t, { maxConnections: 1, stalledMs: 200 });
+    const deaf = connect(port, "127.0.0.1").pause();
+    t.after(() => deaf.destroy());
+    deaf.on("error", () => undefined);
+    await once(deaf, "connect");
+    // More than the system keeps for somebody who does not read.
+    deaf.write("GET /ws/large HTTP/1.1\r\nHost: x\r\n\r\n".repeat(24));
+    // Until it is cut off there is no place for a second connection.
+    for (;;) {
+      const answer = await sendRaw(port, "GET /ws/open HTTP/1.1\r\nHost: x\r\nConnection: close\r\n\r\n");
+      if (answer.startsWith("HTTP/1.1 200 ")) break;
+    }
+  });
+
+  test("control: who waits for work that takes long is not cut off", async (t) => {
+    const { port, calls, openGate } = await startTrivialServer(t, { stalledMs: 50 });
+    const answer = send(port, "POST", "/ws/slow", `{"integration_key":"${secretKey}"}`);
+    while (calls.length === 0) await new Promise((resolve) => void setImmediate(resolve));
+    // A connection that nobody uses has been cut off twice by now.
+    for (let time = 0; time < 2; time += 1) {
+      const idle = connect(port, "127.0.0.1");
+      idle.on("error", () => undefined).resume();
+      await once(idle, "close");
+    }
+    openGate();
+    assert.equal((await answer).status, 200);
+  });
+
   test("a client that has ended its own side still hears the answer", async (t) => {
     const { port, calls, openGate } = await startTrivialServer(t);
     const body = `{"integration_key":"${secretKey}"}`;

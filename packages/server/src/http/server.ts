@@ -49,6 +49,8 @@ export interface HttpLimits {
   readonly maxInFlightOfConnection?: number;
   /** What all bodies that are still being received may hold together; 64 MiB when it is not given. */
   readonly maxBodiesBytes?: number;
+  /** A connection on which nothing moves for so long, and no work is under way, is closed; 60 s when it is not given. */
+  readonly stalledMs?: number;
 }
 
 export const defaultHttpLimits: HttpLimits = { maxBodyBytes: 256 * 1024, maxConnections: 4_096, maxInFlight: 1_024 };
@@ -69,6 +71,7 @@ const maxHeadBytes = 16 * 1024;
 const drainFactor = 16;
 const defaultInFlightOfConnection = 32;
 const defaultBodiesBytes = 64 * 1024 * 1024;
+const defaultStalledMs = 60_000;
 const overloadReportMs = 1_000;
 
 /**
@@ -111,6 +114,10 @@ export class HttpServer {
     // Whoever has ended its own side still hears what became of its request: else money would have moved without an answer. Node has
     // had this switch since its early days, and no word for it in its documentation; a test holds it.
     Object.assign(this.#server, { httpAllowHalfOpen: true });
+    // Who asks and does not read would hold a connection for ever.
+    this.#server.setTimeout(options.limits.stalledMs ?? defaultStalledMs, (socket) => {
+      if ((this.#inFlightOf.get(socket) ?? 0) === 0) socket.destroy();
+    });
     this.#server.on("clientError", onClientError);
     this.#server.on("connect", (_request: IncomingMessage, socket: Ending) => {
       // 200 would mean that the tunnel stands.

@@ -184,22 +184,44 @@ function fieldsOf(line: string | undefined): Record<string, unknown> {
   return fields;
 }
 
-/** The flush of the last lines would try for ever; the limit ends a process that does. */
-test("a process whose standard output is full ends when it wants to", { skip: !existsSync("/dev/full") }, () => {
+/** Runs these statements, with `output` for standard output, in a process of its own whose limit ends one that never ends. */
+function ended(statements: string, stdout: number | "pipe"): { readonly status: number | null; readonly text: string } {
   const program = `
     import { standardOutput } from ${JSON.stringify(new URL("log.ts", import.meta.url).href)};
     const output = standardOutput();
-    output.write("a line\\n".repeat(1000));
-    output.flush();
-    setTimeout(() => {
-      output.flushSync();
-      process.exit(7);
-    }, 300);`;
-  const full = openSync("/dev/full", "w");
-  const { status, signal } = spawnSync(process.execPath, ["--input-type=module", "--eval", program], {
-    stdio: ["ignore", full, "inherit"],
-    timeout: 30_000,
+    ${statements}`;
+  const { status, stdout: text } = spawnSync(process.execPath, ["--input-type=module", "--eval", program], {
+    stdio: ["ignore", stdout, "inherit"],
+    timeout: 60_000,
   });
-  closeSync(full);
-  assert.deepEqual({ status, signal }, { status: 7, signal: null });
+  return { status, text: text?.toString() ?? "" };
+}
+
+/** The flush of the last lines would try for ever. */
+const full: readonly (readonly [string, string])[] = [
+  [
+    "has been full",
+    'output.write("a line\\n".repeat(1000)); output.flush(); setTimeout(() => (output.flushSync(), process.exit(7)), 300);',
+  ],
+  // Nothing has failed yet when the last lines are written.
+  ["is full at the end only", 'output.write("a line\\n"); setImmediate(() => (output.flushSync(), process.exit(7)));'],
+  ["is full at an exit that flushes nothing", 'output.write("a line\\n"); setImmediate(() => process.exit(7));'],
+];
+for (const [name, statements] of full) {
+  test(`a process whose standard output ${name} ends when it wants to`, { skip: !existsSync("/dev/full") }, () => {
+    const device = openSync("/dev/full", "w");
+    const { status } = ended(statements, device);
+    closeSync(device);
+    assert.equal(status, 7);
+  });
+}
+
+test("control: what waits is written to the end when the process exits, in its order", () => {
+  const statements = `for (let line = 0; line < 500; line += 1) output.write(line + "\\n");
+    output.flushSync();
+    output.write("last\\n");
+    process.exit(7);`;
+  const { status, text } = ended(statements, "pipe");
+  assert.equal(status, 7);
+  assert.deepEqual(text.trimEnd().split("\n"), [...Array.from({ length: 500 }, (_, line) => String(line)), "last"]);
 });

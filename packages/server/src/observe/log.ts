@@ -1,3 +1,4 @@
+import { writeSync } from "node:fs";
 import { pino, type DestinationStream, type LevelWithSilent } from "pino";
 import { formatTimestamp } from "../kernel/calendar.ts";
 import type { Clock } from "../kernel/clock.ts";
@@ -48,12 +49,44 @@ export function standardOutput(): LogDestination & { flushSync(): void } {
   destination.on("write", () => {
     works = true;
   });
-  // The flush tries again for ever whatever the error: on a full disk the process would never end. pino flushes by this on exit, too.
+  // The destination's own flush tries again for ever whatever the error: on a full disk the process would never end. pino flushes by
+  // this on exit, too.
   const flushSync = destination.flushSync.bind(destination);
   destination.flushSync = () => {
-    if (works) flushSync();
+    if (works && writeWaiting(destination)) flushSync();
   };
   return destination;
+}
+
+/** Longest that a reader who is behind is waited for when the process ends. */
+const longestBehindMs = 2_000;
+const behindStepMs = 10;
+
+/**
+ * Writes what waits in the destination, as far as it can be written; what cannot is dropped. Looks inside, as the class has no other
+ * way to what waits. True when nothing was dropped, also as it looks otherwise in there than is known: its own flush does the rest.
+ */
+function writeWaiting(destination: object): boolean {
+  const inside = destination as { _bufs?: unknown; _writingBuf?: unknown; _writing?: unknown; _len?: unknown };
+  const { _bufs: waiting } = inside;
+  if (!Array.isArray(waiting) || typeof inside._writing !== "boolean" || typeof inside._len !== "number") return true;
+  let rest = Buffer.from(waiting.splice(0).join(""));
+  // What a write that has failed held comes first.
+  if (!inside._writing && inside._writingBuf !== "" && (typeof inside._writingBuf === "string" || Buffer.isBuffer(inside._writingBuf))) {
+    rest = Buffer.concat([Buffer.from(inside._writingBuf), rest]);
+    inside._writingBuf = "";
+  }
+  inside._len = 0;
+  for (let waitedMs = 0; rest.length > 0 && waitedMs < longestBehindMs;) {
+    try {
+      rest = rest.subarray(writeSync(1, rest));
+    } catch (error) {
+      if (!(error instanceof Error) || !("code" in error) || error.code !== "EAGAIN") return false;
+      Atomics.wait(new Int32Array(new SharedArrayBuffer(4)), 0, 0, behindStepMs);
+      waitedMs += behindStepMs;
+    }
+  }
+  return rest.length === 0;
 }
 
 /**

@@ -52,6 +52,7 @@ export async function startTrivialServer(test: TestContext | undefined, limits: 
     { key: "secret", family: "parameters", cors: false, path: "/ws/capture", handle: answering("/ws/capture", names) },
     { key: "none", family: "parameters", cors: false, path: "/ws/open", handle: answering("/ws/open", names) },
     { ...secretJson, path: "/ws/slow", handle: answering("/ws/slow", async (request) => (await gate, names(request))) },
+    { ...secretJson, key: "none", path: "/ws/large", handle: async () => ({ status: 200, body: JSON.stringify("x".repeat(2 ** 20)) }) },
     {
       ...secretJson,
       path: "/ws/broken",

@@ -86,7 +86,8 @@ describe("controls: the search", () => {
     call({ kind: "direct", sale: false }, began, ended, told, key);
   const capture = (began: number, ended: number, told: string | undefined, key?: string): Call =>
     call({ kind: "capture" }, began, ended, told, key);
-  const cancel = (began: number, ended: number, told: string | undefined): Call => call({ kind: "cancel" }, began, ended, told);
+  const cancel = (began: number, ended: number, told: string | undefined, key?: string): Call =>
+    call({ kind: "cancel" }, began, ended, told, key);
   const query = (began: number, ended: number, told: string): Call => call({ kind: "query" }, began, ended, told);
   const refund = (refund: RefundName, began: number, ended: number, told: string | undefined, key?: string): Call =>
     call({ kind: "refund", refund }, began, ended, told, key);
@@ -100,6 +101,10 @@ describe("controls: the search", () => {
     ["what nobody heard of may happen late", [created, capture(2, 3, undefined), query(4, 5, "open"), query(6, 7, "captured")]],
     ["what nobody heard of need not happen", [created, capture(2, 3, undefined), query(4, 5, "open"), cancel(6, 7, "cancelled")]],
     ["an answer that is kept is old", [...captured, capture(4, 5, "BP-CAP-4", "k"), capture(6, 7, "BP-CAP-4", "k")]],
+    [
+      "a request under a key that had no last word is told what has been done",
+      [direct(0, 9, "open"), cancel(1, 2, "COFRE-20", "k"), cancel(10, 11, "cancelled"), cancel(12, 13, "cancelled", "k")],
+    ],
     ["the same request under one key is one refund", [...captured, refund("r0", 4, 5, undefined, "k"), refund("r0", 6, 7, "done", "k")]],
   ];
   const illegal: readonly (readonly [string, readonly Call[]])[] = [
@@ -115,6 +120,7 @@ describe("controls: the search", () => {
     ["not found although it is there", [created, capture(2, 3, "BP-CAP-2")]],
     ["a refund that is lost", [...captured, refund("r0", 4, 5, "done"), query(6, 7, "captured")]],
     ["two refunds under one key", [...captured, refund("r0", 4, 5, "done", "k"), refund("r0", 6, 7, "BP-REF-11", "k")]],
+    ["cancelled twice", [created, cancel(2, 3, "cancelled"), cancel(4, 5, "cancelled", "k")]],
     ["refused for nothing", [created, cancel(2, 3, "COFRE-20")]],
     ["made twice", [direct(0, 1, "open"), direct(2, 3, "open")]],
     ["an error that is none of the model's", [created, capture(2, 3, "COFRE-14")]],

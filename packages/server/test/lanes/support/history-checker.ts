@@ -1,4 +1,4 @@
-import { type Ask, effectOf, isKept, nothingYet, type PaymentState } from "./payment-model.ts";
+import { type Ask, effectOf, keptOf, noLastWord, nothingYet, type PaymentState } from "./payment-model.ts";
 
 /** One call and what came of it. Times are in milliseconds of one clock. */
 export interface Call {
@@ -16,14 +16,14 @@ function after(state: PaymentState, call: Call, index: number): { readonly next:
   const { ask, key, told } = call;
   const fits = (answer: string): boolean => told === undefined || told === answer;
   const kept = key === undefined ? undefined : state.kept[key];
-  if (kept !== undefined) return fits(kept) ? { next: state, isOver: true } : undefined;
-  const effect = effectOf(state, ask, index);
+  if (kept !== undefined && kept !== noLastWord) return fits(kept) ? { next: state, isOver: true } : undefined;
+  const effect = effectOf(state, ask, index, kept === noLastWord);
   if (effect.told === undefined) return { next: effect.next, isOver: false };
   // While a capture or a cancellation is with the acquirer, a query shows a payment with which nothing can be done.
   const isBusy = ask.kind === "query" && told === "busy" && state.phase === "open";
   if (!isBusy && !fits(effect.told)) return undefined;
-  const isRemembered = key !== undefined && isKept(effect.told);
-  return { next: isRemembered ? { ...effect.next, kept: { ...effect.next.kept, [key]: effect.told } } : effect.next, isOver: true };
+  const { next } = effect;
+  return { next: key === undefined ? next : { ...next, kept: { ...next.kept, [key]: keptOf(effect.told) } }, isOver: true };
 }
 
 /**

@@ -1,8 +1,10 @@
 import { execFileSync } from "node:child_process";
 import { closeSync, copyFileSync, constants, existsSync, ftruncateSync, mkdirSync, openSync, readdirSync, rmSync } from "node:fs";
 import { join } from "node:path";
+import { amount } from "./amount.ts";
 
-const imageBytes = 96 * 1024 * 1024;
+/** A night writes ten times as much; most of a larger image is copied at each cut for nothing. */
+const imageBytes = amount({ quick: 96, ci: 96, night: 384 }) * 1024 * 1024;
 
 /** Why no loop device can be mounted here; undefined: one can. */
 export function whyNoLoopDisk(): string | undefined {

@@ -25,8 +25,11 @@ export interface Effect {
   readonly told: string | undefined;
 }
 
-/** In words of the wire: an error's code, or the state that the answer shows. */
-export function effectOf(state: PaymentState, ask: Ask, index: number): Effect {
+/**
+ * In words of the wire: an error's code, or the state that the answer shows. `isResumed`: it came under this Idempotency-Key before and
+ * had no last word; then whoever asks for what has been done by now is told that it is done, as it may have been this request.
+ */
+export function effectOf(state: PaymentState, ask: Ask, index: number, isResumed: boolean): Effect {
   const { phase } = state;
   const is = (told: string): Effect => ({ next: state, told });
   const moves = (next: Partial<PaymentState>, told: string): Effect => ({ next: { ...state, ...next }, told });
@@ -42,11 +45,12 @@ export function effectOf(state: PaymentState, ask: Ask, index: number): Effect {
       if (isAuthorizing) return is("BP-CAP-5");
       if (phase === "absent") return is("BP-CAP-2");
       if (phase === "cancelled") return is("BP-CAP-3");
-      return phase === "captured" ? is("BP-CAP-4") : moves({ phase: "captured" }, "captured");
+      return phase === "captured" ? is(isResumed ? "captured" : "BP-CAP-4") : moves({ phase: "captured" }, "captured");
     case "cancel":
       if (isAuthorizing) return is("COFRE-20");
       if (phase === "absent") return is("BP-CAN-2");
-      return phase === "open" ? moves({ phase: "cancelled" }, "cancelled") : is("BP-CAN-3");
+      if (phase === "open") return moves({ phase: "cancelled" }, "cancelled");
+      return is(phase === "cancelled" && isResumed ? "cancelled" : "BP-CAN-3");
     case "query":
       return is(isAuthorizing ? "authorizing" : phase === "absent" ? "BP-QRY-2" : shown(phase, state.refunds));
     case "refund":
@@ -74,7 +78,9 @@ export function shown(phase: string, refunds: PaymentState["refunds"]): string {
   return [phase, ...refundNames.flatMap((name) => (refunds[name] === undefined ? [] : [`${name} ${refunds[name]}`]))].join(", ");
 }
 
-/** Answers that are no last word, so that none is kept under an Idempotency-Key. */
-export function isKept(told: string): boolean {
-  return told !== "COFRE-20";
+/** What is kept under an Idempotency-Key: the answer, or that there was none yet that is a last word. */
+export function keptOf(told: string): string {
+  return told === "COFRE-20" ? noLastWord : told;
 }
+
+export const noLastWord = "no last word";
