@@ -9,7 +9,20 @@ import { fileURLToPath } from "node:url";
 const root = join(fileURLToPath(import.meta.url), "..", "..");
 const lanes = join(root, "packages", "server", "test", "lanes");
 
-const everything = ["simulation", "noninterference", "leaks", "histories", "kill", "power", "disk", "fuzz", "sockets", "upstream"];
+const everything = [
+  "simulation",
+  "noninterference",
+  "leaks",
+  "histories",
+  "kill",
+  "failover",
+  "power",
+  "disk",
+  "fuzz",
+  "sockets",
+  "overload",
+  "upstream",
+];
 
 /** What a budget runs. A night's are those of CI with larger numbers (test/lanes/support/amount.ts). */
 const lanesOf: Readonly<Record<string, readonly string[]>> = {

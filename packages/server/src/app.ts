@@ -11,6 +11,7 @@ import type { Simulator } from "./connectors/simulator/simulator-connector.ts";
 import { explainEndpoint } from "./http/admin/explain-endpoint.ts";
 import { certificateEndpoint, notificationsEndpoint } from "./http/admin/notifications-endpoint.ts";
 import { paymentEndpoint } from "./http/admin/payment-endpoint.ts";
+import { paymentsEndpoint } from "./http/admin/payments-endpoint.ts";
 import { settingsEndpoint } from "./http/admin/settings-endpoint.ts";
 import { type Instruct, simulatorEndpoint } from "./http/admin/simulator-endpoint.ts";
 import { statsEndpoint } from "./http/admin/stats-endpoint.ts";
@@ -23,9 +24,12 @@ import type { MerchantId } from "./kernel/ids.ts";
 import { day } from "./kernel/instant.ts";
 import type { Random } from "./kernel/random.ts";
 import type { Scheduler } from "./kernel/scheduler.ts";
+import { hexOf } from "./kernel/ids.ts";
 import { systemClock } from "./kernel/system-clock.ts";
+import { systemElapsed } from "./kernel/system-elapsed.ts";
 import { SystemRandom } from "./kernel/system-random.ts";
 import { systemScheduler } from "./kernel/system-scheduler.ts";
+import type { MoveSides } from "./move/move-store.ts";
 import type { Log } from "./observe/log-event.ts";
 import { endpointsOf, endpointsWithout } from "./merchant/notification-endpoints.ts";
 import { sandboxEgress } from "./outbox/address-guard.ts";
@@ -39,12 +43,16 @@ import { changeSettings } from "./operations/change-settings.ts";
 import { AccountDirectory } from "./operations/account-directory.ts";
 import { NamedRequests } from "./operations/named-requests.ts";
 import { Runner } from "./operations/runner.ts";
-import { prepareSandboxAccount, type SandboxKeys } from "./operations/sandbox-account.ts";
+import { FirstStartElsewhere, prepareSandboxAccount, type SandboxKeys } from "./operations/sandbox-account.ts";
 import { CardExpiryJob } from "./recovery/card-expiry-job.ts";
 import { RecoveryJob } from "./recovery/recovery-job.ts";
+import { SlotKeeper } from "./recovery/slot-keeper.ts";
 import { hasDatabase, modeOpenToOthers } from "./stores/embedded/data-folder.ts";
 import { openEmbeddedStore } from "./stores/embedded/embedded-store.ts";
+import { openMoveSource } from "./stores/embedded/move-source.ts";
 import { StoreOpenError } from "./stores/embedded/open-error.ts";
+import { type MoveTargetOptions, openMoveTarget } from "./stores/postgres/move-target.ts";
+import type { Beginning } from "./stores/postgres/origin.ts";
 import { openPostgresStore } from "./stores/postgres/postgres-store.ts";
 import type { RunningStore, StoreStats } from "./stores/store.ts";
 import { openLocalTls } from "./tls/authority-files.ts";
@@ -86,8 +94,23 @@ export async function startCofre(config: Config, log: Log, ports: Ports = system
   const { clock, random, scheduler } = ports;
   await using parts = new AsyncDisposableStack();
   const store = await openStore(config, log, ports, parts);
+  // Before any job, and let go after all of them.
+  const share = new SlotKeeper({
+    store,
+    node: hexOf(ownRandom.bytes(8)),
+    scheduler,
+    elapsedMs: systemElapsed,
+    report: (event) =>
+      log.write(event.kind === "lost" ? { event: "share_lost" } : { event: "share_changed", nodes: event.nodes, slots: event.slots }),
+  });
+  await share.start();
+  parts.defer(() => share.stop());
+
+  const isNew = (await store.accounts()).length === 0;
+  // Two that make keys at once would each seal cards that the other cannot open.
+  if (isNew && !share.isAlone) throw new FirstStartElsewhere();
   // Keys are made once, before there is anything to seal: whoever lost them gets them from a backup, not new ones without a word.
-  const { vault, notificationKeys } = await openKeys(config, ports, (await store.accounts()).length === 0);
+  const { vault, notificationKeys } = await openKeys(config, ports, isNew);
 
   const openAccount = await prepareSandboxAccount(store, random, clock.now(), {
     integrationKey: config.sandboxIntegrationKey?.reveal(),
@@ -102,7 +125,7 @@ export async function startCofre(config: Config, log: Log, ports: Ports = system
   };
   const loseNextAuthorization = (merchantId: MerchantId) => instruct(merchantId, { next: "lose_answer", times: 1, of: "authorize" });
 
-  const accounts = new AccountDirectory(store);
+  const accounts = new AccountDirectory(store, clock);
   const egress = createEgress({ policy: sandboxEgress, scheduler });
   parts.defer(() => egress.close());
   const firstAttempts = new FirstAttempts(scheduler);
@@ -130,6 +153,7 @@ export async function startCofre(config: Config, log: Log, ports: Ports = system
     clock,
     random: ownRandom,
     scheduler,
+    share,
     report: ({ kind, ...facts }) =>
       log.write({ event: kind === "delivered" ? "notification_delivered" : "notification_failed", kind, ...facts }),
     alarm: (what, { merchantId }) =>
@@ -146,14 +170,16 @@ export async function startCofre(config: Config, log: Log, ports: Ports = system
     alarm: (alarm) => log.write({ event: "alarm", ...alarm }),
     deliverTo: ({ settings }, { order }) => targetsOf(endpointsOf(settings), order.notificationUrl),
     told: ({ settings }, change) => {
-      dispatcher.nudge();
-      return firstAttempts.of(change, settings.notificationChaos);
+      dispatcher.nudge(change.merchantId);
+      // What another process sends, nobody here sees ending.
+      return dispatcher.sendsFor(change.merchantId) ? firstAttempts.of(change, settings.notificationChaos) : undefined;
     },
   });
   const cardExpiry = new CardExpiryJob({
     store,
     clock,
     scheduler,
+    share,
     report: (progress) => log.write({ event: "cards_forgotten", ...progress }),
   });
   cardExpiry.start();
@@ -166,6 +192,7 @@ export async function startCofre(config: Config, log: Log, ports: Ports = system
     accounts,
     clock,
     scheduler,
+    share,
     report: ({ kind, ...facts }) => log.write({ event: kind === "settled" ? "recovery_settled" : "recovery_overdue", ...facts }),
   });
   await recovery.start();
@@ -177,7 +204,7 @@ export async function startCofre(config: Config, log: Log, ports: Ports = system
     grantsOf: async (key) => (await accounts.byKey(key))?.grants,
     forget: (merchantId) => accounts.forget(merchantId),
     random,
-    requests: new NamedRequests(store, clock),
+    requests: new NamedRequests(store, clock, share),
     // Where another server carries payments out, nothing is simulated here.
     sandbox: simulators.size > 0 ? { loseNextAuthorization } : undefined,
   };
@@ -194,6 +221,7 @@ export async function startCofre(config: Config, log: Log, ports: Ports = system
         explainEndpoint(runner),
         notificationsEndpoint({ store, clock, keys: notificationKeys, nudge: () => dispatcher.nudge() }),
         paymentEndpoint(runner),
+        paymentsEndpoint(runner),
         statsEndpoint(() => store.stats()),
         settingsEndpoint(runner, accounts, connectors.names),
         simulatorEndpoint(instruct, [...simulators.keys()]),
@@ -339,11 +367,16 @@ async function openStore(config: Config, log: Log, { clock, scheduler }: Ports, 
     log.write({ event: works ? "writing_works" : "writing_fails" });
     if (!works && !isOver) tryLater();
   };
-  const { databaseUrl: url, databaseWaiveStandby } = config;
+  const database = databaseOf(config, clock);
   const store =
-    url === undefined
+    database === undefined
       ? await openEmbedded(config, onWriting)
-      : await openPostgresStore({ url, clock, waiveStandby: databaseWaiveStandby === "yes", onWriting });
+      : await openPostgresStore({
+          ...database,
+          beginning: await beginningOf(config),
+          onWriting,
+          onRefused: (code) => log.write({ event: "database_refused", code }),
+        });
   parts.defer(() => store.close());
   parts.defer(() => {
     isOver = true;
@@ -355,9 +388,17 @@ async function openStore(config: Config, log: Log, { clock, scheduler }: Ports, 
   return store;
 }
 
+function databaseOf({ databaseUrl: url, databaseWaiveStandby }: Config, clock: Clock): MoveTargetOptions | undefined {
+  return url === undefined ? undefined : { url, clock, waiveStandby: databaseWaiveStandby === "yes" };
+}
+
+async function beginningOf({ dataDirectory, databaseBeginAnew }: Config): Promise<Beginning> {
+  return { besideKeys: await hasKeyFiles(dataDirectory), beginAnew: databaseBeginAnew === "yes" };
+}
+
 async function openEmbedded({ dataDirectory }: Config, onWriting: (works: boolean) => void): Promise<RunningStore> {
   if (dataDirectory === ":memory:") return openEmbeddedStore({ file: dataDirectory, onWriting });
-  const file = join(dataDirectory, "cofre.db");
+  const file = databaseFileOf(dataDirectory);
   // A new database beside old keys would be a new installation without a word: it is the old one's database that is gone.
   if (!hasDatabase(file) && (await hasKeyFiles(dataDirectory))) throw new StoreOpenError("missing", file);
   return openEmbeddedStore({ file, onWriting });
@@ -371,7 +412,7 @@ interface Keys {
   readonly notificationKeys: NotificationKeys;
 }
 
-async function openKeys(config: Config, { clock, random }: Ports, create: boolean): Promise<Keys> {
+async function openKeys(config: Config, { clock, random }: Pick<Ports, "clock" | "random">, create: boolean): Promise<Keys> {
   const { environment, dataDirectory: directory } = config;
   const files = directory === ":memory:" ? undefined : await openKeyFiles({ directory, environment, create, random });
   const { provider, store } = files ?? { provider: createMemoryKeyProvider(random), store: createMemoryWrappedKeyStore() };
@@ -383,4 +424,21 @@ async function openKeys(config: Config, { clock, random }: Ports, create: boolea
     vault: createLocalVault({ keyring, environment, random }),
     notificationKeys: await openNotificationKeys({ kept, environment, random: ownRandom, clock }),
   };
+}
+
+function databaseFileOf(dataDirectory: string): string {
+  return join(dataDirectory, "cofre.db");
+}
+
+/** What `cofre migrate-store` works on: the file, which no server may hold, its keys, and the database if one is named. */
+export async function openMoveSides(config: Config, ports: Pick<Ports, "clock" | "random"> = systemPorts): Promise<MoveSides> {
+  await using parts = new AsyncDisposableStack();
+  const source = await openMoveSource(databaseFileOf(config.dataDirectory));
+  parts.defer(() => source.close());
+  const { vault } = await openKeys(config, ports, false);
+  const database = databaseOf(config, ports.clock);
+  const target = database === undefined ? undefined : await openMoveTarget(database);
+  parts.defer(() => target?.close());
+  const open = parts.move();
+  return { source, target, vault, random: ports.random, close: () => open.disposeAsync() };
 }

@@ -1,5 +1,5 @@
 import manifest from "../package.json" with { type: "json" };
-import { startCofre } from "./app.ts";
+import { openMoveSides, startCofre } from "./app.ts";
 import { firstStartBanner, tlsLines } from "./cli/banner.ts";
 import { type ClientCommand, type CommandCall, exitCodes } from "./cli/command.ts";
 import { readCommandLine } from "./cli/command-line.ts";
@@ -67,6 +67,7 @@ async function runClient(command: ClientCommand, call: CommandCall): Promise<voi
     print: (line) => void process.stdout.write(`${line}\n`),
     say: (line) => void process.stderr.write(`${line}\n`),
     config: (flags = new Map()) => configOfThisProcess(flags),
+    openMove: openMoveSides,
     stopAsked: () => {
       const closed = Promise.withResolvers<void>();
       stop = closed.resolve;

@@ -1,6 +1,8 @@
 import type { ConfigReading } from "../config/read-config.ts";
+import type { Config } from "../config/settings.ts";
 import type { Clock } from "../kernel/clock.ts";
 import type { Scheduler } from "../kernel/scheduler.ts";
+import type { MoveSides } from "../move/move-store.ts";
 
 /** Exit codes: 0 as asked, 1 failed, 2 asked for something that cannot be. */
 export const exitCodes = { done: 0, failed: 1, misused: 2 } as const;
@@ -52,6 +54,8 @@ export interface CommandHost {
   readonly say: (line: string) => void;
   /** The settings of this process's environment, which a Cofre beside it has too; `flags` win where they are settings. */
   readonly config: (flags?: ReadonlyMap<string, string>) => ConfigReading;
+  /** Opens what migrate-store works on; rejects with an error whose message may be shown. */
+  readonly openMove: (config: Config) => Promise<MoveSides>;
   /** Resolves when the process is asked to end, or nobody reads any more what is printed. */
   readonly stopAsked: () => Promise<unknown>;
   readonly clock: Clock;

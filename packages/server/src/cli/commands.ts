@@ -2,6 +2,7 @@ import { chaosCommand } from "./chaos.ts";
 import type { CommandRow } from "./command.ts";
 import { envCommand } from "./env.ts";
 import { listenCommand } from "./listen.ts";
+import { migrateStoreCommand } from "./migrate-store.ts";
 import { notificationCommand } from "./notification.ts";
 import { paymentCommand } from "./payment.ts";
 import { proxyCommand } from "./proxy.ts";
@@ -29,6 +30,7 @@ export const commands = {
   },
   payment: paymentCommand,
   notification: notificationCommand,
+  "migrate-store": migrateStoreCommand,
   listen: listenCommand,
   chaos: chaosCommand,
   proxy: proxyCommand,

@@ -30,6 +30,7 @@ async function run(
     print: (line) => (output += `${line}\n`),
     say: (line) => (problems += `${line}\n`),
     config: () => assert.fail("a scan needs no settings"),
+    openMove: () => assert.fail("a scan moves nothing"),
     stopAsked: () => assert.fail("a scan ends by itself"),
     clock: systemClock,
     scheduler: systemScheduler,

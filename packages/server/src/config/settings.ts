@@ -87,6 +87,13 @@ export const settings = {
     read: oneOf("yes", "no"),
     doc: "`yes` starts on a PostgreSQL without a synchronous standby: with that server's disk, answered payments are lost.",
   },
+  databaseBeginAnew: {
+    variable: "COFRE_DATABASE_BEGIN_ANEW",
+    form: "yes or no",
+    fallback: "no",
+    read: oneOf("yes", "no"),
+    doc: "`yes` begins a new installation on an empty PostgreSQL database though there are keys already, which is otherwise refused.",
+  },
   sandboxIntegrationKey: {
     variable: "COFRE_SANDBOX_INTEGRATION_KEY",
     form: "1 to 100 characters",

@@ -358,6 +358,21 @@ describe("overload and the end", () => {
     assert.match(await sendRaw(port, "GET /ws/open HTTP/1.0\r\n\r\n"), /^HTTP\/1\.1 200 /);
   });
 
+  test("a client that has ended its own side still hears the answer", async (t) => {
+    const { port, calls, openGate } = await startTrivialServer(t);
+    const body = `{"integration_key":"${secretKey}"}`;
+    const socket = connect(port, "127.0.0.1");
+    socket.end(`POST /ws/slow HTTP/1.1\r\nHost: x\r\nContent-Length: ${body.length}\r\n\r\n${body}`);
+    await once(socket, "finish");
+    // The server has seen the end when it has answered somebody who came later.
+    while (calls.length === 0) await send(port, "POST", "/ws/direct", "{}");
+    await send(port, "POST", "/ws/direct", body);
+    openGate();
+    let told = "";
+    for await (const piece of socket) told += String(piece);
+    assert.match(told, /^HTTP\/1\.1 200 [^]*"SUCCESS"/);
+  });
+
   test("unfinished bodies have a bound together, and what they held is given back", async (t) => {
     const { port, events } = await startTrivialServer(t, { maxBodiesBytes: 1_000 });
     const slow = connect(port, "127.0.0.1");

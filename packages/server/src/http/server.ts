@@ -108,6 +108,9 @@ export class HttpServer {
       (request, response) => void this.#onRequest(request, response),
     );
     this.#server.maxConnections = options.limits.maxConnections;
+    // Whoever has ended its own side still hears what became of its request: else money would have moved without an answer. Node has
+    // had this switch since its early days, and no word for it in its documentation; a test holds it.
+    Object.assign(this.#server, { httpAllowHalfOpen: true });
     this.#server.on("clientError", onClientError);
     this.#server.on("connect", (_request: IncomingMessage, socket: Ending) => {
       // 200 would mean that the tunnel stands.

@@ -92,6 +92,11 @@ export const logEvents = {
     doc: "What was written last could not be kept (a full disk?): requests that change something are refused, and /readyz says so.",
     fields: {},
   },
+  database_refused: {
+    level: "error",
+    doc: "COFRE_DATABASE_URL leads to a server now that a start would refuse: nothing is written to it. See [PostgreSQL](postgres.md).",
+    fields: { code: "text" },
+  },
   writing_works: { level: "info", doc: "Writing works again, after it had failed.", fields: {} },
   cards_forgotten: {
     level: "info",
@@ -114,6 +119,16 @@ export const logEvents = {
     fields: { connector: "text" },
   },
   acquirer_is_back: { level: "info", doc: "An acquirer that rested has answered.", fields: { connector: "text" } },
+  share_changed: {
+    level: "info",
+    doc: "Other processes on the same database came or went: how many live, and how many of the 32 slots of work this one does.",
+    fields: { nodes: "number", slots: "number" },
+  },
+  share_lost: {
+    level: "warn",
+    doc: "The database was not told in time that this process lives: it begins no recovery and sends no notification until it is; others do.",
+    fields: {},
+  },
   recovery_settled: {
     level: "info",
     doc: "Recovery found out what became of a payment whose outcome was unknown.",

@@ -1,5 +1,7 @@
+import type { Clock } from "../kernel/clock.ts";
 import { sha256Hex } from "../kernel/digest.ts";
 import type { KeyDigest, MerchantId } from "../kernel/ids.ts";
+import { type Instant, second } from "../kernel/instant.ts";
 import type { Account } from "../merchant/account.ts";
 import { defaultAccountSettings } from "../merchant/settings.ts";
 import type { KeyGrant } from "../stores/change.ts";
@@ -13,6 +15,8 @@ export interface KeyHolder {
 }
 
 const maximumCached = 10_000;
+/** What another process has changed of an account is seen here after so long at most. */
+const keptMs = 2 * second;
 
 /** SHA-256 of an integration key: keys are never kept, and looked up by digest only, so lookups tell nothing by their time. */
 export function digestOfKey(key: string): KeyDigest {
@@ -20,41 +24,88 @@ export function digestOfKey(key: string): KeyDigest {
 }
 
 /**
- * Accounts by key and by id, remembered. Owns two bounded caches of what the store holds; whoever changes an account calls
- * `forget` with it. Unknown keys are not remembered, so that guessing cannot fill the cache.
+ * Accounts by key and by id, remembered for two seconds. Owns two bounded caches of what the store holds; whoever changes an account calls
+ * `forget` with it, so that this process sees it at once. Unknown keys are not remembered, so that guessing cannot fill the cache.
  */
 export class AccountDirectory {
-  readonly #store: Store;
-  readonly #byDigest = new Map<KeyDigest, KeyHolder>();
-  readonly #byId = new Map<MerchantId, Account>();
+  readonly #store: Pick<Store, "accountByKey" | "accountById">;
+  readonly #byDigest: Remembered<KeyDigest, KeyHolder>;
+  readonly #byId: Remembered<MerchantId, Account>;
 
-  constructor(store: Store) {
+  constructor(store: Pick<Store, "accountByKey" | "accountById">, clock: Clock) {
     this.#store = store;
+    this.#byDigest = new Remembered(clock);
+    this.#byId = new Remembered(clock);
   }
 
   /** The account that this key opens. Rejects with `store_unavailable`. */
-  async byKey(key: string): Promise<KeyHolder | undefined> {
+  byKey(key: string): Promise<KeyHolder | undefined> {
     const digest = digestOfKey(key);
-    const cached = this.#byDigest.get(digest);
-    if (cached !== undefined) return cached;
-    const holder = await read(this.#store.accountByKey(digest));
-    if (holder === undefined) return undefined;
-    const complete = { ...holder, account: withAllSettings(holder.account) };
-    remember(this.#byDigest, digest, complete);
-    return complete;
+    return this.#byDigest.get(digest, async () => {
+      const holder = await read(this.#store.accountByKey(digest));
+      return holder === undefined ? undefined : { ...holder, account: withAllSettings(holder.account) };
+    });
   }
 
   /** The account with this id. Rejects with `store_unavailable`. */
-  async byId(id: MerchantId): Promise<Account | undefined> {
-    const cached = this.#byId.get(id);
-    if (cached !== undefined) return cached;
-    for (const account of await read(this.#store.accounts())) remember(this.#byId, account.id, withAllSettings(account));
-    return this.#byId.get(id);
+  byId(id: MerchantId): Promise<Account | undefined> {
+    return this.#byId.get(id, async () => {
+      const account = await read(this.#store.accountById(id));
+      return account === undefined ? undefined : withAllSettings(account);
+    });
   }
 
   forget(id: MerchantId): void {
-    this.#byId.delete(id);
-    for (const [digest, holder] of this.#byDigest) if (holder.account.id === id) this.#byDigest.delete(digest);
+    this.#byId.forget((account) => account.id === id);
+    this.#byDigest.forget(({ account }) => account.id === id);
+  }
+}
+
+/** Values by key, each read anew when it is older than `keptMs`, by one reader for all who ask meanwhile. */
+class Remembered<Key, Value> {
+  readonly #clock: Clock;
+  readonly #values = new Map<Key, { readonly value: Value; readonly readAt: Instant }>();
+  readonly #underWay = new Map<Key, Promise<Value | undefined>>();
+  /** Counts what was forgotten: what was being read then may be what it was before. */
+  #forgotten = 0;
+
+  constructor(clock: Clock) {
+    this.#clock = clock;
+  }
+
+  async get(key: Key, reading: () => Promise<Value | undefined>): Promise<Value | undefined> {
+    const known = this.#values.get(key);
+    if (known !== undefined) {
+      const ageMs = this.#clock.now() - known.readAt;
+      // Below zero the clock was set back, and says nothing of the age.
+      if (0 <= ageMs && ageMs < keptMs) return known.value;
+    }
+    const underWay = this.#underWay.get(key) ?? this.#read(key, reading);
+    this.#underWay.set(key, underWay);
+    try {
+      return await underWay;
+    } finally {
+      if (this.#underWay.get(key) === underWay) this.#underWay.delete(key);
+    }
+  }
+
+  forget(concerns: (value: Value) => boolean): void {
+    this.#forgotten += 1;
+    this.#underWay.clear();
+    for (const [key, { value }] of this.#values) if (concerns(value)) this.#values.delete(key);
+  }
+
+  async #read(key: Key, reading: () => Promise<Value | undefined>): Promise<Value | undefined> {
+    const [forgotten, readAt] = [this.#forgotten, this.#clock.now()];
+    const value = await reading();
+    if (forgotten !== this.#forgotten) return value;
+    // To the end of the line: the one that was read first is the first to go.
+    this.#values.delete(key);
+    if (value === undefined) return undefined;
+    const [oldest] = this.#values.keys();
+    if (this.#values.size >= maximumCached && oldest !== undefined) this.#values.delete(oldest);
+    this.#values.set(key, { value, readAt });
+    return value;
   }
 }
 
@@ -64,12 +115,4 @@ function withAllSettings(account: Account): Account {
   const simulator = { ...defaults.simulator, ...account.settings.simulator };
   const notificationChaos = { ...defaults.notificationChaos, ...account.settings.notificationChaos };
   return { ...account, settings: { ...defaults, ...account.settings, simulator, notificationChaos } };
-}
-
-function remember<K, V>(cache: Map<K, V>, key: K, value: V): void {
-  if (cache.size >= maximumCached) {
-    const oldest = cache.keys().next();
-    if (oldest.done !== true) cache.delete(oldest.value);
-  }
-  cache.set(key, value);
 }

@@ -8,10 +8,11 @@ import { NamedRequests } from "./named-requests.ts";
 const merchant = "0a0b0c0d" as MerchantId;
 const digest = "ab".repeat(32);
 const clock = { now: () => instant(1_000) };
+const alone = { isAlone: true };
 
 describe("requests with an Idempotency-Key", () => {
   test("run once: the same request gets the first answer again", async () => {
-    const requests = new NamedRequests(createMemoryStore(), clock);
+    const requests = new NamedRequests(createMemoryStore(), clock, alone);
     let runs = 0;
     const run = async (): Promise<{ status: number; body: string; keep: boolean }> => {
       runs += 1;
@@ -25,7 +26,7 @@ describe("requests with an Idempotency-Key", () => {
   });
 
   test("are refused when the key came with another request, and belong to their merchant alone", async () => {
-    const requests = new NamedRequests(createMemoryStore(), clock);
+    const requests = new NamedRequests(createMemoryStore(), clock, alone);
     const run = async (): Promise<{ status: number; body: string; keep: boolean }> => ({ status: 200, body: "done", keep: true });
     await requests.answer(merchant, "key", digest, run);
     await assert.rejects(requests.answer(merchant, "key", "cd".repeat(32), run), { code: "request_key_reused" });
@@ -42,18 +43,37 @@ describe("requests with an Idempotency-Key", () => {
         return { status: 200, body: "pending", keep };
       };
     await assert.rejects(
-      new NamedRequests(store, clock).answer(merchant, "key", digest, () => Promise.reject(new Error("the process dies"))),
+      new NamedRequests(store, clock, alone).answer(merchant, "key", digest, () => Promise.reject(new Error("the process dies"))),
     );
-    await new NamedRequests(store, clock).answer(merchant, "key", digest, run(false));
-    await new NamedRequests(store, clock).answer(merchant, "key", digest, run(true));
-    await new NamedRequests(store, clock).answer(merchant, "key", digest, run(true));
+    await new NamedRequests(store, clock, alone).answer(merchant, "key", digest, run(false));
+    await new NamedRequests(store, clock, alone).answer(merchant, "key", digest, run(true));
+    await new NamedRequests(store, clock, alone).answer(merchant, "key", digest, run(true));
     assert.deepEqual(resumed, [true, true]);
+  });
+
+  test("are refused for a moment when another process may be at work on them, and then taken up", async () => {
+    const store = createMemoryStore();
+    let now = instant(1_000_000);
+    const node = () => new NamedRequests(store, { now: () => now }, { isAlone: false });
+    const [first, second] = [node(), node()];
+    const pending = async (resumed: boolean) => ({ status: 200, body: resumed ? "resumed" : "first", keep: false });
+    const gate = Promise.withResolvers<void>();
+    const running = first.answer(merchant, "key", digest, (resumed) => gate.promise.then(() => pending(resumed)));
+    await Promise.resolve();
+    await new Promise((resolve) => setImmediate(resolve));
+    await assert.rejects(second.answer(merchant, "key", digest, pending), { code: "request_key_taken" });
+    gate.resolve();
+    assert.equal((await running).body, "first");
+    assert.equal((await first.answer(merchant, "key", digest, pending)).body, "resumed", "its own has ended, and that it knows");
+    await assert.rejects(second.answer(merchant, "key", digest, pending), { code: "request_key_taken" });
+    now = instant(now + 10_000);
+    assert.equal((await second.answer(merchant, "key", digest, pending)).body, "resumed");
   });
 
   test("are answered although the answer could not be kept", async () => {
     let commits = 0;
     const store = createMemoryStore({ commitFault: () => ((commits += 1) === 2 ? "unavailable" : undefined) });
-    const answer = await new NamedRequests(store, clock).answer(merchant, "key", digest, async () => ({
+    const answer = await new NamedRequests(store, clock, alone).answer(merchant, "key", digest, async () => ({
       status: 200,
       body: "done",
       keep: true,

@@ -1,6 +1,8 @@
 import { ServiceError } from "../kernel/service-error.ts";
 import type { Clock } from "../kernel/clock.ts";
 import type { MerchantId } from "../kernel/ids.ts";
+import { second } from "../kernel/instant.ts";
+import type { Share } from "../kernel/share.ts";
 import type { NamedRequest } from "../stores/change.ts";
 import type { Store } from "../stores/store.ts";
 import { commitDecision, read } from "./commit.ts";
@@ -14,18 +16,31 @@ export interface Answered {
 }
 
 /**
+ * A request that another process has claimed may still be about to do something for so long. Then it has written down what it is about, or
+ * its process is dead, and the same request finds what it did.
+ */
+const freshMs = 10 * second;
+/** Claims of this process that are remembered: of those that are younger, practically all. */
+const mostClaims = 10_000;
+
+/**
  * Requests that the merchant names by an Idempotency-Key: the same key and the same request get the first answer again, another
  * request under the key is refused, a twin waits for the first. Should the process die before it has an answer, the same request
- * is taken up again (`resumed`), and finds what the first one did.
+ * is taken up again (`resumed`), and finds what the first one did. A twin that another process may be at work on is refused for a
+ * moment: both at once would be safe, but one of them would be told that the other's payment is in its way.
  */
 export class NamedRequests {
   readonly #store: Store;
   readonly #clock: Clock;
+  readonly #share: Pick<Share, "isAlone">;
   readonly #turns = new Turns();
+  /** Claimed by this process, which has one turn at a time for each: whoever comes next finds it ended. */
+  readonly #claims = new Set<string>();
 
-  constructor(store: Store, clock: Clock) {
+  constructor(store: Store, clock: Clock, share: Pick<Share, "isAlone">) {
     this.#store = store;
     this.#clock = clock;
+    this.#share = share;
   }
 
   /** Rejects with `request_key_reused`, `request_key_taken` (a twin on another node), a store failure, or what `run` rejects with. */
@@ -39,13 +54,28 @@ export class NamedRequests {
       const known = await read(this.#store.namedRequest(merchantId, key));
       if (known !== undefined && known.digest !== digest) throw new ServiceError("request_key_reused");
       if (known?.answer !== undefined) return { ...known.answer, keep: true, replayed: true };
+      if (known !== undefined && this.#mayRunElsewhere(merchantId, known)) throw new ServiceError("request_key_taken");
       const claim: NamedRequest = known ?? { key, digest, claimedAt: this.#clock.now(), answer: undefined };
-      if (known === undefined) await this.#write(merchantId, claim, "nothing");
+      if (known === undefined) {
+        await this.#write(merchantId, claim, "nothing");
+        this.#remember(claimName(merchantId, claim));
+      }
       const answer = await run(known !== undefined);
       if (answer.keep)
         await this.#write(merchantId, { ...claim, answer: { status: answer.status, body: answer.body } }, "claim").catch(ignore);
       return answer;
     });
+  }
+
+  #mayRunElsewhere(merchantId: MerchantId, claim: NamedRequest): boolean {
+    const ageMs = this.#clock.now() - claim.claimedAt;
+    return !this.#share.isAlone && Math.abs(ageMs) < freshMs && !this.#claims.has(claimName(merchantId, claim));
+  }
+
+  #remember(claim: string): void {
+    const [oldest] = this.#claims;
+    if (this.#claims.size >= mostClaims && oldest !== undefined) this.#claims.delete(oldest);
+    this.#claims.add(claim);
   }
 
   async #write(merchantId: MerchantId, next: NamedRequest, replaces: "nothing" | "claim"): Promise<void> {
@@ -58,6 +88,10 @@ export class NamedRequests {
       notifications: [],
     }));
   }
+}
+
+function claimName(merchantId: MerchantId, { key, claimedAt }: NamedRequest): string {
+  return `${merchantId} ${claimedAt} ${key}`;
 }
 
 function ignore(): void {

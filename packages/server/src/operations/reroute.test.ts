@@ -8,6 +8,7 @@ import { createSimulator } from "../connectors/simulator/simulator-connector.ts"
 import type { MerchantId } from "../kernel/ids.ts";
 import { day } from "../kernel/instant.ts";
 import { SeededRandom } from "../kernel/seeded-random.ts";
+import { wholeShare } from "../kernel/share.ts";
 import { defaultAccountSettings } from "../merchant/settings.ts";
 import { AccountDirectory } from "./account-directory.ts";
 import { RecoveryJob } from "../recovery/recovery-job.ts";
@@ -56,8 +57,8 @@ async function given(storeOver: (store: Store) => Store = (store) => store) {
     told: () => undefined,
     alarm: ({ what }) => assert.fail(what),
   });
-  const accounts = new AccountDirectory(store);
-  const job = new RecoveryJob({ store, runner, accounts, clock: time, scheduler: time, report: () => undefined });
+  const accounts = new AccountDirectory(store, time);
+  const job = new RecoveryJob({ store, runner, accounts, clock: time, scheduler: time, share: wholeShare, report: () => undefined });
   const change = { merchantId: account.id, at: time.now(), facts: [], entries: [], notifications: [] };
   await plain.commit({ ...change, account: { next: account, replaces: undefined, keys: [] } });
   const source = { kind: "pan", card: cardOf("4111111111111111"), cvv: undefined, cryptogram: undefined } as const;

@@ -16,6 +16,17 @@ export interface SandboxKeys {
 /** Keys of the user's choice; undefined: made at the first start. */
 export type ChosenKeys = { readonly [Name in keyof SandboxKeys]: string | undefined };
 
+/** Of several processes one makes the keys of an empty database. */
+export class FirstStartElsewhere extends Error {
+  override readonly name = "FirstStartElsewhere";
+
+  constructor() {
+    super(
+      "another process is making the keys and the first account of this empty database, or was killed over it some seconds ago. Start this one when that one listens, with a copy of its key files.",
+    );
+  }
+}
+
 /** A key that is chosen opens another account already, or was public and should now be secret. */
 export class KeyTaken extends Error {
   override readonly name = "KeyTaken";
@@ -45,12 +56,14 @@ export async function prepareSandboxAccount(
       return keys;
     };
   }
-  const missing = [
-    ...(await missingKey(store, account, chosen.integrationKey, "secret")),
-    ...(await missingKey(store, account, chosen.publicIntegrationKey, "public")),
-  ];
+  const missing = await missingKeys(store, account, chosen);
   return async () => {
-    if (missing.length > 0) await commit(store, accountChange({ ...account, version: account.version + 1 }, account.version, now, missing));
+    if (missing.length === 0) return undefined;
+    const { outcome } = await store.commit(accountChange({ ...account, version: account.version + 1 }, account.version, now, missing));
+    if (outcome === "committed") return undefined;
+    // Another process that starts at the same moment may have been faster with the same keys.
+    const still = await missingKeys(store, account, chosen);
+    assert(still.length === 0, "the chosen keys open the account when the server starts");
     return undefined;
   };
 }
@@ -59,6 +72,17 @@ type Granted = NonNullable<Change["account"]>["keys"][number];
 
 function grant(key: string, grants: KeyGrant): Granted {
   return { digest: digestOfKey(key), grants };
+}
+
+async function missingKeys(
+  store: Store,
+  account: Account,
+  { integrationKey, publicIntegrationKey }: ChosenKeys,
+): Promise<readonly Granted[]> {
+  return [
+    ...(await missingKey(store, account, integrationKey, "secret")),
+    ...(await missingKey(store, account, publicIntegrationKey, "public")),
+  ];
 }
 
 async function missingKey(store: Store, account: Account, key: string | undefined, grants: KeyGrant): Promise<readonly Granted[]> {

@@ -5,6 +5,8 @@ import { type Instant, instant, second } from "../kernel/instant.ts";
 import type { Random } from "../kernel/random.ts";
 import type { Scheduler } from "../kernel/scheduler.ts";
 import { ServiceError } from "../kernel/service-error.ts";
+import type { Share, Tenure } from "../kernel/share.ts";
+import { slotOf } from "../kernel/slot.ts";
 import { type Store, StoreError } from "../stores/store.ts";
 import { chaosPlan, withBrokenSignatures } from "./chaos.ts";
 import { Circuit } from "./circuit.ts";
@@ -32,6 +34,8 @@ export interface DispatcherParts {
   readonly clock: Clock;
   readonly random: Random;
   readonly scheduler: Scheduler;
+  /** Whose notifications are this process's to send. */
+  readonly share: Share;
   /** Told of every attempt, and of endpoints that begin to rest. Never throws. */
   readonly report: (event: DeliveryEvent) => void;
   /** Told when an attempt at this delivery has ended, or was put off. Never throws. */
@@ -70,6 +74,8 @@ interface Lane {
   readonly circuit: Circuit;
   /** Read from the store and not begun; each may be tried now. */
   queue: Delivery[];
+  /** In which the queue was read; what is left of it when that is over is another process's. */
+  tenure: Tenure | undefined;
   readonly underWay: Set<number>;
   /** How the endpoint is reached, as it was when the queue was read. */
   target: Target | undefined;
@@ -79,12 +85,14 @@ interface Lane {
   /** Something went wrong on our side: nothing is read again before the next round. */
   stuck: boolean;
   reading: boolean;
+  /** Asked for while a read was on its way, which may not have seen what has happened since. */
+  readAgain: boolean;
 }
 
 /**
  * Delivers what changes have committed. Owns one timer, at most `most` attempts under way, and what it knows about endpoints, all of
  * which may be lost at any moment: a delivery is tried until a commit says that it is done, so receivers may hear the same message
- * again, under the same id. One process dispatches.
+ * again, under the same id. Of several processes each dispatches for the merchants whose slots it holds.
  */
 export class Dispatcher {
   readonly #parts: DispatcherParts;
@@ -109,13 +117,22 @@ export class Dispatcher {
     this.#poll(0);
   }
 
-  /** There is something new to deliver: it is taken up at once. Costs next to nothing. */
-  nudge(): void {
+  /**
+   * There is something new to deliver, of this merchant if one is named: it is taken up at once. Costs next to nothing. What is another
+   * process's to send that one finds with its next poll.
+   */
+  nudge(merchantId?: MerchantId): void {
     if (this.#cancelNudge !== undefined || this.#stopping.signal.aborted) return;
+    if (merchantId !== undefined && !this.sendsFor(merchantId)) return;
     this.#cancelNudge = this.#parts.scheduler.after(nudgeMs, () => {
       this.#cancelNudge = undefined;
       void this.#nextRound();
     });
+  }
+
+  /** Whether this merchant's notifications are this process's to send now. */
+  sendsFor(merchantId: MerchantId): boolean {
+    return this.#tenureOf(merchantId) !== undefined;
   }
 
   /** Gives up what is under way, which stays due, and resolves when nothing is. */
@@ -147,9 +164,11 @@ export class Dispatcher {
   /** Begins what is due of all endpoints, as far as there is room; what ends makes room for the rest. */
   async #round(): Promise<void> {
     try {
+      const slots = new Set(this.#parts.share.held().keys());
+      if (slots.size === 0) return;
       let after: EndpointKey | undefined;
       do {
-        const due: readonly EndpointKey[] = await this.#parts.store.endpointsDue(this.#parts.clock.now(), after, endpointsPerRead);
+        const due: readonly EndpointKey[] = await this.#parts.store.endpointsDue(this.#parts.clock.now(), after, endpointsPerRead, slots);
         for (const key of due) await this.#fill(this.#laneOf(key));
         this.#pump();
         after = due.length === endpointsPerRead ? due.at(-1) : undefined;
@@ -172,12 +191,14 @@ export class Dispatcher {
       key: { merchantId, endpoint },
       circuit: new Circuit(),
       queue: [],
+      tenure: undefined,
       underWay: new Set(),
       target: undefined,
       settings: undefined,
       catchingUp: false,
       stuck: false,
       reading: false,
+      readAgain: false,
     };
     this.#lanes.set(name, lane);
     return lane;
@@ -192,14 +213,27 @@ export class Dispatcher {
 
   /** Reads what may be tried next, when nothing that was read is left and the endpoint is to be asked at all. Never rejects. */
   async #fill(lane: Lane): Promise<void> {
-    const { store, clock } = this.#parts;
+    if (lane.reading) lane.readAgain = true;
     if (lane.queue.length > 0 || lane.reading || lane.stuck || this.#stopping.signal.aborted) return;
-    if (lane.circuit.room(clock.now(), mostPerServer) <= lane.underWay.size) return;
+    if (lane.circuit.room(this.#parts.clock.now(), mostPerServer) <= lane.underWay.size) return;
+    lane.tenure = this.#tenureOf(lane.key.merchantId);
+    if (lane.tenure === undefined) return this.#leave(lane);
     lane.reading = true;
+    lane.readAgain = false;
+    await this.#read(lane);
+    lane.reading = false;
+    if (lane.readAgain) await this.#fill(lane);
+  }
+
+  /** Never rejects. */
+  async #read(lane: Lane): Promise<void> {
+    const { store, clock } = this.#parts;
+    // Those that end while the read is on its way may still be due in what it brings.
+    const busy = new Set(lane.underWay);
     try {
       const horizon = lane.catchingUp ? endOfTime : clock.now();
-      const due = await store.deliveriesDue(lane.key, horizon, deliveriesPerRead + lane.underWay.size);
-      const fresh = due.filter(({ number }) => !lane.underWay.has(number));
+      const due = await store.deliveriesDue(lane.key, horizon, deliveriesPerRead + busy.size);
+      const fresh = due.filter(({ number }) => !busy.has(number));
       const [first] = fresh;
       if (due.length === 0) lane.catchingUp = false;
       if (first === undefined || !(await this.#aim(lane, first, fresh))) return;
@@ -207,9 +241,18 @@ export class Dispatcher {
       this.#ready.add(lane);
     } catch (error) {
       this.#trouble(lane, error);
-    } finally {
-      lane.reading = false;
     }
+  }
+
+  #tenureOf(merchantId: MerchantId): Tenure | undefined {
+    return this.#parts.share.held().get(slotOf(merchantId));
+  }
+
+  /** The endpoint is another process's now. */
+  #leave(lane: Lane): void {
+    lane.queue = [];
+    lane.catchingUp = false;
+    this.#ready.delete(lane);
   }
 
   /** Something went wrong on our side: what is due stays due, and is looked at again with the next poll. */
@@ -261,8 +304,13 @@ export class Dispatcher {
     // Of one account only: another's receiver on the same server has connections of its own.
     const server = `${key.merchantId} ${serverOf(target.url)}`;
     if (countOf(this.#perServer, server) >= mostPerServer || countOf(this.#perMerchant, key.merchantId) >= mostPerMerchant) return false;
+    const end = lane.tenure?.begin();
+    if (end === undefined) this.#leave(lane);
     const delivery = lane.queue.shift();
-    if (delivery === undefined) return false;
+    if (delivery === undefined || end === undefined) {
+      end?.();
+      return false;
+    }
     underWay.add(delivery.number);
     count(this.#perServer, server, 1);
     count(this.#perMerchant, key.merchantId, 1);
@@ -271,6 +319,7 @@ export class Dispatcher {
       count(this.#perServer, server, -1);
       count(this.#perMerchant, key.merchantId, -1);
       this.#tasks.delete(task);
+      end();
       // More of this endpoint, among it what waited for this one; then whoever waited for the room.
       await this.#fill(lane);
       this.#pump();

@@ -1,10 +1,13 @@
 import assert from "node:assert/strict";
 import { describe, test } from "node:test";
+import { StillTime } from "../../test/contract/connector-harness.ts";
 import type { MerchantId, TokenDigest } from "../kernel/ids.ts";
-import { type Instant, instant } from "../kernel/instant.ts";
+import { day, type Instant, instant, minute } from "../kernel/instant.ts";
+import { wholeShare } from "../kernel/share.ts";
 import { createMemoryStore } from "../stores/memory/memory-store.ts";
 import type { Store } from "../stores/store.ts";
 import { CardExpiryJob } from "./card-expiry-job.ts";
+import { SlotKeeper } from "./slot-keeper.ts";
 
 const merchantId = "0a0b0c0d" as MerchantId;
 const scheduler = { sleep: () => Promise.resolve(), after: () => () => undefined };
@@ -42,7 +45,13 @@ describe("the job that forgets cards", () => {
     await storeCard(store, 2, instant(endOfYear + 1));
     let now = instant(Date.UTC(2028, 1, 29, 12) - 1);
     const reports: number[] = [];
-    const job = new CardExpiryJob({ store, scheduler, clock: { now: () => now }, report: ({ forgotten }) => void reports.push(forgotten) });
+    const job = new CardExpiryJob({
+      store,
+      scheduler,
+      share: wholeShare,
+      clock: { now: () => now },
+      report: ({ forgotten }) => void reports.push(forgotten),
+    });
 
     await job.runOnce();
     assert.ok((await store.cardByToken(merchantId, digest(1))) !== undefined);
@@ -76,7 +85,7 @@ describe("the job that forgets cards", () => {
               return cards;
             },
     });
-    await new CardExpiryJob({ store: racing, scheduler, clock: { now: () => now }, report: () => undefined }).runOnce();
+    await new CardExpiryJob({ store: racing, scheduler, share: wholeShare, clock: { now: () => now }, report: () => undefined }).runOnce();
     assert.equal((await store.cardByToken(merchantId, digest(1)))?.lastUsedAt, now);
   });
 
@@ -86,9 +95,43 @@ describe("the job that forgets cards", () => {
     for (let number = 1; number <= 2_500; number += 1) await storeCard(store, number, instant(used + (number % 2) * 700 * 86_400_000));
     let forgotten = 0;
     const clock = { now: () => instant(Date.UTC(2026, 10, 28)) };
-    const job = new CardExpiryJob({ store, scheduler, clock, report: (progress) => (forgotten = progress.forgotten) });
+    const job = new CardExpiryJob({ store, scheduler, share: wholeShare, clock, report: (progress) => (forgotten = progress.forgotten) });
     await job.runOnce();
     assert.equal(forgotten, 1_250);
     assert.equal((await store.cardsAfter(0, 10_000)).length, 1_250);
+  });
+
+  test("is done by one of several processes, once a day, and anew when another becomes the one", async (context) => {
+    const time = new StillTime();
+    const store = createMemoryStore({ clock: time });
+    const rounds: string[] = [];
+    const node = async (name: string) => {
+      const keeper = new SlotKeeper({ store, node: name, scheduler: time, elapsedMs: () => Number(time.now()), report: () => undefined });
+      await keeper.start();
+      const counted = {
+        cardsAfter: (position: number, limit: number) => {
+          rounds.push(name);
+          return store.cardsAfter(position, limit);
+        },
+        commit: store.commit.bind(store),
+      };
+      const job = new CardExpiryJob({ store: counted, scheduler: time, clock: time, share: keeper, report: () => undefined });
+      job.start();
+      const stop = async (): Promise<void> => {
+        await job.stop();
+        await keeper.stop();
+      };
+      context.after(stop);
+      return stop;
+    };
+    const stopFirst = await node("a".repeat(16));
+    await node("b".repeat(16));
+    await time.pass(10 * minute);
+    assert.deepEqual(rounds, ["a".repeat(16)]);
+    await time.pass(day);
+    assert.deepEqual(rounds, ["a".repeat(16), "a".repeat(16)]);
+    await stopFirst();
+    await time.pass(10 * minute);
+    assert.deepEqual(rounds, ["a".repeat(16), "a".repeat(16), "b".repeat(16)]);
   });
 });

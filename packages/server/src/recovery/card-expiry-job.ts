@@ -1,6 +1,7 @@
 import type { Clock } from "../kernel/clock.ts";
-import { day, laterBy, minute } from "../kernel/instant.ts";
+import { day, type Instant, laterBy, minute } from "../kernel/instant.ts";
 import type { Scheduler } from "../kernel/scheduler.ts";
+import type { Share, Tenure } from "../kernel/share.ts";
 import type { CardAge, Store } from "../stores/store.ts";
 import { tokenExpiresAt } from "../vault/token.ts";
 
@@ -8,11 +9,14 @@ export interface CardExpiryParts {
   readonly store: Pick<Store, "cardsAfter" | "commit">;
   readonly clock: Clock;
   readonly scheduler: Scheduler;
+  /** Whoever holds its first slot forgets cards, those of all merchants. */
+  readonly share: Share;
   /** Told how many cards a round has forgotten. */
   readonly report: (progress: { readonly forgotten: number; readonly seen: number }) => void;
 }
 
-const firstRoundMs = minute;
+const slotOfRounds = 0;
+const checkMs = minute;
 const roundMs = day;
 /** Cards that are read at once, and the pause after: a million of them take a few seconds of a day, a few milliseconds at a time. */
 const pieceSize = 1_000;
@@ -20,10 +24,12 @@ const pauseMs = 20;
 
 /**
  * Forgets stored cards that nobody has used for 14 calendar months (interface 2.1; PCI DSS 3.2.1: nothing is kept longer than it is
- * needed). At use an expired token is refused at once, whether this job has come by or not. Owns one timer, and one round at a time.
+ * needed). At use an expired token is refused at once, whether this job has come by or not. Of several processes one does it, a round
+ * each day, and a first one a minute after it has become the one. Owns one timer, and one round at a time.
  */
 export class CardExpiryJob {
   readonly #parts: CardExpiryParts;
+  #last: { readonly tenure: Tenure; readonly at: Instant } | undefined;
   #cancelTimer: (() => void) | undefined;
   #round: Promise<void> = Promise.resolve();
   #stopped = false;
@@ -33,20 +39,28 @@ export class CardExpiryJob {
   }
 
   start(): void {
-    this.#schedule(firstRoundMs);
+    this.#schedule();
   }
 
-  /** Looks at every card once. A store that is down ends the round; the next one begins anew. */
+  /** Looks at every card once, if that is for this process to do. A store that is down ends the round; the next one begins anew. */
   async runOnce(): Promise<void> {
-    const { store, scheduler, report } = this.#parts;
+    const { store, scheduler, share, report } = this.#parts;
+    const tenure = share.held().get(slotOfRounds);
     let [position, seen, forgotten] = [0, 0, 0];
     while (!this.#stopped) {
-      const piece = await store.cardsAfter(position, pieceSize);
-      for (const card of piece) forgotten += (await this.#forget(card)) ? 1 : 0;
-      seen += piece.length;
-      const last = piece.at(-1);
-      if (last === undefined || piece.length < pieceSize) break;
-      position = last.position;
+      const end = tenure?.begin();
+      // Another process has become the one: it begins at the first card.
+      if (end === undefined) break;
+      try {
+        const piece = await store.cardsAfter(position, pieceSize);
+        for (const card of piece) forgotten += (await this.#forget(card)) ? 1 : 0;
+        seen += piece.length;
+        const last = piece.at(-1);
+        if (last === undefined || piece.length < pieceSize) break;
+        position = last.position;
+      } finally {
+        end();
+      }
       await scheduler.sleep(pauseMs);
     }
     if (forgotten > 0) report({ forgotten, seen });
@@ -59,13 +73,24 @@ export class CardExpiryJob {
     await this.#round;
   }
 
-  #schedule(ms: number): void {
+  #schedule(): void {
     if (this.#stopped) return;
-    this.#cancelTimer = this.#parts.scheduler.after(ms, () => {
+    this.#cancelTimer = this.#parts.scheduler.after(checkMs, () => {
       // Whatever failed is found again a day later.
-      this.#round = this.runOnce().catch(() => undefined);
-      void this.#round.then(() => this.#schedule(roundMs));
+      this.#round = this.#runIfDue().catch(() => undefined);
+      void this.#round.then(() => this.#schedule());
     });
+  }
+
+  async #runIfDue(): Promise<void> {
+    const now = this.#parts.clock.now();
+    const tenure = this.#parts.share.held().get(slotOfRounds);
+    if (tenure === undefined) return;
+    const sinceMs = this.#last?.tenure === tenure ? now - this.#last.at : roundMs;
+    // A clock that was set back tells nothing about the last round.
+    if (0 <= sinceMs && sinceMs < roundMs) return;
+    this.#last = { tenure, at: now };
+    await this.runOnce();
   }
 
   async #forget({ merchantId, tokenDigest, lastUsedAt }: CardAge): Promise<boolean> {

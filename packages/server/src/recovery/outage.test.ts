@@ -9,6 +9,7 @@ import { createSimulator } from "../connectors/simulator/simulator-connector.ts"
 import type { MerchantId } from "../kernel/ids.ts";
 import { minute, second } from "../kernel/instant.ts";
 import { SeededRandom } from "../kernel/seeded-random.ts";
+import { wholeShare } from "../kernel/share.ts";
 import type { Account, SimulatorSettings } from "../merchant/account.ts";
 import { defaultAccountSettings } from "../merchant/settings.ts";
 import { AccountDirectory } from "../operations/account-directory.ts";
@@ -55,7 +56,7 @@ async function given() {
     told: () => undefined,
     alarm: ({ what }) => assert.fail(what),
   });
-  const accounts = new AccountDirectory(store);
+  const accounts = new AccountDirectory(store, time);
   let account: Account = {
     id: merchantId,
     version: 1,
@@ -83,7 +84,7 @@ async function given() {
       .run(direct, asking, { order: bareOrder(code, currency), source, local: false, createToken: undefined })
       .then(({ payment }) => payment);
   };
-  const job = new RecoveryJob({ store, runner, accounts, clock: time, scheduler: time, report: () => undefined });
+  const job = new RecoveryJob({ store, runner, accounts, clock: time, scheduler: time, share: wholeShare, report: () => undefined });
   await job.start();
   return { time, store, sick, well, circuits, setSimulator, pay, job };
 }

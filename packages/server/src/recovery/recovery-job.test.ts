@@ -1,18 +1,20 @@
 import assert from "node:assert/strict";
 import { test } from "node:test";
 import { StillTime } from "../../test/contract/connector-harness.ts";
-import { bareOrder } from "../../test/contract/store-fixtures.ts";
+import { bareOrder, newAttempt, newPayment, paymentChange } from "../../test/contract/store-fixtures.ts";
 import { cardOf } from "../../test/vectors/cards.ts";
 import { connectorsOf } from "../connectors/connector-set.ts";
 import { createSimulator } from "../connectors/simulator/simulator-connector.ts";
 import type { MerchantId } from "../kernel/ids.ts";
-import { hour } from "../kernel/instant.ts";
+import { hour, instant } from "../kernel/instant.ts";
 import { SeededRandom } from "../kernel/seeded-random.ts";
+import { wholeShare } from "../kernel/share.ts";
 import { defaultAccountSettings } from "../merchant/settings.ts";
 import { AccountDirectory } from "../operations/account-directory.ts";
 import { direct } from "../operations/direct.ts";
 import { refund } from "../operations/refund.ts";
 import { Runner } from "../operations/runner.ts";
+import type { Payment } from "../payment/payment.ts";
 import { createMemoryStore } from "../stores/memory/memory-store.ts";
 import { CvvPocket } from "../vault/cvv-pocket.ts";
 import { Keyring } from "../vault/keyring.ts";
@@ -22,7 +24,7 @@ import { RecoveryJob, type RecoveryProgress } from "./recovery-job.ts";
 
 const account = { id: "0000000a" as MerchantId, version: 1, name: "Shop", settings: defaultAccountSettings() };
 
-async function given() {
+async function given(names: readonly string[] = ["simulator"], share = wholeShare) {
   const time = new StillTime();
   const random = new SeededRandom("recovery job");
   const ports = { clock: time, random };
@@ -30,11 +32,12 @@ async function given() {
   const keyring = await Keyring.open({ ...keys, ...ports, environment: "test", create: true });
   const store = createMemoryStore();
   const simulator = createSimulator({ clock: time, scheduler: time });
+  const others = names.slice(1).map((name) => ({ ...createSimulator({ clock: time, scheduler: time }), name }));
   const runner = new Runner({
     ...ports,
     store,
     vault: createLocalVault({ keyring, environment: "test", random }),
-    connectors: connectorsOf([simulator]),
+    connectors: connectorsOf([{ ...simulator, name: names[0] ?? "" }, ...others]),
     pocket: new CvvPocket(random),
     acquirerTimeoutMs: 30_000,
     deliverTo: () => [],
@@ -43,7 +46,15 @@ async function given() {
   });
   const reports: RecoveryProgress[] = [];
   const report = (progress: RecoveryProgress): void => void reports.push(progress);
-  const job = new RecoveryJob({ store, runner, accounts: new AccountDirectory(store), clock: time, scheduler: time, report });
+  const job = new RecoveryJob({
+    store,
+    runner,
+    accounts: new AccountDirectory(store, time),
+    clock: time,
+    scheduler: time,
+    share,
+    report,
+  });
   const change = { merchantId: account.id, at: time.now(), facts: [], entries: [], notifications: [] };
   await store.commit({ ...change, account: { next: account, replaces: undefined, keys: [] } });
   return { time, store, simulator, runner, job, reports };
@@ -81,3 +92,34 @@ test("a refund whose outcome stays unknown is reported as overdue after an hour 
   assert.equal(reports.length, reported);
   await job.stop();
 });
+
+test("an acquirer that answers slowly, with thousands of payments due, keeps no other acquirer's payment from being looked at", async () => {
+  const { time, store, job } = await given(["slow", "quick"], { ...wholeShare, isAlone: false });
+  const change = { at: time.now(), facts: [], entries: [], notifications: [] };
+  const slowAccount = { ...account, id: "0000000b" as MerchantId, settings: withLatency(25_000) };
+  await store.commit({ ...change, merchantId: slowAccount.id, account: { next: slowAccount, replaces: undefined, keys: [] } });
+  const due = async (number: number, connector: string, merchantId: MerchantId): Promise<Payment> => {
+    const model = newPayment(number, { merchantId });
+    const sentAt = instant(time.now() - hour + number);
+    const attempt = newAttempt({ kind: "sale", number: 1, sentAt, answerBy: sentAt, recheckAt: instant(sentAt + 1), checks: 0 });
+    const payment = { ...model, order: { ...model.order, connector }, attempt, attempts: 1 };
+    assert.equal((await store.commit(paymentChange(payment))).outcome, "committed");
+    return payment;
+  };
+  for (let number = 1; number <= 5_000; number += 1) await due(number, "slow", slowAccount.id);
+  // The last in the order in which they are due.
+  const quick = await due(5_001, "quick", account.id);
+  await job.start();
+  await time.pass(10_000);
+
+  assert.equal((await store.paymentById(account.id, quick.id))?.attempt, undefined);
+  const stillDue = await store.paymentsDue(time.now(), 10_000);
+  assert.equal(stillDue.length, 5_000, "control: nothing of the slow one has had its answer yet");
+  const stopped = job.stop();
+  await time.pass(60_000);
+  await stopped;
+});
+
+function withLatency(latencyMs: number): typeof account.settings {
+  return { ...account.settings, simulator: { ...account.settings.simulator, latencyMs } };
+}

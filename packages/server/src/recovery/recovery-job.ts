@@ -1,6 +1,8 @@
 import { checksPerHour } from "../decisions/steps.ts";
 import type { Clock } from "../kernel/clock.ts";
 import type { Scheduler } from "../kernel/scheduler.ts";
+import type { Share, Tenure } from "../kernel/share.ts";
+import { slotOf } from "../kernel/slot.ts";
 import { ServiceError } from "../kernel/service-error.ts";
 import type { AccountDirectory } from "../operations/account-directory.ts";
 import type { OperationContext } from "../operations/operation.ts";
@@ -16,6 +18,8 @@ export interface RecoveryParts {
   readonly accounts: AccountDirectory;
   readonly clock: Clock;
   readonly scheduler: Scheduler;
+  /** Whose payments are this process's to look after. */
+  readonly share: Share;
   /** Told of every payment that recovery settled, and of every payment or refund that it failed to settle for more than an hour. */
   readonly report: (progress: RecoveryProgress) => void;
 }
@@ -29,11 +33,13 @@ export interface RecoveryProgress {
 }
 
 const pollMs = 1_000;
-const batchSize = 200;
+const pageSize = 200;
+/** What is read in a round at most; the next one goes on from there. */
+const pagesPerRound = 10;
 /** Of one acquirer: another that is slow or dead keeps none of its payments waiting. */
 const concurrency = 16;
-/** With so many in hand nothing more is read until some are done. */
-const mostInHand = 2_000;
+/** Of one acquirer, those under way among them. More of its payments are passed over, and come by again when all others have. */
+const mostInHand = 500;
 /** After this many checks (an hour and more) a payment that is still in flight is an alarm, at each further check. */
 const overdueChecks = checksPerHour;
 /** No more than this many payments are taken up at start at once; the rest follows when they are due. */
@@ -55,6 +61,8 @@ export class RecoveryJob {
   /** By merchant and id; each resolves when it is done. */
   readonly #inHand = new Map<string, Promise<void>>();
   #cancelTimer: (() => void) | undefined;
+  /** The payment that was read last, in the order in which they are due; undefined: the next round reads from the beginning. */
+  #position: Payment | undefined;
   #round: Promise<unknown> = Promise.resolve();
   #stopped = false;
 
@@ -63,12 +71,17 @@ export class RecoveryJob {
   }
 
   /**
-   * Takes up everything in flight at once, due or not: the embedded store has one process, so at its start whoever sent those
-   * requests is gone. Resolves when it knows what that is; only then may requests be served. Polls from then on.
+   * Alone with the store, takes up everything in flight at once, due or not: whoever sent those requests is gone. Where other processes
+   * live, what is in flight may be theirs, and is taken up when it is due. Resolves when it knows what that is; only then may
+   * requests be served. Polls from then on.
    */
   async start(): Promise<void> {
-    const left = await this.#read((store) => store.paymentsInFlight(maximumAtStart));
-    void this.#takeUp(left, recoverPayment);
+    const { share } = this.#parts;
+    if (share.isAlone) {
+      const held = share.held();
+      const left = await this.#read((store) => store.paymentsInFlight(maximumAtStart));
+      void this.#takeUp(left, recoverPayment, held, maximumAtStart);
+    }
     this.#schedule();
   }
 
@@ -92,12 +105,27 @@ export class RecoveryJob {
     });
   }
 
+  /**
+   * Reads on through what is due from where the last round ended, and begins anew after the end: so everything comes by, however much of
+   * it belongs to an acquirer that takes no more.
+   */
   async #takeUpDue(): Promise<readonly Promise<void>[]> {
-    const inHand = this.#inHand.size;
-    if (inHand >= mostInHand) return [];
-    const now = this.#parts.clock.now();
-    // What is in hand is due until it is done.
-    return this.#takeUp(await this.#read((store) => store.paymentsDue(now, batchSize + inHand)), keepUp);
+    const { clock, share } = this.#parts;
+    const now = clock.now();
+    const held = share.held();
+    const slots = new Set(held.keys());
+    const taken: Promise<void>[] = [];
+    for (let page = 0; page < pagesPerRound && slots.size > 0; page += 1) {
+      const after = this.#position;
+      // One that ends while the read is on its way may be in what it brings, as it was before.
+      const busy = new Set(this.#inHand.keys());
+      const due = await this.#read((store) => store.paymentsDue(now, pageSize, slots, after));
+      const fresh = due.filter((payment) => !busy.has(keyOf(payment)) || this.#inHand.has(keyOf(payment)));
+      taken.push(...this.#takeUp(fresh, keepUp, held, mostInHand));
+      this.#position = due.length < pageSize ? undefined : due.at(-1);
+      if (this.#position === undefined) break;
+    }
+    return taken;
   }
 
   async #read(reading: (store: Store) => Promise<readonly Payment[]>): Promise<readonly Payment[]> {
@@ -109,22 +137,25 @@ export class RecoveryJob {
     }
   }
 
-  /** Puts those that are not in hand into their lanes. What it returns never rejects. */
-  #takeUp(payments: readonly Payment[], work: Work): readonly Promise<void>[] {
-    return payments.map((payment) => {
-      const key = payment.merchantId + payment.id;
+  /** Puts those that are not in hand into their lanes, as far as a lane has fewer than `most`. What it returns never rejects. */
+  #takeUp(payments: readonly Payment[], work: Work, held: ReadonlyMap<number, Tenure>, most: number): readonly Promise<void>[] {
+    return payments.flatMap((payment) => {
+      const key = keyOf(payment);
       const known = this.#inHand.get(key);
-      if (known !== undefined) return known;
-      const { promise, resolve } = Promise.withResolvers<void>();
+      if (known !== undefined) return [known];
+      const tenure = held.get(slotOf(payment.merchantId));
       const lane = this.#laneOf(carrierOf(payment).connector);
+      if (tenure === undefined || lane.waiting.length + lane.running >= most) return [];
+      const { promise, resolve } = Promise.withResolvers<void>();
       lane.waiting.push(async () => {
-        if (!this.#stopped) await this.#one(payment, work);
+        const end = this.#stopped ? undefined : tenure.begin();
+        if (end !== undefined) await this.#one(payment, work).finally(end);
         this.#inHand.delete(key);
         resolve();
       });
       this.#inHand.set(key, promise);
       this.#pump(lane);
-      return promise;
+      return [promise];
     });
   }
 
@@ -165,6 +196,10 @@ export class RecoveryJob {
       if (!(error instanceof ServiceError)) await runner.raise(error, payment);
     }
   }
+}
+
+function keyOf({ merchantId, id }: Payment): string {
+  return merchantId + id;
 }
 
 type Work = (context: OperationContext, payment: Payment) => Promise<Payment>;

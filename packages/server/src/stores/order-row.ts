@@ -2,6 +2,7 @@ import type { TokenDigest } from "../kernel/ids.ts";
 import type { Money } from "../kernel/money.ts";
 import type { PaymentOrder, StoredCredential, ThreeDSecure } from "../payment/payment.ts";
 import type { Brand } from "../vault/brand.ts";
+import type { Searched } from "./payment-list.ts";
 
 /**
  * An order as the database keeps it: values without names, in a fixed order, for names would be more than half of what is
@@ -101,6 +102,12 @@ export function orderToJson(order: PaymentOrder): string {
     threeDSecure === undefined ? 0 : packThreeDSecure(threeDSecure),
   ];
   return JSON.stringify(order.connector === undefined ? packed : [...packed, order.connector]);
+}
+
+/** What a search looks into, without the rest of the order. */
+export function searchedInOrder(json: string): Searched {
+  const [, , , , , , , , , , brand, maskedPan, , name, email] = JSON.parse(json) as PackedOrder;
+  return { brand, maskedPan, name, email };
 }
 
 export function orderFromJson(code: string, json: string): PaymentOrder {

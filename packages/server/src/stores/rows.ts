@@ -8,7 +8,8 @@ import type { Chargeback } from "../payment/chargeback.ts";
 import type { Attempt, AttemptKind, DeclineReason, Payment, Rerouted, ReviewState, Verdict } from "../payment/payment.ts";
 import type { Refund } from "../payment/refund.ts";
 import type { FactRecord, HistoryRow, NamedRequest } from "./change.ts";
-import { orderFromJson } from "./order-row.ts";
+import { orderFromJson, searchedInOrder } from "./order-row.ts";
+import type { Listed } from "./payment-list.ts";
 import { accountCodes, entryKindCodes, factCodes, factSourceCodes } from "./codes.ts";
 
 /** How domain values are packed into columns, and back. JSON members that are undefined are left out and come back undefined. */
@@ -65,6 +66,11 @@ export function paymentFromRow(row: PaymentRow): Payment {
     verdict: row.verdict === null ? undefined : verdictFromJson(row.verdict),
     needsReview: row.needs_review === 1,
   };
+}
+
+export function listedRow(row: PaymentRow): Listed {
+  const { id, state, code, order_json: json } = row;
+  return { id, state, code, searched: () => searchedInOrder(json), payment: () => paymentFromRow(row) };
 }
 
 /** `2 name`: the attempt, and the connector's name. */

@@ -1,9 +1,12 @@
 import type { KeyDigest, MerchantId, PaymentId, TokenDigest } from "../kernel/ids.ts";
 import type { Instant } from "../kernel/instant.ts";
+import type { Slots } from "../kernel/slot.ts";
 import type { Account } from "../merchant/account.ts";
 import type { Delivery, DeliveryState, EndpointKey, Notification } from "../outbox/events.ts";
+import type { PaymentState } from "../payment/payment-machine.ts";
 import type { Payment } from "../payment/payment.ts";
 import type { RefundId } from "../payment/refund.ts";
+import type { Brand } from "../vault/brand.ts";
 import type { StoredCard } from "../vault/stored-card.ts";
 import type { Change, CommitResult, HistoryRow, KeyGrant, NamedRequest } from "./change.ts";
 
@@ -15,6 +18,8 @@ import type { Change, CommitResult, HistoryRow, KeyGrant, NamedRequest } from ".
 export interface Store {
   /** The account that an integration key opens, found by the key's SHA-256; undefined when there is none. */
   accountByKey(digest: KeyDigest): Promise<{ readonly account: Account; readonly grants: KeyGrant } | undefined>;
+  /** The account with this id; undefined when there is none. */
+  accountById(merchantId: MerchantId): Promise<Account | undefined>;
   /** All accounts, in the order of their ids. */
   accounts(): Promise<readonly Account[]>;
 
@@ -33,11 +38,18 @@ export interface Store {
   paymentByMandate(merchantId: MerchantId, mandateId: string): Promise<Payment | undefined>;
   /**
    * Payments of all merchants with which the clock has business at `now` (dueAt(payment) <= now, payment/due.ts), longest due
-   * first, those due at the same time in the order of their first commits, at most `limit`.
+   * first, those due at the same time in the order of their first commits, at most `limit`. With `slots` only those of merchants in
+   * them; with `after`, a payment as it was read before, only those that come after where it stood then.
    */
-  paymentsDue(now: Instant, limit: number): Promise<readonly Payment[]>;
+  paymentsDue(now: Instant, limit: number, slots?: Slots, after?: Payment): Promise<readonly Payment[]>;
   /** Payments of all merchants with an attempt under way that do not need review, due or not, in no order, at most `limit`. */
   paymentsInFlight(limit: number): Promise<readonly Payment[]>;
+
+  /**
+   * Payments of this merchant that the filter lets pass, in the order of their ids from the greatest down: an id begins with the
+   * millisecond in which it was made. From below `before` on, at most `limit`, and no more than `lookAt` are looked at.
+   */
+  paymentsListed(merchantId: MerchantId, filter: PaymentFilter, page: ListPage): Promise<PaymentList>;
 
   /** Reads a stored card of this merchant by the SHA-256 of its token; undefined when there is none. */
   cardByToken(merchantId: MerchantId, digest: TokenDigest): Promise<StoredCard | undefined>;
@@ -64,9 +76,9 @@ export interface Store {
   deliveriesOf(merchantId: MerchantId, from: number, limit: number, state?: OpenDeliveryState): Promise<readonly Delivery[]>;
   /**
    * Endpoints of all merchants with a waiting delivery whose time has come at `now`, in the order of merchants and then of names,
-   * from after `after`, at most `limit`.
+   * from after `after`, at most `limit`. With `slots` only those of merchants in them.
    */
-  endpointsDue(now: Instant, after: EndpointKey | undefined, limit: number): Promise<readonly EndpointKey[]>;
+  endpointsDue(now: Instant, after: EndpointKey | undefined, limit: number, slots?: Slots): Promise<readonly EndpointKey[]>;
   /**
    * Deliveries to this endpoint that may be tried at `now`: waiting, their time has come, and no delivery to it with a lower number
    * that tells of the same payment is waiting and in order. Longest due first, then by number, at most `limit`.
@@ -82,6 +94,18 @@ export interface Store {
    */
   commit(change: Change): Promise<CommitResult>;
 
+  /**
+   * Says that this node lives, for `leaseMs` from now by the store's clock (a minute at most). Gives back those of its slots that
+   * `giveBack` names, and takes free ones, lowest first, until it has its share; what it has beyond that it keeps until it gives it back.
+   * A slot is free while nobody who lives holds it. Every living node's share is the slots divided by the nodes, and one more for
+   * the first nodes in the order of their names while some are left over. Kept less surely than changes: after a crash of the store
+   * it may be as it was a moment before. `node` is 16 hex characters.
+   *
+   * A store that refuses a second process gives everything to whoever asks.
+   */
+  holdSlots(node: string, leaseMs: number, giveBack: readonly number[]): Promise<HeldSlots>;
+  /** The node lives no longer, and holds nothing. */
+  leaveSlots(node: string): Promise<void>;
   /** Resolves when everything accepted has been written; later calls reject with `closed`. */
   close(): Promise<void>;
 }
@@ -118,6 +142,38 @@ export interface OutboxRow extends Notification {
   /** Version of the payment that the notification tells of. */
   readonly version: number;
   readonly at: Instant;
+}
+
+export interface HeldSlots {
+  /** What the node holds now, in ascending order. */
+  readonly slots: readonly number[];
+  /** How many it should hold. */
+  readonly share: number;
+  /** How many nodes live, this one among them. */
+  readonly nodes: number;
+}
+
+/** What is not given lets every payment pass. */
+export interface PaymentFilter {
+  /** Only payments in one of these. */
+  readonly states?: readonly PaymentState[];
+  readonly brand?: Brand;
+  /** Stands somewhere in the code, the id, the customer's name or e-mail address, the masked number or the brand; payment-list.ts says how. */
+  readonly text?: string;
+}
+
+export interface ListPage {
+  /** Where to go on from: what the page before said as `next`. */
+  readonly before?: PaymentId;
+  readonly limit: number;
+  /** Bounds the work: a page may be over with fewer than `limit`, or none, and still have a `next`. */
+  readonly lookAt: number;
+}
+
+export interface PaymentList {
+  readonly payments: readonly Payment[];
+  /** The last one that was looked at; undefined when there is none below it. */
+  readonly next: PaymentId | undefined;
 }
 
 export interface CardAge {

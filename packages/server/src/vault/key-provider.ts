@@ -17,3 +17,6 @@ export interface KeyProvider {
 export class KeyringError extends Error {
   override readonly name = "KeyringError";
 }
+
+/** Another process has changed the kept keys since they were read: whoever reads them again can go on. */
+export class KeysChangedElsewhere extends KeyringError {}

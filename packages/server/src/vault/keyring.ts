@@ -6,7 +6,7 @@ import type { Instant } from "../kernel/instant.ts";
 import type { Random } from "../kernel/random.ts";
 import { keyLength } from "./aes.ts";
 import type { EpochKey } from "./envelope.ts";
-import { KeyringError, type KeyProvider } from "./key-provider.ts";
+import { KeyringError, type KeyProvider, KeysChangedElsewhere } from "./key-provider.ts";
 
 export const keyPurposes = ["epoch", "fingerprint"] as const;
 export type KeyPurpose = (typeof keyPurposes)[number];
@@ -46,6 +46,9 @@ interface KeyringLimits {
   /** Fingerprint keys of merchants that are kept ready; others are derived again. */
   readonly fingerprintKeysReady: number;
 }
+
+/** How often a change is tried anew when other processes were faster. */
+const maxTries = 100;
 
 const defaultLimits: KeyringLimits = { wrapsPerEpoch: 2 ** 30, wrapsPerReservation: 2 ** 16, fingerprintKeysReady: 4_096 };
 
@@ -107,8 +110,15 @@ export class Keyring {
    * it. Rejects with KeyringError when the keys belong to another environment or root, or do not unwrap.
    */
   static async open(options: KeyringOptions): Promise<Keyring> {
-    const { provider, store, environment } = options;
-    assert(isEnvironmentId(environment), "an environment is named by lower-case letters, digits and dashes");
+    assert(isEnvironmentId(options.environment), "an environment is named by lower-case letters, digits and dashes");
+    const keyring = new Keyring({ ...options, limits: { ...defaultLimits, ...options.limits } });
+    // Of processes that start first at the same time one makes the keys.
+    await whenNobodyIsFaster(async () => await keyring.#load());
+    return keyring;
+  }
+
+  async #load(): Promise<void> {
+    const { provider, store, environment, create } = this.#options;
     const kept = await store.load();
     if (kept !== undefined && kept.environment !== environment) {
       throw new KeyringError(`the keys belong to the environment ${kept.environment}, this is ${environment}`);
@@ -116,15 +126,10 @@ export class Keyring {
     if (kept !== undefined && kept.rootKeyId !== provider.keyId) {
       throw new KeyringError(`the keys are wrapped by the root key ${kept.rootKeyId}, this one is ${provider.keyId}`);
     }
-    if (kept === undefined && !options.create) {
+    if (kept === undefined && (!create || this.#current !== undefined)) {
       throw new KeyringError("the keys are missing, but there are cards that were sealed with them: restore the keys from their backup");
     }
-    const keyring = new Keyring({ ...options, limits: { ...defaultLimits, ...options.limits } });
-    await keyring.#load(kept?.keys ?? []);
-    return keyring;
-  }
-
-  async #load(records: readonly WrappedKey[]): Promise<void> {
+    const records = kept?.keys ?? [];
     const held = await Promise.all(records.map(async (record) => ({ record, key: await this.#unwrap(record) })));
     const fingerprints = held.filter(({ record }) => record.purpose === "fingerprint");
     const epochs = held.filter(({ record }) => record.purpose === "epoch");
@@ -165,7 +170,7 @@ export class Keyring {
       const ready = this.wrapReady();
       if (ready !== undefined) return ready;
       await this.#exclusively(async () => {
-        if (this.#wrapsLeft === 0) await this.#reserve();
+        if (this.#wrapsLeft === 0) await this.#change(async () => await this.#reserve());
       });
     }
     throw new KeyringError("no wrap could be reserved");
@@ -173,7 +178,22 @@ export class Keyring {
 
   /** Begins a new epoch: from now on it alone seals, earlier ones only open. Resolves with its number. */
   async addEpoch(): Promise<number> {
-    return await this.#exclusively(async () => await this.#addEpoch());
+    return await this.#exclusively(async () => await this.#change(async () => await this.#addEpoch()));
+  }
+
+  /** Reads the kept keys again: another process on the same ones may have begun an epoch. Rejects with KeyringError, and has changed nothing then. */
+  async refresh(): Promise<void> {
+    await this.#exclusively(async () => await whenNobodyIsFaster(async () => await this.#load()));
+  }
+
+  /** Makes a change of what is kept, and again on top of what another process has kept meanwhile. */
+  async #change<T>(change: () => Promise<T>): Promise<T> {
+    let isCurrent = true;
+    return await whenNobodyIsFaster(async () => {
+      if (!isCurrent) await this.#load();
+      isCurrent = false;
+      return await change();
+    });
   }
 
   /** The key of a merchant's fingerprints: derived, so that fingerprints of two merchants cannot be compared. */
@@ -277,5 +297,15 @@ export class Keyring {
   #fingerprinting(): HeldKey {
     assert(this.#fingerprints !== undefined, "a keyring is loaded before it is used");
     return this.#fingerprints;
+  }
+}
+
+async function whenNobodyIsFaster<T>(change: () => Promise<T>): Promise<T> {
+  for (let tries = 1; ; tries += 1) {
+    try {
+      return await change();
+    } catch (error) {
+      if (!(error instanceof KeysChangedElsewhere) || tries === maxTries) throw error;
+    }
   }
 }

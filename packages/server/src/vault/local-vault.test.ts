@@ -14,10 +14,10 @@ import type { CardOwner } from "./vault.ts";
 const random = new SystemRandom();
 const owner: CardOwner = { merchantId: "0a1b2c3d" as MerchantId, tokenDigest: hash("sha256", "token") as TokenDigest, recordVersion: 1 };
 
-async function newVault(limits = {}) {
+async function newVault(limits = {}, provider = createMemoryKeyProvider(random), store = createMemoryWrappedKeyStore()) {
   const keyring = await Keyring.open({
-    provider: createMemoryKeyProvider(random),
-    store: createMemoryWrappedKeyStore(),
+    provider,
+    store,
     environment: "sandbox",
     create: true,
     random,
@@ -98,6 +98,19 @@ test("cards that were sealed in an earlier epoch open, are known to be outdated,
   assert.equal(vault.isOutdated(next.ref), false);
   assert.equal(await mask(next.ref, next.owner), "411111xxxxxx1111");
   await assert.rejects(vault.reseal(old, next.owner), { name: "VaultError" });
+});
+
+test("a card that another process has sealed in an epoch of its making opens, and can be sealed again", async () => {
+  const [provider, store] = [createMemoryKeyProvider(random), createMemoryWrappedKeyStore()];
+  const [here, there] = [await newVault({}, provider, store), await newVault({}, provider, store)];
+  await there.keyring.addEpoch();
+  const ref = await there.vault.put(cardOf("4111111111111111"), owner);
+  const digits = await here.vault.use(ref, owner, async ({ pan }) => Buffer.from(pan.reveal()).toString());
+  assert.equal(digits, "4111111111111111");
+  assert.equal(here.keyring.currentEpoch, 2);
+  await there.keyring.addEpoch();
+  const newer = await there.vault.reseal(ref, owner);
+  assert.equal((await here.vault.reseal(newer.ref, newer.owner)).owner.recordVersion, 3);
 });
 
 test("an epoch that has wrapped its share gives way under concurrent puts, and every card opens", async () => {

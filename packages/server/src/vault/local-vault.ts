@@ -24,6 +24,11 @@ export interface LocalVault extends Vault {
 export function createLocalVault({ keyring, environment, random }: LocalVaultOptions): LocalVault {
   assert(keyring.environment === environment, "a vault and its keys are of one environment");
   const epochs: EpochLookup = (id) => keyring.epochKey(id);
+  /** Another process may have begun an epoch since the keys were read. */
+  const knowEpochOf = async (ref: CardRef): Promise<void> => {
+    const id = epochOf(ref);
+    if (id !== undefined && id > keyring.currentEpoch) await keyring.refresh();
+  };
   return {
     async put(card: Card, owner: CardOwner): Promise<CardRef> {
       const epoch = keyring.wrapReady() ?? (await keyring.nextWrap());
@@ -31,6 +36,7 @@ export function createLocalVault({ keyring, environment, random }: LocalVaultOpt
     },
 
     async use<T>(ref: CardRef, owner: CardOwner, call: (card: Card) => Promise<T>): Promise<T> {
+      await knowEpochOf(ref);
       const card = openCard(ref, { environment, owner }, epochs);
       try {
         return await call(card);
@@ -48,6 +54,7 @@ export function createLocalVault({ keyring, environment, random }: LocalVaultOpt
     },
 
     async reseal(ref: CardRef, owner: CardOwner) {
+      await knowEpochOf(ref);
       const epoch = keyring.wrapReady() ?? (await keyring.nextWrap());
       return resealCard(ref, { environment, owner }, epochs, epoch, random);
     },

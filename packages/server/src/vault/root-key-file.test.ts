@@ -43,11 +43,10 @@ async function refusal(opening: Promise<unknown>, path: string, content: Buffer)
     assert.ok(error.message.includes(path), error.message);
     assert.equal(error.cause, undefined);
     const told = error.message.replaceAll(path, "");
-    // The file's mode is its own four digits, which a key in hex holds by chance once in some hundred runs.
-    const words = told.replace(/mode 0[0-7]{3}/, "");
+    // Eight bytes at a time: four letters of a key in hex are words that a message may hold, "0600" and the "adde" of "added".
     for (const encoding of ["hex", "base64", "latin1"] as const) {
       const key = content.subarray(-64);
-      for (let at = 0; at + 4 <= key.length; at += 1) assert.ok(!words.includes(key.toString(encoding, at, at + 4)), told);
+      for (let at = 0; at + 8 <= key.length; at += 1) assert.ok(!told.includes(key.toString(encoding, at, at + 8)), told);
     }
     return told;
   }
@@ -184,33 +183,35 @@ test("first starts at the same time agree on one root key", async (context) => {
   assert.equal(readFileSync(root).length, 17 + 1 + 7 + 32 + 32);
 });
 
-test("of two processes that change the keys one is refused, and no epoch is lost", async (context) => {
+test("two processes change the keys one after the other, and no epoch is lost", async (context) => {
   const { open, directory } = installation(context);
   const [one, other] = [await open(), await open()];
   assert.equal(await one.addEpoch(), 2);
-  const refused = { name: "KeyringError", message: /changed by another process: start again/ };
-  await assert.rejects(other.addEpoch(), refused);
-  await assert.rejects(other.nextWrap(), refused);
-  for (let id = 3; id <= 6; id += 1) assert.equal(await one.addEpoch(), id);
+  assert.equal(await other.addEpoch(), 3);
+  for (let id = 4; id <= 6; id += 1) assert.equal(await one.addEpoch(), id);
   // The file that the other one would make next has been removed meanwhile, so that it can be made again.
   assert.deepEqual(readdirSync(directory).toSorted(), ["keys.5.json", "keys.6.json", "root.key"]);
-  await assert.rejects(other.addEpoch(), refused);
-  assert.deepEqual(readdirSync(directory).toSorted(), ["keys.5.json", "keys.6.json", "root.key"]);
-  assert.equal(other.currentEpoch, 1);
+  assert.equal((await other.nextWrap()).id, 6);
+  assert.deepEqual(readdirSync(directory).toSorted(), ["keys.6.json", "keys.7.json", "root.key"]);
 
   const again = await open();
-  const newest = one.epochKey(6);
-  assert.ok(newest !== undefined && again.epochKey(6)?.equals(newest) === true);
-  assert.equal(await again.addEpoch(), 7);
+  for (let id = 1; id <= 6; id += 1) {
+    const key = again.epochKey(id);
+    assert.ok(key !== undefined && other.epochKey(id)?.equals(key) === true, `epoch ${id}`);
+  }
 });
 
-test("of processes that start first at the same time one makes the keys, and the others have those or are told to start again", async (context) => {
+test("processes that count wraps ahead at the same time count each of them", async (context) => {
   const { open } = installation(context);
-  const started = await Promise.allSettled(Array.from({ length: 8 }, async () => await open()));
-  const keyrings = started.filter((start) => start.status === "fulfilled").map(({ value }) => value);
-  assert.ok(keyrings.length > 0);
-  for (const start of started)
-    if (start.status === "rejected") assert.match(String(start.reason), /KeyringError: the keys in .* start again/);
+  const nodes = await Promise.all(Array.from({ length: 6 }, async () => await open()));
+  await Promise.all(nodes.map(async (node) => await node.nextWrap()));
+  const [epoch] = (await open()).inventory().filter(({ purpose }) => purpose === "epoch");
+  assert.equal(epoch?.wrapsReserved, nodes.length * 2 ** 16);
+});
+
+test("processes that start first at the same time have the same keys", async (context) => {
+  const { open } = installation(context);
+  const keyrings = await Promise.all(Array.from({ length: 8 }, async () => await open()));
   const kept = (await open()).epochKey(1);
   assert.ok(kept !== undefined);
   for (const keyring of keyrings) assert.equal(keyring.epochKey(1)?.equals(kept), true);

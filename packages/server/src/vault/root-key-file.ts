@@ -5,7 +5,7 @@ import { hexOf } from "../kernel/ids.ts";
 import { instant } from "../kernel/instant.ts";
 import type { Random } from "../kernel/random.ts";
 import { keyLength } from "./aes.ts";
-import { KeyringError, type KeyProvider } from "./key-provider.ts";
+import { KeyringError, type KeyProvider, KeysChangedElsewhere } from "./key-provider.ts";
 import { isEnvironmentId, keyPurposes, type WrappedKey, type WrappedKeys, type WrappedKeyStore } from "./keyring.ts";
 import { createMemoryKeyProvider } from "./memory-key-provider.ts";
 import type { SecretFile } from "./sealed-secret.ts";
@@ -136,6 +136,8 @@ function keysFiles(directory: string, random: Random): WrappedKeyStore {
       if (generation === 0) return undefined;
       const path = pathOf(generation);
       const content = await readPrivate(path, largestKeysFile);
+      // Others have gone on twice since the names were read, and have taken this one away.
+      if (content === undefined && Math.max(0, ...(await generationsIn(directory))) > generation) throw changedElsewhere(directory);
       const keys = content === undefined ? undefined : parseKeys(content.toString("utf8"));
       if (keys === undefined) throw new KeyringError(`${path} is damaged or of another version: restore it from its backup`);
       return keys;
@@ -190,8 +192,8 @@ function secretFile(path: string, directory: string, random: Random): SecretFile
   };
 }
 
-function changedElsewhere(directory: string): KeyringError {
-  return new KeyringError(`the keys in ${directory} were changed by another process: start again to see its change`);
+function changedElsewhere(directory: string): KeysChangedElsewhere {
+  return new KeysChangedElsewhere(`the keys in ${directory} were changed by another process`);
 }
 
 /** The numbers of the files of wrapped keys; none when there is no such directory. */

@@ -2,6 +2,7 @@ import assert from "node:assert/strict";
 import { after, test } from "node:test";
 import * as fc from "fast-check";
 import { instant } from "../../src/kernel/instant.ts";
+import { everySlot } from "../../src/kernel/slot.ts";
 import type { JournalEntry } from "../../src/ledger/journal.ts";
 import { paymentStates } from "../../src/payment/payment-machine.ts";
 import type { ChargebackState } from "../../src/payment/chargeback.ts";
@@ -12,7 +13,7 @@ import type { Refund } from "../../src/payment/refund.ts";
 import type { Change, CommitResult, FactRecord } from "../../src/stores/change.ts";
 import { openEmbeddedStore } from "../../src/stores/embedded/embedded-store.ts";
 import { createMemoryStore } from "../../src/stores/memory/memory-store.ts";
-import type { Store } from "../../src/stores/store.ts";
+import type { ListPage, PaymentFilter, Store } from "../../src/stores/store.ts";
 import { TestDatabases, testUrl } from "../postgres/databases.ts";
 import * as given from "./store-fixtures.ts";
 
@@ -230,6 +231,12 @@ function keyOf({ merchantId, id }: Payment): string {
   return merchantId + id;
 }
 
+const listings: readonly (readonly [PaymentFilter, ListPage])[] = [
+  [{}, { limit: 2, lookAt: 3 }],
+  [{ states: ["captured", "authorized"] }, { limit: 2, lookAt: 3 }],
+  [{ text: "CODE 1" }, { limit: 1, lookAt: 10, before: given.paymentId(3) }],
+];
+
 async function everything(store: Store, base: number): Promise<unknown> {
   const numbers = [0, 1, 2, 3];
   const ofMerchants = [0, 1].map(async (which) => {
@@ -243,10 +250,16 @@ async function everything(store: Store, base: number): Promise<unknown> {
       ...[0, 1, 2, 3, 4, 5].map((each) => store.paymentByRefund(id, { id: refundId(base, each) })),
       ...numbers.map((each) => store.paymentByRefund(id, { code: `refund ${each}` })),
       ...numbers.map((each) => store.paymentByMandate(id, `network ${each}`)),
+      ...listings.map(([filter, page]) => store.paymentsListed(id, filter, page)),
     ]);
   });
   const inFlight = (await store.paymentsInFlight(1_000_000)).toSorted((left, right) => (keyOf(left) < keyOf(right) ? -1 : 1));
-  return [await Promise.all(ofMerchants), await store.paymentsDue(instant(given.start + 3), 50), inFlight];
+  // The due ones whole, and once more page by page and slot by slot.
+  const now = instant(given.start + 3);
+  const whole = await store.paymentsDue(now, 50);
+  const odd = new Set(Array.from(everySlot).filter((slot) => slot % 2 === 1));
+  const pages = [await store.paymentsDue(now, 2, odd), await store.paymentsDue(now, 3, everySlot, whole[1]), whole];
+  return [await Promise.all(ofMerchants), pages, inFlight];
 }
 
 const compared = `the memory store, the embedded store${databases === undefined ? "" : " and the PostgreSQL store"}`;
@@ -279,7 +292,9 @@ test(`${compared} give the same answers to ${sequences} random sequences`, async
     (await store.notificationsAfter(0, 1_000_000)).map(({ sequence: _sequence, ...rest }) => rest);
   for (const store of others) {
     assert.deepEqual(await withoutSequence(store), await withoutSequence(memory));
-    assert.deepEqual(await store.accounts(), await memory.accounts());
+    const accounts = await memory.accounts();
+    assert.deepEqual(await store.accounts(), accounts);
+    assert.deepEqual(await Promise.all(accounts.map(({ id }) => store.accountById(id))), accounts);
   }
   // Control: the sequences reached every answer that a commit can give.
   assert.deepEqual(

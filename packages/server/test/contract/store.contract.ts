@@ -14,7 +14,7 @@ import { refundFacts } from "../../src/payment/refund.ts";
 import type { Refund } from "../../src/payment/refund.ts";
 import { factSources } from "../../src/stores/change.ts";
 import type { Change, NamedRequest } from "../../src/stores/change.ts";
-import type { Store } from "../../src/stores/store.ts";
+import type { ListPage, PaymentFilter, PaymentList, Store } from "../../src/stores/store.ts";
 import * as given from "./store-fixtures.ts";
 
 const { merchantA, merchantB, start } = given;
@@ -43,6 +43,10 @@ function unsoundAftermaths(payment: Payment): readonly Payment[] {
   ];
 }
 
+function codesOf({ payments, next }: PaymentList): readonly [codes: readonly string[], next: PaymentList["next"]] {
+  return [payments.map(({ order }) => order.code), next];
+}
+
 /** A test for each promise of store.ts and change.ts. `open` gives an empty store; the suite closes it. */
 export function describeStoreContract(name: string, open: () => Promise<Store>): void {
   async function opened(context: TestContext): Promise<Store> {
@@ -64,6 +68,7 @@ export function describeStoreContract(name: string, open: () => Promise<Store>):
       const store = await opened(context);
 
       assert.equal(await store.accountByKey(given.keyDigest(1)), undefined);
+      assert.equal(await store.accountById(merchantA), undefined);
       assert.deepEqual(await store.accounts(), []);
       assert.equal(await store.paymentById(merchantA, given.paymentId(1)), undefined);
       assert.equal(await store.paymentByCode(merchantA, "order-1"), undefined);
@@ -73,6 +78,7 @@ export function describeStoreContract(name: string, open: () => Promise<Store>):
       assert.equal(await store.paymentByMandate(merchantA, "123456789012345"), undefined);
       assert.deepEqual(await store.paymentsDue(start, 10), []);
       assert.deepEqual(await store.paymentsInFlight(10), []);
+      assert.deepEqual(await store.paymentsListed(merchantA, {}, { limit: 10, lookAt: 10 }), { payments: [], next: undefined });
       assert.equal(await store.cardByToken(merchantA, given.tokenDigest(1)), undefined);
       assert.deepEqual(await store.notificationsAfter(0, 10), []);
     });
@@ -530,6 +536,74 @@ export function describeStoreContract(name: string, open: () => Promise<Store>):
       assert.equal((await store.paymentsInFlight(1)).length, 1);
     });
 
+    test("payments are listed newest first, page after page, of one merchant only", async (context) => {
+      const store = await opened(context);
+      for (const number of [3, 1, 5, 2, 4]) await store.commit(given.paymentChange(given.newPayment(number)));
+      await store.commit(given.paymentChange(given.newPayment(6, { merchantId: merchantB })));
+      await store.commit(given.paidChange(given.newPayment(4)));
+      const list = (page: ListPage) => store.paymentsListed(merchantA, {}, page);
+
+      const first = await list({ limit: 2, lookAt: 10 });
+      assert.deepEqual(first, { payments: [given.newPayment(5), given.paidNext(given.newPayment(4))], next: given.paymentId(4) });
+      assert.deepEqual(codesOf(await list({ limit: 2, lookAt: 10, before: given.paymentId(4) })), [
+        ["order-3", "order-2"],
+        given.paymentId(2),
+      ]);
+      assert.deepEqual(codesOf(await list({ limit: 2, lookAt: 10, before: given.paymentId(2) })), [["order-1"], undefined]);
+      assert.deepEqual(codesOf(await list({ limit: 5, lookAt: 5 })).at(1), undefined, "a page that ends with the last one says so");
+      assert.deepEqual(codesOf(await list({ limit: 10, lookAt: 10, before: given.paymentId(1) })), [[], undefined]);
+    });
+
+    test("a list looks at no more payments than it may, and says where to go on", async (context) => {
+      const store = await opened(context);
+      for (const number of [1, 2, 3, 4]) await store.commit(given.paymentChange(given.newPayment(number)));
+      await store.commit(given.paidChange(given.newPayment(1)));
+      const list = (page: ListPage) => store.paymentsListed(merchantA, { states: ["captured"] }, page);
+
+      assert.deepEqual(codesOf(await list({ limit: 1, lookAt: 3 })), [[], given.paymentId(2)]);
+      assert.deepEqual(codesOf(await list({ limit: 1, lookAt: 3, before: given.paymentId(2) })), [["order-1"], undefined]);
+      assert.deepEqual(codesOf(await list({ limit: 1, lookAt: 4 })), [["order-1"], undefined]);
+    });
+
+    test("payments are found by state, by brand, and by what a person knows of them", async (context) => {
+      const store = await opened(context);
+      const { order } = given.newPayment(1);
+      const customer = { ...order.customer, name: "ANA LIMA", email: "Ana.Lima@example.com" };
+      const other = {
+        ...order,
+        code: "xmas 100%_",
+        customer,
+        card: { ...order.card, brand: "mastercard", maskedPan: "555555xxxxxx4444" },
+      } as const;
+      await store.commit(given.paymentChange(given.newPayment(1)));
+      await store.commit(given.paymentChange(given.newPayment(0xabc, { order: other })));
+      await store.commit(given.paymentChange(given.newPayment(0xabd, { merchantId: merchantB })));
+      const found = async (filter: PaymentFilter) => codesOf(await store.paymentsListed(merchantA, filter, { limit: 9, lookAt: 9 }))[0];
+
+      assert.deepEqual(await found({}), ["xmas 100%_", "order-1"]);
+      for (const text of [
+        "XMAS",
+        "100%_",
+        "ana lima",
+        "lima@EXAMPLE",
+        "4444",
+        "555555xxxxxx4444",
+        "Mastercard",
+        given.paymentId(0xabc),
+        "abc",
+      ]) {
+        assert.deepEqual(await found({ text }), ["xmas 100%_"], text);
+      }
+      for (const text of ["jose", "JOSÉ DA", "Jose\u0301", "jose@example.com"]) assert.deepEqual(await found({ text }), ["order-1"], text);
+      // Neither patterns nor what the search does not look into.
+      for (const text of ["1_0", "order%", "8522847035", "Rua E", "lima@example.com\n5555", "85351346893"])
+        assert.deepEqual(await found({ text }), [], text);
+      assert.deepEqual(await found({ brand: "visa" }), ["order-1"]);
+      assert.deepEqual(await found({ brand: "visa", text: "ana" }), []);
+      assert.deepEqual(await found({ states: ["authorizing"], text: "ana" }), ["xmas 100%_"]);
+      assert.deepEqual(await found({ states: ["captured", "voided"] }), []);
+    });
+
     test("attempts that are due are found, of all merchants, longest due first, without those that need review", async (context) => {
       const store = await opened(context);
       const due = (number: number, afterMs: number, over = {}): Change =>
@@ -619,9 +693,11 @@ export function describeStoreContract(name: string, open: () => Promise<Store>):
         [merchantA, merchantB],
       );
 
+      assert.deepEqual(await store.accountById(merchantB), account);
       const renamed = given.newAccount(merchantB, { version: 2, name: "Renamed" });
       assert.deepEqual(await store.commit(given.accountChange(renamed, [6])), committed);
       assert.deepEqual(await store.accountByKey(given.keyDigest(1)), { account: renamed, grants: "public" });
+      assert.deepEqual(await store.accountById(merchantB), renamed);
       assert.deepEqual(await store.accountByKey(given.keyDigest(6)), { account: renamed, grants: "secret" });
     });
 

@@ -47,7 +47,7 @@ describe("chaos: a notification before the API's answer", () => {
       seen.push("answer");
       answered.resolve();
       assert.equal((body["payment"] as { readonly status: string }).status, "CO");
-      for (let look = 0; look < 300 && !(seen.includes("receiver answers") && seen.includes("answer")); look += 1) {
+      for (let look = 0; look < 1_500 && !(seen.includes("receiver answers") && seen.includes("answer")); look += 1) {
         await new Promise((resolve) => void setTimeout(resolve, 20));
       }
       // Where the client does not wait, the notification may come before or after.

@@ -38,6 +38,14 @@ describe("an account's routes", () => {
     assert.equal((await pay(world, "mastercard", { creditcard: mastercard() }))["status"], "CA");
   });
 
+  test("keep a BIN as it was written, with the zero that it begins with", async () => {
+    await using world = await startWorld({ environment: two });
+    const asked = [{ connectors: ["main"], bins: ["0123", "00000000", "0", "4111"], fromUsd: 5 }];
+    await routes(world, asked);
+    const { body } = await world.postJson("/__cofre/settings", { integration_key: integrationKey });
+    assert.deepEqual((body["settings"] as Record<string, unknown>)["routes"], asked);
+  });
+
   test("that name an acquirer that is not there, or that are none, are refused and change nothing", async () => {
     await using world = await startWorld({ environment: two });
     const wrong = [

@@ -1,114 +1,124 @@
 import assert from "node:assert/strict";
-import { rmSync, mkdtempSync } from "node:fs";
-import { tmpdir } from "node:os";
-import { join } from "node:path";
-import { test } from "node:test";
-import { Chance } from "../simulation/chance.ts";
-import { directBody, testCard } from "../world.ts";
+import { rmSync } from "node:fs";
+import { describe, test } from "node:test";
+import { type PlantedBug, plantedBugs } from "../simulation/planted-bugs.ts";
 import { amount } from "./support/amount.ts";
-import { CofreProcess } from "./support/cofre-process.ts";
-import { type Call, hasLegalOrder, type Told } from "./support/history-checker.ts";
-import { toldPaymentOf } from "./support/kill-promises.ts";
-import { serverRoot } from "./support/planted-copy.ts";
-import { WireClient } from "./support/wire-client.ts";
+import { type Call, hasLegalOrder } from "./support/history-checker.ts";
+import { callsOfPayment, runHistories } from "./support/history-run.ts";
+import type { Ask, RefundName } from "./support/payment-model.ts";
+import { plantedCopy, serverRoot } from "./support/planted-copy.ts";
 
 /** COFRE_HISTORY_SEED for another mix. */
 const seed = Number(process.env["COFRE_HISTORY_SEED"] ?? "1");
 const payments = Number(process.env["COFRE_HISTORY_PAYMENTS"] ?? amount({ quick: 100, ci: 500, night: 5_000 }));
-const callsOfPayment = 20;
-const callersOfPayment = 4;
-const paymentsAtOnce = 8;
-const integrationKey = "test_ik_historyhistoryhistoryhis";
-
-function toldBy(answer: Readonly<Record<string, unknown>> | undefined): Told | undefined {
-  const payment = toldPaymentOf(answer);
-  if (payment?.status === "CO") return "captured";
-  if (payment?.status === "CA") return "cancelled";
-  // No payment has this code.
-  if (answer?.["status_code"] === "BP-QRY-2") return "absent";
-  return payment?.captureAvailable === true ? "open" : undefined;
-}
+/** Within so many payments each planted mistake must be found. */
+const paymentsToFind = 2_000;
 
 test(`${payments * callsOfPayment} concurrent calls on ${payments} payments have a legal order for each payment`, async (context) => {
-  const scratch = mkdtempSync(join(tmpdir(), "cofre-histories-"));
-  const client = new WireClient(callersOfPayment * paymentsAtOnce);
-  const server = CofreProcess.spawn({
-    root: serverRoot,
-    dataDirectory: join(scratch, "data"),
-    logDirectory: scratch,
-    name: "server",
-    environment: { COFRE_SANDBOX_INTEGRATION_KEY: integrationKey },
-  });
-  const outcomes = new Map<string, number>();
-  const illegal: string[] = [];
-  try {
-    const port = await server.listening();
-    assert.ok(port !== undefined);
-    const chance = new Chance(seed);
-    const call = async (code: string): Promise<Call> => {
-      const dice = chance.below(100);
-      const kind = dice < 20 ? "direct" : dice < 35 ? "capture" : dice < 50 ? "cancel" : "query";
-      const began = performance.now();
-      const body =
-        kind === "direct"
-          ? {
-              ...directBody(code, { creditcard: { ...testCard, card_due_date: "12/2035", auto_capture: false } }),
-              integration_key: integrationKey,
-            }
-          : { integration_key: integrationKey, merchant_payment_code: code };
-      const answer = await client.ask(port, `/ws/${kind}`, body);
-      const told = toldBy(answer);
-      const outcome = `${kind} ${told ?? JSON.stringify(answer?.["status_code"] ?? "nothing")}`;
-      outcomes.set(outcome, (outcomes.get(outcome) ?? 0) + 1);
-      return { kind, began, ended: performance.now(), told };
-    };
-    const queue = Array.from({ length: payments }, (_, index) => `history-${seed}-${index}`).values();
-    const work = async (): Promise<void> => {
-      for (const code of queue) {
-        const calls: Call[] = [];
-        const caller = async (): Promise<void> => {
-          for (let time = 0; time < callsOfPayment / callersOfPayment; time += 1) calls.push(await call(code));
-        };
-        await Promise.all(Array.from({ length: callersOfPayment }, caller));
-        if (!hasLegalOrder(calls)) illegal.push(`${code}: ${JSON.stringify(calls)}`);
-      }
-    };
-    await Promise.all(Array.from({ length: paymentsAtOnce }, work));
-  } finally {
-    client.close();
-    await server.end("SIGTERM");
-    rmSync(scratch, { recursive: true, force: true });
-  }
-  context.diagnostic([...outcomes].map(([outcome, times]) => `${outcome} ${times}`).join(", "));
+  const { calls, unheard, outcomes, illegal } = await runHistories({ root: serverRoot, seed, payments });
+  context.diagnostic([...outcomes].map(([outcome, times]) => `${outcome} ${times}`).join("; "));
+  context.diagnostic(`${unheard} of ${calls} calls were cut by their client`);
   assert.deepEqual(illegal, []);
+  assert.ok(unheard > calls / 100, "control: connections were cut");
   for (const outcome of [
-    "direct open",
-    "capture captured",
-    "cancel cancelled",
-    "query captured",
-    "query cancelled",
-    "query open",
-    "query absent",
-  ]) {
+    ["direct open", "direct captured", "direct BP-DR-0", "direct unheard"],
+    ["capture captured", "capture BP-CAP-2", "capture BP-CAP-3", "capture BP-CAP-4", "capture BP-CAP-5", "capture unheard"],
+    ["cancel cancelled", "cancel BP-CAN-2", "cancel BP-CAN-3", "cancel COFRE-20"],
+    ["query captured", "query cancelled", "query open", "query authorizing", "query BP-QRY-2", "query captured, r0 asked"],
+    ["refund done", "refund BP-REF-CAN-2", "refund BP-REF-5", "refund BP-REF-7", "refund BP-REF-12", "refund unheard"],
+    ["cancel refund done", "cancel refund BP-REF-9", "cancel refund unheard"],
+  ].flat()) {
     assert.ok((outcomes.get(outcome) ?? 0) > 0, `control: ${outcome} was met`);
   }
 });
 
-test("control: histories without a legal order are refused", () => {
-  const call = (kind: Call["kind"], began: number, ended: number, told: Told | undefined): Call => ({ kind, began, ended, told });
-  const created = call("direct", 0, 1, "open");
-  assert.ok(hasLegalOrder([created, call("capture", 2, 5, "captured"), call("query", 3, 4, "open"), call("query", 6, 7, "captured")]));
-  assert.ok(hasLegalOrder([created, call("capture", 2, 3, undefined), call("query", 4, 5, "open"), call("query", 6, 7, "captured")]));
-  const refused: readonly (readonly [string, readonly Call[]])[] = [
-    ["captured and cancelled", [created, call("capture", 2, 5, "captured"), call("cancel", 3, 4, "cancelled")]],
-    ["an old state after a newer one", [created, call("capture", 2, 3, "captured"), call("query", 4, 5, "open")]],
-    ["a capture that nobody asked for", [created, call("query", 2, 3, "captured")]],
-    ["there before it was made", [call("query", 0, 1, "open"), call("direct", 2, 3, "open")]],
-    ["an effect before its call", [created, call("query", 2, 3, "captured"), call("capture", 4, 5, undefined)]],
-    [
-      "two queries that go back",
-      [created, call("cancel", 2, 9, "cancelled"), call("query", 3, 4, "cancelled"), call("query", 5, 6, "open")],
-    ],
+describe("controls: planted races and wrong refusals leave histories without a legal order", () => {
+  const sums = plantedBugs.find(({ name }) => name.startsWith("the sum of refunds is checked against what was first read"));
+  assert.ok(sums !== undefined);
+  const planted: readonly PlantedBug[] = [
+    sums,
+    {
+      name: "a change is written whatever version it replaces",
+      file: "stores/embedded/change-writer.ts",
+      find: "const updated = update.run(...columns, ...moving, no, replaces);",
+      replace: `const updated = update.run(...columns, ...moving, no, this.#database.prepare("SELECT version FROM payment WHERE no = ?").get(no).version);`,
+    },
+    {
+      name: "requests about one payment do not wait for one another",
+      file: "operations/runner.ts",
+      find: "return this.#turns.take(payment.merchantId + payment.id, task);",
+      replace: "return payment.id.length > 0 ? task() : this.#turns.take(payment.merchantId, task);",
+    },
+    {
+      name: "whoever was slower is refused, whatever is left",
+      file: "operations/refund.ts",
+      find: "      return decideRefund(current, {",
+      replace: `      if (current.version !== seen.version) throw new ServiceError("refund_amount_too_high");
+      return decideRefund(current, {`,
+    },
+    {
+      name: "whoever would have to wait for others is refused",
+      file: "operations/turns.ts",
+      find: "constructor(maximumWaiting = 32)",
+      replace: "constructor(maximumWaiting = 1)",
+    },
+    {
+      name: "what an Idempotency-Key named is carried out again",
+      file: "operations/named-requests.ts",
+      find: "if (known?.answer !== undefined) return",
+      replace: "if (known?.answer !== undefined && known.claimedAt < 0) return",
+    },
   ];
-  for (const [name, calls] of refused) assert.equal(hasLegalOrder(calls), false, name);
+  for (const bug of planted) {
+    test(bug.name, async (context) => {
+      const root = plantedCopy(bug);
+      context.after(() => rmSync(root, { recursive: true, force: true }));
+      const { calls, illegal } = await runHistories({ root, seed, payments: paymentsToFind, stop: true });
+      context.diagnostic(`after ${calls} calls: ${illegal[0]}`);
+      assert.ok(illegal.length > 0);
+    });
+  }
+});
+
+describe("controls: the search", () => {
+  const call = (ask: Ask, began: number, ended: number, told: string | undefined, key?: string): Call => ({ ask, key, began, ended, told });
+  const direct = (began: number, ended: number, told: string | undefined, key?: string): Call =>
+    call({ kind: "direct", sale: false }, began, ended, told, key);
+  const capture = (began: number, ended: number, told: string | undefined, key?: string): Call =>
+    call({ kind: "capture" }, began, ended, told, key);
+  const cancel = (began: number, ended: number, told: string | undefined): Call => call({ kind: "cancel" }, began, ended, told);
+  const query = (began: number, ended: number, told: string): Call => call({ kind: "query" }, began, ended, told);
+  const refund = (refund: RefundName, began: number, ended: number, told: string | undefined, key?: string): Call =>
+    call({ kind: "refund", refund }, began, ended, told, key);
+  const created = direct(0, 1, "open");
+  const captured = [created, capture(2, 3, "captured")];
+
+  const legal: readonly (readonly [string, readonly Call[]])[] = [
+    ["a query beside a capture sees either", [created, capture(2, 5, "captured"), query(3, 4, "open"), query(6, 7, "captured")]],
+    ["a query beside a capture sees that it is under way", [created, capture(2, 5, "captured"), query(3, 4, "busy")]],
+    ["a payment is seen before the acquirer has answered", [direct(0, 9, "open"), query(1, 2, "authorizing"), cancel(3, 4, "COFRE-20")]],
+    ["what nobody heard of may happen late", [created, capture(2, 3, undefined), query(4, 5, "open"), query(6, 7, "captured")]],
+    ["what nobody heard of need not happen", [created, capture(2, 3, undefined), query(4, 5, "open"), cancel(6, 7, "cancelled")]],
+    ["an answer that is kept is old", [...captured, capture(4, 5, "BP-CAP-4", "k"), capture(6, 7, "BP-CAP-4", "k")]],
+    ["the same request under one key is one refund", [...captured, refund("r0", 4, 5, undefined, "k"), refund("r0", 6, 7, "done", "k")]],
+  ];
+  const illegal: readonly (readonly [string, readonly Call[]])[] = [
+    ["captured and cancelled", [created, capture(2, 5, "captured"), cancel(3, 4, "cancelled")]],
+    ["an old state after a newer one", [...captured, query(4, 5, "open")]],
+    ["a capture that nobody asked for", [created, query(2, 3, "captured")]],
+    ["there before it was made", [query(0, 1, "open"), direct(2, 3, "open")]],
+    ["an effect before its call", [created, query(2, 3, "captured"), capture(4, 5, undefined)]],
+    ["two queries that go back", [created, cancel(2, 9, "cancelled"), query(3, 4, "cancelled"), query(5, 6, "open")]],
+    ["authorizing again", [created, query(2, 3, "authorizing")]],
+    ["more refunded than captured", [...captured, refund("r0", 4, 9, "done"), refund("r1", 4, 9, "done")]],
+    ["refused for an amount that is left", [...captured, refund("r0", 4, 9, "done"), refund("r3", 4, 9, "BP-REF-5")]],
+    ["not found although it is there", [created, capture(2, 3, "BP-CAP-2")]],
+    ["a refund that is lost", [...captured, refund("r0", 4, 5, "done"), query(6, 7, "captured")]],
+    ["two refunds under one key", [...captured, refund("r0", 4, 5, "done", "k"), refund("r0", 6, 7, "BP-REF-11", "k")]],
+    ["refused for nothing", [created, cancel(2, 3, "COFRE-20")]],
+    ["made twice", [direct(0, 1, "open"), direct(2, 3, "open")]],
+    ["an error that is none of the model's", [created, capture(2, 3, "COFRE-14")]],
+  ];
+  for (const [name, calls] of legal) test(`an order is found: ${name}`, () => assert.ok(hasLegalOrder(calls)));
+  for (const [name, calls] of illegal) test(`no order is found: ${name}`, () => assert.equal(hasLegalOrder(calls), false));
 });

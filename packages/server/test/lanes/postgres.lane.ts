@@ -14,13 +14,21 @@ import { CofreProcess } from "./support/cofre-process.ts";
 import { WireClient } from "./support/wire-client.ts";
 
 /** The suites that a PostgreSQL server makes longer, each on one server of their own. */
-const suites = ["store-postgres.test.ts", "store-differential.test.ts", "deliveries.test.ts"];
+const suites = [
+  "contract/store-postgres.test.ts",
+  "contract/store-postgres-faults.test.ts",
+  "contract/store-differential.test.ts",
+  "contract/deliveries.test.ts",
+  "contract/postgres-plans.test.ts",
+  "contract/postgres-reports.test.ts",
+  "e2e/migrate-store.test.ts",
+];
 
 const skip = postgresBinaries() === undefined ? "PostgreSQL is not installed" : false;
 
 test("the PostgreSQL store keeps the contract and gives the memory store's answers, on Debian's server", { skip }, async () => {
   await using cluster = await startCluster({ log_parameter_max_length: "0" });
-  const files = suites.map((name) => fileURLToPath(new URL(`../contract/${name}`, import.meta.url)));
+  const files = suites.map((name) => fileURLToPath(new URL(`../${name}`, import.meta.url)));
   const { NODE_TEST_CONTEXT: _context, ...inherited } = process.env;
   const env = { ...inherited, COFRE_TEST_POSTGRES_URL: cluster.url };
   const run = spawn(process.execPath, ["--test", "--test-reporter=spec", ...files], { env, stdio: ["ignore", "pipe", "inherit"] });
@@ -31,6 +39,7 @@ test("the PostgreSQL store keeps the contract and gives the memory store's answe
   const [code] = (await once(run, "close")) as [number | null];
   assert.equal(code, 0, output);
   assert.match(output, /the PostgreSQL store keeps the store contract/);
+  assert.match(output, /an installation is moved to PostgreSQL/);
   assert.doesNotMatch(output, /skipped [1-9]/, "nothing was skipped");
   // What every store was given stands in the server's log nowhere, though its statements failed in every way that they can.
   for (const word of ["jose@example.com", "Maracana", "411111xxxxxx1111", "order-1"]) assert.ok(!cluster.log().includes(word), word);

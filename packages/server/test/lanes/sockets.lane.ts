@@ -1,15 +1,16 @@
 import assert from "node:assert/strict";
 import { connect } from "node:net";
 import { test } from "node:test";
-import { amount } from "./support/amount.ts";
-import { fuzzCorpus, secretDigits } from "../fuzz/corpus.ts";
+import { fuzzCorpus } from "../fuzz/corpus.ts";
+import { assertNoDigits, exchange, keptFramings } from "../fuzz/kept-inputs.ts";
 import { Dice, mutate } from "../fuzz/mutate.ts";
-import { directBody, integrationKey, startWorld } from "../world.ts";
+import { directBody, integrationKey, startWorld, type World } from "../world.ts";
+import { amount } from "./support/amount.ts";
+import { until } from "./support/faulty-run.ts";
+import { SlowClients } from "./support/slow-clients.ts";
 
 const seed = Number(process.env["COFRE_FUZZ_SEED"] ?? "1");
 const connections = Number(process.env["COFRE_FUZZ_SOCKETS"] ?? amount({ quick: 2_000, ci: 20_000, night: 100_000 }));
-/** The server cuts off a head that does not end after 10 seconds, and looks every 2. */
-const longestMs = 30_000;
 
 /** Framing that has parted servers and proxies: each head with a body after it. */
 const framings: readonly ((body: string) => string)[] = [
@@ -27,27 +28,39 @@ const framings: readonly ((body: string) => string)[] = [
   (body) => `Content-Length: ${body.length + 10}\r\n\r\n${body}`,
 ];
 
-/** Resolves with everything that was answered, once the server has closed the connection; rejects when it does not. */
-function exchange(port: number, pieces: readonly Buffer[]): Promise<string> {
-  return new Promise((resolve, reject) => {
-    const socket = connect({ host: "127.0.0.1", port, noDelay: true });
-    let text = "";
-    socket.setTimeout(longestMs, () => {
-      socket.destroy();
-      reject(new Error("the connection hangs"));
-    });
-    socket.on("data", (data) => (text += data.toString("latin1")));
-    // A reset is an end, too: the server need not read what it has refused.
-    socket.on("error", () => undefined);
-    socket.on("close", () => resolve(text));
-    for (const piece of pieces) socket.write(piece);
-    socket.end();
-  });
+/** A few shops that each make so many payments, one after the other, over HTTP. */
+async function shopsAtWork(world: World, name: string, payments: number): Promise<void> {
+  const shop = async (own: number): Promise<void> => {
+    for (let payment = 0; payment < payments; payment += 1) {
+      const { status, body } = await world.postJson("/ws/direct", directBody(`${name}-${own}-${payment}`));
+      assert.deepEqual([status, body["status"]], [200, "SUCCESS"]);
+    }
+  };
+  await Promise.all(Array.from({ length: 8 }, (_, own) => shop(own)));
 }
 
-test(`${connections} connections with broken framing`, async (context) => {
+test("kept framings, whole, in halves and byte by byte", async (context) => {
+  await using world = await startWorld();
+  const kept = keptFramings(integrationKey);
+  for (const { why, bytes, answers, orFewer } of kept) {
+    const half = bytes.length >> 1;
+    // A byte to a segment, for what is short enough to be worth it.
+    const single = bytes.length > 1_000 ? [] : [Array.from(bytes, (_, at) => bytes.subarray(at, at + 1))];
+    for (const pieces of [[bytes], [bytes.subarray(0, half), bytes.subarray(half)], ...single]) {
+      const { told, statuses } = await exchange(world.port, pieces);
+      // In pieces, what is sound may be answered before what is not has arrived.
+      assert.deepEqual(statuses, orFewer ? answers.slice(0, statuses.length) : answers, `${why}, in ${pieces.length}`);
+      assertNoDigits(told, why);
+    }
+  }
+  await shopsAtWork(world, "after the kept framings", 1);
+  context.diagnostic(`${kept.length} kept inputs`);
+});
+
+test(`${connections} connections with broken framing, alone and behind sound requests`, async (context) => {
   await using world = await startWorld();
   const corpus = fuzzCorpus(integrationKey).filter(({ target }) => /^[\x21-\x7e]+$/.test(target));
+  const kept = keptFramings(integrationKey).map(({ bytes }) => bytes);
   const statuses = new Map<string, number>();
   let next = seed;
   const worker = async (): Promise<void> => {
@@ -56,22 +69,93 @@ test(`${connections} connections with broken framing`, async (context) => {
       const dice = new Dice(own);
       const { target, body } = dice.pick(corpus);
       const head = `POST ${target} HTTP/1.1\r\nHost: a\r\nConnection: close\r\n`;
-      const whole = Buffer.from(head + dice.pick(framings)(body.toString("latin1")), "latin1");
-      const sent = own % 2 === 0 ? whole : mutate(whole, [whole], dice);
-      const cut = own % sent.length;
-      const text = await exchange(world.port, own % 3 === 0 ? [sent.subarray(0, cut), sent.subarray(cut)] : [sent]);
-      for (const [, status = ""] of text.matchAll(/^HTTP\/1\.1 (\d{3}) /gm)) {
+      const drawn = Buffer.from(head + dice.pick(framings)(body.toString("latin1")), "latin1");
+      const sound = Buffer.from(
+        `POST ${target} HTTP/1.1\r\nHost: a\r\nContent-Length: ${body.length}\r\n\r\n${body.toString("latin1")}`,
+        "latin1",
+      );
+      // A third are what is kept, behind up to two sound requests on the same connection.
+      const whole = own % 3 === 0 ? Buffer.concat([...Array.from({ length: dice.below(3) }, () => sound), dice.pick(kept)]) : drawn;
+      const sent = own % 2 === 0 ? whole : mutate(whole, [whole, ...kept], dice);
+      const cut = own % Math.max(sent.length, 1);
+      const pieces = own % 5 === 0 ? [sent.subarray(0, cut), sent.subarray(cut)] : [sent];
+      const { told, statuses: answers } = await exchange(world.port, pieces);
+      for (const status of answers) {
         statuses.set(status, (statuses.get(status) ?? 0) + 1);
         assert.ok(status < "500", `seed ${own}: ${status}`);
       }
-      for (let at = 0; at + 6 <= secretDigits.length; at += 1) {
-        assert.ok(!text.includes(secretDigits.slice(at, at + 6)), `no card digits in an answer (seed ${own})`);
-      }
+      assertNoDigits(told, `seed ${own}`);
     }
   };
   await Promise.all(Array.from({ length: 16 }, worker));
   context.diagnostic([...statuses].map(([status, times]) => `${status} ${times}`).join(", "));
   assert.ok((statuses.get("200") ?? 0) > connections / 50, "control: some are understood");
   assert.ok((statuses.get("400") ?? 0) > connections / 50, "control: some are refused");
-  assert.equal((await world.postJson("/ws/direct", directBody("after the fuzz"))).body["status"], "SUCCESS", "the server goes on");
+  await shopsAtWork(world, "after the fuzz", 1);
+});
+
+test("clients that end their own side, and such that never do", async () => {
+  await using world = await startWorld();
+  const sale = (code: string): string => {
+    const body = JSON.stringify(directBody(code));
+    return `POST /ws/direct HTTP/1.1\r\nHost: a\r\nContent-Length: ${Buffer.byteLength(body)}\r\n\r\n${body}`;
+  };
+  // The whole request, then the end: it is carried out, so it is answered.
+  const whole = await Promise.all(Array.from({ length: 100 }, (_, own) => exchange(world.port, [Buffer.from(sale(`half-closed-${own}`))])));
+  for (const { told, statuses } of whole) assert.ok(statuses.join() === "200" && told.includes('"status":"SUCCESS"'), told);
+  // A part of it, then the end: nothing is carried out.
+  const parts = await Promise.all(
+    Array.from({ length: 100 }, (_, own) => exchange(world.port, [Buffer.from(sale(`cut-off-${own}`).slice(0, 30 + own * 5))])),
+  );
+  for (const { statuses } of parts)
+    assert.ok(
+      statuses.every((status) => status === "400"),
+      statuses.join(),
+    );
+  const { body } = await world.get("/ws/query", { integration_key: integrationKey, merchant_payment_code: "cut-off-99" });
+  assert.equal(body["status_code"], "BP-QRY-2");
+  // Told that the connection is over, they keep their side open and go on sending.
+  const stubborn = Array.from({ length: 50 }, (_, own) => {
+    const socket = connect({ host: "127.0.0.1", port: world.port, allowHalfOpen: true });
+    socket.on("error", () => undefined).resume();
+    socket.write(sale(`stubborn-${own}`).replace("Host: a", "Host: a\r\nConnection: close"));
+    return socket;
+  });
+  await until("the server has let go of those that never end", async () => {
+    for (const socket of stubborn) if (socket.readableEnded && socket.writable) socket.write("GET /ws/query HTTP/1.1\r\n");
+    return stubborn.every(({ destroyed }) => destroyed);
+  });
+  await shopsAtWork(world, "after the half-closed", 1);
+});
+
+test("slow clients are cut off, and cost others nothing", async (context) => {
+  await using world = await startWorld();
+  const head = "POST /ws/direct HTTP/1.1\r\nHost: a\r\n";
+  const each = { port: world.port, count: 50, everyMs: 200 };
+  using nothing = new SlowClients({ ...each, first: "", trickle: "" });
+  using heads = new SlowClients({ ...each, first: head, trickle: "X: a\r\n" });
+  using targets = new SlowClients({ ...each, first: "POST /ws/", trickle: "a" });
+  using bodies = new SlowClients({ ...each, first: `${head}Content-Length: 2000\r\n\r\n`, trickle: " " });
+  using chunks = new SlowClients({ ...each, first: `${head}Transfer-Encoding: chunked\r\n\r\n`, trickle: "1\r\n \r\n" });
+  using seconds = new SlowClients({ ...each, first: `GET /ws/query HTTP/1.1\r\nHost: a\r\n\r\n${head}`, trickle: "X: a\r\n" });
+  const crowds = { nothing, heads, targets, bodies, chunks, seconds };
+  const all = Object.values(crowds);
+  await until("all are connected", async () => all.every(({ connected }) => connected === each.count));
+
+  await shopsAtWork(world, "beside slow clients", 20);
+  // 160 payments take a second or so, and a slow client has ten: were it otherwise here, this would say nothing.
+  context.diagnostic(`${all.reduce((sum, { open }) => sum + open, 0)} slow clients were there while 160 payments were made`);
+
+  await Promise.all(all.map((crowd) => crowd.allGone()));
+  for (const [name, { gone }] of Object.entries(crowds)) {
+    const lasted = gone.map(({ lastedMs }) => lastedMs);
+    context.diagnostic(
+      `${name}: cut off after ${(Math.min(...lasted) / 1_000).toFixed(1)} to ${(Math.max(...lasted) / 1_000).toFixed(1)} s`,
+    );
+    for (const { told } of gone) {
+      const statuses = Array.from(told.matchAll(/HTTP\/1\.1 (\d{3}) /g), ([, status]) => status).join();
+      assert.match(statuses, name === "seconds" ? /^200(,408)?$/ : /^(408)?$/, name);
+    }
+  }
+  await shopsAtWork(world, "after slow clients", 1);
 });

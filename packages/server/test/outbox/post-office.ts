@@ -2,6 +2,7 @@ import assert from "node:assert/strict";
 import { type Instant, second } from "../../src/kernel/instant.ts";
 import type { MerchantId } from "../../src/kernel/ids.ts";
 import type { Scheduler } from "../../src/kernel/scheduler.ts";
+import { wholeShare } from "../../src/kernel/share.ts";
 import { SeededRandom } from "../../src/kernel/seeded-random.ts";
 import { type DeliveryEvent, Dispatcher, type DispatcherParts, type NotificationAccounts } from "../../src/outbox/dispatcher.ts";
 import {
@@ -191,7 +192,7 @@ export class PostOffice {
     const { store } = this;
     return {
       store: {
-        endpointsDue: (now, after, limit) => step("endpointsDue", () => store.endpointsDue(now, after, limit)),
+        endpointsDue: (now, after, limit, slots) => step("endpointsDue", () => store.endpointsDue(now, after, limit, slots)),
         deliveriesDue: (to, now, limit) => step("deliveriesDue", () => store.deliveriesDue(to, now, limit)),
         paymentById: (merchantId, id) => step("paymentById", () => store.paymentById(merchantId, id)),
         commit: (change) => step("commit", () => store.commit(change)),
@@ -203,6 +204,7 @@ export class PostOffice {
       clock: this.time,
       random: new SeededRandom(`post office ${this.#seed}`),
       scheduler,
+      share: wholeShare,
       report: (event) => void this.events.push(event),
       alarm: (what) => void this.alarms.push(what),
       pollMs: this.#pollMs,

@@ -7,6 +7,7 @@ import { describe, test, type TestContext } from "node:test";
 import { Webhook } from "standardwebhooks";
 import { day, hour, minute, second } from "../../src/kernel/instant.ts";
 import type { Scheduler } from "../../src/kernel/scheduler.ts";
+import { wholeShare } from "../../src/kernel/share.ts";
 import { systemClock } from "../../src/kernel/system-clock.ts";
 import { SystemRandom } from "../../src/kernel/system-random.ts";
 import { systemScheduler } from "../../src/kernel/system-scheduler.ts";
@@ -24,10 +25,10 @@ import { ManualClock } from "../world.ts";
 const { merchantA } = given;
 const random = new SystemRandom();
 
-/** What takes a second takes ten milliseconds here: polls, and the twenty seconds that a receiver has. */
+/** What takes a second takes 40 milliseconds here: polls, and the twenty seconds that a receiver has. */
 const hurried: Scheduler = {
-  sleep: (ms, signal) => systemScheduler.sleep(ms / 100, signal),
-  after: (ms, task) => systemScheduler.after(ms / 100, task),
+  sleep: (ms, signal) => systemScheduler.sleep(ms / 25, signal),
+  after: (ms, task) => systemScheduler.after(ms / 25, task),
 };
 
 type Behaviour = (response: ServerResponse, attempt: number) => void;
@@ -131,6 +132,7 @@ async function post(context: TestContext, receivers: Readonly<Record<string, Rec
     clock,
     random,
     scheduler: hurried,
+    share: wholeShare,
     report: () => undefined,
     alarm: (what) => void alarms.push(what),
   });
@@ -174,7 +176,7 @@ describe("receivers on sockets", () => {
       gone: new Receiver((response) => response.writeHead(410).end()),
       busy: new Receiver((response) => response.writeHead(429, { "Retry-After": "120" }).end()),
       resetting: new Receiver((response) => response.socket?.resetAndDestroy()),
-      late: new Receiver((response) => void systemScheduler.after(400, () => response.end("OK"))),
+      late: new Receiver((response) => void systemScheduler.after(1_600, () => response.end("OK"))),
     };
     const { store, clock, until, event, endpoints } = await post(context, receivers);
     for (let count = 0; count < 3; count += 1) await event();

@@ -30,16 +30,9 @@ export async function startCluster(settings: Readonly<Record<string, string>> = 
   const binaries = postgresBinaries();
   assert.ok(binaries !== undefined, "PostgreSQL is installed");
   const folder = mkdtempSync(join(tmpdir(), "cofre-postgres-"));
-  const asPostgres = process.getuid?.() === 0;
-  const call = (program: string, args: readonly string[]) =>
-    asPostgres
-      ? run("runuser", ["-u", "postgres", "--", join(binaries, program), ...args], { cwd: folder })
-      : run(join(binaries, program), [...args], { cwd: folder });
-  if (asPostgres) {
-    const [uid, gid] = (await Promise.all(["-u", "-g"].map((flag) => run("id", [flag, "postgres"])))).map(({ stdout }) => Number(stdout));
-    assert.ok(uid !== undefined && gid !== undefined);
-    chownSync(folder, uid, gid);
-  }
+  const identity = await postgresIdentity();
+  const call = (program: string, args: readonly string[]) => run(join(binaries, program), [...args], { cwd: folder, ...identity });
+  if (identity.uid !== undefined) chownSync(folder, identity.uid, identity.gid);
   const data = join(folder, "data");
   const log = join(folder, "log");
   const port = await freePort();
@@ -63,7 +56,18 @@ export async function startCluster(settings: Readonly<Record<string, string>> = 
   };
 }
 
-async function freePort(): Promise<number> {
+export type Identity = { readonly uid: number; readonly gid: number } | { readonly uid?: undefined };
+
+/** Who a server runs as: the user `postgres` when this is root, for it does not run as root. */
+export async function postgresIdentity(): Promise<Identity> {
+  if (process.getuid?.() !== 0) return {};
+  const [uid, gid] = (await Promise.all(["-u", "-g"].map((flag) => run("id", [flag, "postgres"])))).map(({ stdout }) => Number(stdout));
+  assert.ok(uid !== undefined && gid !== undefined);
+  return { uid, gid };
+}
+
+/** A loopback port that nobody listens on. */
+export async function freePort(): Promise<number> {
   const server = createServer();
   await new Promise<void>((resolve) => void server.listen(0, "127.0.0.1", resolve));
   const { port } = server.address() as AddressInfo;

@@ -5,6 +5,7 @@ import type { MerchantId } from "../../src/kernel/ids.ts";
 import { ServiceError, type ServiceErrorCode } from "../../src/kernel/service-error.ts";
 import { SeededRandom } from "../../src/kernel/seeded-random.ts";
 import { day, instant } from "../../src/kernel/instant.ts";
+import { wholeShare } from "../../src/kernel/share.ts";
 import type { Account, SimulatorSettings } from "../../src/merchant/account.ts";
 import { AccountDirectory } from "../../src/operations/account-directory.ts";
 import type { Operation } from "../../src/operations/operation.ts";
@@ -133,7 +134,7 @@ export class Installation {
     const connectors = this.#plan.routed
       ? connectorsOf([this.#connectorOf(process, "main", main), this.#connectorOf(process, "backup", backup)])
       : connectorsOf([this.#connectorOf(process, "main", main)]);
-    const accounts = new AccountDirectory(store);
+    const accounts = new AccountDirectory(store, this.time);
     const scheduler = {
       sleep: (ms: number) => this.#whileAlive(process, this.time.sleep(ms)),
       after: (ms: number, task: () => void) =>
@@ -159,6 +160,7 @@ export class Installation {
       accounts,
       clock: this.time,
       scheduler,
+      share: wholeShare,
       report: ({ kind, state }) => this.auditor.mark(`${kind} ${state}`),
     });
     return { runner, recovery };
@@ -169,14 +171,16 @@ export class Installation {
     const step = <T>(call: () => Promise<T>): Promise<T> => this.#await(process, this.#plan.storeLatencyMs, call);
     return {
       accountByKey: (digest) => step(() => store.accountByKey(digest)),
+      accountById: (merchant) => step(() => store.accountById(merchant)),
       accounts: () => step(() => store.accounts()),
       paymentById: (merchant, id) => step(() => store.paymentById(merchant, id)),
       paymentByCode: (merchant, code) => step(() => store.paymentByCode(merchant, code)),
       history: (merchant, id) => step(() => store.history(merchant, id)),
       paymentByRefund: (merchant, refund) => step(() => store.paymentByRefund(merchant, refund)),
       paymentByMandate: (merchant, mandateId) => step(() => store.paymentByMandate(merchant, mandateId)),
-      paymentsDue: (now, limit) => step(() => store.paymentsDue(now, limit)),
+      paymentsDue: (now, limit, slots, after) => step(() => store.paymentsDue(now, limit, slots, after)),
       paymentsInFlight: (limit) => step(() => store.paymentsInFlight(limit)),
+      paymentsListed: (merchantId, filter, page) => step(() => store.paymentsListed(merchantId, filter, page)),
       cardsAfter: (position, limit) => step(() => store.cardsAfter(position, limit)),
       namedRequest: (merchant, key) => step(() => store.namedRequest(merchant, key)),
       cardByToken: (merchant, digest) => step(() => store.cardByToken(merchant, digest)),
@@ -184,8 +188,10 @@ export class Installation {
       notificationsOf: (merchantId, number, limit) => step(() => store.notificationsOf(merchantId, number, limit)),
       notificationsOfPayment: (merchantId, id) => step(() => store.notificationsOfPayment(merchantId, id)),
       deliveriesOf: (merchantId, from, limit, state) => step(() => store.deliveriesOf(merchantId, from, limit, state)),
-      endpointsDue: (now, after, limit) => step(() => store.endpointsDue(now, after, limit)),
+      endpointsDue: (now, after, limit, slots) => step(() => store.endpointsDue(now, after, limit, slots)),
       deliveriesDue: (to, now, limit) => step(() => store.deliveriesDue(to, now, limit)),
+      holdSlots: (node, leaseMs, giveBack) => step(() => store.holdSlots(node, leaseMs, giveBack)),
+      leaveSlots: (node) => step(() => store.leaveSlots(node)),
       commit: (change) => step(() => store.commit(change)),
       close: () => step(() => store.close()),
     };

@@ -36,8 +36,8 @@ export const plantedBugs: readonly PlantedBug[] = [
   {
     name: "recovery never runs",
     file: "recovery/recovery-job.ts",
-    find: `    return payments.map((payment) => {`,
-    replace: `    return payments.slice(payments.length).map((payment) => {`,
+    find: `    return payments.flatMap((payment) => {`,
+    replace: `    return payments.slice(payments.length).flatMap((payment) => {`,
   },
   {
     name: "a late approval counts although recovery has claimed the reversal",

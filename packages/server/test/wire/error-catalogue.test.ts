@@ -274,6 +274,9 @@ const provocations: Readonly<Record<string, () => Promise<Answer>>> = {
     for (let refunds = 0; refunds < 100; refunds += 1) await done(refund(hash, { amount: "0.01" }));
     return refund(hash, { amount: "0.01" });
   },
+  "COFRE-55": () => post("/__cofre/payments", { state: "captured, lost" }),
+  "COFRE-56": () => post("/__cofre/payments", { brand: "shop" }),
+  "COFRE-57": () => post("/__cofre/payments", { limit: 101 }),
   "COFRE-48": () => post("/__cofre/notifications", { replay: "everything" }),
   "COFRE-44": async () => {
     await named("catalogue", "00");

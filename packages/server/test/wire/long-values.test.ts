@@ -40,7 +40,7 @@ const endpoints = wireEndpoints({
   grantsOf: () => Promise.resolve(undefined),
   forget: () => undefined,
   random: new SeededRandom("long values"),
-  requests: new NamedRequests(createMemoryStore(), { now: () => instant(0) }),
+  requests: new NamedRequests(createMemoryStore(), { now: () => instant(0) }, { isAlone: true }),
   sandbox: undefined,
 });
 

@@ -3,9 +3,11 @@ import type { Clock } from "../../kernel/clock.ts";
 import { isPaymentId } from "../../kernel/ids.ts";
 import type { Account } from "../../merchant/account.ts";
 import { endpointsOf } from "../../merchant/notification-endpoints.ts";
+import type { Delivery } from "../../outbox/events.ts";
 import { receiverPublicKey, receiverSecret, type NotificationKeys } from "../../outbox/notification-keys.ts";
 import { secretName, urlSecretName } from "../../outbox/endpoint.ts";
 import { replay, type ReplayParts, type ReplaySelection } from "../../outbox/replay.ts";
+import type { OutboxRow } from "../../stores/store.ts";
 import { errorAnswer, type WireAnswer } from "../wire/answer.ts";
 import type { Endpoint, OpenEndpoint } from "../wire/endpoint.ts";
 import { answeringAnswer } from "../wire/endpoints/deps.ts";
@@ -20,10 +22,13 @@ export interface NotificationsDeps {
 }
 
 const mostListed = 500;
+const mostOfPayment = 50;
+/** Deliveries of one notification: more than an account can have endpoints, for some were taken away. */
+const mostOfOne = 64;
 
 /**
- * `/__cofre/notifications`, with the secret key: what the account was told, from after the number `after`, with each delivery, and
- * what its receivers verify with. `replay=failed` (from number `from`), `replay=payment` (`hash`) or `replay=range` (`from`, `to`)
+ * `/__cofre/notifications`, with the secret key: what the account was told, from after the number `after` (of one payment with `hash`), with
+ * each delivery, and what its receivers verify with. `replay=failed` (from number `from`), `replay=payment` (`hash`) or `replay=range` (`from`, `to`)
  * has receivers hear again.
  */
 export function notificationsEndpoint(deps: NotificationsDeps): Endpoint {
@@ -52,27 +57,23 @@ export function certificateEndpoint({ keys }: Pick<NotificationsDeps, "keys">): 
 
 async function list({ store, keys }: NotificationsDeps, params: TreeObject, account: Account): Promise<WireAnswer> {
   const after = numberOf(params, "after") ?? 0;
-  const rows = await store.notificationsOf(account.id, after, mostListed);
-  const deliveries = await store.deliveriesOf(account.id, after + 1, mostListed);
-  // The last one's deliveries may not all be there: it is listed with the next ones.
-  const upTo = deliveries.length < mostListed ? Number.POSITIVE_INFINITY : (deliveries.at(-1)?.number ?? 0);
-  const notifications = rows
-    .filter(({ number }) => number < upTo)
-    .map(({ number, kind, paymentId, at }) => ({
-      number,
-      notification_type: kind,
-      hash: paymentId,
-      at: formatTimestamp(at),
-      deliveries: deliveries
-        .filter((each) => each.number === number)
-        .map(({ endpoint, state, attempts, outcome, dueAt }) => ({
-          endpoint,
-          state,
-          attempts,
-          outcome,
-          ...(state === "waiting" ? { due_at: formatTimestamp(dueAt) } : {}),
-        })),
-    }));
+  const hash = textOf(params, "hash");
+  const { rows, deliveries } = hash === undefined ? await toldAfter(store, account, after) : await toldOf(store, account, hash, after);
+  const notifications = rows.map(({ number, kind, paymentId, at }) => ({
+    number,
+    notification_type: kind,
+    hash: paymentId,
+    at: formatTimestamp(at),
+    deliveries: deliveries
+      .filter((each) => each.number === number)
+      .map(({ endpoint, state, attempts, outcome, dueAt }) => ({
+        endpoint,
+        state,
+        attempts,
+        outcome,
+        ...(state === "waiting" ? { due_at: formatTimestamp(dueAt) } : {}),
+      })),
+  }));
   const endpoints = endpointsOf(account.settings).map((each) => ({
     id: each.id,
     url: each.url,
@@ -88,6 +89,27 @@ async function list({ store, keys }: NotificationsDeps, params: TreeObject, acco
     status: "SUCCESS",
   };
   return { status: 200, body: JSON.stringify(body) };
+}
+
+interface Told {
+  readonly rows: readonly OutboxRow[];
+  readonly deliveries: readonly Delivery[];
+}
+
+async function toldAfter(store: NotificationsDeps["store"], account: Account, after: number): Promise<Told> {
+  const rows = await store.notificationsOf(account.id, after, mostListed);
+  const deliveries = await store.deliveriesOf(account.id, after + 1, mostListed);
+  // The last one's deliveries may not all be there: it is listed with the next ones.
+  const upTo = deliveries.length < mostListed ? Number.POSITIVE_INFINITY : (deliveries.at(-1)?.number ?? 0);
+  return { rows: rows.filter(({ number }) => number < upTo), deliveries };
+}
+
+/** The last ones that tell of this payment: one that is announced again and again has any number. */
+async function toldOf(store: NotificationsDeps["store"], account: Account, hash: string, after: number): Promise<Told> {
+  const all = isPaymentId(hash) ? await store.notificationsOfPayment(account.id, hash) : [];
+  const rows = all.filter(({ number }) => number > after).slice(-mostOfPayment);
+  const deliveries = await Promise.all(rows.map(({ number }) => store.deliveriesOf(account.id, number, mostOfOne)));
+  return { rows, deliveries: deliveries.flatMap((some, index) => some.filter(({ number }) => number === rows[index]?.number)) };
 }
 
 async function replayed(deps: NotificationsDeps, params: TreeObject, account: Account): Promise<WireAnswer> {

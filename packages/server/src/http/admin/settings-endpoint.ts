@@ -68,12 +68,12 @@ function typedValue(value: Tree, now: unknown): unknown {
   return value;
 }
 
-/** A member of a list says by its form alone what it is. */
+/** A member of a list says by its form alone what it is. A number has no zero before it: a BIN may, and is text. */
 function plain(value: Tree): unknown {
   if (isTreeObject(value)) return Object.fromEntries(Object.entries(value).map(([name, member]) => [name, plain(member)]));
   if (Array.isArray(value)) return value.map(plain);
   if (typeof value !== "string") return undefined;
-  return /^\d{1,15}$/.test(value) ? Number(value) : (words.get(value) ?? value);
+  return /^(?:0|[1-9]\d{0,14})$/.test(value) ? Number(value) : (words.get(value) ?? value);
 }
 
 const words: ReadonlyMap<string, boolean> = new Map([

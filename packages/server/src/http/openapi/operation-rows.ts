@@ -2,6 +2,7 @@ import { cancel } from "../../operations/cancel.ts";
 import { capture } from "../../operations/capture.ts";
 import { creditChargeback, openChargeback } from "../../operations/chargeback.ts";
 import { direct } from "../../operations/direct.ts";
+import { listPayments } from "../../operations/list-payments.ts";
 import type { Operation } from "../../operations/operation.ts";
 import { query } from "../../operations/query.ts";
 import { cancelRefund, refund, refundOrCancel } from "../../operations/refund.ts";
@@ -349,6 +350,20 @@ export const operationRows: readonly OperationRow[] = [
     codes: ["BP-QRY-1"],
     example: order,
     needs: "held",
+  },
+  {
+    path: "/__cofre/payments",
+    id: "listPayments",
+    tag: "Sandbox",
+    summary: "List and search payments",
+    description:
+      "Newest first. One call looks at 2,000 payments at most: as long as there is a `next`, the same with `before` goes on. Reads no card.",
+    fields: fields.paymentsFields,
+    answer: "PaymentsAnswer",
+    family: "query",
+    runs: [listPayments],
+    codes: ["COFRE-55", "COFRE-56", "COFRE-57"],
+    example: { ...key, search: "ana.lima@example.com", limit: 10 },
   },
   {
     path: "/__cofre/payment",

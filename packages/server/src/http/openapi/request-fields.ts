@@ -1,7 +1,10 @@
 import { countryCodes, countryOf, type CountryField } from "../../payment/countries.ts";
+import { paymentStates } from "../../payment/payment-machine.ts";
 import { declineReasons, storedCredentialReasons } from "../../payment/payment.ts";
 import { actionNames, longestDescription, unknownAction } from "../admin/payment-endpoint.ts";
+import { longestSearch, mostPayments } from "../admin/payments-endpoint.ts";
 import { faults, messages } from "../admin/simulator-endpoint.ts";
+import { brands } from "../../vault/brand.ts";
 import { credentialLongest, initiators, uses } from "../wire/credential-nodes.ts";
 import { directLongest } from "../wire/direct-request.ts";
 import { unnamedCodes } from "../wire/payment-request.ts";
@@ -602,9 +605,28 @@ export const notificationsFields: readonly Field[] = [
     values: ["failed", "payment", "range"],
     note: "Has receivers hear again what could not be delivered, what tells of a payment, or a range of numbers.",
   },
-  { name: "hash", type: "text", note: "The payment, for `payment`." },
+  { name: "hash", type: "text", note: "The payment, for `payment`; without `replay`, lists what tells of this payment only." },
   { name: "from", type: "whole", note: "The first number, for `failed` and `range`." },
   { name: "to", type: "whole", note: "The last number, for `range`." },
+];
+
+export const paymentsFields: readonly Field[] = [
+  secretKey,
+  {
+    name: "search",
+    type: "text",
+    longest: { characters: longestSearch },
+    note: "What a person knows of a payment: its code or hash, the customer's name or e-mail address, the masked number or its last four, the brand. A whole hash or code finds that payment alone.",
+  },
+  { name: "state", type: "text", note: `One or several with commas between them: ${paymentStates.join(", ")}. COFRE-55 for another word.` },
+  { name: "brand", type: "text", values: brands, note: "Only cards of this brand. COFRE-56 for another word." },
+  {
+    name: "limit",
+    type: "whole",
+
+    note: `How many at most: 1 to ${mostPayments}, 50 unless given. COFRE-57 for anything else.`,
+  },
+  { name: "before", type: "text", note: "The `next` of the page before: goes on from there." },
 ];
 
 export const paymentActionFields: readonly Field[] = [

@@ -2,22 +2,35 @@ import type { DatabaseSync, StatementSync } from "node:sqlite";
 import { assert } from "../../kernel/assert.ts";
 import type { KeyDigest, MerchantId, PaymentId, TokenDigest } from "../../kernel/ids.ts";
 import type { Instant } from "../../kernel/instant.ts";
+import { everySlot, slotCount, slotMask, type Slots } from "../../kernel/slot.ts";
 import type { Account } from "../../merchant/account.ts";
 import type { Delivery, EndpointKey } from "../../outbox/events.ts";
+import { dueAt } from "../../payment/due.ts";
 import type { Payment } from "../../payment/payment.ts";
 import type { RefundId } from "../../payment/refund.ts";
 import type { StoredCard } from "../../vault/stored-card.ts";
 import { assertChangeIsSound } from "../change-rules.ts";
 import type { Change, CommitResult, HistoryRow, KeyGrant, NamedRequest } from "../change.ts";
+import { aboveAllIds, type Listed, pageOf, rowsFor } from "../payment-list.ts";
 import { StoreError } from "../store.ts";
-import type { CardAge, OpenDeliveryState, OutboxRow, RunningStore, StoreStats } from "../store.ts";
+import type {
+  CardAge,
+  HeldSlots,
+  ListPage,
+  OpenDeliveryState,
+  OutboxRow,
+  PaymentFilter,
+  PaymentList,
+  RunningStore,
+  StoreStats,
+} from "../store.ts";
 import { messageOf } from "../change-message.ts";
 import { commitResultOf } from "../commit-result.ts";
 import { makeFilesPrivate, makeFolderOf } from "./data-folder.ts";
 import { deliveriesInState, deliveryColumns, deliveryFromRow, type DeliveryRow, keyOfLane, notificationColumns } from "./delivery-rows.ts";
 import { laneOf } from "./delivery-writer.ts";
 import { openForReading } from "./open-database.ts";
-import { accountFromRow, historyFromRow, namedRequestFromRow, paymentColumns, paymentFromRow } from "../rows.ts";
+import { accountFromRow, historyFromRow, listedRow, namedRequestFromRow, paymentColumns, paymentFromRow } from "../rows.ts";
 import type { AccountRow, NamedRequestRow, PackedHistoryRow, PaymentRow } from "../rows.ts";
 import { temporaryFile } from "./temporary-file.ts";
 import { WriterThread } from "./writer-thread.ts";
@@ -25,7 +38,8 @@ import { WriterThread } from "./writer-thread.ts";
 export interface EmbeddedStoreOptions {
   /**
    * Path of the database file, made with its directory when it is not there; `-wal`, `-shm` and `-lock` files live beside it. `:memory:`: the same
-   * code on a private temporary file that is never synced and is gone when the store is closed.
+   * code on a private temporary file that is never synced and has no name any more once it is open: whatever ends the process, its
+   * blocks are free then. (On Windows, where an open file keeps its name, it is removed when the store is closed.)
    */
   readonly file: string;
   /** How many changes may wait for their commit; more are refused as `overloaded`. Default 4,096. */
@@ -46,8 +60,16 @@ export async function openEmbeddedStore(options: EmbeddedStoreOptions): Promise<
   const file = temporary?.file ?? options.file;
   if (temporary === undefined) makeFolderOf(file);
   makeFilesPrivate(file);
-  const writer = await WriterThread.start({ file, durable: temporary === undefined, maxFileBytes }, { maxQueued, onWriting });
-  return new SqliteStore(openForReading(file), writer, () => temporary?.remove());
+  try {
+    const writer = await WriterThread.start({ file, durable: temporary === undefined, maxFileBytes }, { maxQueued, onWriting });
+    const store = new SqliteStore(openForReading(file), writer, () => temporary?.remove());
+    // Every connection has read something, so all the files that SQLite works on are open.
+    if (process.platform !== "win32") temporary?.remove();
+    return store;
+  } catch (error) {
+    temporary?.remove();
+    throw error;
+  }
 }
 
 /** Owns the read-only connection and its statements, and the writer thread. */
@@ -68,6 +90,11 @@ class SqliteStore implements RunningStore {
   async accountByKey(digest: KeyDigest): Promise<{ readonly account: Account; readonly grants: KeyGrant } | undefined> {
     const [row] = this.#rows<AccountRow & { readonly grants: KeyGrant }>("accountByKey", digest);
     return row === undefined ? undefined : { account: accountFromRow(row), grants: row.grants };
+  }
+
+  async accountById(merchantId: MerchantId): Promise<Account | undefined> {
+    const [row] = this.#rows<AccountRow>("accountById", merchantId);
+    return row === undefined ? undefined : accountFromRow(row);
   }
 
   async accounts(): Promise<readonly Account[]> {
@@ -104,12 +131,22 @@ class SqliteStore implements RunningStore {
     return row === undefined ? undefined : paymentFromRow(row);
   }
 
-  async paymentsDue(now: Instant, limit: number): Promise<readonly Payment[]> {
-    return this.#rows<PaymentRow>("paymentsDue", now, limit).map(paymentFromRow);
+  async paymentsDue(now: Instant, limit: number, slots: Slots = everySlot, after?: Payment): Promise<readonly Payment[]> {
+    const from = after === undefined ? undefined : dueAt(after);
+    const rows =
+      after === undefined || from === undefined
+        ? this.#rows<PaymentRow>("paymentsDue", now, slotMask(slots), limit)
+        : this.#rows<PaymentRow>("paymentsDueAfter", from, from, after.merchantId, after.id, now, slotMask(slots), limit);
+    return rows.map(paymentFromRow);
   }
 
   async paymentsInFlight(limit: number): Promise<readonly Payment[]> {
     return this.#rows<PaymentRow>("paymentsInFlight", limit).map(paymentFromRow);
+  }
+
+  async paymentsListed(merchantId: MerchantId, filter: PaymentFilter, page: ListPage): Promise<PaymentList> {
+    if (this.#closed !== undefined) throw new StoreError("closed");
+    return pageOf(this.#listed(merchantId, page.before ?? aboveAllIds, rowsFor(filter, page)), filter, page);
   }
 
   async cardsAfter(position: number, limit: number): Promise<readonly CardAge[]> {
@@ -153,9 +190,14 @@ class SqliteStore implements RunningStore {
     return rows.map(deliveryFromRow);
   }
 
-  async endpointsDue(now: Instant, after: EndpointKey | undefined, limit: number): Promise<readonly EndpointKey[]> {
+  async endpointsDue(
+    now: Instant,
+    after: EndpointKey | undefined,
+    limit: number,
+    slots: Slots = everySlot,
+  ): Promise<readonly EndpointKey[]> {
     const lane = after === undefined ? "" : laneOf(after.merchantId, after.endpoint);
-    return this.#rows<{ readonly lane: string }>("endpointsDue", lane, now, limit).map((row) => keyOfLane(row.lane));
+    return this.#rows<{ readonly lane: string }>("endpointsDue", lane, slotMask(slots), now, limit).map((row) => keyOfLane(row.lane));
   }
 
   async deliveriesDue({ merchantId, endpoint }: EndpointKey, now: Instant, limit: number): Promise<readonly Delivery[]> {
@@ -167,6 +209,16 @@ class SqliteStore implements RunningStore {
     assertChangeIsSound(change);
     const result = commitResultOf(await this.#writer.submit(messageOf(change)));
     return result === "payment_code" ? this.#takenBy(change) : result;
+  }
+
+  async holdSlots(): Promise<HeldSlots> {
+    if (this.#closed !== undefined) throw new StoreError("closed");
+    // The lock on the file keeps every other process away.
+    return { slots: Array.from(everySlot), share: slotCount, nodes: 1 };
+  }
+
+  async leaveSlots(): Promise<void> {
+    if (this.#closed !== undefined) throw new StoreError("closed");
   }
 
   close(): Promise<void> {
@@ -206,6 +258,16 @@ class SqliteStore implements RunningStore {
     return this.#read<Row>(name, values);
   }
 
+  /** Rows one at a time, as they are asked for: whoever has enough stops. */
+  *#listed(merchantId: MerchantId, before: string, most: number): Generator<Listed> {
+    try {
+      const rows = this.#statements.paymentsListed.iterate(merchantId, before, most) as Iterable<PaymentRow>;
+      for (const row of rows) yield listedRow(row);
+    } catch {
+      throw new StoreError("unavailable");
+    }
+  }
+
   #read<Row>(name: StatementName, values: readonly (string | number)[]): Row[] {
     try {
       return this.#statements[name].all(...values) as Row[];
@@ -218,6 +280,7 @@ class SqliteStore implements RunningStore {
 export const sql = {
   accountByKey: `SELECT lower(hex(account.id)) AS id, version, name, settings, grants FROM account_key
     JOIN account ON account.id = account_key.account WHERE digest = unhex(?)`,
+  accountById: "SELECT lower(hex(id)) AS id, version, name, settings FROM account WHERE account.id = unhex(?)",
   accounts: "SELECT lower(hex(id)) AS id, version, name, settings FROM account ORDER BY account.id",
   paymentById: `SELECT ${paymentColumns} FROM payment WHERE merchant = unhex(?) AND id = unhex(?)`,
   paymentByCode: `SELECT ${paymentColumns} FROM payment WHERE merchant = unhex(?) AND code = ?`,
@@ -227,9 +290,14 @@ export const sql = {
   paymentByRefundCode: `SELECT ${paymentColumns} FROM payment
     WHERE no = (SELECT payment FROM refund WHERE merchant = unhex(?) AND code = ?)`,
   paymentByMandate: `SELECT ${paymentColumns} FROM payment WHERE merchant = unhex(?) AND mandate = ? ORDER BY no DESC LIMIT 1`,
-  paymentsDue: `SELECT ${paymentColumns} FROM payment WHERE due_at <= ? ORDER BY due_at, no LIMIT ?`,
+  paymentsDue: `SELECT ${paymentColumns} FROM payment WHERE due_at <= ? AND (? >> slot_of(lower(hex(merchant)))) & 1
+    ORDER BY due_at, no LIMIT ?`,
+  paymentsDueAfter: `SELECT ${paymentColumns} FROM payment
+    WHERE due_at >= ? AND (due_at > ? OR no > (SELECT no FROM payment WHERE merchant = unhex(?) AND id = unhex(?))) AND due_at <= ?
+      AND (? >> slot_of(lower(hex(merchant)))) & 1 ORDER BY due_at, no LIMIT ?`,
   paymentsInFlight: `SELECT ${paymentColumns} FROM payment
     WHERE no IN (SELECT no FROM payment WHERE due_at IS NOT NULL AND (attempt IS NOT NULL) = 1 LIMIT ?)`,
+  paymentsListed: `SELECT ${paymentColumns} FROM payment WHERE merchant = unhex(?) AND id < unhex(?) ORDER BY payment.id DESC LIMIT ?`,
   cardByToken: `SELECT version, ref, fingerprint, brand, masked_pan AS maskedPan, created_at AS createdAt, last_used_at AS lastUsedAt
     FROM card WHERE merchant = unhex(?) AND token_digest = unhex(?)`,
   cardsAfter: `SELECT no AS position, lower(hex(merchant)) AS merchantId, lower(hex(token_digest)) AS tokenDigest, last_used_at AS lastUsedAt
@@ -251,7 +319,7 @@ export const sql = {
       SELECT (SELECT min(lane) FROM delivery WHERE state = 'waiting' AND lane > each_lane.lane) FROM each_lane WHERE lane IS NOT NULL
     )
     SELECT lane FROM each_lane
-    WHERE EXISTS (SELECT 1 FROM delivery WHERE state = 'waiting' AND delivery.lane = each_lane.lane AND due_at <= ?) LIMIT ?`,
+    WHERE (? >> slot_of(substr(lane, 1, 8))) & 1 AND EXISTS (SELECT 1 FROM delivery WHERE state = 'waiting' AND delivery.lane = each_lane.lane AND due_at <= ?) LIMIT ?`,
   // Left to itself, SQLite looks for an earlier one among all that the endpoint was ever told.
   deliveriesDue: `SELECT ${deliveryColumns} FROM delivery JOIN payment ON payment.no = delivery.payment
     WHERE delivery.state = 'waiting' AND lane = ? AND delivery.due_at <= ? AND NOT EXISTS (
@@ -264,6 +332,7 @@ type StatementName = keyof typeof sql;
 function prepareAll(database: DatabaseSync): Record<StatementName, StatementSync> {
   return {
     accountByKey: database.prepare(sql.accountByKey),
+    accountById: database.prepare(sql.accountById),
     accounts: database.prepare(sql.accounts),
     paymentById: database.prepare(sql.paymentById),
     paymentByCode: database.prepare(sql.paymentByCode),
@@ -272,7 +341,9 @@ function prepareAll(database: DatabaseSync): Record<StatementName, StatementSync
     paymentByRefundCode: database.prepare(sql.paymentByRefundCode),
     paymentByMandate: database.prepare(sql.paymentByMandate),
     paymentsDue: database.prepare(sql.paymentsDue),
+    paymentsDueAfter: database.prepare(sql.paymentsDueAfter),
     paymentsInFlight: database.prepare(sql.paymentsInFlight),
+    paymentsListed: database.prepare(sql.paymentsListed),
     cardByToken: database.prepare(sql.cardByToken),
     cardsAfter: database.prepare(sql.cardsAfter),
     namedRequest: database.prepare(sql.namedRequest),

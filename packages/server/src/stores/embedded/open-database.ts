@@ -1,4 +1,6 @@
 import { DatabaseSync } from "node:sqlite";
+import type { MerchantId } from "../../kernel/ids.ts";
+import { slotOf } from "../../kernel/slot.ts";
 import { migrations } from "./migrations/index.ts";
 import type { OpenRefusal } from "./open-error.ts";
 import { sqliteCode } from "./sqlite-error.ts";
@@ -9,10 +11,14 @@ export interface DatabaseOptions {
   /** false for a file that nobody will open again: commits are not written through to the disk. */
   readonly durable: boolean;
   readonly maxFileBytes: number | undefined;
+  /** true: a file that was moved to another store is opened too. */
+  readonly alsoMoved?: boolean;
 }
 
 /** `Cofr`, in the header of the file: the file is ours. */
-const applicationId = 0x436f6672;
+export const ourApplicationId = 0x436f6672;
+/** `Cofm`: it was moved to another store, and must not be served beside it. A version that does not know this takes the file for none of ours. */
+export const movedApplicationId = 0x436f666d;
 const pageBytes = 4096;
 /** Checkpoints when the log has 8,000 pages, 32 MB: fewer, larger ones are cheaper (1,000 pages: 20 % slower, twice the p99). */
 const checkpointPages = 8_000;
@@ -41,12 +47,12 @@ export function lockFile(file: string): DatabaseSync {
 }
 
 /** Opens the file for writing, brings its tables up to date and checks that commits will be durable. */
-export function openForWriting({ file, durable, maxFileBytes }: DatabaseOptions): DatabaseSync {
+export function openForWriting({ file, durable, maxFileBytes, alsoMoved = false }: DatabaseOptions): DatabaseSync {
   if (!isSafeVersion(process.versions["sqlite"] ?? "0")) throw new Refused("sqlite_too_old");
   return translated(() => {
     const database = new DatabaseSync(file, { timeout: 0 });
     try {
-      refuseForeign(database);
+      refuseForeign(database, alsoMoved);
       // Full syncs on macOS: its fsync leaves data in the drive's cache.
       database.exec(`PRAGMA journal_mode = WAL; PRAGMA synchronous = ${durable ? "FULL" : "OFF"}; PRAGMA fullfsync = ON;
         PRAGMA wal_autocheckpoint = ${checkpointPages}; PRAGMA journal_size_limit = ${4 * checkpointPages * pageBytes};
@@ -69,6 +75,7 @@ export function openForWriting({ file, durable, maxFileBytes }: DatabaseOptions)
 export function openForReading(file: string): DatabaseSync {
   const database = new DatabaseSync(file, { readOnly: true, timeout: 100 });
   database.exec(`PRAGMA cache_size = -${readerCacheKib}; PRAGMA query_only = ON`);
+  database.function("slot_of", { deterministic: true }, (merchant) => (merchant === null ? null : slotOf(merchant as MerchantId)));
   return database;
 }
 
@@ -78,16 +85,19 @@ export function isSafeVersion(version: string): boolean {
   return major * 1_000_000 + minor * 1_000 + patch >= 3_051_003;
 }
 
-function refuseForeign(database: DatabaseSync): void {
+function refuseForeign(database: DatabaseSync, alsoMoved: boolean): void {
   const tables = readNumber(database, "SELECT count(*) FROM sqlite_schema");
-  if (tables > 0 && readNumber(database, "PRAGMA application_id") !== applicationId) throw new Refused("foreign");
+  const id = readNumber(database, "PRAGMA application_id");
+  if (id === movedApplicationId && !alsoMoved) throw new Refused("moved");
+  if (tables > 0 && id !== ourApplicationId && id !== movedApplicationId) throw new Refused("foreign");
   if (readNumber(database, "PRAGMA user_version") > migrations.length) throw new Refused("newer");
 }
 
 function migrate(database: DatabaseSync): void {
+  const id = readNumber(database, "PRAGMA application_id") === movedApplicationId ? movedApplicationId : ourApplicationId;
   for (let version = readNumber(database, "PRAGMA user_version"); version < migrations.length; version += 1) {
     database.exec(`BEGIN IMMEDIATE; ${migrations[version]};
-      PRAGMA application_id = ${applicationId}; PRAGMA user_version = ${version + 1}; COMMIT`);
+      PRAGMA application_id = ${id}; PRAGMA user_version = ${version + 1}; COMMIT`);
   }
 }
 

@@ -17,6 +17,8 @@ const openRefusals = {
   no_directory: "this is not a directory",
   missing:
     "the database is missing or empty, but there are keys beside it: restore it from its backup, or remove root.key, keys.*.json and *.sealed to begin anew",
+  moved:
+    "what was in this file was moved to PostgreSQL, or is on its way there: start with the COFRE_DATABASE_URL of that database; cofre migrate-store ends a move that broke off, and cofre migrate-store --back takes one back",
   cannot_open: "the file cannot be opened or created here",
   full: "the disk is full",
   failed: "the database could not be opened",

@@ -1,7 +1,9 @@
 import { assert, unreachable } from "../../kernel/assert.ts";
 import type { KeyDigest, MerchantId, PaymentId, TokenDigest } from "../../kernel/ids.ts";
-import type { Instant } from "../../kernel/instant.ts";
+import { type Instant, instant } from "../../kernel/instant.ts";
+import type { Clock } from "../../kernel/clock.ts";
 import type { Scheduler } from "../../kernel/scheduler.ts";
+import { everySlot, slotOf, type Slots } from "../../kernel/slot.ts";
 import type { Account } from "../../merchant/account.ts";
 import { type Delivery, type EndpointKey, newDelivery } from "../../outbox/events.ts";
 import { dueAt } from "../../payment/due.ts";
@@ -11,8 +13,10 @@ import type { StoredCard } from "../../vault/stored-card.ts";
 import { assertChangeIsSound } from "../change-rules.ts";
 import type { Change, CommitResult, HistoryRow, KeyGrant, NamedRequest } from "../change.ts";
 import { frozenCopy } from "../frozen-copy.ts";
+import { listedPayment, pageOf } from "../payment-list.ts";
 import { StoreError } from "../store.ts";
-import type { CardAge, OpenDeliveryState, OutboxRow, Store } from "../store.ts";
+import type { CardAge, HeldSlots, ListPage, OpenDeliveryState, OutboxRow, PaymentFilter, PaymentList, Store } from "../store.ts";
+import { SlotTable } from "./slot-table.ts";
 
 /**
  * What may go wrong with a commit:
@@ -39,6 +43,8 @@ export interface MemoryStoreOptions {
   /** Needed for `slow` and `commit_unknown_applied_late`. */
   readonly scheduler?: Scheduler;
   readonly slowMs?: number;
+  /** By which leases run out; without it they never do. */
+  readonly clock?: Clock;
 }
 
 export type ReadMethod = Exclude<keyof Store, "commit" | "close">;
@@ -79,12 +85,14 @@ class MemoryStore implements Store {
   readonly #deliveries = new Map<string, Delivery>();
   /** Those that wait, by merchant and endpoint. */
   readonly #waiting = new Map<string, Map<number, Delivery>>();
+  readonly #slots: SlotTable;
   /** Commits that wait for the scheduler: close() lets them finish. */
   readonly #underWay = new Set<Promise<unknown>>();
   #closed = false;
 
   constructor(options: MemoryStoreOptions) {
     this.#options = options;
+    this.#slots = new SlotTable(options.clock ?? { now: () => instant(0) });
   }
 
   async accountByKey(digest: KeyDigest): Promise<{ readonly account: Account; readonly grants: KeyGrant } | undefined> {
@@ -94,6 +102,11 @@ class MemoryStore implements Store {
     const account = this.#accounts.get(key.merchantId);
     assert(account !== undefined, "an account key belongs to an account");
     return { account, grants: key.grants };
+  }
+
+  async accountById(merchantId: MerchantId): Promise<Account | undefined> {
+    this.#beforeRead("accountById");
+    return this.#accounts.get(merchantId);
   }
 
   async accounts(): Promise<readonly Account[]> {
@@ -135,12 +148,17 @@ class MemoryStore implements Store {
     );
   }
 
-  async paymentsDue(now: Instant, limit: number): Promise<readonly Payment[]> {
+  async paymentsDue(now: Instant, limit: number, slots: Slots = everySlot, after?: Payment): Promise<readonly Payment[]> {
     this.#beforeRead("paymentsDue");
     const due: { readonly payment: Payment; readonly at: Instant }[] = [];
+    const from = after === undefined ? undefined : dueAt(after);
+    // Whether the payment's place among those due at that moment is behind that of `after`.
+    let isBehind = false;
     for (const { current: payment } of this.#payments.values()) {
       const at = dueAt(payment);
-      if (at !== undefined && at <= now) due.push({ payment, at });
+      const follows = from === undefined || (at !== undefined && (isBehind ? at >= from : at > from));
+      if (payment.merchantId === after?.merchantId && payment.id === after.id) isBehind = true;
+      if (at !== undefined && at <= now && follows && slots.has(slotOf(payment.merchantId))) due.push({ payment, at });
     }
     return due
       .toSorted((left, right) => left.at - right.at)
@@ -153,6 +171,14 @@ class MemoryStore implements Store {
     return this.#all()
       .filter(({ attempt, needsReview }) => attempt !== undefined && !needsReview)
       .slice(0, limit);
+  }
+
+  async paymentsListed(merchantId: MerchantId, filter: PaymentFilter, page: ListPage): Promise<PaymentList> {
+    this.#beforeRead("paymentsListed");
+    const below = this.#all().filter(
+      (payment) => payment.merchantId === merchantId && (page.before === undefined || payment.id < page.before),
+    );
+    return pageOf(below.toSorted((left, right) => compare(right.id, left.id)).map(listedPayment), filter, page);
   }
 
   async cardsAfter(position: number, limit: number): Promise<readonly CardAge[]> {
@@ -201,12 +227,18 @@ class MemoryStore implements Store {
       .slice(0, limit);
   }
 
-  async endpointsDue(now: Instant, after: EndpointKey | undefined, limit: number): Promise<readonly EndpointKey[]> {
+  async endpointsDue(
+    now: Instant,
+    after: EndpointKey | undefined,
+    limit: number,
+    slots: Slots = everySlot,
+  ): Promise<readonly EndpointKey[]> {
     this.#beforeRead("endpointsDue");
     const due: EndpointKey[] = [];
     for (const waiting of this.#waiting.values()) {
       const [first] = waiting.values();
       if (first === undefined || (after !== undefined && compareKeys(first, after) <= 0)) continue;
+      if (!slots.has(slotOf(first.merchantId))) continue;
       if (some(waiting.values(), ({ dueAt: at }) => at <= now)) due.push({ merchantId: first.merchantId, endpoint: first.endpoint });
     }
     return due.toSorted(compareKeys).slice(0, limit);
@@ -251,6 +283,16 @@ class MemoryStore implements Store {
       default:
         return unreachable(fault, "every fault has its case");
     }
+  }
+
+  async holdSlots(node: string, leaseMs: number, giveBack: readonly number[]): Promise<HeldSlots> {
+    this.#beforeRead("holdSlots");
+    return this.#slots.hold(node, leaseMs, giveBack);
+  }
+
+  async leaveSlots(node: string): Promise<void> {
+    this.#beforeRead("leaveSlots");
+    this.#slots.leave(node);
   }
 
   async close(): Promise<void> {

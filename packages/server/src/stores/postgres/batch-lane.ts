@@ -3,7 +3,7 @@ import { outcomes } from "../change-message.ts";
 import type { ChangeMessage, Outcome } from "../change-message.ts";
 import { StoreError, type StoreStats } from "../store.ts";
 import { batchMessageOf, type BatchMessage, batchOf } from "./batch-message.ts";
-import { type Connection, StatementError } from "./connection.ts";
+import { type Connection, readOnly, StatementError } from "./connection.ts";
 
 interface Waiting {
   readonly message: BatchMessage;
@@ -11,7 +11,7 @@ interface Waiting {
 }
 
 export interface LaneOptions {
-  /** Makes a session for writing. Rejects with StatementError. */
+  /** Makes a session for writing. Rejects when there is none to be had. */
   readonly connect: () => Promise<Connection>;
   /** How many changes may wait for their answers; more are refused as `overloaded`. */
   readonly maxQueued: number;
@@ -22,18 +22,21 @@ export interface LaneOptions {
 /** Most changes of one batch: what is locked for it is locked until its commit. */
 const maxBatch = 512;
 
-/** Lock time-outs, serialization failures and deadlocks: nothing was written, and another time may go better. */
-const passing = /^(?:40|55P03|57014)/;
+/** Serialization failures and deadlocks: nothing was written, and the next time goes better. */
+const passing = /^40/;
 
-/** A change alone is tried so often when another transaction is in the way. */
+/** A batch is tried so often when it meets those. */
 const maxTries = 5;
+
+/** Lock time-outs and cancelled statements: somebody holds what belongs to one of the merchants. */
+const blocked = /^(?:55P03|57014)/;
 
 /**
  * Group commit: while one batch commits the next gathers, so that a commit is as large as the server is slow. A batch is one statement,
  * one round trip, one transaction. Changes are written in the order in which they came.
  *
- * When the server refuses a batch, nothing of it was written, and its changes are tried one by one: the one that is at fault
- * fails alone. When the session breaks before the server has answered, nobody knows: each change of the batch is answered
+ * When the server refuses a batch, nothing of it was written, and its parts are tried one by one: the one that is at fault fails alone.
+ * Parts are merchants when somebody holds a lock, so that one merchant's batch waits for it and no other's, and changes otherwise. When the session breaks before the server has answered, nobody knows: each change of the batch is answered
  * `commit_unknown`, and the next batch makes a new session. A warning on the way means the same: a server that stops waiting for
  * its synchronous standby says so in one, and reports success.
  */
@@ -41,6 +44,7 @@ export class BatchLane {
   readonly #options: LaneOptions;
   readonly #whenDrained: (() => void)[] = [];
   #connection: Connection | undefined;
+  #connecting: Promise<Connection> | undefined;
   #waiting: Waiting[] = [];
   #underWay = 0;
   #isRunning = false;
@@ -119,26 +123,28 @@ export class BatchLane {
   }
 
   async #write(batch: readonly Waiting[]): Promise<readonly Outcome[]> {
-    const together = await this.#send(batch);
-    if (Array.isArray(together)) return together;
+    const together = await this.#try(batch);
+    if (typeof together !== "string") return together;
     if (together === "lost") return batch.map(() => "commit_unknown");
     if (together === "unreachable") return batch.map(() => "unavailable");
-    const answers: Outcome[] = [];
-    for (const change of batch) answers.push(await this.#writeAlone(change));
-    return answers;
+    const parts = blocked.test(together) ? Map.groupBy(batch, ({ message }) => message.merchant) : Map.groupBy(batch, (change) => change);
+    if (parts.size === 1) {
+      // Values that do not fit (22) and constraints (23) are the change's own fault, and stay so.
+      return batch.map(() => (/^2[23]/.test(together) ? "broken" : "unavailable"));
+    }
+    const answers = new Map<Waiting, Outcome>();
+    for (const part of parts.values()) {
+      const outcomesOfPart = await this.#write(part);
+      for (const [index, change] of part.entries()) answers.set(change, outcomesOfPart[index] ?? "unavailable");
+    }
+    return batch.map((change) => answers.get(change) ?? "unavailable");
   }
 
-  async #writeAlone(change: Waiting): Promise<Outcome> {
-    for (let tried = 0; tried < maxTries; tried += 1) {
-      const answer = await this.#send([change]);
-      if (Array.isArray(answer)) return answer[0] ?? "unavailable";
-      if (answer === "lost") return "commit_unknown";
-      if (answer === "unreachable") return "unavailable";
-      // Values that do not fit (22) and constraints (23) are the change's own fault, and stay so.
-      if (/^2[23]/.test(answer)) return "broken";
-      if (!passing.test(answer)) return "unavailable";
+  async #try(batch: readonly Waiting[]): Promise<readonly Outcome[] | string> {
+    for (let tries = 1; ; tries += 1) {
+      const answer = await this.#send(batch);
+      if (typeof answer !== "string" || tries === maxTries || !passing.test(answer)) return answer;
     }
-    return "unavailable";
   }
 
   /** Answers the outcomes; or `unreachable` when nothing was sent, `lost` when there was no answer, or the SQLSTATE of the refusal. */
@@ -160,14 +166,18 @@ export class BatchLane {
       return answers;
     } catch (error) {
       if (!(error instanceof StatementError)) throw error;
-      if (error.refusal !== undefined) return error.refusal;
-      await this.#drop(connection);
-      return "lost";
+      if (error.refusal === undefined || error.refusal === readOnly) await this.#drop(connection);
+      return error.refusal ?? "lost";
     }
   }
 
   async #connected(): Promise<Connection> {
-    if (this.#connection?.isOpen !== true) this.#connection = await this.#options.connect();
+    if (this.#connection?.isOpen === true) return this.#connection;
+    // Those who come while a session is made wait for the same one: another would stay open for nobody.
+    this.#connecting ??= this.#options.connect().finally(() => {
+      this.#connecting = undefined;
+    });
+    this.#connection = await this.#connecting;
     return this.#connection;
   }
 

@@ -12,21 +12,32 @@ export class StatementError extends Error {
   }
 }
 
+/** SQLSTATE of a change on a server, or in a session, that takes none: another session may be better off. */
+export const readOnly = "25006";
+
 /** The roles of migrations/004-roles.ts; `owner` is whoever the address names. */
 export type Role = "owner" | "cofre_gateway" | "cofre_vault" | "cofre_jobs";
 
 const connectMs = 5_000;
-/** Longer than any statement takes that is not stuck. */
-const statementMs = 30_000;
-/** How long a statement waits for another's lock. */
-const lockMs = 10_000;
+
+/**
+ * `statementMs`: longer than any statement takes that is not stuck. `lockMs`: how long one waits for another's lock. `silenceMs`: after so long
+ * without an answer a session is given up, for the server's machine may be gone without a word, or its commit waits for a standby that is; the
+ * server ends what takes longer than a statement may by itself, but for that wait.
+ */
+const limits = {
+  serving: { statementMs: 8_000, lockMs: 4_000, silenceMs: 10_000 },
+  // A node that starts waits for another that brings the tables up to date; that takes as long as it takes.
+  preparing: { statementMs: 30_000, lockMs: 10_000, silenceMs: 0 },
+};
 
 /**
  * For the session: what the statements rely on. Plans are made when tables may still be empty, and kept: no scan of a whole table may be
  * among them where an index serves. What is off counts as very costly, so the just-in-time compiler would take tens of milliseconds
  * over a statement of one row.
  */
-const session = `SET default_transaction_isolation = 'read committed'; SET synchronous_commit = on; SET statement_timeout = ${statementMs};
+const session = ({ statementMs, lockMs }: (typeof limits)["serving"]): string =>
+  `SET default_transaction_isolation = 'read committed'; SET synchronous_commit = on; SET statement_timeout = ${statementMs};
   SET lock_timeout = ${lockMs}; SET idle_in_transaction_session_timeout = ${statementMs}; SET client_min_messages = warning;
   SET enable_seqscan = off; SET enable_bitmapscan = off; SET enable_sort = off; SET enable_hashjoin = off; SET enable_mergejoin = off; SET jit = off`;
 
@@ -51,8 +62,9 @@ export class Connection {
     });
   }
 
-  /** Rejects with StatementError when there is no such server, or it does not let us in. */
+  /** Rejects with StatementError when there is no such server, it does not let us in, or it is a standby. */
   static async open(url: string, role: Role): Promise<Connection> {
+    const limit = role === "owner" ? limits.preparing : limits.serving;
     const client = new Client({
       connectionString: url,
       connectionTimeoutMillis: connectMs,
@@ -60,15 +72,21 @@ export class Connection {
       application_name: `cofre ${role}`,
       types: readAs,
       pipeline: true,
+      query_timeout: limit.silenceMs,
     } satisfies ClientConfig & { readonly pipeline: boolean });
     const connection = new Connection(client, role !== "owner");
     try {
       await client.connect();
-      await client.query(session);
-      if (role !== "owner") await client.query(`SET ROLE ${role}`);
+      await client.query(session(limit));
+      if (role !== "owner") {
+        await client.query(`SET ROLE ${role}`);
+        // An address that is being turned over leads to one for a while, whose answers are old.
+        const { rows } = await client.query<{ readonly standby: boolean }>("SELECT pg_is_in_recovery() AS standby");
+        if (rows[0]?.standby !== false) throw new StatementError(readOnly);
+      }
     } catch (error) {
       await connection.close();
-      throw new StatementError(refusalOf(error));
+      throw error instanceof StatementError ? error : new StatementError(refusalOf(error));
     }
     return connection;
   }
@@ -117,8 +135,11 @@ export class Connection {
     }
   }
 
+  /** Resolves when what was asked for is answered and the server was told good-bye, whether it hears that or not. */
   async close(): Promise<void> {
     this.#isOpen = false;
+    const { stream } = this.#client.connection;
+    stream.once("finish", () => stream.destroy());
     await this.#client.end().catch(() => undefined);
   }
 
@@ -135,9 +156,9 @@ readAs.setTypeParser(types.builtins.INT8, Number);
 
 /**
  * The SQLSTATE when the server said that the statement failed and the session goes on. Broken connections (08), shutdowns and crashes
- * (57P), failures of the system under it (58) and of itself (XX) leave open what became of a commit.
+ * (57P), failures of the system under it (58) and of itself (XX), and servers that say so (40003) leave open what became of a commit.
  */
 function refusalOf(error: unknown): string | undefined {
   if (!(error instanceof DatabaseError) || error.code === undefined) return undefined;
-  return /^(?:08|57P|58|XX)/.test(error.code) ? undefined : error.code;
+  return /^(?:08|40003|57P|58|XX)/.test(error.code) ? undefined : error.code;
 }

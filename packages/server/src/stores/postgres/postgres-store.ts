@@ -2,20 +2,24 @@ import { assert } from "../../kernel/assert.ts";
 import type { Clock } from "../../kernel/clock.ts";
 import type { KeyDigest, MerchantId, PaymentId, TokenDigest } from "../../kernel/ids.ts";
 import type { Instant } from "../../kernel/instant.ts";
+import { everySlot, slotMask, type Slots } from "../../kernel/slot.ts";
 import type { Secret } from "../../kernel/secret.ts";
 import type { Account } from "../../merchant/account.ts";
 import type { Delivery, EndpointKey } from "../../outbox/events.ts";
+import { dueAt } from "../../payment/due.ts";
 import type { Payment } from "../../payment/payment.ts";
 import type { RefundId } from "../../payment/refund.ts";
 import type { StoredCard } from "../../vault/stored-card.ts";
 import { messageOf } from "../change-message.ts";
 import { commitResultOf } from "../commit-result.ts";
+import { aboveAllIds, pageOf, rowsFor } from "../payment-list.ts";
 import { assertChangeIsSound } from "../change-rules.ts";
 import type { Change, CommitResult, HistoryRow, KeyGrant, NamedRequest } from "../change.ts";
 import {
   accountFromRow,
   type AccountRow,
   historyFromRow,
+  listedRow,
   namedRequestFromRow,
   type NamedRequestRow,
   type PackedHistoryRow,
@@ -23,11 +27,22 @@ import {
   type PaymentRow,
 } from "../rows.ts";
 import { StoreError } from "../store.ts";
-import type { CardAge, OpenDeliveryState, OutboxRow, RunningStore, StoreStats } from "../store.ts";
+import type {
+  CardAge,
+  HeldSlots,
+  ListPage,
+  OpenDeliveryState,
+  OutboxRow,
+  PaymentFilter,
+  PaymentList,
+  RunningStore,
+  StoreStats,
+} from "../store.ts";
 import { BatchLane } from "./batch-lane.ts";
 import { Connection, StatementError, type Role, type Value } from "./connection.ts";
 import { migrate } from "./migrate.ts";
-import { PostgresOpenError } from "./open-error.ts";
+import { PostgresOpenError, type PostgresRefusal } from "./open-error.ts";
+import { type Beginning, checkBeginning } from "./origin.ts";
 import { sql, type StatementName } from "./sql.ts";
 import { checkServer } from "./start-check.ts";
 
@@ -37,10 +52,14 @@ export interface PostgresStoreOptions {
   readonly clock: Clock;
   /** true: starts without a synchronous standby, whose lack is otherwise refused. */
   readonly waiveStandby: boolean;
+  /** Without it the database may be empty. */
+  readonly beginning?: Beginning;
   /** How many changes may wait for their commit; more are refused as `overloaded`. Default 4,096. */
   readonly maxQueued?: number;
   /** Called when writing begins to fail, and when it works again. */
   readonly onWriting?: (works: boolean) => void;
+  /** Called when the address leads to a server, after a failover say, that would have been refused at the start. */
+  readonly onRefused?: (code: PostgresRefusal) => void;
 }
 
 /** The store for more than one node. Rejects with PostgresOpenError when the server cannot be trusted with payments (open-error.ts). */
@@ -49,8 +68,9 @@ export async function openPostgresStore(options: PostgresStoreOptions): Promise<
   await prepareDatabase(url, options);
   const connect = (role: Role): Promise<Connection> => Connection.open(url, role);
   try {
-    const lane = new BatchLane(await connect("cofre_gateway"), {
-      connect: () => connect("cofre_gateway"),
+    const connectWriter = writerOf(connect, options);
+    const lane = new BatchLane(await connectWriter(), {
+      connect: connectWriter,
       maxQueued: options.maxQueued ?? 4_096,
       onWriting: options.onWriting ?? (() => undefined),
     });
@@ -60,7 +80,30 @@ export async function openPostgresStore(options: PostgresStoreOptions): Promise<
   }
 }
 
-async function prepareDatabase(url: string, { clock, waiveStandby }: PostgresStoreOptions): Promise<void> {
+/** What the address leads to may be another server each time: each session that writes begins with the checks of the start. */
+function writerOf(
+  connect: (role: Role) => Promise<Connection>,
+  { clock, waiveStandby, onRefused }: PostgresStoreOptions,
+): () => Promise<Connection> {
+  let told: PostgresRefusal | undefined;
+  return async () => {
+    const connection = await connect("cofre_gateway");
+    try {
+      await checkServer(connection, clock, waiveStandby);
+      told = undefined;
+      return connection;
+    } catch (error) {
+      await connection.close();
+      if (error instanceof PostgresOpenError && error.code !== told) {
+        told = error.code;
+        onRefused?.(error.code);
+      }
+      throw error;
+    }
+  };
+}
+
+async function prepareDatabase(url: string, { clock, waiveStandby, beginning }: PostgresStoreOptions): Promise<void> {
   let owner: Connection | undefined;
   let step: "unreachable" | "migration" = "unreachable";
   try {
@@ -68,6 +111,7 @@ async function prepareDatabase(url: string, { clock, waiveStandby }: PostgresSto
     await checkServer(owner, clock, waiveStandby);
     step = "migration";
     await migrate(owner);
+    await checkBeginning(owner, beginning ?? { besideKeys: false, beginAnew: false });
   } catch (error) {
     throw openErrorOf(error, step);
   } finally {
@@ -79,16 +123,18 @@ function openErrorOf(error: unknown, code: "unreachable" | "migration"): unknown
   return error instanceof StatementError ? new PostgresOpenError(code) : error;
 }
 
-type ReadingRole = "cofre_gateway" | "cofre_vault" | "cofre_jobs";
+/** What has a session of its own: each role that reads, and the leases, which nothing that the jobs read may keep waiting. */
+const readers = { cofre_gateway: "cofre_gateway", cofre_vault: "cofre_vault", cofre_jobs: "cofre_jobs", leases: "cofre_jobs" } as const;
+type Reader = keyof typeof readers;
 
-/** Owns a session for each role that reads, made when it is first needed and again when it broke, and the lane that writes. */
+/** Owns a session for each of the readers, made when it is first needed and again when it broke, and the lane that writes. */
 class PostgresStore implements RunningStore {
   readonly #lane: BatchLane;
-  readonly #connect: (role: ReadingRole) => Promise<Connection>;
-  readonly #readers = new Map<ReadingRole, Promise<Connection>>();
+  readonly #connect: (role: Role) => Promise<Connection>;
+  readonly #readers = new Map<Reader, Promise<Connection>>();
   #closed: Promise<void> | undefined;
 
-  constructor(lane: BatchLane, connect: (role: ReadingRole) => Promise<Connection>) {
+  constructor(lane: BatchLane, connect: (role: Role) => Promise<Connection>) {
     this.#lane = lane;
     this.#connect = connect;
   }
@@ -96,6 +142,11 @@ class PostgresStore implements RunningStore {
   async accountByKey(digest: KeyDigest): Promise<{ readonly account: Account; readonly grants: KeyGrant } | undefined> {
     const [row] = await this.#all<AccountRow & { readonly grants: KeyGrant }>("cofre_gateway", "accountByKey", digest);
     return row === undefined ? undefined : { account: accountFromRow(row), grants: row.grants };
+  }
+
+  async accountById(merchantId: MerchantId): Promise<Account | undefined> {
+    const [row] = await this.#all<AccountRow>("cofre_jobs", "accountById", merchantId);
+    return row === undefined ? undefined : accountFromRow(row);
   }
 
   async accounts(): Promise<readonly Account[]> {
@@ -127,12 +178,23 @@ class PostgresStore implements RunningStore {
     return onlyPayment(await this.#of<PaymentRow>(merchantId, "paymentByMandate", mandateId));
   }
 
-  async paymentsDue(now: Instant, limit: number): Promise<readonly Payment[]> {
-    return (await this.#all<PaymentRow>("cofre_jobs", "paymentsDue", now, limit)).map(paymentFromRow);
+  async paymentsDue(now: Instant, limit: number, slots: Slots = everySlot, after?: Payment): Promise<readonly Payment[]> {
+    const from = after === undefined ? undefined : dueAt(after);
+    const rows =
+      after === undefined || from === undefined
+        ? await this.#all<PaymentRow>("cofre_jobs", "paymentsDue", now, slotMask(slots), limit)
+        : await this.#all<PaymentRow>("cofre_jobs", "paymentsDueAfter", from, after.merchantId, after.id, now, slotMask(slots), limit);
+    return rows.map(paymentFromRow);
   }
 
   async paymentsInFlight(limit: number): Promise<readonly Payment[]> {
     return (await this.#all<PaymentRow>("cofre_jobs", "paymentsInFlight", limit)).map(paymentFromRow);
+  }
+
+  async paymentsListed(merchantId: MerchantId, filter: PaymentFilter, page: ListPage): Promise<PaymentList> {
+    const before = page.before ?? aboveAllIds;
+    const rows = await this.#of<PaymentRow>(merchantId, "paymentsListed", before, rowsFor(filter, page));
+    return pageOf(rows.map(listedRow), filter, page);
   }
 
   async cardsAfter(position: number, limit: number): Promise<readonly CardAge[]> {
@@ -168,8 +230,14 @@ class PostgresStore implements RunningStore {
     return (await this.#of<DeliveryRow>(merchantId, statement, from, limit)).map(deliveryFromRow);
   }
 
-  async endpointsDue(now: Instant, after: EndpointKey | undefined, limit: number): Promise<readonly EndpointKey[]> {
-    return this.#all<EndpointKey>("cofre_jobs", "endpointsDue", after?.merchantId ?? "", after?.endpoint ?? "", now, limit);
+  async endpointsDue(
+    now: Instant,
+    after: EndpointKey | undefined,
+    limit: number,
+    slots: Slots = everySlot,
+  ): Promise<readonly EndpointKey[]> {
+    const { merchantId = "", endpoint = "" } = after ?? {};
+    return this.#all<EndpointKey>("cofre_jobs", "endpointsDue", merchantId, endpoint, now, limit, slotMask(slots));
   }
 
   async deliveriesDue({ merchantId, endpoint }: EndpointKey, now: Instant, limit: number): Promise<readonly Delivery[]> {
@@ -182,6 +250,16 @@ class PostgresStore implements RunningStore {
     assertChangeIsSound(change);
     const result = commitResultOf(await this.#lane.submit(messageOf(change)));
     return result === "payment_code" ? this.#takenBy(change) : result;
+  }
+
+  async holdSlots(node: string, leaseMs: number, giveBack: readonly number[]): Promise<HeldSlots> {
+    const [row] = await this.#all<HeldSlotsRow>("leases", "holdSlots", node, leaseMs, giveBack.join(" "));
+    assert(row !== undefined, "whoever asks for slots is told which it holds");
+    return { ...row, slots: row.slots === "" ? [] : row.slots.split(" ").map(Number) };
+  }
+
+  async leaveSlots(node: string): Promise<void> {
+    await this.#all("leases", "leaveSlots", node);
   }
 
   close(): Promise<void> {
@@ -221,19 +299,19 @@ class PostgresStore implements RunningStore {
   }
 
   /** Rows of whatever merchants. */
-  #all<Row extends object>(role: ReadingRole, name: StatementName, ...values: readonly Value[]): Promise<readonly Row[]> {
+  #all<Row extends object>(reader: Reader, name: StatementName, ...values: readonly Value[]): Promise<readonly Row[]> {
     if (this.#closed !== undefined) return Promise.reject(new StoreError("closed"));
-    return this.#read<Row>(role, undefined, name, values);
+    return this.#read<Row>(reader, undefined, name, values);
   }
 
   async #read<Row extends object>(
-    role: ReadingRole,
+    reader: Reader,
     merchantId: MerchantId | undefined,
     name: StatementName,
     values: readonly Value[],
   ): Promise<readonly Row[]> {
     try {
-      const connection = await this.#reader(role);
+      const connection = await this.#reader(reader);
       if (merchantId === undefined) return await connection.rows<Row>(name, sql[name], values);
       return await connection.rowsOf<Row>(merchantId, name, sql[name], values);
     } catch (error) {
@@ -242,14 +320,14 @@ class PostgresStore implements RunningStore {
     }
   }
 
-  async #reader(role: ReadingRole): Promise<Connection> {
-    const kept = this.#readers.get(role);
+  async #reader(reader: Reader): Promise<Connection> {
+    const kept = this.#readers.get(reader);
     // Those who come while a session is made wait for the same one.
     if (kept !== undefined && (await kept.then(({ isOpen }) => isOpen).catch(() => false))) return kept;
-    const current = this.#readers.get(role);
+    const current = this.#readers.get(reader);
     if (current !== undefined && current !== kept) return current;
-    const made = this.#connect(role);
-    this.#readers.set(role, made);
+    const made = this.#connect(readers[reader]);
+    this.#readers.set(reader, made);
     return made;
   }
 }
@@ -258,6 +336,8 @@ function onlyPayment(rows: readonly PaymentRow[]): Payment | undefined {
   assert(rows.length <= 1, "a merchant has at most one payment with a given name");
   return rows[0] === undefined ? undefined : paymentFromRow(rows[0]);
 }
+
+type HeldSlotsRow = Omit<HeldSlots, "slots"> & { readonly slots: string };
 
 type DeliveryRow = Omit<Delivery, "outcome" | "inOrder"> & { readonly outcome: string | null; readonly inOrder: number };
 

@@ -17,14 +17,18 @@ const account = `${hexOf("account.merchant", "id")}, version, name, settings`;
 
 const merchant = "decode($1, 'hex')";
 
+/** Of merchants in the slots that are bits of the parameter: the last byte of the id says which slot (kernel/slot.ts). */
+const inSlots = (column: string, parameter: string): string => `(${parameter}::bigint >> (get_byte(${column}, 3) & 31)) & 1 = 1`;
+
 /** The state stands in the text, for only then the index of that state is used. */
 const deliveriesIn = (state: OpenDeliveryState): string =>
   `SELECT ${delivery} FROM delivery WHERE merchant = ${merchant} AND state = '${state}' AND number >= $2 ORDER BY number, endpoint LIMIT $3`;
 
-/** Every statement that reads; its name is the prepared statement's. */
+/** Every statement that reads, and what the jobs' role does beside; its name is the prepared statement's. */
 export const sql = {
   accountByKey: `SELECT ${account}, grants FROM account_key JOIN account ON account.merchant = account_key.merchant
     WHERE digest = decode($1, 'hex')`,
+  accountById: `SELECT ${account} FROM account WHERE merchant = ${merchant}`,
   accounts: `SELECT ${account} FROM account ORDER BY merchant`,
   paymentById: `SELECT ${payment} FROM payment WHERE merchant = ${merchant} AND id = decode($2, 'hex')`,
   paymentByCode: `SELECT ${payment} FROM payment WHERE merchant = ${merchant} AND code = $2 AND code >= ''`,
@@ -35,8 +39,12 @@ export const sql = {
   paymentByRefundCode: `SELECT ${payment} FROM refund JOIN payment ON payment.merchant = refund.merchant AND payment.id = refund.payment
     WHERE refund.merchant = ${merchant} AND refund.code = $2`,
   paymentByMandate: `SELECT ${payment} FROM payment WHERE merchant = ${merchant} AND mandate = $2 ORDER BY no DESC LIMIT 1`,
-  paymentsDue: `SELECT ${payment} FROM payment WHERE due_at <= $1 ORDER BY due_at, no LIMIT $2`,
+  paymentsDue: `SELECT ${payment} FROM payment WHERE due_at <= $1 AND ${inSlots("merchant", "$2")} ORDER BY due_at, no LIMIT $3`,
+  paymentsDueAfter: `SELECT ${payment} FROM payment
+    WHERE (due_at, no) > ($1, (SELECT no FROM payment WHERE merchant = decode($2, 'hex') AND id = decode($3, 'hex'))) AND due_at <= $4
+      AND ${inSlots("merchant", "$5")} ORDER BY due_at, no LIMIT $6`,
   paymentsInFlight: `SELECT ${payment} FROM payment WHERE due_at IS NOT NULL AND attempt IS NOT NULL ORDER BY due_at, no LIMIT $1`,
+  paymentsListed: `SELECT ${payment} FROM payment WHERE merchant = ${merchant} AND id < decode($2, 'hex') ORDER BY payment.id DESC LIMIT $3`,
   cardByToken: `SELECT version, ref, fingerprint, brand, masked_pan AS "maskedPan", created_at AS "createdAt", last_used_at AS "lastUsedAt"
     FROM card WHERE merchant = ${merchant} AND token_digest = decode($2, 'hex')`,
   cardsAfter: `SELECT no AS position, ${hexOf("merchant", "merchantId")}, ${hexOf("token_digest", "tokenDigest")},
@@ -59,7 +67,7 @@ export const sql = {
         ORDER BY merchant, endpoint LIMIT 1) AS following
     )
     SELECT ${hexOf("merchant", "merchantId")}, endpoint FROM each_one
-    WHERE (SELECT min(due_at) FROM delivery WHERE state = 'waiting' AND delivery.merchant = each_one.merchant
+    WHERE ${inSlots("merchant", "$5")} AND (SELECT min(due_at) FROM delivery WHERE state = 'waiting' AND delivery.merchant = each_one.merchant
       AND delivery.endpoint = each_one.endpoint) <= $3
     ORDER BY merchant, endpoint LIMIT $4`,
   deliveriesDue: `SELECT ${delivery} FROM delivery WHERE state = 'waiting' AND merchant = ${merchant} AND endpoint = $2 AND due_at <= $3
@@ -67,5 +75,7 @@ export const sql = {
       SELECT 1 FROM delivery AS earlier WHERE earlier.merchant = delivery.merchant AND earlier.payment = delivery.payment
         AND earlier.endpoint = delivery.endpoint AND earlier.number < delivery.number AND earlier.state = 'waiting' AND earlier.in_order = 1
     ) ORDER BY due_at, number LIMIT $4`,
+  holdSlots: "SELECT share, nodes, slots FROM hold_slots_1($1, $2, $3)",
+  leaveSlots: "SELECT leave_slots_1($1)",
 } as const;
 export type StatementName = keyof typeof sql;

@@ -2,10 +2,11 @@ import { mkdtempSync, readFileSync, rmSync } from "node:fs";
 import { tmpdir } from "node:os";
 import { join } from "node:path";
 import { setTimeout as sleep } from "node:timers/promises";
-import { readBooks, decode } from "../../../src/connectors/simulator/wire.ts";
 import { startAcquirer } from "../../acquirer/start-acquirer.ts";
 import { Chance } from "../../simulation/chance.ts";
+import { booksOf } from "./check-promises.ts";
 import { CofreProcess } from "./cofre-process.ts";
+import { factsOfFile } from "./judge-facts.ts";
 import { attemptsInFlight, KillJudge } from "./kill-judge.ts";
 import { KillLoad } from "./kill-load.ts";
 import { Promises } from "./kill-promises.ts";
@@ -124,10 +125,8 @@ export class FaultyRun {
     this.#port = undefined;
     this.#server.signal("SIGTERM");
     await until("the server ends when it is asked to", async () => this.#server.hasEnded);
-    using judge = new KillJudge(this.#options.dataDirectory, join(this.#scratch, "judged"));
-    const port = Number(new URL(this.#acquirer.address).port);
-    const books = await this.#client.send({ port, method: "GET", path: "/books" });
-    judge.checkSettled(readBooks(decode(books?.body ?? "")));
+    const judge = new KillJudge(factsOfFile(this.#options.dataDirectory, join(this.#scratch, "judged")));
+    judge.checkSettled(await booksOf(this.#client, this.#acquirer.address));
     judge.checkAcknowledged(this.promises);
     return judge.violations;
   }
@@ -157,11 +156,11 @@ export class FaultyRun {
   }
 }
 
-/** Asks until it is so; resolves with the milliseconds that took and rejects after a minute. */
-export async function until(what: string, holds: () => Promise<boolean>): Promise<number> {
+/** Asks until it is so; resolves with the milliseconds that took and rejects after a minute, or after `mostMs`. */
+export async function until(what: string, holds: () => Promise<boolean>, mostMs = longestMs): Promise<number> {
   const begin = Date.now();
   while (!(await holds())) {
-    if (Date.now() - begin > longestMs) throw new Error(`not within ${longestMs} ms: ${what}`);
+    if (Date.now() - begin > mostMs) throw new Error(`not within ${mostMs} ms: ${what}`);
     await sleep(50);
   }
   return Date.now() - begin;

@@ -1,47 +1,57 @@
-/** A payment as its calls can tell it apart. */
-export type Told = "absent" | "open" | "captured" | "cancelled";
+import { type Ask, effectOf, isKept, nothingYet, type PaymentState } from "./payment-model.ts";
 
 /** One call and what came of it. Times are in milliseconds of one clock. */
 export interface Call {
-  readonly kind: "direct" | "capture" | "cancel" | "query";
+  readonly ask: Ask;
+  /** Idempotency-Key: the same key comes with the same request. */
+  readonly key: string | undefined;
   readonly began: number;
   readonly ended: number;
-  /** What the answer said; undefined when it did not tell: a refusal, no answer, a payment between two states. */
-  readonly told: Told | undefined;
+  /** What the answer said, in the words of payment-model.ts; undefined when nobody heard: it may have happened, at any time. */
+  readonly told: string | undefined;
 }
 
-const all: readonly Told[] = ["absent", "open", "captured", "cancelled"];
-
-/** States that the payment may be in after the call took effect in `state`; none when the answer could not have been given then. */
-function after(state: Told, { kind, told }: Call): readonly Told[] {
-  const next: Told = kind === "direct" && state === "absent" ? "open" : state;
-  const moved: Told = state !== "open" ? next : kind === "capture" ? "captured" : kind === "cancel" ? "cancelled" : next;
-  // Whoever did not hear what came of it must reckon with both.
-  if (told === undefined) return moved === state ? [state] : [state, moved];
-  return moved === told ? [moved] : [];
+/** The states after the call, or a part of it, took effect in `state`; none when the answer could not have been given then. */
+function after(state: PaymentState, call: Call, index: number): { readonly next: PaymentState; readonly isOver: boolean } | undefined {
+  const { ask, key, told } = call;
+  const fits = (answer: string): boolean => told === undefined || told === answer;
+  const kept = key === undefined ? undefined : state.kept[key];
+  if (kept !== undefined) return fits(kept) ? { next: state, isOver: true } : undefined;
+  const effect = effectOf(state, ask, index);
+  if (effect.told === undefined) return { next: effect.next, isOver: false };
+  // While a capture or a cancellation is with the acquirer, a query shows a payment with which nothing can be done.
+  const isBusy = ask.kind === "query" && told === "busy" && state.phase === "open";
+  if (!isBusy && !fits(effect.told)) return undefined;
+  const isRemembered = key !== undefined && isKept(effect.told);
+  return { next: isRemembered ? { ...effect.next, kept: { ...effect.next.kept, [key]: effect.told } } : effect.next, isOver: true };
 }
 
 /**
  * Whether the calls on one payment can be put in an order that keeps to the times (a call that ended before another began comes
- * first) and in which each answer is true: the search of Wing and Gong, which remembers where it has been as Lowe's does. A call
- * without an outcome may take effect at any time after it began.
+ * first) and in which each answer, a refusal too, is what the model says there: the search of Wing and Gong, which remembers where
+ * it has been as Lowe's does. A call that nobody heard of may take effect at any time after it began, or never. A payment is made
+ * in two steps, as others can see it before the acquirer has answered.
  */
 export function hasLegalOrder(calls: readonly Call[]): boolean {
   const ends = calls.map(({ told, ended }) => (told === undefined ? Infinity : ended));
   const seen = new Set<string>();
-  const search = (done: bigint, state: Told): boolean => {
-    const key = `${done} ${all.indexOf(state)}`;
-    if (seen.has(key)) return false;
-    seen.add(key);
+  const search = (done: bigint, state: PaymentState): boolean => {
+    const place = `${done} ${JSON.stringify(state)}`;
+    if (seen.has(place)) return false;
+    seen.add(place);
     const open = [...calls.keys()].filter((index) => (done & (1n << BigInt(index))) === 0n);
-    // What nobody heard of need not have happened.
     if (open.every((index) => calls[index]?.told === undefined)) return true;
     const firstEnd = Math.min(...open.map((index) => ends[index] ?? Infinity));
+    const { phase } = state;
+    const maker = typeof phase === "object" ? phase.authorizing : undefined;
     return open.some((index) => {
       const call = calls[index];
       if (call === undefined || call.began > firstEnd) return false;
-      return after(state, call).some((next) => search(done | (1n << BigInt(index)), next));
+      // A twin under the same key waits until the first has its answer.
+      if (maker !== undefined && maker !== index && call.key !== undefined && call.key === calls[maker]?.key) return false;
+      const step = after(state, call, index);
+      return step !== undefined && search(step.isOver ? done | (1n << BigInt(index)) : done, step.next);
     });
   };
-  return search(0n, "absent");
+  return search(0n, nothingYet);
 }

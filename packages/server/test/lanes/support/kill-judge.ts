@@ -1,21 +1,9 @@
 import { createHash } from "node:crypto";
-import { copyFileSync, existsSync, mkdirSync, rmSync } from "node:fs";
 import { join } from "node:path";
 import { DatabaseSync } from "node:sqlite";
 import type { AcquirerBooks, BookedAuthorization } from "../../../src/connectors/simulator/acquirer.ts";
-import type { Promises } from "./kill-promises.ts";
-
-interface PaymentRow {
-  readonly no: number;
-  readonly id: string;
-  readonly code: string;
-  readonly state: string;
-  readonly version: number;
-  readonly authorized: bigint;
-  readonly captured: bigint;
-  readonly inFlight: boolean;
-  readonly needsReview: boolean;
-}
+import type { JudgedFacts, JudgedPayment } from "./judge-facts.ts";
+import type { Promises, ToldPayment } from "./kill-promises.ts";
 
 const finalStates: readonly string[] = ["captured", "declined", "voided", "expired"];
 
@@ -33,27 +21,19 @@ export function attemptsInFlight(dataDirectory: string): number {
 }
 
 /**
- * The judge of what a kill left behind: SQL of its own over the database file, and the books of the acquirer, which was never
- * killed. It shares no code with the store.
+ * The judge of what a kill left behind: what the database holds against the books of the acquirer, which was never killed, and against
+ * what clients were told.
  */
-export class KillJudge implements Disposable {
+export class KillJudge {
   readonly violations: string[] = [];
-  readonly #database: DatabaseSync;
-  readonly #payments: ReadonlyMap<string, PaymentRow>;
+  readonly #facts: JudgedFacts;
+  readonly #payments: ReadonlyMap<string, JudgedPayment>;
+  readonly #codes: ReadonlySet<string>;
 
-  /** Looks at a copy of the database: opening the file itself would repair it before Cofre can. */
-  constructor(dataDirectory: string, scratch: string) {
-    rmSync(scratch, { recursive: true, force: true });
-    mkdirSync(scratch, { recursive: true });
-    for (const name of ["cofre.db", "cofre.db-wal"]) {
-      if (existsSync(join(dataDirectory, name))) copyFileSync(join(dataDirectory, name), join(scratch, name));
-    }
-    this.#database = new DatabaseSync(join(scratch, "cofre.db"));
-    this.#payments = new Map(this.#readPayments().map((row) => [row.id, row]));
-  }
-
-  [Symbol.dispose](): void {
-    this.#database.close();
+  constructor(facts: JudgedFacts) {
+    this.#facts = facts;
+    this.#payments = new Map(facts.payments.map((payment) => [payment.id, payment]));
+    this.#codes = new Set(facts.payments.map(({ code }) => code));
   }
 
   get payments(): number {
@@ -66,8 +46,7 @@ export class KillJudge implements Disposable {
 
   /** What holds at any moment, that of a crash above all. */
   checkAlways(books: AcquirerBooks): void {
-    const integrity = this.#rows<{ readonly integrity_check: string }>("PRAGMA integrity_check");
-    this.#is(integrity.length === 1 && integrity[0]?.integrity_check === "ok", "the database is sound");
+    this.#is(this.#facts.isSound, "the database is sound");
     this.#is(books.forgottenReferences === 0, "the acquirer's books are complete");
     const live = new Map<string, number>();
     for (const booked of books.merchants.flatMap(({ authorizations }) => authorizations)) {
@@ -87,11 +66,23 @@ export class KillJudge implements Disposable {
   /** What was acknowledged is there: payments by their identifier, cards by the digest of their token. */
   checkAcknowledged(promises: Promises): void {
     for (const hash of promises.hashes) this.#is(this.#payments.has(hash), `an acknowledged payment is there: ${hash}`);
-    const rows = this.#rows<{ readonly digest: string }>("SELECT lower(hex(token_digest)) AS digest FROM card");
-    const digests = new Set(rows.map(({ digest }) => digest));
     for (const [token, masked] of promises.tokens) {
-      this.#is(digests.has(createHash("sha256").update(token).digest("hex")), `an acknowledged token is there: ${masked}`);
+      const digest = createHash("sha256").update(token).digest("hex");
+      this.#is(this.#facts.tokenDigests.has(digest), `an acknowledged token is there: ${masked}`);
     }
+  }
+
+  /** Of a request that was refused before anything was done, nothing is there. */
+  checkAbsent(code: string): void {
+    this.#is(!this.#codes.has(code), `what was refused is not there: ${code}`);
+  }
+
+  /** What was told of a payment is stored, once nothing is in flight any more. */
+  checkTold({ hash, code, status }: ToldPayment): void {
+    const state = this.#payments.get(hash)?.state;
+    this.#is(state !== undefined, `an acknowledged payment is there: ${code}`);
+    const isTrue = status === "CO" ? state === "captured" : status !== "CA" || state === "declined" || state === "voided";
+    this.#is(state === undefined || isTrue, `a payment is as it was told: ${code}, ${status} and ${state}`);
   }
 
   /** What holds once the faults are over and recovery had its time. */
@@ -99,7 +90,6 @@ export class KillJudge implements Disposable {
     this.checkAlways(books);
     const held = sumByPayment(books, (booked) => booked.held);
     const taken = sumByPayment(books, (booked) => booked.captured);
-    const told = this.#outboxRows();
     for (const payment of this.#payments.values()) {
       const name = `${payment.code}, ${payment.state}`;
       this.#is(!payment.inFlight, `nothing is stuck: ${name}`);
@@ -109,41 +99,17 @@ export class KillJudge implements Disposable {
       const heldHere = payment.state === "authorized" ? payment.authorized : 0n;
       const heldThere = held.get(payment.id) ?? 0n;
       this.#is(heldThere === heldHere, `held here and there is the same: ${name}, ${heldHere} and ${heldThere}`);
-      const rows = told.get(payment.no) ?? 0;
+      const rows = this.#facts.announced.get(payment.id) ?? 0;
       this.#is(rows === (finalStates.includes(payment.state) ? 1 : 0), `one outbox row per final payment: ${name} has ${rows}`);
     }
   }
 
-  #readPayments(): PaymentRow[] {
-    const rows = this.#rows<Record<keyof PaymentRow, string | number>>(
-      `SELECT no, lower(hex(id)) AS id, code, state, version, CAST(authorized AS TEXT) AS authorized,
-        CAST(captured AS TEXT) AS captured, attempt IS NOT NULL AS inFlight, needs_review AS needsReview FROM payment`,
-    );
-    return rows.map((row) => ({
-      no: Number(row.no),
-      id: String(row.id),
-      code: String(row.code),
-      state: String(row.state),
-      version: Number(row.version),
-      authorized: BigInt(row.authorized),
-      captured: BigInt(row.captured),
-      inFlight: row.inFlight === 1,
-      needsReview: row.needsReview === 1,
-    }));
-  }
-
   #checkLedger(): void {
-    const unbalanced = this.#rows<object>(
-      "SELECT payment FROM journal GROUP BY merchant, payment, version, entry, currency HAVING sum(minor) <> 0",
-    );
-    this.#is(unbalanced.length === 0, `every entry sums to zero: ${unbalanced.length} do not`);
-    const balances = this.#rows<{ readonly account: string; readonly currency: string; readonly minor: string }>(
-      "SELECT account, currency, CAST(sum(minor) AS TEXT) AS minor FROM journal GROUP BY account, currency",
-    );
-    const total = balances.reduce((sum, { minor }) => sum + BigInt(minor), 0n);
+    const { unbalancedEntries, balances } = this.#facts;
+    this.#is(unbalancedEntries === 0, `every entry sums to zero: ${unbalancedEntries} do not`);
+    const total = [...balances.values()].reduce((sum, minor) => sum + minor, 0n);
     this.#is(total === 0n, `the ledger sums to zero: ${total}`);
-    const of = (wanted: string): bigint =>
-      balances.filter(({ account }) => account === wanted).reduce((sum, { minor }) => sum + BigInt(minor), 0n);
+    const of = (wanted: string): bigint => balances.get(wanted) ?? 0n;
     const payments = [...this.#payments.values()];
     const captured = payments.reduce((sum, payment) => sum + payment.captured, 0n);
     this.#is(of("acquirer_receivable") === captured, `the ledger knows every capture: ${of("acquirer_receivable")} and ${captured}`);
@@ -153,22 +119,8 @@ export class KillJudge implements Disposable {
   }
 
   #checkHistory(): void {
-    const gaps = this.#rows<object>(
-      `SELECT payment.no FROM payment LEFT JOIN history ON history.payment = payment.no GROUP BY payment.no
-        HAVING count(*) <> payment.version OR max(history.version) <> payment.version`,
-    );
-    this.#is(gaps.length === 0, `one history row per change: ${gaps.length} payments lack some`);
-  }
-
-  #outboxRows(): Map<number, number> {
-    const rows = this.#rows<{ readonly payment: number; readonly count: number }>(
-      "SELECT payment, count(*) AS count FROM outbox GROUP BY payment",
-    );
-    return new Map(rows.map(({ payment, count }) => [payment, count]));
-  }
-
-  #rows<Row>(sql: string): Row[] {
-    return this.#database.prepare(sql).all() as Row[];
+    const { paymentsWithGaps } = this.#facts;
+    this.#is(paymentsWithGaps === 0, `one history row per change: ${paymentsWithGaps} payments lack some`);
   }
 
   #is(holds: boolean, what: string): void {

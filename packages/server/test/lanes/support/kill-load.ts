@@ -20,6 +20,12 @@ const approved = ["4111111111111111", "5555555555554444", "378282246310005", "60
 const refused = ["4000000000000028", "5102026827345142", "378568775709157"];
 const mostRemembered = 500;
 
+/** The server could not write, and says that nothing was done: whoever asks again gives it a moment. */
+const nothingDone = "COFRE-21";
+const backOffMs = 50;
+/** It does not know what became of a payment: as good as no answer. */
+const notKnown = "BP-DR-119";
+
 /**
  * Shops that do everything at once, to a server that is killed now and then. When an answer does not come they do what real
  * ones do: send the same payment again, ask for it, or give up.
@@ -34,6 +40,8 @@ export class KillLoad {
   #clients: Promise<unknown> = Promise.resolve();
   /** Requests whose answer never came. */
   unheard = 0;
+  /** Answers without what was asked for, by their code. */
+  readonly refusals = new Map<string, number>();
 
   constructor(options: LoadOptions) {
     this.#options = options;
@@ -73,6 +81,9 @@ export class KillLoad {
     if (port === undefined) return undefined;
     const answer = await this.#options.client.ask(port, path, { integration_key: this.#options.integrationKey, ...fields });
     if (answer === undefined) this.unheard += 1;
+    const code = answer?.["status_code"];
+    if (typeof code === "string") this.refusals.set(code, (this.refusals.get(code) ?? 0) + 1);
+    if (code === nothingDone) await sleep(backOffMs);
     return answer;
   }
 
@@ -130,8 +141,11 @@ export class KillLoad {
   }
 
   async #sendPayment(code: string, body: object): Promise<void> {
+    const { promises } = this.#options;
+    promises.sent(code);
     const answer = await this.#ask("/ws/direct", body);
-    if (answer === undefined) {
+    if (answer?.["status_code"] === nothingDone) promises.toldNothingDone(code);
+    if (answer === undefined || answer["status_code"] === notKnown) {
       this.#unanswered.push({ code, body });
       if (this.#unanswered.length > mostRemembered) this.#unanswered.shift();
       return;

@@ -30,6 +30,8 @@ export class Promises {
   readonly #payments = new Map<string, ToldPayment[]>();
   /** Codes whose cancellation somebody asked for, heard or not. */
   readonly cancelled = new Set<string>();
+  /** By payment code: how often it was sent, and how often the answer was that nothing was done. */
+  readonly #sent = new Map<string, { requests: number; refused: number }>();
   /** Answers that acknowledged a write. */
   acknowledged = 0;
 
@@ -37,6 +39,22 @@ export class Promises {
     const told = this.#payments.get(payment.code);
     if (told === undefined) this.#payments.set(payment.code, [payment]);
     else told.push(payment);
+  }
+
+  sent(code: string): void {
+    const of = this.#sent.get(code);
+    if (of === undefined) this.#sent.set(code, { requests: 1, refused: 0 });
+    else of.requests += 1;
+  }
+
+  toldNothingDone(code: string): void {
+    const of = this.#sent.get(code);
+    if (of !== undefined) of.refused += 1;
+  }
+
+  /** Codes under which nothing was done, says the answer to everything that was sent under them. */
+  get undone(): readonly string[] {
+    return [...this.#sent].filter(([, { requests, refused }]) => requests === refused).map(([code]) => code);
   }
 
   get codes(): readonly string[] {

@@ -2,14 +2,14 @@ import { mkdtempSync, rmSync } from "node:fs";
 import { tmpdir } from "node:os";
 import { join } from "node:path";
 import { setTimeout as sleep } from "node:timers/promises";
-import type { AcquirerBooks } from "../../../src/connectors/simulator/acquirer.ts";
-import { decode, readBooks } from "../../../src/connectors/simulator/wire.ts";
 import { startAcquirer } from "../../acquirer/start-acquirer.ts";
 import { Chance } from "../../simulation/chance.ts";
+import { booksOf, brokenPromises } from "./check-promises.ts";
 import { CofreProcess } from "./cofre-process.ts";
+import { factsOfFile } from "./judge-facts.ts";
 import { attemptsInFlight, KillJudge } from "./kill-judge.ts";
 import { KillLoad } from "./kill-load.ts";
-import { Promises, toldPaymentOf } from "./kill-promises.ts";
+import { Promises } from "./kill-promises.ts";
 import { LoopDisk } from "./loop-disk.ts";
 import { WireClient } from "./wire-client.ts";
 
@@ -186,8 +186,8 @@ class KillRun {
   }
 
   async #judgeCrash(): Promise<void> {
-    using judge = new KillJudge(this.#dataDirectory, join(this.#scratch, "judged"));
-    judge.checkAlways(await this.#books());
+    const judge = new KillJudge(factsOfFile(this.#dataDirectory, join(this.#scratch, "judged")));
+    judge.checkAlways(await booksOf(this.#client, this.#acquirerAddress));
     judge.checkAcknowledged(this.#promises);
     for (const violation of judge.violations) this.violations.add(violation);
     if (judge.inFlight > 0) this.#killsInFlight += 1;
@@ -205,39 +205,15 @@ class KillRun {
     const begin = Date.now();
     while (attemptsInFlight(this.#dataDirectory) > 0 && Date.now() - begin < this.#options.settleMs) await sleep(100);
     this.#settledMs = Date.now() - begin;
-    await this.#checkPromises();
+    const broken = await brokenPromises(this.#promises, `kill-${this.#options.seed}`, (path, fields) => this.#ask(path, fields));
+    for (const problem of broken) this.violations.add(problem);
     await this.#server?.end("SIGTERM");
     this.#recovered += this.#server?.events("recovery_settled").length ?? 0;
-    using judge = new KillJudge(this.#dataDirectory, join(this.#scratch, "judged"));
-    judge.checkSettled(await this.#books());
+    const judge = new KillJudge(factsOfFile(this.#dataDirectory, join(this.#scratch, "judged")));
+    judge.checkSettled(await booksOf(this.#client, this.#acquirerAddress));
     judge.checkAcknowledged(this.#promises);
     this.#payments = judge.payments;
     for (const violation of judge.violations) this.violations.add(violation);
-  }
-
-  async #checkPromises(): Promise<void> {
-    await inParallel(this.#promises.codes, async (code) => {
-      const now = toldPaymentOf(await this.#ask("/ws/query", { merchant_payment_code: code }));
-      for (const problem of this.#promises.broken(code, now)) this.violations.add(problem);
-    });
-    await inParallel([...this.#promises.tokens], async ([token, masked], index) => {
-      const paid = await this.#ask("/ws/direct", {
-        operation: "request",
-        payment: {
-          amount_total: "1.00",
-          currency_code: "PEN",
-          merchant_payment_code: `kill-${this.#options.seed}-token-${index}`,
-          name: "Ana Lima",
-          email: "ana.lima@example.com",
-          country: "pe",
-          phone_number: "51987654321",
-          payment_type_code: "creditcard",
-          creditcard: { token },
-        },
-      });
-      const status = toldPaymentOf(paid)?.status;
-      if (status !== "CO" && status !== "CA") this.violations.add(`a token that was given out cannot be used: ${masked}`);
-    });
   }
 
   async #setFaults(simulator: object): Promise<void> {
@@ -248,20 +224,4 @@ class KillRun {
   #ask(path: string, fields: object): ReturnType<WireClient["ask"]> {
     return this.#client.ask(this.#port ?? 0, path, { integration_key: integrationKey, ...fields });
   }
-
-  async #books(): Promise<AcquirerBooks> {
-    const port = Number(new URL(this.#acquirerAddress).port);
-    const heard = await this.#client.send({ port, method: "GET", path: "/books" });
-    return readBooks(decode(heard?.body ?? ""));
-  }
-}
-
-/** A few at a time. */
-async function inParallel<Item>(items: readonly Item[], work: (item: Item, index: number) => Promise<void>): Promise<void> {
-  const queue = items.entries();
-  await Promise.all(
-    Array.from({ length: clients }, async () => {
-      for (const [index, item] of queue) await work(item, index);
-    }),
-  );
 }

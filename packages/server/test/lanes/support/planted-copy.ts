@@ -8,18 +8,20 @@ import type { PlantedBug } from "../../simulation/planted-bugs.ts";
 /** packages/server. */
 export const serverRoot = fileURLToPath(new URL("../../..", import.meta.url));
 
-/** A copy of the server's program with a mistake in it; the caller removes it. */
-export function plantedCopy(bug: PlantedBug): string {
+/** A copy of the server's program with mistakes in it; the caller removes it. */
+export function plantedCopy(...bugs: readonly PlantedBug[]): string {
   const copy = mkdtempSync(join(tmpdir(), "cofre-planted-"));
   for (const part of ["package.json", "bin", "src"]) cpSync(join(serverRoot, part), join(copy, part), { recursive: true });
   // Dependencies are found beside the copy as they are beside the original.
   symlinkSync(join(serverRoot, "..", "..", "node_modules"), join(copy, "node_modules"));
-  const file = join(copy, "src", bug.file);
-  const source = readFileSync(file, "utf8");
-  assert.equal(source.split(bug.find).length, 2, `what the bug replaces stands in ${bug.file} exactly once`);
-  writeFileSync(
-    file,
-    source.replace(bug.find, () => bug.replace),
-  );
+  for (const bug of bugs) {
+    const file = join(copy, "src", bug.file);
+    const source = readFileSync(file, "utf8");
+    assert.equal(source.split(bug.find).length, 2, `what the bug replaces stands in ${bug.file} exactly once`);
+    writeFileSync(
+      file,
+      source.replace(bug.find, () => bug.replace),
+    );
+  }
   return copy;
 }

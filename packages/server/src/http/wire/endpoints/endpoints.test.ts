@@ -47,7 +47,7 @@ function depsThat(onInput: (input: unknown) => void, end: () => never): Endpoint
     grantsOf: async () => undefined,
     forget: () => undefined,
     random: new SeededRandom("endpoints"),
-    requests: new NamedRequests(createMemoryStore(), { now: () => instant(0) }),
+    requests: new NamedRequests(createMemoryStore(), { now: () => instant(0) }, { isAlone: true }),
     sandbox: undefined,
   };
 }

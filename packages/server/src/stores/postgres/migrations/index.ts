@@ -2,6 +2,8 @@ import { tables } from "./001-tables.ts";
 import { writer } from "./002-writer.ts";
 import { runs } from "./003-runs.ts";
 import { roles } from "./004-roles.ts";
+import { leases } from "./005-leases.ts";
+import { reports } from "./006-reports.ts";
 
 /** In order. One that was released never changes: its checksum is kept in the database. */
-export const migrations: readonly string[] = [tables, writer, runs, roles];
+export const migrations: readonly string[] = [tables, writer, runs, roles, leases, reports];

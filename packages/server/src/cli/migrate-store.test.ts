@@ -1,0 +1,67 @@
+import assert from "node:assert/strict";
+import { mkdtempSync, rmSync } from "node:fs";
+import { tmpdir } from "node:os";
+import { join } from "node:path";
+import { Readable } from "node:stream";
+import { describe, test } from "node:test";
+import { openMoveSides } from "../app.ts";
+import { readConfig } from "../config/read-config.ts";
+import { systemClock } from "../kernel/system-clock.ts";
+import { systemScheduler } from "../kernel/system-scheduler.ts";
+import { readCommandLine } from "./command-line.ts";
+import { migrateStoreCommand } from "./migrate-store.ts";
+
+interface Ended {
+  readonly code: number;
+  readonly output: string;
+  readonly problems: string;
+}
+
+/** What moves is in test/e2e/migrate-store.test.ts: it needs a PostgreSQL server. */
+async function run(args: readonly string[], environment: Readonly<Record<string, string>>): Promise<Ended> {
+  let [output, problems] = ["", ""];
+  const call = readCommandLine(["migrate-store", ...args]);
+  if ("problem" in call) return { code: 2, output, problems: call.problem };
+  const code = await migrateStoreCommand.run(call, {
+    input: Readable.from([]),
+    print: (line) => (output += `${line}\n`),
+    say: (line) => (problems += `${line}\n`),
+    config: (flags = new Map()) => readConfig({ environment, flags, readFile: () => ({ problem: "is not read in tests" }) }),
+    openMove: openMoveSides,
+    stopAsked: () => assert.fail("a move ends by itself"),
+    clock: systemClock,
+    scheduler: systemScheduler,
+  });
+  return { code, output, problems };
+}
+
+const someDatabase = { COFRE_DATABASE_URL: "postgres://cofre:hunter2@127.0.0.1:1/cofre" };
+
+describe("cofre migrate-store", () => {
+  const misuses: readonly (readonly [args: readonly string[], environment: Readonly<Record<string, string>>, said: RegExp])[] = [
+    [[], {}, /^COFRE_DATABASE_URL names no database\.$/m],
+    [["--verify", "--back"], someDatabase, /^--verify and --back are two things/],
+    [["--discard-newer"], someDatabase, /^--discard-newer belongs to --back\.$/m],
+    [["--data-dir", ":memory:"], {}, /^COFRE_DATA_DIR is :memory:, which keeps nothing/],
+    [[], { COFRE_DATABASE_URL: "mysql://x" }, /COFRE_DATABASE_URL/],
+    [["now"], someDatabase, /^migrate-store takes nothing behind it/],
+  ];
+  for (const [args, environment, said] of misuses) {
+    test(`refuses, with 2: ${args.join(" ")} ${JSON.stringify(environment)}`, async () => {
+      const { code, output, problems } = await run(args, environment);
+      assert.deepEqual([code, output], [2, ""]);
+      assert.match(problems, said);
+    });
+  }
+
+  test("refuses a directory without a file, and names no address", async (context) => {
+    const folder = mkdtempSync(join(tmpdir(), "cofre-move-"));
+    context.after(() => rmSync(folder, { recursive: true }));
+    const plain = await run(["--data-dir", folder], someDatabase);
+    assert.equal(plain.code, 1);
+    assert.match(plain.problems, /^there is no cofre\.db .*: nothing can be moved\.$/m);
+    const json = await run(["--data-dir", folder, "--json"], someDatabase);
+    assert.deepEqual({ ...(JSON.parse(json.output) as object), message: "" }, { result: "refused", code: "no_file", message: "" });
+    assert.doesNotMatch(JSON.stringify([plain, json]), /hunter2/);
+  });
+});

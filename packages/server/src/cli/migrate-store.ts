@@ -1,0 +1,126 @@
+import type { Config } from "../config/settings.ts";
+import { type Compared, Difference } from "../move/compare.ts";
+import { type MoveSides, moveBack, moveStore, verifyMove } from "../move/move-store.ts";
+import type { MoveProgress } from "../move/report.ts";
+import { transferKinds } from "../stores/transfer.ts";
+import { type ClientCommand, type CommandHost, type ExitCode, exitCodes } from "./command.ts";
+
+/** Cards that are opened on both sides, at most about so many. */
+const sampledCards = 1_000;
+
+/** Between two lines about the same rows; a multiple of the stores' pieces. */
+const reportedRows = 10_000;
+
+/** Moves an installation from its file into PostgreSQL while it is stopped. */
+export const migrateStoreCommand: ClientCommand = {
+  summary: "move everything from the file in COFRE_DATA_DIR to the PostgreSQL of COFRE_DATABASE_URL",
+  options: {
+    "--data-dir": { form: "D", doc: "where the file and the keys are, instead of COFRE_DATA_DIR" },
+    "--verify": { doc: "compare a database with the file that was moved there, and change neither" },
+    "--back": { doc: "serve the file again, and give up a database that nothing has changed since" },
+    "--discard-newer": { doc: "with --back: lose what came into the database since" },
+    "--json": { doc: "print a JSON object a line" },
+  },
+  examples: ["cofre migrate-store", "cofre migrate-store --verify", "cofre migrate-store --back"],
+  async run({ flags }, host) {
+    const say = speaker(host, flags.has("--json"));
+    const misused = (problem: string): ExitCode => {
+      host.say(problem);
+      return exitCodes.misused;
+    };
+    const [verify, back, discard] = ["--verify", "--back", "--discard-newer"].map((flag) => flags.has(flag));
+    if (verify === true && back === true) return misused("--verify and --back are two things: ask for one of them.");
+    if (discard === true && back !== true) return misused("--discard-newer belongs to --back.");
+    const directory = flags.get("--data-dir");
+    const reading = host.config(new Map(directory === undefined ? [] : [["--data-dir", directory]]));
+    if ("problems" in reading) return misused(reading.problems.join("\n"));
+    const problem = settingsProblem(reading.config, discard === true);
+    if (problem !== undefined) return misused(problem);
+    try {
+      return await work(
+        await host.openMove(reading.config),
+        { what: verify === true ? "verify" : back === true ? "back" : "move", discard: discard === true },
+        say,
+      );
+    } catch (error) {
+      // Errors of the stores and the keys have texts of their own, which quote nothing of what is stored.
+      say.failed(error);
+      return exitCodes.failed;
+    }
+  },
+};
+
+interface Asked {
+  readonly what: "move" | "verify" | "back";
+  readonly discard: boolean;
+}
+
+async function work(sides: MoveSides, { what, discard }: Asked, say: Speaker): Promise<ExitCode> {
+  try {
+    const { target, ...rest } = sides;
+    const common = { ...rest, cards: sampledCards, report: say.progress };
+    if (what === "back") {
+      await moveBack({ ...common, target }, discard);
+      say.result("back", "The file is served again: start without COFRE_DATABASE_URL.");
+      return exitCodes.done;
+    }
+    // Settings were looked at before anything was opened.
+    if (target === undefined) return exitCodes.misused;
+    if (what === "verify") {
+      const compared = await verifyMove({ ...common, target });
+      say.result("same", `The database is what the file was when it was moved: ${textOf(compared)}.`, compared);
+      return exitCodes.done;
+    }
+    const moved = await moveStore({ ...common, target });
+    if (moved.result === "moved")
+      say.result(moved.result, `Moved: ${textOf(moved)}. Start with COFRE_DATABASE_URL; the keys stay in COFRE_DATA_DIR.`, moved);
+    if (moved.result === "found_moved") say.result(moved.result, "This file was moved into this database before. Nothing was changed.");
+    if (moved.result === "completed")
+      say.result(moved.result, "An earlier run had moved everything and broke off at its very end. The move is complete.");
+    return exitCodes.done;
+  } finally {
+    await sides.close();
+  }
+}
+
+function settingsProblem({ dataDirectory, databaseUrl }: Config, mayLackDatabase: boolean): string | undefined {
+  if (dataDirectory === ":memory:") return "COFRE_DATA_DIR is :memory:, which keeps nothing that could be moved.";
+  if (databaseUrl === undefined && !mayLackDatabase) return "COFRE_DATABASE_URL names no database.";
+  return undefined;
+}
+
+function textOf({ counts, balances, cardsOpened }: Compared): string {
+  const rows = transferKinds.map((kind) => `${counts[kind]} ${kind}`).join(", ");
+  return `${rows}; ${balances} balances of the ledger are equal, ${cardsOpened} cards opened on both sides`;
+}
+
+interface Speaker {
+  readonly progress: (progress: MoveProgress) => void;
+  readonly result: (result: string, text: string, facts?: Compared) => void;
+  readonly failed: (error: unknown) => void;
+}
+
+function speaker({ print, say }: Pick<CommandHost, "print" | "say">, json: boolean): Speaker {
+  const line = (facts: object): void => print(JSON.stringify(facts));
+  return {
+    progress: (progress) => {
+      if (progress.step !== "switch" && progress.rows % reportedRows !== 0 && progress.rows !== progress.of) return;
+      if (json) return line(progress);
+      if (progress.step === "switch") return say("from here on the file is not served");
+      say(`${progress.step} ${progress.kind}: ${progress.rows} of ${progress.of}`);
+    },
+    result: (result, text, facts) => {
+      if (!json) return print(text);
+      line(facts === undefined ? { result } : { result, counts: facts.counts, balances: facts.balances, cardsOpened: facts.cardsOpened });
+    },
+    failed: (error) => {
+      const message = error instanceof Error ? error.message : "an unknown failure";
+      if (error instanceof Difference) {
+        if (json) return line({ result: "differs", kind: error.kind, message });
+        return say(`The two sides differ. ${message}.`);
+      }
+      if (!json) return say(`${message}.`);
+      line({ result: "refused", ...(error instanceof Error && "code" in error ? { code: error.code } : {}), message });
+    },
+  };
+}

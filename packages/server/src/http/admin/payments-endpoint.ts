@@ -1,0 +1,104 @@
+import { formatTimestamp } from "../../kernel/calendar.ts";
+import { scaleOf } from "../../kernel/currency.ts";
+import { isPaymentId } from "../../kernel/ids.ts";
+import { formatAmount, formatMoney } from "../../kernel/money.ts";
+import { listPayments, type ListInput } from "../../operations/list-payments.ts";
+import { type PaymentState, paymentStates } from "../../payment/payment-machine.ts";
+import type { Payment } from "../../payment/payment.ts";
+import { brands } from "../../vault/brand.ts";
+import { errorAnswer, type WireAnswer } from "../wire/answer.ts";
+import { maskedText } from "../wire/card-like.ts";
+import type { Endpoint } from "../wire/endpoint.ts";
+import { answering, type OperationRunner } from "../wire/endpoints/deps.ts";
+import { fieldOf } from "../wire/fields.ts";
+import { wireStatusOf } from "../wire/payment-answer.ts";
+import type { TreeObject } from "../wire/tree.ts";
+
+const defaultLimit = 50;
+export const mostPayments = 100;
+export const longestSearch = 200;
+
+/**
+ * `/__cofre/payments`: the account's payments, newest first. `search` is what a person knows of a payment: its code or hash, the
+ * customer's name or e-mail address, the masked number or a part of it, the brand. `state` is one state or several with commas between
+ * them. Holds `limit` payments at most, and fewer when it has looked at many: as long as there is a `next`, the same with `before=next`
+ * goes on. Never reads a card: a number in `search` is masked before it is looked for.
+ */
+export function paymentsEndpoint(runner: OperationRunner): Endpoint {
+  return {
+    path: "/__cofre/payments",
+    key: "secret",
+    family: "parameters",
+    cors: false,
+    async handle({ params, account }) {
+      const input = inputOf(params);
+      if ("status" in input) return input;
+      return answering("query", async () => {
+        const { payments, next } = await runner.run(listPayments, account, input);
+        return JSON.stringify({ payments: payments.map(listed), next: next ?? null, status: "SUCCESS" });
+      });
+    },
+  };
+}
+
+function inputOf(params: TreeObject): ListInput | WireAnswer {
+  const words = fieldOf(params, "state")
+    ?.toLowerCase()
+    .split(/\s*,\s*/);
+  const states = words?.map((word) => paymentStates.find((state) => state === word));
+  if (states?.includes(undefined) === true) {
+    return errorAnswer("COFRE-55", `Parameter state must be one or more of ${paymentStates.join(", ")}, with commas between them`);
+  }
+  const brandAsked = fieldOf(params, "brand")?.toLowerCase();
+  const brand = brands.find((each) => each === brandAsked);
+  if (brandAsked !== undefined && brand === undefined)
+    return errorAnswer("COFRE-56", `Parameter brand must be one of ${brands.join(", ")}`);
+  const limit = fieldOf(params, "limit") ?? String(defaultLimit);
+  const before = fieldOf(params, "before");
+  if (!/^[1-9]\d{0,2}$/.test(limit) || Number(limit) > mostPayments || (before !== undefined && !isPaymentId(before))) {
+    return errorAnswer("COFRE-57", `Parameter limit must be a whole number from 1 to ${mostPayments}, and before the next of another page`);
+  }
+  const search = fieldOf(params, "search");
+  return {
+    filter: {
+      ...(states === undefined ? {} : { states: states as PaymentState[] }),
+      ...(brand === undefined ? {} : { brand }),
+      ...(search === undefined ? {} : { text: maskedText(inOnePiece(search), longestSearch) }),
+    },
+    before,
+    limit: Number(limit),
+  };
+}
+
+/** A card number in groups of digits becomes one that a mask of it can be compared with. */
+function inOnePiece(search: string): string {
+  return /^[\d -]+$/.test(search) ? search.replaceAll(/[ -]/g, "") : search;
+}
+
+function listed({ id, state, createdAt, order, authorized, captured, refunded, chargeback, attempt, needsReview }: Payment): unknown {
+  const { code, amount, pricing, card, customer, country, instalments } = order;
+  const inCurrency = (minor: bigint): string => formatAmount(minor, scaleOf(amount.currency));
+  return {
+    hash: id,
+    merchant_payment_code: code,
+    state,
+    status: wireStatusOf(state),
+    open_date: formatTimestamp(createdAt),
+    amount_ext: formatMoney(amount),
+    currency_ext: amount.currency,
+    amount_br: formatMoney(pricing.total),
+    currency_br: pricing.total.currency,
+    authorized: inCurrency(authorized),
+    captured: inCurrency(captured),
+    refunded: inCurrency(refunded),
+    brand: card.brand,
+    masked_card_number: card.maskedPan,
+    name: customer.name,
+    email: customer.email,
+    country,
+    instalments: String(instalments),
+    charged_back: chargeback?.state === "opened",
+    waits_for_acquirer: attempt !== undefined,
+    needs_review: needsReview,
+  };
+}

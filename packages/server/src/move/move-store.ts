@@ -1,0 +1,149 @@
+import type { Random } from "../kernel/random.ts";
+import { hexOf } from "../kernel/ids.ts";
+import { type MoveMark, type TargetHolding, TransferError, transferKinds, type TransferTarget } from "../stores/transfer.ts";
+import { type CompareOptions, type Compared, compare, Difference } from "./compare.ts";
+
+/** The installation's file and keys, and the database. */
+export interface MoveSides extends Pick<CompareOptions, "source" | "vault"> {
+  /** Undefined when no database is named. */
+  readonly target: TransferTarget | undefined;
+  readonly random: Random;
+  close(): Promise<void>;
+}
+
+export interface MoveOptions extends CompareOptions {
+  readonly random: Random;
+}
+
+export type MoveBackOptions = Omit<CompareOptions, "target"> & Pick<MoveSides, "target">;
+
+/** `moved`: now; `found_moved`: by an earlier run, and nothing was changed; `completed`: an earlier run broke off behind its commit. */
+export type MoveResult = ({ readonly result: "moved" } & Compared) | { readonly result: "found_moved" | "completed" };
+
+/**
+ * Copies everything into the database in one transaction, compares it there, and commits. A run that is killed leaves nothing behind: the database has
+ * all or nothing. Just before the commit the file is marked, so that never both are served: `moving` until it is known that the
+ * commit came through, `moved` then. Rejects with TransferError, or with Difference when the copy is not what the file holds.
+ */
+export async function moveStore(options: MoveOptions): Promise<MoveResult> {
+  const { source, target } = options;
+  const holding = await target.begin();
+  const before = standingOf(source.mark, holding);
+  if (before !== "free") {
+    await target.rollback();
+    if (before === "completed") await source.setMark({ state: "moved", move: holdingMove(holding) });
+    return { result: before };
+  }
+  let compared: Compared;
+  const move = hexOf(options.random.bytes(16));
+  try {
+    await copy(options);
+    await target.note("moved", move);
+    compared = await compare(options);
+  } catch (error) {
+    await target.rollback();
+    throw error;
+  }
+  options.report({ step: "switch" });
+  const mark = source.mark;
+  await source.setMark({ state: "moving", move });
+  const answer = await target.commit();
+  if (answer === "unknown") throw new TransferError("unknown");
+  if (answer === "refused") {
+    await source.setMark(mark);
+    throw new TransferError("unavailable");
+  }
+  await source.setMark({ state: "moved", move });
+  // The server does this by itself some time later.
+  await target.analyze().catch(() => undefined);
+  return { result: "moved", ...compared };
+}
+
+/** Compares a database with the file that was moved into it, and changes neither. */
+export async function verifyMove(options: CompareOptions): Promise<Compared> {
+  const { source, target } = options;
+  const holding = await target.begin();
+  try {
+    if (source.mark.state === "free") throw new TransferError("not_moved");
+    if (!isTheirs(source.mark, holding)) throw new TransferError("elsewhere");
+    return await compare(options);
+  } finally {
+    await target.rollback();
+  }
+}
+
+/**
+ * Lets the file be served again. The database must be what the move made of it, and is given up: no Cofre starts on it. With `discardNewer` it may
+ * have gone on, or be gone: what came since the move is lost to the installation.
+ */
+export async function moveBack({ target, ...rest }: MoveBackOptions, discardNewer: boolean): Promise<void> {
+  const { source } = rest;
+  if (source.mark.state === "free") throw new TransferError("not_moved");
+  if (target !== undefined) await giveUp({ ...rest, target }, source.mark, discardNewer);
+  await source.setMark({ state: "free" });
+}
+
+async function giveUp(options: CompareOptions, mark: MoveMark, discardNewer: boolean): Promise<void> {
+  const { target } = options;
+  try {
+    const holding = await target.begin();
+    if (!isTheirs(mark, holding)) {
+      // A commit that never came through has left nothing to give up.
+      const nothing = holding.state === "empty" && mark.state === "moving";
+      if (!nothing && !isGivenUp(mark, holding) && !discardNewer) throw new TransferError("elsewhere");
+      await target.rollback();
+      return;
+    }
+    if (!discardNewer) await compareUnchanged(options);
+    await target.note("returned", holdingMove(holding));
+  } catch (error) {
+    await target.rollback();
+    throw error;
+  }
+  const answer = await target.commit();
+  if (answer !== "committed") throw new TransferError(answer === "unknown" ? "unknown" : "unavailable");
+}
+
+async function compareUnchanged(options: CompareOptions): Promise<void> {
+  try {
+    await compare(options);
+  } catch (error) {
+    throw error instanceof Difference ? new TransferError("changed") : error;
+  }
+}
+
+function standingOf(mark: MoveMark, holding: TargetHolding): "free" | "found_moved" | "completed" {
+  if (mark.state === "free") {
+    if (holding.state !== "empty") throw new TransferError("occupied");
+    return "free";
+  }
+  if (isTheirs(mark, holding)) return mark.state === "moved" ? "found_moved" : "completed";
+  if (holding.state !== "empty") throw new TransferError("occupied");
+  // The commit never came through: nothing was moved yet.
+  if (mark.state === "moving") return "free";
+  throw new TransferError("elsewhere");
+}
+
+function isTheirs(mark: MoveMark, holding: TargetHolding): boolean {
+  return mark.state !== "free" && holding.state === "moved" && holding.move === mark.move;
+}
+
+function isGivenUp(mark: MoveMark, holding: TargetHolding): boolean {
+  return mark.state !== "free" && holding.state === "returned" && holding.move === mark.move;
+}
+
+function holdingMove(holding: TargetHolding): string {
+  return "move" in holding ? holding.move : "";
+}
+
+async function copy({ source, target, report }: CompareOptions): Promise<void> {
+  for (const kind of transferKinds) {
+    const of = await source.count(kind);
+    let rows = 0;
+    for await (const piece of source.pieces(kind)) {
+      await target.write(kind, piece);
+      rows += piece.length;
+      report({ step: "copy", kind, rows, of });
+    }
+  }
+}

@@ -1,0 +1,40 @@
+import { isPaymentId, type PaymentId } from "../kernel/ids.ts";
+import type { Payment } from "../payment/payment.ts";
+import type { PaymentFilter, PaymentList } from "../stores/store.ts";
+import { read } from "./commit.ts";
+import { defineOperation, type OperationContext } from "./operation.ts";
+
+/** How many payments one call looks at: some ten milliseconds of work, during which nobody else is served. */
+const mostLookedAt = 2_000;
+
+export interface ListInput {
+  readonly filter: PaymentFilter;
+  readonly before: PaymentId | undefined;
+  readonly limit: number;
+}
+
+/**
+ * Lists the account's payments, newest first. A search for a whole hash or a whole payment code finds that payment alone, however old it
+ * is and without looking at any other.
+ */
+export const listPayments = defineOperation<ListInput, PaymentList>({
+  name: "list_payments",
+  errors: [],
+
+  async run(context, { filter, before, limit }) {
+    const named = before === undefined && filter.text !== undefined ? await paymentNamed(context, filter.text) : undefined;
+    const passes = named !== undefined && passesRest(named, filter);
+    if (named !== undefined) return { payments: passes ? [named] : [], next: undefined };
+    const page = { limit, lookAt: mostLookedAt, ...(before === undefined ? {} : { before }) };
+    return read(context.store.paymentsListed(context.account.id, filter, page));
+  },
+});
+
+async function paymentNamed({ store, account }: OperationContext, text: string): Promise<Payment | undefined> {
+  const byId = isPaymentId(text) ? await read(store.paymentById(account.id, text)) : undefined;
+  return byId ?? (await read(store.paymentByCode(account.id, text)));
+}
+
+function passesRest({ state, order }: Payment, { states, brand }: PaymentFilter): boolean {
+  return (states === undefined || states.includes(state)) && (brand === undefined || order.card.brand === brand);
+}

@@ -1,0 +1,168 @@
+import assert from "node:assert/strict";
+import { describe, test, type TestContext } from "node:test";
+import { StillTime } from "../../test/contract/connector-harness.ts";
+import { slotCount } from "../kernel/slot.ts";
+import { createMemoryStore } from "../stores/memory/memory-store.ts";
+import { StoreError } from "../stores/store.ts";
+import { SlotKeeper } from "./slot-keeper.ts";
+
+/** Nodes on one store, in time that a test lets pass. */
+function given(context: TestContext) {
+  const time = new StillTime();
+  const store = createMemoryStore({ clock: time });
+  /** Nodes that the store does not answer. */
+  const cutOff = new Set<string>();
+  const keepers: SlotKeeper[] = [];
+  /** What they reported, after their number. */
+  const events: string[] = [];
+  context.after(() => Promise.all(keepers.map((keeper) => keeper.stop())));
+  const node = async (number: number, elapsedMs = () => Number(time.now())) => {
+    const name = number.toString(16).padStart(16, "0");
+    const reached = <T>(call: () => Promise<T>): Promise<T> => (cutOff.has(name) ? Promise.reject(new StoreError("unavailable")) : call());
+    const keeper = new SlotKeeper({
+      store: {
+        holdSlots: (of, leaseMs, giveBack) => reached(() => store.holdSlots(of, leaseMs, giveBack)),
+        leaveSlots: (of) => reached(() => store.leaveSlots(of)),
+      },
+      node: name,
+      scheduler: time,
+      elapsedMs,
+      report: (event) => events.push(`${number} ${event.kind === "lost" ? "lost" : `${event.nodes} nodes, ${event.slots} slots`}`),
+    });
+    keepers.push(keeper);
+    await keeper.start();
+    return { keeper, name, slots: () => [...keeper.held().keys()] };
+  };
+  return { time, cutOff, events, node };
+}
+
+/** How often each slot is held. */
+function timesHeld(nodes: readonly { readonly slots: () => readonly number[] }[]): readonly number[] {
+  const held = nodes.flatMap(({ slots }) => slots());
+  return Array.from({ length: slotCount }, (_, slot) => held.filter((each) => each === slot).length);
+}
+
+const once = Array.from({ length: slotCount }, () => 1);
+
+describe("the keeper of a node's slots", () => {
+  test("holds all alone, and levels with nodes that come within seconds, no slot ever held by two", async (context) => {
+    const { time, node } = given(context);
+    const nodes = [await node(3)];
+    assert.equal(nodes[0]?.keeper.isAlone, true);
+    assert.deepEqual(timesHeld(nodes), once);
+    for (const number of [1, 2, 5, 4]) {
+      nodes.push(await node(number));
+      for (let second = 0; second < 8; second += 1) {
+        await time.pass(1_000);
+        assert.ok(timesHeld(nodes).every((times) => times <= 1));
+      }
+      assert.deepEqual(timesHeld(nodes), once);
+      const counts = nodes.map(({ slots }) => slots().length);
+      assert.ok(Math.max(...counts) - Math.min(...counts) <= 1, counts.join());
+      assert.ok(nodes.every(({ keeper }) => !keeper.isAlone));
+    }
+  });
+
+  test("a slot that is to go is given back when what was begun in it has ended, and nothing begins there meanwhile", async (context) => {
+    const { time, node } = given(context);
+    const old = await node(1);
+    const leaving = old.keeper.held().get(31);
+    const end = leaving?.begin();
+    assert.ok(leaving !== undefined && end !== undefined);
+    const fresh = await node(2);
+    await time.pass(8_000);
+    assert.equal(fresh.slots().length, 15);
+    assert.ok(!old.slots().includes(31) && !fresh.slots().includes(31));
+    assert.equal(leaving.begin(), undefined);
+    end();
+    await time.pass(3_000);
+    assert.ok(fresh.slots().includes(31));
+  });
+
+  test("a node that closes releases at once, what is left over is taken with the next renewal", async (context) => {
+    const { time, node } = given(context);
+    const [one, two] = [await node(1), await node(2)];
+    await time.pass(8_000);
+    await two.keeper.stop();
+    assert.deepEqual(two.slots(), []);
+    await time.pass(3_000);
+    assert.deepEqual(timesHeld([one]), once);
+  });
+
+  test("a node that is cut off begins nothing when its lease is over, and only then does another take its slots", async (context) => {
+    const { time, cutOff, events, node } = given(context);
+    const [one, two] = [await node(1), await node(2)];
+    assert.deepEqual(events, ["2 2 nodes, 0 slots"], "one that is alone and has all says nothing");
+    await time.pass(8_000);
+    events.length = 0;
+    const tenure = two.keeper.held().get(two.slots()[0] ?? -1);
+    cutOff.add(two.name);
+    for (let tenth = 0; tenth < 150; tenth += 1) {
+      await time.pass(100);
+      assert.ok(timesHeld([one, two]).every((times) => times <= 1));
+      assert.equal(tenure?.begin() === undefined, two.slots().length === 0);
+    }
+    assert.deepEqual(timesHeld([one]), once, "within its lease and one renewal");
+
+    cutOff.clear();
+    await time.pass(10_000);
+    assert.deepEqual(timesHeld([one, two]), once);
+    assert.deepEqual(events.slice(0, 2), ["2 lost", "1 1 nodes, 32 slots"]);
+    assert.deepEqual(new Set(events.slice(-2)), new Set(["1 2 nodes, 16 slots", "2 2 nodes, 16 slots"]));
+    assert.equal(tenure?.begin(), undefined, "what was read before it lost the slot has been done by another");
+  });
+
+  test("what was read before a lease ran out is not begun after it, whoever holds the slot then", async (context) => {
+    const { time, cutOff, node } = given(context);
+    const only = await node(1);
+    const tenure = only.keeper.held().get(7);
+    assert.ok(tenure?.begin() !== undefined);
+    cutOff.add(only.name);
+    await time.pass(11_000);
+    cutOff.clear();
+    await time.pass(2_000);
+    assert.equal(only.slots().length, slotCount);
+    assert.equal(tenure.begin(), undefined);
+    assert.ok(only.keeper.held().get(7)?.begin() !== undefined);
+  });
+
+  test("a lease is counted from before it was asked for", async (context) => {
+    const time = new StillTime();
+    const answer = Promise.withResolvers<{ slots: number[]; share: number; nodes: number }>();
+    const store = { holdSlots: () => answer.promise, leaveSlots: async () => undefined };
+    const keeper = new SlotKeeper({ store, node: "00", scheduler: time, elapsedMs: () => Number(time.now()), report: () => undefined });
+    context.after(() => keeper.stop());
+    const started = keeper.start();
+    await time.pass(9_000);
+    answer.resolve({ slots: [7], share: 1, nodes: 32 });
+    await started;
+    const tenure = keeper.held().get(7);
+    assert.ok(tenure?.begin() !== undefined);
+    store.holdSlots = () => Promise.reject(new StoreError("unavailable"));
+    await time.pass(999);
+    assert.ok(tenure.begin() !== undefined);
+    await time.pass(1);
+    assert.deepEqual([keeper.held().size, tenure.begin()], [0, undefined]);
+  });
+
+  test("a store that never answers holds nobody up: it is asked again", async (context) => {
+    const time = new StillTime();
+    let asked = 0;
+    const never = new Promise<never>(() => undefined);
+    const store = {
+      holdSlots: () => {
+        asked += 1;
+        return asked === 1 ? never : Promise.resolve({ slots: [7], share: 1, nodes: 32 });
+      },
+      leaveSlots: async () => undefined,
+    };
+    const keeper = new SlotKeeper({ store, node: "00", scheduler: time, elapsedMs: () => Number(time.now()), report: () => undefined });
+    context.after(() => keeper.stop());
+    const started = keeper.start();
+    await time.pass(10_000);
+    await started;
+    assert.equal(keeper.held().size, 0);
+    await time.pass(1_000);
+    assert.deepEqual([...keeper.held().keys()], [7]);
+  });
+});

@@ -1,0 +1,43 @@
+import type { Clock } from "../../kernel/clock.ts";
+import type { Instant } from "../../kernel/instant.ts";
+import { laterBy, minute } from "../../kernel/instant.ts";
+import { everySlot, slotCount } from "../../kernel/slot.ts";
+import type { HeldSlots } from "../store.ts";
+
+/** Who lives and who holds what: the same steps as the PostgreSQL store's function (postgres/migrations/005-leases.ts). */
+export class SlotTable {
+  readonly #clock: Clock;
+  /** Until when each node lives. */
+  readonly #nodes = new Map<string, Instant>();
+  readonly #holders = new Map<number, string>();
+
+  constructor(clock: Clock) {
+    this.#clock = clock;
+  }
+
+  hold(node: string, leaseMs: number, giveBack: readonly number[]): HeldSlots {
+    const now = this.#clock.now();
+    for (const [other, until] of this.#nodes) {
+      // Later than any lease can run: the clock was set back, and that says nothing about who lives.
+      if (other !== node && (until <= now || until > laterBy(now, minute))) this.#nodes.delete(other);
+    }
+    this.#nodes.set(node, laterBy(now, leaseMs));
+    const nodes = this.#nodes.size;
+    const before = [...this.#nodes.keys()].filter((other) => other < node).length;
+    const share = Math.floor(slotCount / nodes) + (before < slotCount % nodes ? 1 : 0);
+    for (const slot of giveBack) if (this.#holders.get(slot) === node) this.#holders.delete(slot);
+    let held = [...this.#holders.values()].filter((holder) => holder === node).length;
+    for (const slot of everySlot) {
+      if (held >= share) break;
+      if (this.#nodes.has(this.#holders.get(slot) ?? "")) continue;
+      this.#holders.set(slot, node);
+      held += 1;
+    }
+    return { slots: [...everySlot].filter((slot) => this.#holders.get(slot) === node), share, nodes };
+  }
+
+  leave(node: string): void {
+    this.#nodes.delete(node);
+    for (const [slot, holder] of this.#holders) if (holder === node) this.#holders.delete(slot);
+  }
+}

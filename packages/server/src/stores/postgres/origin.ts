@@ -1,0 +1,46 @@
+import type { Connection } from "./connection.ts";
+import { PostgresOpenError } from "./open-error.ts";
+
+/** Where what is in the database came from: see migrations/006-reports.ts. */
+
+interface Origin {
+  readonly state: "begun" | "moved" | "returned";
+  /** Names the move; null when there was none. */
+  readonly move: string | null;
+}
+
+export async function readOrigin(owner: Connection): Promise<Origin | undefined> {
+  const [origin] = await owner.rows<Origin>("origin", "SELECT state, move FROM origin");
+  return origin;
+}
+
+export async function writeOrigin(owner: Connection, { state, move }: Origin): Promise<void> {
+  await owner.rows(
+    "set_origin",
+    `INSERT INTO origin (no, state, move, at) VALUES (1, $1, $2, now())
+     ON CONFLICT (no) DO UPDATE SET state = excluded.state, move = excluded.move, at = excluded.at`,
+    [state, move],
+  );
+}
+
+/** What a start brings along. */
+export interface Beginning {
+  /** There are keys of an installation where this one keeps its own. */
+  readonly besideKeys: boolean;
+  /** An empty database is begun on, whatever keys there are. */
+  readonly beginAnew: boolean;
+}
+
+/**
+ * Rejects with PostgresOpenError when an installation would begin anew without a word because its database is gone, or another one is
+ * named; and when the database was given up. A start that fails after this and before it has made an account may be repeated.
+ */
+export async function checkBeginning(owner: Connection, { besideKeys, beginAnew }: Beginning): Promise<void> {
+  const origin = await readOrigin(owner);
+  if (origin?.state === "returned") throw new PostgresOpenError("returned");
+  if (origin !== undefined) return;
+  const accounts = await owner.rows("accounts", "SELECT 1 AS found FROM account LIMIT 1");
+  if (accounts.length > 0) return;
+  if (besideKeys && !beginAnew) throw new PostgresOpenError("missing");
+  await writeOrigin(owner, { state: "begun", move: null });
+}

@@ -1,0 +1,207 @@
+/**
+ * A whole installation as rows, for the way from one store into another. What rows hold is packed alike in both SQL stores (rows.ts), so a
+ * row goes over as it is: with its version, its order and its times.
+ */
+
+/** How a column is written in a row: `bytes` as hex, `integer` of at most 53 bits as a number, `amount` of 64 bits as text. */
+type ColumnForm = "bytes" | "text" | "integer" | "amount";
+
+interface TransferTable {
+  readonly columns: Readonly<Record<string, ColumnForm>>;
+  /** Orders the rows, and names each of them once. */
+  readonly key: readonly string[];
+  /** The part of the key that may be shown when a row differs: nothing that a merchant chose. */
+  readonly shown: readonly string[];
+}
+
+/** Columns are the PostgreSQL store's; each `key` is one of its indexes. */
+export const transferTables = {
+  account: {
+    columns: { merchant: "bytes", version: "integer", name: "text", settings: "text" },
+    key: ["merchant"],
+    shown: ["merchant"],
+  },
+  account_key: { columns: { digest: "bytes", merchant: "bytes", grants: "text" }, key: ["digest"], shown: ["merchant"] },
+  payment: {
+    columns: {
+      merchant: "bytes",
+      id: "bytes",
+      no: "integer",
+      code: "text",
+      created_at: "integer",
+      version: "integer",
+      state: "text",
+      status_at: "integer",
+      captured_at: "integer",
+      capture_by: "integer",
+      authorized: "amount",
+      captured: "amount",
+      refunded: "amount",
+      refunds: "text",
+      chargeback: "text",
+      review: "text",
+      attempts: "integer",
+      attempt: "text",
+      due_at: "integer",
+      verdict: "text",
+      mandate: "text",
+      rerouted: "text",
+      needs_review: "integer",
+      order_json: "text",
+    },
+    key: ["merchant", "id"],
+    shown: ["merchant", "id"],
+  },
+  refund: { columns: { id: "integer", merchant: "bytes", code: "text", payment: "bytes" }, key: ["id"], shown: ["merchant", "id"] },
+  history: {
+    columns: {
+      merchant: "bytes",
+      payment: "bytes",
+      version: "integer",
+      at: "integer",
+      facts: "text",
+      detail: "text",
+      entries: "text",
+    },
+    key: ["merchant", "payment", "version"],
+    shown: ["merchant", "payment", "version"],
+  },
+  outbox: {
+    columns: {
+      merchant: "bytes",
+      number: "integer",
+      sequence: "integer",
+      payment: "bytes",
+      version: "integer",
+      kind: "text",
+      at: "integer",
+    },
+    key: ["merchant", "number"],
+    shown: ["merchant", "number"],
+  },
+  delivery: {
+    columns: {
+      merchant: "bytes",
+      endpoint: "text",
+      number: "integer",
+      payment: "bytes",
+      kind: "text",
+      version: "integer",
+      state: "text",
+      asked_at: "integer",
+      due_at: "integer",
+      attempts: "integer",
+      outcome: "text",
+      in_order: "integer",
+    },
+    key: ["merchant", "endpoint", "number"],
+    shown: ["merchant", "number"],
+  },
+  card: {
+    columns: {
+      merchant: "bytes",
+      token_digest: "bytes",
+      no: "integer",
+      version: "integer",
+      created_at: "integer",
+      last_used_at: "integer",
+      brand: "text",
+      masked_pan: "text",
+      fingerprint: "bytes",
+      ref: "bytes",
+    },
+    key: ["merchant", "token_digest"],
+    shown: ["merchant"],
+  },
+  named_request: {
+    columns: { merchant: "bytes", key: "text", digest: "bytes", claimed_at: "integer", status: "integer", body: "text" },
+    key: ["merchant", "key"],
+    shown: ["merchant"],
+  },
+} as const satisfies Readonly<Record<string, TransferTable>>;
+
+export type TransferKind = keyof typeof transferTables;
+
+/** In the order in which they are copied and compared. */
+export const transferKinds = Object.keys(transferTables) as readonly TransferKind[];
+
+export const tableOf = (kind: TransferKind): TransferTable => transferTables[kind];
+
+/** A row by its table's columns. */
+export type TransferRow = Readonly<Record<string, string | number | null>>;
+
+/** What can be read of an installation while nobody writes to it. Rejects with TransferError when it cannot be read. */
+export interface TransferSide {
+  /** How many rows there are, whether `pieces` would show them or not. */
+  count(kind: TransferKind): Promise<number>;
+  /** All rows in the order of their keys, some at a time: what is held does not grow with what is stored. */
+  pieces(kind: TransferKind): AsyncIterable<readonly TransferRow[]>;
+}
+
+/** What the file says of itself. `moving`: it may have been moved, whether it was is known on the other side; `moved`: it was. */
+export type MoveMark = { readonly state: "free" } | { readonly state: "moving" | "moved"; readonly move: string };
+
+/** The file, held by this process alone. One with a mark other than `free` is served by no Cofre. */
+export interface TransferSource extends TransferSide {
+  readonly mark: MoveMark;
+  /** Durable once it resolves. */
+  setMark(mark: MoveMark): Promise<void>;
+  close(): Promise<void>;
+}
+
+/** What stands on a merchant's account of the ledger in one currency, in minor units, as text. */
+export interface TransferBalance {
+  readonly merchant: string;
+  readonly account: string;
+  readonly currency: string;
+  readonly minor: string;
+}
+
+/**
+ * What the database holds. `empty`: nothing; `moved`: what the move of this name brought, and what was done with it since; `returned`: the same,
+ * but it was taken back into the file; `occupied`: anything else.
+ */
+export type TargetHolding = { readonly state: "empty" | "occupied" } | { readonly state: "moved" | "returned"; readonly move: string };
+
+/** The database, all of whose tables are held from `begin` to `commit` or `rollback`. */
+export interface TransferTarget extends TransferSide {
+  /** Waits until nobody writes, and says what is there. Rejects when a Cofre is running on it. */
+  begin(): Promise<TargetHolding>;
+  write(kind: TransferKind, rows: readonly TransferRow[]): Promise<void>;
+  /** Sums of the journal, accounts that came back to zero included. */
+  balances(): Promise<readonly TransferBalance[]>;
+  /** Notes whose rows these are; whoever is committed next comes behind them. */
+  note(state: "moved" | "returned", move: string): Promise<void>;
+  /** `unknown`: there was no answer, so it may be committed or not, now or a moment later. */
+  commit(): Promise<"committed" | "refused" | "unknown">;
+  rollback(): Promise<void>;
+  /** Lets the server look at what came, so that it finds its way through it. */
+  analyze(): Promise<void>;
+  close(): Promise<void>;
+}
+
+/** Why nothing was moved. Fixed texts: they quote nothing of what is stored. */
+export class TransferError extends Error {
+  override readonly name = "TransferError";
+  readonly code: TransferRefusal;
+
+  constructor(code: TransferRefusal) {
+    super(transferRefusals[code]);
+    this.code = code;
+  }
+}
+
+const transferRefusals = {
+  no_file: "there is no cofre.db with anything in it in COFRE_DATA_DIR: nothing can be moved",
+  occupied: "the database holds data already, and not what this file was moved to: give an empty database",
+  served: "a Cofre is running on the database: stop it first",
+  elsewhere:
+    "the file was moved already, but not into this database, or the database is empty again; to use the file again: cofre migrate-store --back --discard-newer",
+  not_moved: "the file was not moved: it is served as it is",
+  changed:
+    "the database is not as it was when the file was moved: going back would lose what came since; to go back all the same, and lose it: cofre migrate-store --back --discard-newer",
+  unreadable: "the file could not be read or written to its end",
+  unavailable: "the database broke off, or refused what it was asked for; nothing was changed there",
+  unknown: "the database did not answer the commit: run the same command again, it finds out what became of it",
+} as const;
+export type TransferRefusal = keyof typeof transferRefusals;

@@ -1,0 +1,74 @@
+import assert from "node:assert/strict";
+import { after, test } from "node:test";
+import { everySlot, slotCount } from "../../src/kernel/slot.ts";
+import { instant } from "../../src/kernel/instant.ts";
+import { openEmbeddedStore } from "../../src/stores/embedded/embedded-store.ts";
+import { createMemoryStore } from "../../src/stores/memory/memory-store.ts";
+import { query, TestDatabases, testUrl } from "../postgres/databases.ts";
+import { Chance } from "../simulation/chance.ts";
+import { describeSlotReads, describeSlots } from "./slots.contract.ts";
+
+const databases = testUrl === undefined ? undefined : new TestDatabases(testUrl);
+after(() => databases?.drop());
+
+describeSlots("the memory store", async () => createMemoryStore());
+describeSlotReads("the memory store", async () => createMemoryStore());
+describeSlotReads("the embedded store", () => openEmbeddedStore({ file: ":memory:" }));
+if (databases !== undefined) {
+  describeSlots("the PostgreSQL store", () => databases.openStore());
+  describeSlotReads("the PostgreSQL store", () => databases.openStore());
+}
+
+test("the embedded store, which refuses a second process, gives all to its own", async (context) => {
+  const store = await openEmbeddedStore({ file: ":memory:" });
+  context.after(() => store.close());
+  const all = { slots: Array.from(everySlot), share: slotCount, nodes: 1 };
+  assert.deepEqual(await store.holdSlots("0000000000000001", 10_000, [3]), all);
+  assert.deepEqual(await store.holdSlots("0000000000000002", 10_000, []), all);
+  await store.leaveSlots("0000000000000001");
+  assert.deepEqual(await store.holdSlots("0000000000000002", 10_000, []), all);
+});
+
+test("a clock that is set back keeps nobody alive for longer than a minute", async () => {
+  let now = instant(1_000_000);
+  const store = createMemoryStore({ clock: { now: () => now } });
+  await store.holdSlots("0000000000000001", 10_000, []);
+  now = instant(now - 3_600_000);
+  assert.equal((await store.holdSlots("0000000000000002", 10_000, [])).slots.length, slotCount);
+});
+
+test(
+  "the memory store and the PostgreSQL store deal slots alike to nodes that come, give back, die and leave",
+  { skip: databases === undefined ? "COFRE_TEST_POSTGRES_URL names no server" : false },
+  async (context) => {
+    assert.ok(databases !== undefined);
+    const stores = [createMemoryStore(), await databases.openStore()];
+    context.after(() => Promise.all(stores.map((store) => store.close())));
+    const chance = new Chance(7);
+    const seen = new Set<number>();
+    for (let step = 0; step < 500; step += 1) {
+      const node = chance.below(6).toString(16).padStart(16, "0");
+      const giveBack = Array.from(everySlot).filter(() => chance.happens(100));
+      // A lease of no time at all is that of a node that dies in the moment in which it was answered.
+      const leaseMs = chance.happens(200) ? 0 : 60_000;
+      const leaves = chance.happens(100);
+      const answers = await Promise.all(
+        stores.map(async (store) => (leaves ? store.leaveSlots(node) : store.holdSlots(node, leaseMs, giveBack))),
+      );
+      assert.deepEqual(answers[1], answers[0], `step ${step}`);
+      if (answers[0] !== undefined) seen.add(answers[0].nodes);
+    }
+    assert.ok(seen.size >= 5, "control: there were one and many");
+  },
+);
+
+test("leases do not wait for the disk", { skip: databases === undefined ? "COFRE_TEST_POSTGRES_URL names no server" : false }, async () => {
+  assert.ok(databases !== undefined);
+  const url = await databases.copy();
+  for (const call of ["hold_slots_1('00000000000000aa', 1000, '')", "leave_slots_1('00000000000000aa')"]) {
+    // Within one transaction: the setting is the transaction's when it commits.
+    const shown = `SELECT current_setting('synchronous_commit') AS before, ${call}, current_setting('synchronous_commit') AS after`;
+    const [row] = await query<{ readonly before: string; readonly after: string }>(url, shown);
+    assert.deepEqual([row?.before, row?.after], ["on", "off"], call);
+  }
+});

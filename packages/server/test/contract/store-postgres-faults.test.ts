@@ -1,0 +1,197 @@
+import assert from "node:assert/strict";
+import { after, describe, test, type TestContext } from "node:test";
+import { Client } from "pg";
+import type { PostgresRefusal } from "../../src/stores/postgres/open-error.ts";
+import type { StoreError } from "../../src/stores/store.ts";
+import { type BatchFault, PostgresAddress } from "../lanes/support/postgres-address.ts";
+import { openStoreOn, query, TestDatabases, testUrl } from "../postgres/databases.ts";
+import * as given from "./store-fixtures.ts";
+
+const { merchantA, merchantB } = given;
+
+if (testUrl === undefined) {
+  test("the PostgreSQL store and a network that fails", { skip: "COFRE_TEST_POSTGRES_URL names no server" }, () => undefined);
+} else {
+  const databases = new TestDatabases(testUrl);
+  after(() => databases.drop());
+  describe("the PostgreSQL store", { concurrency: 4 }, () => describeFaults(databases));
+}
+
+function describeFaults(databases: TestDatabases): void {
+  /** A store behind an address that loses what it is told to lose, with one payment in it. */
+  async function storeBehindAddress(context: TestContext) {
+    const url = await databases.copy();
+    const address = await PostgresAddress.start(Number(new URL(url).port === "" ? "5432" : new URL(url).port));
+    const through = new URL(url);
+    through.hostname = "127.0.0.1";
+    through.port = String(address.port);
+    const store = await openStoreOn(through.href);
+    context.after(async () => {
+      await store.close();
+      await address[Symbol.asyncDispose]();
+    });
+    await store.commit(given.paymentChange(given.newPayment(1)));
+    return { url, address, store };
+  }
+
+  for (const [fault, isWritten] of [
+    ["drop_answer", true],
+    ["never_commit", false],
+  ] as const satisfies readonly (readonly [BatchFault, boolean])[]) {
+    test(`${fault}: the change is commit_unknown, ${isWritten ? "and written" : "and not written"}`, async (context) => {
+      const { address, store } = await storeBehindAddress(context);
+      address.faultOf = () => fault;
+      await assert.rejects(store.commit(given.paymentChange(given.newPayment(2))), { name: "StoreError", code: "commit_unknown" });
+      address.faultOf = () => "none";
+      assert.equal((await store.paymentById(merchantA, given.paymentId(2))) !== undefined, isWritten);
+      const again = await store.commit(given.paymentChange(given.newPayment(2)));
+      assert.equal(again.outcome, isWritten ? "duplicate" : "committed");
+    });
+  }
+
+  test("a server that is gone without a word: what is under way ends, and the next ones have new sessions", async (context) => {
+    const { address, store } = await storeBehindAddress(context);
+    await store.paymentById(merchantA, given.paymentId(1));
+    address.vanish();
+    await Promise.all([
+      assert.rejects(store.commit(given.paymentChange(given.newPayment(2))), { name: "StoreError", code: "commit_unknown" }),
+      assert.rejects(store.paymentById(merchantA, given.paymentId(1)), { name: "StoreError", code: "unavailable" }),
+    ]);
+    assert.equal(store.isWriting, false);
+    assert.deepEqual(await store.commit(given.paymentChange(given.newPayment(3))), { outcome: "committed" });
+    assert.ok((await store.paymentById(merchantA, given.paymentId(1))) !== undefined);
+  });
+
+  test("a store whose server is gone without a word closes", async (context) => {
+    const { address, store } = await storeBehindAddress(context);
+    await store.paymentById(merchantA, given.paymentId(1));
+    address.vanish();
+    await store.close();
+    await assert.rejects(store.paymentById(merchantA, given.paymentId(1)), { name: "StoreError", code: "closed" });
+  });
+
+  test("an answer that never comes over a connection that stays: commit_unknown", async (context) => {
+    const { address, store } = await storeBehindAddress(context);
+    address.faultOf = () => "silence";
+    await assert.rejects(store.commit(given.paymentChange(given.newPayment(2))), { name: "StoreError", code: "commit_unknown" });
+    address.faultOf = () => "none";
+    assert.equal((await store.commit(given.paymentChange(given.newPayment(2)))).outcome, "duplicate");
+  });
+
+  test("those who need a session to write at once make one", async (context) => {
+    const { url, address, store } = await storeBehindAddress(context);
+    for (let time = 0; time < 5; time += 1) {
+      address.reset();
+      const tried = [store.tryWriting(), store.commit(given.paymentChange(given.newPayment(time + 2))), store.tryWriting()];
+      await Promise.allSettled(tried);
+    }
+    assert.equal(await store.tryWriting(), true);
+    const sessions = "SELECT 1 FROM pg_stat_activity WHERE datname = current_database() AND application_name = 'cofre cofre_gateway'";
+    // The server takes a moment to notice those that were reset.
+    for (let tries = 0; tries < 200 && (await query(url, sessions)).length > 1; tries += 1) {
+      await new Promise((resolve) => setTimeout(resolve, 20));
+    }
+    assert.equal((await query(url, sessions)).length, 1);
+  });
+
+  test("rows that somebody holds keep the changes of their merchant from being written, and no other's", async (context) => {
+    const url = await databases.copy();
+    const store = await openStoreOn(url);
+    context.after(() => store.close());
+    const ofB = (number: number) => given.paymentChange(given.newPayment(number, { merchantId: merchantB }));
+    await Promise.all([store.commit(given.paymentChange(given.newPayment(1))), store.commit(ofB(2))]);
+    const holder = new Client({ connectionString: url });
+    await holder.connect();
+    try {
+      await holder.query("BEGIN");
+      await holder.query("SELECT 1 FROM merchant WHERE merchant = decode($1, 'hex') FOR UPDATE", [merchantA]);
+      const numbers = Array.from({ length: 10 }, (_, index) => 2 * index + 3);
+      const began = performance.now();
+      const results = await Promise.allSettled(
+        numbers.flatMap((number) => [store.commit(given.paymentChange(given.newPayment(number))), store.commit(ofB(number + 1))]),
+      );
+      for (const [index, result] of results.entries()) {
+        if (index % 2 === 1) assert.deepEqual(result, { status: "fulfilled", value: { outcome: "committed" } });
+        else assert.ok(result.status === "rejected" && (result.reason as { code?: string }).code === "unavailable");
+      }
+      assert.equal(await store.paymentById(merchantA, given.paymentId(3)), undefined);
+      context.diagnostic(`ms that ten changes of the held merchant took: ${Math.round(performance.now() - began)}`);
+    } finally {
+      await holder.query("ROLLBACK");
+      await holder.end();
+    }
+    assert.deepEqual(await store.commit(given.paymentChange(given.newPayment(3))), { outcome: "committed" });
+  });
+
+  /** What the server says three times, and what becomes of the change then; undefined: it is written at the fourth. */
+  const refusals: readonly (readonly [sqlstate: string, code: StoreError["code"] | undefined])[] = [
+    ["40001", undefined],
+    ["40P01", undefined],
+    ["40003", "commit_unknown"],
+    ["55P03", "unavailable"],
+    ["57014", "unavailable"],
+    ["53100", "unavailable"],
+    ["25006", "unavailable"],
+    ["57P01", "commit_unknown"],
+    ["58030", "commit_unknown"],
+    ["XX000", "commit_unknown"],
+  ];
+  for (const [sqlstate, code] of refusals) {
+    test(`SQLSTATE ${sqlstate}, three times: ${code ?? "written at the fourth"}`, async (context) => {
+      const url = await databases.copy();
+      await query(
+        url,
+        `CREATE SEQUENCE refused; CREATE FUNCTION refuse() RETURNS trigger LANGUAGE plpgsql AS $$ BEGIN
+          IF nextval('refused') <= 3 THEN RAISE EXCEPTION USING ERRCODE = '${sqlstate}'; END IF;
+          RETURN NEW; END $$;
+        CREATE TRIGGER refuse BEFORE INSERT ON payment FOR EACH ROW EXECUTE FUNCTION refuse()`,
+      );
+      const store = await openStoreOn(url);
+      context.after(() => store.close());
+      const change = given.paymentChange(given.newPayment(1));
+      const refused = code === undefined ? 0 : 3;
+      for (let time = 0; time < refused; time += 1) {
+        await assert.rejects(store.commit(change), { name: "StoreError", code });
+        assert.equal(await store.paymentById(merchantA, given.paymentId(1)), undefined);
+      }
+      assert.deepEqual(await store.commit(change), { outcome: "committed" });
+    });
+  }
+
+  test("a server that a start would refuse is refused in the middle too, and told of once", async (context) => {
+    const url = await databases.copy();
+    const name = new URL(url).pathname.slice(1);
+    const told: PostgresRefusal[] = [];
+    const store = await openStoreOn(url, { onRefused: (code) => void told.push(code) });
+    context.after(() => store.close());
+    const renew = (): Promise<unknown> =>
+      query(
+        url,
+        "SELECT pg_terminate_backend(pid, 5000) FROM pg_stat_activity WHERE application_name LIKE 'cofre %' AND datname = current_database()",
+      );
+    await query(url, `ALTER DATABASE ${name} SET synchronous_commit = 'off'`);
+    await renew();
+    for (let time = 0; time < 3; time += 1) assert.equal(await store.tryWriting(), false);
+    await assert.rejects(store.commit(given.paymentChange(given.newPayment(1))), { name: "StoreError", code: "unavailable" });
+    assert.deepEqual(told, ["synchronous_commit_off"]);
+    await query(url, `ALTER DATABASE ${name} RESET synchronous_commit`);
+    assert.equal(await store.tryWriting(), true);
+    assert.deepEqual(await store.commit(given.paymentChange(given.newPayment(1))), { outcome: "committed" });
+  });
+
+  test("a session that takes no changes is given up for one that does", async (context) => {
+    const url = await databases.copy();
+    const name = new URL(url).pathname.slice(1);
+    const store = await openStoreOn(url);
+    context.after(() => store.close());
+    await query(url, `ALTER DATABASE ${name} SET default_transaction_read_only = on`);
+    await query(
+      url,
+      "SELECT pg_terminate_backend(pid, 5000) FROM pg_stat_activity WHERE application_name LIKE 'cofre %' AND datname = current_database()",
+    );
+    await assert.rejects(store.commit(given.paymentChange(given.newPayment(1))));
+    await assert.rejects(store.commit(given.paymentChange(given.newPayment(1))), { name: "StoreError", code: "unavailable" });
+    await query(url, `BEGIN READ WRITE; ALTER DATABASE ${name} RESET default_transaction_read_only; COMMIT`);
+    assert.deepEqual(await store.commit(given.paymentChange(given.newPayment(1))), { outcome: "committed" });
+  });
+}

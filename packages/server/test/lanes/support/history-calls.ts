@@ -1,0 +1,142 @@
+import { Agent, request as openRequest } from "node:http";
+import { setTimeout as sleep } from "node:timers/promises";
+import type { Chance } from "../../simulation/chance.ts";
+import { directBody, testCard } from "../../world.ts";
+import type { Call } from "./history-checker.ts";
+import { toldPaymentOf } from "./kill-promises.ts";
+import { type Ask, refundAmounts, refundNames, shown } from "./payment-model.ts";
+
+export interface HistoryClientOptions {
+  readonly port: number;
+  readonly integrationKey: string;
+  readonly connections: number;
+  readonly chance: Chance;
+  /** In thousandths: how many calls' connections are cut by the client before the answer is there. */
+  readonly cuts: number;
+}
+
+type Answer = Readonly<Record<string, unknown>>;
+
+/** A merchant whose connections break now and then, and who then sends the same request again, under the same names. */
+export class HistoryClient implements Disposable {
+  readonly #options: HistoryClientOptions;
+  readonly #agent: Agent;
+
+  constructor(options: HistoryClientOptions) {
+    this.#options = options;
+    this.#agent = new Agent({ keepAlive: true, maxSockets: options.connections });
+  }
+
+  [Symbol.dispose](): void {
+    this.#agent.destroy();
+  }
+
+  /** One drawn request about this payment, or, after one whose answer did not come, mostly the same again. */
+  async call(code: string, last: Call | undefined): Promise<Call> {
+    const { chance } = this.#options;
+    const again = last !== undefined && last.told === undefined && chance.happens(700);
+    const ask = again ? last.ask : this.#draw();
+    const key = again ? last.key : this.#keyFor(ask);
+    const cutMs = chance.happens(this.#options.cuts) ? chance.below(8) : undefined;
+    const began = performance.now();
+    const answer = await this.#send(requestOf(ask, code, this.#options.integrationKey), key === undefined ? key : `${code}-${key}`, cutMs);
+    const told = answer === "cut" ? undefined : toldBy(ask, answer);
+    return { ask, key, began, ended: performance.now(), told };
+  }
+
+  #draw(): Ask {
+    const { chance } = this.#options;
+    const dice = chance.below(100);
+    if (dice < 15) return { kind: "direct", sale: chance.happens(400) };
+    if (dice < 28) return { kind: "capture" };
+    if (dice < 33) return { kind: "cancel" };
+    if (dice < 55) return { kind: "query" };
+    return { kind: dice < 83 ? "refund" : "cancel refund", refund: chance.pick(refundNames) };
+  }
+
+  /** Two names for each request are in use: what comes twice under one is one request, under two it is two. */
+  #keyFor(ask: Ask): string | undefined {
+    const { chance } = this.#options;
+    return ask.kind === "query" || !chance.happens(350)
+      ? undefined
+      : `${Object.values(ask).join("-").replaceAll(" ", "-")}-${chance.below(2)}`;
+  }
+
+  /** The answer as a JSON object, empty when the server ended the connection; `cut` when this client did. Never rejects. */
+  #send({ path, body }: Request, key: string | undefined, cutMs: number | undefined): Promise<Answer | "cut"> {
+    return new Promise((resolve) => {
+      const text = JSON.stringify(body);
+      const headers = {
+        "content-type": "application/json",
+        "content-length": Buffer.byteLength(text),
+        ...(key === undefined ? {} : { "idempotency-key": key }),
+      };
+      const request = openRequest({ host: "127.0.0.1", port: this.#options.port, method: "POST", path, agent: this.#agent, headers });
+      let isOver = false;
+      const end = (answer: Answer | "cut" = {}): void => {
+        isOver = true;
+        resolve(answer);
+      };
+      const cut = (): void => {
+        // Its connection may be another request's by now.
+        if (isOver) return;
+        end("cut");
+        request.destroy();
+      };
+      if (cutMs !== undefined) void sleep(cutMs).then(cut);
+      request.on("error", () => end());
+      request.on("response", (response) => {
+        let answered = "";
+        response.setEncoding("utf8").on("data", (piece: string) => (answered += piece));
+        response.on("error", () => end());
+        response.on("close", () => end(response.complete ? (JSON.parse(answered) as Answer) : undefined));
+      });
+      request.end(text);
+    });
+  }
+}
+
+interface Request {
+  readonly path: string;
+  readonly body: Readonly<Record<string, unknown>>;
+}
+
+function requestOf(ask: Ask, code: string, integrationKey: string): Request {
+  const named = { integration_key: integrationKey, merchant_payment_code: code };
+  switch (ask.kind) {
+    case "direct": {
+      const creditcard = { ...testCard, card_due_date: "12/2035", auto_capture: ask.sale };
+      return { path: "/ws/direct", body: { ...directBody(code, { creditcard }), integration_key: integrationKey } };
+    }
+    case "refund": {
+      const amount = `${refundAmounts[ask.refund]}.00`;
+      const refund = { operation: "request", amount, description: "x", merchant_refund_code: `${code}-${ask.refund}` };
+      return { path: "/ws/refund", body: { ...named, ...refund } };
+    }
+    case "cancel refund":
+      return {
+        path: "/ws/refund",
+        body: { integration_key: integrationKey, operation: "cancel", merchant_refund_code: `${code}-${ask.refund}` },
+      };
+    default:
+      return { path: `/ws/${ask.kind}`, body: named };
+  }
+}
+
+/** What an answer says, in the words of payment-model.ts. */
+function toldBy(ask: Ask, answer: Answer): string {
+  const payment = toldPaymentOf(answer);
+  if (payment === undefined) return String(answer["status_code"]);
+  if (ask.kind === "refund" || ask.kind === "cancel refund") return "done";
+  const { status, captureAvailable, preApproved } = payment;
+  if (status === "PE" && !captureAvailable) return preApproved ? "busy" : "authorizing";
+  const phase = status === "CO" ? "captured" : status === "CA" ? "cancelled" : "open";
+  return ask.kind === "query" ? shown(phase, refundsOf(answer)) : phase;
+}
+
+function refundsOf(answer: Answer): Parameters<typeof shown>[1] {
+  const { refunds = [] } = answer["payment"] as { readonly refunds?: readonly Answer[] };
+  return Object.fromEntries(
+    refunds.map((refund) => [String(refund["merchant_refund_code"]).slice(-2), refund["status"] === "CA" ? "cancelled" : "asked"]),
+  );
+}

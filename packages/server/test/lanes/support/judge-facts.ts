@@ -1,0 +1,114 @@
+import { copyFileSync, existsSync, mkdirSync, rmSync } from "node:fs";
+import { join } from "node:path";
+import { DatabaseSync } from "node:sqlite";
+
+export interface JudgedPayment {
+  /** 48 hex digits. */
+  readonly id: string;
+  readonly code: string;
+  readonly state: string;
+  readonly version: number;
+  readonly authorized: bigint;
+  readonly captured: bigint;
+  readonly inFlight: boolean;
+  readonly needsReview: boolean;
+}
+
+/** What a database holds, as far as the judge (kill-judge.ts) looks at it. Read by SQL of its own, which shares no code with the stores. */
+export interface JudgedFacts {
+  /** The database finds no fault with itself. */
+  readonly isSound: boolean;
+  readonly payments: readonly JudgedPayment[];
+  /** SHA-256 of each card's token, in hex. */
+  readonly tokenDigests: ReadonlySet<string>;
+  /** Journal entries that do not sum to zero in a currency. */
+  readonly unbalancedEntries: number;
+  /** Sums by account. */
+  readonly balances: ReadonlyMap<string, bigint>;
+  /** Payments that lack a history row for one of their changes. */
+  readonly paymentsWithGaps: number;
+  /** Outbox rows by payment. */
+  readonly announced: ReadonlyMap<string, number>;
+}
+
+/** Rows of payments as both databases give them: 64-bit amounts as text. */
+export interface JudgedPaymentRow extends Omit<JudgedPayment, "authorized" | "captured" | "inFlight" | "needsReview"> {
+  readonly authorized: string;
+  readonly captured: string;
+  readonly inFlight: number;
+  readonly needsReview: number;
+}
+
+export function judgedPayment({ authorized, captured, inFlight, needsReview, ...row }: JudgedPaymentRow): JudgedPayment {
+  return {
+    ...row,
+    authorized: BigInt(authorized),
+    captured: BigInt(captured),
+    inFlight: inFlight === 1,
+    needsReview: needsReview === 1,
+  };
+}
+
+export interface BalanceRow {
+  readonly account: string;
+  readonly minor: string;
+}
+
+export interface AnnouncedRow {
+  readonly payment: string;
+  readonly count: number;
+}
+
+/** What the rows of a database say. */
+export function judgedFacts(rows: {
+  readonly isSound: boolean;
+  readonly payments: readonly JudgedPaymentRow[];
+  readonly digests: readonly { readonly digest: string }[];
+  readonly unbalanced: readonly object[];
+  readonly balances: readonly BalanceRow[];
+  readonly gaps: readonly object[];
+  readonly announced: readonly AnnouncedRow[];
+}): JudgedFacts {
+  return {
+    isSound: rows.isSound,
+    payments: rows.payments.map(judgedPayment),
+    tokenDigests: new Set(rows.digests.map(({ digest }) => digest)),
+    unbalancedEntries: rows.unbalanced.length,
+    balances: new Map(rows.balances.map(({ account, minor }) => [account, BigInt(minor)])),
+    paymentsWithGaps: rows.gaps.length,
+    announced: new Map(rows.announced.map(({ payment, count }) => [payment, count])),
+  };
+}
+
+/** Of the embedded store. Looks at a copy of the database: opening the file itself would repair it before Cofre can. */
+export function factsOfFile(dataDirectory: string, scratch: string): JudgedFacts {
+  rmSync(scratch, { recursive: true, force: true });
+  mkdirSync(scratch, { recursive: true });
+  for (const name of ["cofre.db", "cofre.db-wal"]) {
+    if (existsSync(join(dataDirectory, name))) copyFileSync(join(dataDirectory, name), join(scratch, name));
+  }
+  const database = new DatabaseSync(join(scratch, "cofre.db"));
+  const rows = <Row>(sql: string): Row[] => database.prepare(sql).all() as Row[];
+  try {
+    const integrity = rows<{ readonly integrity_check: string }>("PRAGMA integrity_check");
+    return judgedFacts({
+      isSound: integrity.length === 1 && integrity[0]?.integrity_check === "ok",
+      payments: rows<JudgedPaymentRow>(
+        `SELECT lower(hex(id)) AS id, code, state, version, CAST(authorized AS TEXT) AS authorized,
+          CAST(captured AS TEXT) AS captured, attempt IS NOT NULL AS inFlight, needs_review AS needsReview FROM payment`,
+      ),
+      digests: rows("SELECT lower(hex(token_digest)) AS digest FROM card"),
+      unbalanced: rows("SELECT payment FROM journal GROUP BY merchant, payment, version, entry, currency HAVING sum(minor) <> 0"),
+      balances: rows("SELECT account, CAST(sum(minor) AS TEXT) AS minor FROM journal GROUP BY account"),
+      gaps: rows(
+        `SELECT payment.no FROM payment LEFT JOIN history ON history.payment = payment.no GROUP BY payment.no
+          HAVING count(*) <> payment.version OR max(history.version) <> payment.version`,
+      ),
+      announced: rows(
+        "SELECT lower(hex(payment.id)) AS payment, count(*) AS count FROM outbox JOIN payment ON payment.no = outbox.payment GROUP BY 1",
+      ),
+    });
+  } finally {
+    database.close();
+  }
+}

@@ -1,0 +1,101 @@
+import assert from "node:assert/strict";
+import { after, before, describe, test } from "node:test";
+import { directBody, integrationKey, publicIntegrationKey, startWorld, type World } from "../world.ts";
+
+interface Listed {
+  readonly hash: string;
+  readonly merchant_payment_code: string;
+}
+
+let world: World;
+const hashes: string[] = [];
+
+before(async () => {
+  world = await startWorld();
+  for (const index of [0, 1, 2, 3, 4]) {
+    const changes = index === 3 ? { name: "João Cão", email: "joao@example.com" } : {};
+    const { body } = await world.postJson("/ws/direct", directBody(`list-${index}`, changes));
+    hashes.push((body["payment"] as Listed).hash);
+    world.clock.advance(1);
+  }
+});
+after(() => world[Symbol.asyncDispose]());
+
+async function list(fields: Readonly<Record<string, unknown>>): Promise<{ readonly codes: readonly string[]; readonly next: unknown }> {
+  const { body } = await world.postJson("/__cofre/payments", { integration_key: integrationKey, ...fields });
+  assert.equal(body["status"], "SUCCESS", JSON.stringify(body));
+  return { codes: (body["payments"] as Listed[]).map((payment) => payment.merchant_payment_code), next: body["next"] };
+}
+
+describe("/__cofre/payments", () => {
+  test("asks for the secret key", async () => {
+    const { body } = await world.postJson("/__cofre/payments", { integration_key: publicIntegrationKey });
+    assert.equal(body["status"], "ERROR");
+    assert.equal((await fetch(`${world.url}/__cofre/payments`)).headers.get("access-control-allow-origin"), null);
+  });
+
+  test("lists newest first, a page at a time", async () => {
+    assert.deepEqual(await list({ limit: 2 }), { codes: ["list-4", "list-3"], next: hashes[3] });
+    assert.deepEqual(await list({ limit: 2, before: hashes[3] }), { codes: ["list-2", "list-1"], next: hashes[1] });
+    assert.deepEqual(await list({ limit: 2, before: hashes[1] }), { codes: ["list-0"], next: null });
+  });
+
+  test("finds what a person knows of a payment", async () => {
+    assert.deepEqual((await list({ search: "joao cao" })).codes, ["list-3"]);
+    assert.deepEqual((await list({ search: hashes[1] })).codes, ["list-1"]);
+    assert.deepEqual((await list({ search: "list-2" })).codes, ["list-2"]);
+    assert.deepEqual((await list({ search: "1111", state: "captured, voided", brand: "visa", limit: 1 })).codes, ["list-4"]);
+    assert.deepEqual((await list({ search: "list-2", state: "voided" })).codes, []);
+    assert.deepEqual((await list({ search: "list-2", brand: "elo" })).codes, []);
+  });
+
+  test("a card number that somebody searches for is masked first, and finds the payments of such cards", async () => {
+    assert.equal((await list({ search: "4111 1111 1111 1111" })).codes.length, 5);
+    assert.equal((await list({ search: "4111111111111111" })).codes.length, 5);
+    assert.equal((await list({ search: "4111111111111129" })).codes.length, 0);
+  });
+
+  test("shows both amounts, what became of them, and of the card what a mask shows", async () => {
+    const { body } = await world.postJson("/__cofre/payments", { integration_key: integrationKey, search: "list-4" });
+    const [payment] = body["payments"] as Record<string, unknown>[];
+    const { hash, amount_br: local, ...rest } = payment ?? {};
+    assert.equal(hash, hashes[4]);
+    assert.match(String(local), /^\d+\.\d\d$/);
+    assert.deepEqual(rest, {
+      merchant_payment_code: "list-4",
+      state: "captured",
+      status: "CO",
+      open_date: "2026-11-25 18:13:28",
+      amount_ext: "100.00",
+      currency_ext: "USD",
+      currency_br: "BRL",
+      authorized: "100.00",
+      captured: "100.00",
+      refunded: "0.00",
+      brand: "visa",
+      masked_card_number: "411111xxxxxx1111",
+      name: "Ana Lima",
+      email: "ana.lima@example.com",
+      country: "br",
+      instalments: "1",
+      charged_back: false,
+      waits_for_acquirer: false,
+      needs_review: false,
+    });
+  });
+});
+
+test("/__cofre/notifications tells of one payment alone when it is asked to", async () => {
+  const notificationEndpoints = [{ id: "shop", url: "http://127.0.0.1:9/nobody" }];
+  await world.postJson("/__cofre/settings", { integration_key: integrationKey, settings: { notificationEndpoints } });
+  const { body: made } = await world.postJson("/ws/direct", directBody("told"));
+  const { hash } = made["payment"] as Listed;
+  const { body } = await world.postJson("/__cofre/notifications", { integration_key: integrationKey, hash });
+  const told = body["notifications"] as { readonly hash: string; readonly deliveries: readonly { readonly endpoint: string }[] }[];
+  assert.deepEqual(
+    told.map((each) => [each.hash, each.deliveries.map(({ endpoint }) => endpoint)]),
+    [[hash, ["shop"]]],
+  );
+  const nobody = await world.postJson("/__cofre/notifications", { integration_key: integrationKey, hash: "0".repeat(48) });
+  assert.deepEqual(nobody.body["notifications"], []);
+});
