@@ -108,7 +108,6 @@ async function chargeOnce(store: Store, code: string): Promise<PaymentId> {
     attempt: 1,
     notify: true,
     captureWindowDays: 4,
-    cardUsed: undefined,
   });
   if (result === undefined) throw new Error("an approved attempt has a result");
   await mustCommit(store, result);

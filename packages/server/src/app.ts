@@ -31,7 +31,7 @@ import { SystemRandom } from "./kernel/system-random.ts";
 import { systemScheduler } from "./kernel/system-scheduler.ts";
 import type { MoveSides } from "./move/move-store.ts";
 import type { Log } from "./observe/log-event.ts";
-import { endpointsOf, endpointsWithout } from "./merchant/notification-endpoints.ts";
+import { endpointsOf } from "./merchant/notification-endpoints.ts";
 import { sandboxEgress } from "./outbox/address-guard.ts";
 import { Dispatcher } from "./outbox/dispatcher.ts";
 import { createEgress } from "./outbox/egress.ts";
@@ -39,9 +39,9 @@ import { targetsOf } from "./outbox/endpoint.ts";
 import { FirstAttempts } from "./outbox/first-attempts.ts";
 import { type NotificationKeys, openNotificationKeys } from "./outbox/notification-keys.ts";
 import { createSigner } from "./outbox/signature.ts";
-import { changeSettings } from "./operations/change-settings.ts";
 import { AccountDirectory } from "./operations/account-directory.ts";
 import { NamedRequests } from "./operations/named-requests.ts";
+import { notificationAccounts } from "./operations/notification-accounts.ts";
 import { Runner } from "./operations/runner.ts";
 import { FirstStartElsewhere, prepareSandboxAccount, type SandboxKeys } from "./operations/sandbox-account.ts";
 import { CardExpiryJob } from "./recovery/card-expiry-job.ts";
@@ -132,21 +132,8 @@ export async function startCofre(config: Config, log: Log, ports: Ports = system
   const dispatcher = new Dispatcher({
     ended: (delivery) => firstAttempts.ended(delivery),
     store,
-    accounts: {
-      async settingsOf(merchantId) {
-        const account = await accounts.byId(merchantId);
-        return account === undefined ? undefined : { endpoints: endpointsOf(account.settings), chaos: account.settings.notificationChaos };
-      },
-      async switchOff(merchantId, endpoint, at) {
-        const account = await accounts.byId(merchantId);
-        if (account === undefined) return;
-        await runner.run(changeSettings, account, (settings) => ({
-          ...settings,
-          notificationEndpoints: endpointsWithout(settings, endpoint, at),
-        }));
-        accounts.forget(merchantId);
-      },
-    },
+    // The runner, made below, tells the dispatcher.
+    accounts: notificationAccounts(accounts, { run: (...call) => runner.run(...call) }),
     sender: egress,
     sign: createSigner(notificationKeys),
     installation: notificationKeys.certificate.fingerprint,

@@ -1,7 +1,7 @@
 import type { AuthorizeOutcome, Decline, FollowUpOutcome, NotSent, Unknown } from "../connectors/connector.ts";
 import { assert } from "../kernel/assert.ts";
 import { scaleOf } from "../kernel/currency.ts";
-import type { MerchantId, PaymentId, TokenDigest } from "../kernel/ids.ts";
+import type { MerchantId, PaymentId } from "../kernel/ids.ts";
 import { type Instant, day, hour, laterBy } from "../kernel/instant.ts";
 import { parseAmount } from "../kernel/money.ts";
 import { ServiceError } from "../kernel/service-error.ts";
@@ -50,7 +50,12 @@ export function decideIntention(
     needsReview: false,
   };
   const next = begin(received, "authorization_sent", kind, order.amount.minor, now, answerBy);
-  return change(now, next, undefined, [record("authorization_sent", 1, "merchant")]);
+  const { tokenDigest } = order.card;
+  return {
+    ...change(now, next, undefined, [record("authorization_sent", 1, "merchant")]),
+    // A charge uses the stored card from its beginning: it is not forgotten while the acquirer is asked, however long that takes.
+    ...(tokenDigest === undefined ? {} : { cardUse: { tokenDigest, at: now } }),
+  };
 }
 
 export interface AuthorizeOutcomeOptions {
@@ -58,7 +63,6 @@ export interface AuthorizeOutcomeOptions {
   readonly attempt: number;
   /** Whether the merchant is told of a final status now. */
   readonly notify: boolean;
-  readonly cardUsed: TokenDigest | undefined;
   readonly captureWindowDays: number;
 }
 
@@ -86,10 +90,7 @@ export function decideAuthorizeOutcome(
   const entries = fact === "sale_approved" ? saleEntries(next) : fact === "authorization_declined" ? [] : holdEntries(next);
   // Merchants are told of a status that they see: a payment that stays PE is no news (interface 4.2).
   const tell = options.notify && isFinal(next.state) ? "update" : undefined;
-  return {
-    ...change(now, next, payment.version, [record(fact, attempt.number, by)], entries, tell),
-    ...(options.cardUsed === undefined ? {} : { cardUse: { tokenDigest: options.cardUsed, at: now } }),
-  };
+  return change(now, next, payment.version, [record(fact, attempt.number, by)], entries, tell);
 }
 
 function authorizeFact(payment: Payment, attempt: Attempt, outcome: Exclude<AuthorizeOutcome, Unknown>): PaymentFact {

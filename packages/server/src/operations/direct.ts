@@ -137,7 +137,7 @@ async function recordOutcome(
   tokenized: Tokenized | undefined,
 ): Promise<Direct> {
   const { notifySynchronous: notify, captureWindowDays } = context.account.settings;
-  const options = { attempt: attemptOf(sent).number, notify, captureWindowDays, cardUsed: sent.order.card.tokenDigest };
+  const options = { attempt: attemptOf(sent).number, notify, captureWindowDays };
   try {
     const { payment, change } = await recordPayment(context, sent, (current) => {
       const decided = decideAuthorizeOutcome(current, outcome, context.clock.now(), "merchant", options);

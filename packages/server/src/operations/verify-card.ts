@@ -30,19 +30,19 @@ export const verifyCard = defineOperation<VerifyInput, VerifyOutcome>({
         storedCredential,
       };
       const reference = `${newPaymentId(clock.now(), random)}-v`;
+      if (card.tokenDigest !== undefined) await useCard(context, card.tokenDigest);
       let outcome: VerifyOutcome = { kind: "not_sent" };
       // No amount is asked for: only routes for every amount fit.
       for (const name of routeOfVerification(context, country, currency, card, toAuthorize)) {
         outcome = await connectors.of(name).verify({ ...request, reference, deadline: context.answerBy() }, toAuthorize);
         if (outcome.kind !== "not_sent") break;
       }
-      if (card.tokenDigest !== undefined) await useCard(context, card.tokenDigest);
       return outcome;
     });
   },
 });
 
-/** A verification is a use: the token lives 14 months from now (interface 2.1). */
+/** A verification is a use, from its beginning on: the token lives 14 months from now (interface 2.1), however long the acquirer takes. */
 async function useCard(context: Parameters<typeof verifyCard.run>[0], tokenDigest: TokenDigest): Promise<void> {
   const at = context.clock.now();
   const cardUse = { tokenDigest, at };

@@ -37,13 +37,13 @@ async function storeCard(store: Store, number: number, lastUsedAt: Instant): Pro
 }
 
 describe("the job that forgets cards", () => {
-  test("forgets those that nobody has used for 14 calendar months, to the millisecond, and no other", async () => {
+  test("forgets those that nobody has used for 14 calendar months and an hour, to the millisecond, and no other", async () => {
     const store = createMemoryStore();
     // Fourteen months after the last of December end with February.
     const endOfYear = instant(Date.UTC(2026, 11, 31, 12));
     await storeCard(store, 1, endOfYear);
     await storeCard(store, 2, instant(endOfYear + 1));
-    let now = instant(Date.UTC(2028, 1, 29, 12) - 1);
+    let now = instant(Date.UTC(2028, 1, 29, 13) - 1);
     const reports: number[] = [];
     const job = new CardExpiryJob({
       store,
@@ -56,7 +56,7 @@ describe("the job that forgets cards", () => {
     await job.runOnce();
     assert.ok((await store.cardByToken(merchantId, digest(1))) !== undefined);
 
-    now = instant(Date.UTC(2028, 1, 29, 12));
+    now = instant(Date.UTC(2028, 1, 29, 13));
     await job.runOnce();
     assert.equal(await store.cardByToken(merchantId, digest(1)), undefined);
     assert.ok((await store.cardByToken(merchantId, digest(2))) !== undefined);

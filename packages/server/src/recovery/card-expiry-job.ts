@@ -1,5 +1,5 @@
 import type { Clock } from "../kernel/clock.ts";
-import { day, type Instant, laterBy, minute } from "../kernel/instant.ts";
+import { day, hour, type Instant, laterBy, minute } from "../kernel/instant.ts";
 import type { Scheduler } from "../kernel/scheduler.ts";
 import type { Share, Tenure } from "../kernel/share.ts";
 import type { CardAge, Store } from "../stores/store.ts";
@@ -18,14 +18,16 @@ export interface CardExpiryParts {
 const slotOfRounds = 0;
 const checkMs = minute;
 const roundMs = day;
+/** What has expired is left for so long: a request that came before may be under way, and is a use that is written down yet. */
+const graceMs = hour;
 /** Cards that are read at once, and the pause after: a million of them take a few seconds of a day, a few milliseconds at a time. */
 const pieceSize = 1_000;
 const pauseMs = 20;
 
 /**
  * Forgets stored cards that nobody has used for 14 calendar months (interface 2.1; PCI DSS 3.2.1: nothing is kept longer than it is
- * needed). At use an expired token is refused at once, whether this job has come by or not. Of several processes one does it, a round
- * each day, and a first one a minute after it has become the one. Owns one timer, and one round at a time.
+ * needed), an hour after they expired. At use an expired token is refused at once, whether this job has come by or not. Of several
+ * processes one does it, a round each day, and a first one a minute after it has become the one. Owns one timer, and one round at a time.
  */
 export class CardExpiryJob {
   readonly #parts: CardExpiryParts;
@@ -96,7 +98,7 @@ export class CardExpiryJob {
   async #forget({ merchantId, tokenDigest, lastUsedAt }: CardAge): Promise<boolean> {
     const { store, clock } = this.#parts;
     const now = clock.now();
-    if (tokenExpiresAt(lastUsedAt) > now) return false;
+    if (laterBy(tokenExpiresAt(lastUsedAt), graceMs) > now) return false;
     // Used in this very moment, it stays: the store looks at the last use once more.
     const cardErasure = { tokenDigest, unusedSince: laterBy(lastUsedAt, 1) };
     await store.commit({ merchantId, at: now, cardErasure, facts: [], entries: [], notifications: [] });

@@ -61,7 +61,7 @@ function adoptable(payment: Payment, attempt: Attempt, found: Extract<InquiryOut
 
 function settleAuthorization(context: OperationContext, payment: Payment, attempt: Attempt, outcome: AuthorizeOutcome): Promise<Payment> {
   const { captureWindowDays } = context.account.settings;
-  const options = { attempt: attempt.number, notify: true, captureWindowDays, cardUsed: payment.order.card.tokenDigest };
+  const options = { attempt: attempt.number, notify: true, captureWindowDays };
   return settle(context, payment, (current) => decideAuthorizeOutcome(current, outcome, context.clock.now(), "recovery", options));
 }
 

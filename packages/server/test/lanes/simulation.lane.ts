@@ -15,6 +15,7 @@ const seedsForBug = 2_000;
 
 /** What a run that found nothing would have to show all the same: each of these happened, or the run proves little. */
 const marksToMeet = [
+  "another merchant's token is refused",
   "attempt_repeated by recovery",
   "authorization_approved by recovery",
   "authorization_declined by recovery",
@@ -31,6 +32,16 @@ const marksToMeet = [
   "commit duplicate refund_code",
   "commit stale",
   "commit unavailable",
+  "deliveries that had failed are asked for again",
+  "delivery again",
+  "delivery delivered",
+  "delivery given_up",
+  "delivery gone",
+  "delivery resting",
+  "a card is erased",
+  "an endpoint stays off",
+  "an endpoint that was gone is switched on",
+  "heard again",
   "lapse_approved by clock",
   "lapse_approved by recovery",
   "refund_approved by clock",
@@ -48,6 +59,7 @@ const marksToMeet = [
   "review_accepted by operator",
   "review_rejected by operator",
   "sale_approved by recovery",
+  "told again",
   "told authorizing",
   "told expired",
   "told refund cancelled",

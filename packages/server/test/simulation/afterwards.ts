@@ -1,4 +1,4 @@
-import { day } from "../../src/kernel/instant.ts";
+import { day, hour } from "../../src/kernel/instant.ts";
 import { cancel } from "../../src/operations/cancel.ts";
 import { capture } from "../../src/operations/capture.ts";
 import { creditChargeback, openChargeback } from "../../src/operations/chargeback.ts";
@@ -7,8 +7,11 @@ import { query } from "../../src/operations/query.ts";
 import { cancelRefund, refund, refundOrCancel, type Refunded } from "../../src/operations/refund.ts";
 import { acceptReview, rejectReview } from "../../src/operations/review.ts";
 import type { Payment } from "../../src/payment/payment.ts";
+import { digestOfToken } from "../../src/vault/token.ts";
+import { tokenDiesAt } from "./audit-tables.ts";
 import type { Chance } from "./chance.ts";
 import type { Answer, Installation } from "./installation.ts";
+import { payOnce, verify } from "./purchases.ts";
 import { note, someHash, type Shop } from "./shop.ts";
 
 /** What happens to a payment after it was made, by its merchant, its reviewer, its issuer, or time. */
@@ -141,10 +144,16 @@ export function upset(installation: Installation, shop: Shop, chance: Chance): v
 }
 
 /** The clock jumps: past something that falls due, or to just before it, and then clients act at once. */
-export async function sleepLong(installation: Installation, shop: Shop, chance: Chance, jumps: "days" | "months"): Promise<void> {
+export async function sleepLong(
+  installation: Installation,
+  shop: Shop,
+  chance: Chance,
+  jumps: "days" | "months",
+  name: string,
+): Promise<void> {
   const { time } = installation;
-  if (jumps === "months" && chance.happens(500)) {
-    time.jump(chance.pick([423, 424, 425, 426, 427]) * day);
+  if (jumps === "months" && chance.happens(750)) {
+    await toExpiry(installation, shop, chance, name);
     return;
   }
   const hash = someHash(shop, chance, suits.cancel);
@@ -162,6 +171,21 @@ export async function sleepLong(installation: Installation, shop: Shop, chance: 
     chance.pick([["capture"], ["capture", "cancel"], ["accept"], ["accept", "capture"]] as const),
     hash,
   );
+}
+
+/** To the moment in which one of the newest tokens expires: it is used then, while it is forgotten. */
+async function toExpiry(installation: Installation, shop: Shop, chance: Chance, name: string): Promise<void> {
+  const { time, store } = installation;
+  const token = shop.tokens.at(-1 - chance.below(3));
+  const card = token === undefined ? undefined : await store.cardByToken(shop.account.id, digestOfToken(token));
+  if (token === undefined || card === undefined || chance.happens(200)) {
+    time.jump(chance.pick([423, 424, 425, 426, 427]) * day);
+    return;
+  }
+  const early = chance.pick([-hour, 0, 1, 5, 20, 300, 900]);
+  time.jump(Math.max(0, tokenDiesAt(card.lastUsedAt) - time.now() - early));
+  const uses = [payOnce(installation, shop, chance, name, token), verify(installation, shop, chance, token)];
+  await (chance.happens(500) ? uses[0] : Promise.all(uses));
 }
 
 export async function look(installation: Installation, shop: Shop, chance: Chance): Promise<void> {

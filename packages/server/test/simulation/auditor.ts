@@ -1,3 +1,4 @@
+import type { AuthorizeRequest, CardToAuthorize } from "../../src/connectors/connector.ts";
 import type { BookedAuthorization } from "../../src/connectors/simulator/acquirer.ts";
 import type { Simulator } from "../../src/connectors/simulator/simulator-connector.ts";
 import type { MerchantId, PaymentId } from "../../src/kernel/ids.ts";
@@ -6,6 +7,9 @@ import type { Payment } from "../../src/payment/payment.ts";
 import type { Refund, RefundId } from "../../src/payment/refund.ts";
 import type { Change, CommitResult } from "../../src/stores/change.ts";
 import type { Store } from "../../src/stores/store.ts";
+import { maskOf } from "../../src/vault/mask.ts";
+import { CardAuditor } from "./audit-cards.ts";
+import { DeliveryAuditor } from "./audit-deliveries.ts";
 import { checkAgainstBooks, checkAtRest, checkHistory, checkJournal, type Is } from "./audit-payment.ts";
 import {
   allowedChargebackMoves,
@@ -15,7 +19,6 @@ import {
   finalStates,
   lapseAgainMs,
   restingStates,
-  tokenDiesAt,
 } from "./audit-tables.ts";
 
 /** What a client was told of a payment, and of one of its refunds: it must stay true. */
@@ -41,11 +44,13 @@ export class Auditor {
   readonly #store: Store;
   /** Hears what happens, one line each, for a timeline that people read. */
   note: (what: string) => void = () => undefined;
+  /** Listens to what merchants' receivers are told. */
+  readonly deliveries: DeliveryAuditor;
+  readonly cards: CardAuditor;
   readonly #acquirers: readonly Simulator[];
   readonly #settings: AuditedSettings;
   readonly #latest = new Map<string, Payment>();
   readonly #captureBy = new Map<string, number>();
-  readonly #cardUses = new Map<string, number>();
   readonly #refundIds = new Map<RefundId, PaymentId>();
   /** When each payment was first asked for, by merchant and code. */
   readonly #asked = new Map<string, Instant>();
@@ -55,6 +60,10 @@ export class Auditor {
     this.#store = store;
     this.#acquirers = acquirers;
     this.#settings = settings;
+    const violation = (text: string): void => this.violation(text);
+    const mark = (what: string): void => this.mark(what);
+    this.deliveries = new DeliveryAuditor(store, violation, mark);
+    this.cards = new CardAuditor(store, violation, mark);
   }
 
   violation(text: string): void {
@@ -101,7 +110,13 @@ export class Auditor {
     if (written < Number(attempt)) this.violation(`nothing is sent before it is written down: ${reference}`);
   }
 
+  /** The card that goes out is the one that the payment is about. */
+  charges({ card, reference }: AuthorizeRequest, given: CardToAuthorize): void {
+    if (maskOf(given.card.pan) !== card.maskedPan) this.violation(`the card that is charged is the one that was named: ${reference}`);
+  }
+
   async #commit(store: Store, change: Change): Promise<CommitResult> {
+    this.cards.asked(change);
     const result = await store.commit(change).catch((error: unknown) => {
       this.mark(`commit ${(error as { code: string }).code}`);
       this.note(`commit ${(error as { code: string }).code}: ${describe(change)}`);
@@ -114,13 +129,8 @@ export class Auditor {
   }
 
   async #look(change: Change): Promise<void> {
-    if (change.cardUse !== undefined) {
-      const key = change.merchantId + change.cardUse.tokenDigest;
-      const card = await this.#store.cardByToken(change.merchantId, change.cardUse.tokenDigest);
-      const used = card?.lastUsedAt ?? 0;
-      if (used < (this.#cardUses.get(key) ?? 0) || used < change.cardUse.at) this.violation("I10: a card's last use never goes back");
-      this.#cardUses.set(key, used);
-    }
+    await this.cards.committed(change);
+    for (const { next } of change.deliveries ?? []) this.deliveries.committed(next);
     if (change.payment === undefined) return;
     for (const { fact, by } of change.facts) this.mark(`${fact} by ${by}`);
     const { merchantId, id } = change.payment.next;
@@ -131,7 +141,9 @@ export class Auditor {
     }
     this.#lookAt(stored, change.payment.replaces);
     this.#lookAtWindow(stored, change);
-    if (change.payment.replaces === undefined) await this.#lookAtToken(stored);
+    const { tokenDigest } = stored.order.card;
+    if (change.payment.replaces !== undefined || tokenDigest === undefined) return;
+    await this.cards.charged(merchantId, tokenDigest, this.#asked.get(merchantId + stored.order.code), change.at);
   }
 
   #lookAt(stored: Payment, replaces: number | undefined): void {
@@ -188,15 +200,6 @@ export class Auditor {
     if (before === undefined) is(captureBy <= at + this.#settings.captureWindowMs, "the capture window is the account's");
     else is(before <= at && captureBy <= at + lapseAgainMs, "the capture window stays as it is until the acquirer refuses the lapse");
     this.#captureBy.set(stored.id, captureBy);
-  }
-
-  async #lookAtToken({ merchantId, order }: Payment): Promise<void> {
-    const { tokenDigest } = order.card;
-    if (tokenDigest === undefined) return;
-    const card = await this.#store.cardByToken(merchantId, tokenDigest);
-    const asked = this.#asked.get(merchantId + order.code);
-    if (card === undefined || asked === undefined) this.violation(`a token that is charged is one that a client stored: ${order.code}`);
-    else if (asked >= tokenDiesAt(card.lastUsedAt)) this.violation(`I10: no token is charged after it expired: ${order.code}`);
   }
 
   /** What must hold at any moment: nothing is at the acquirer that was not written down first, and nothing twice. */
@@ -261,6 +264,7 @@ export class Auditor {
       }
       if (new Set(refundCodes).size < refundCodes.length) this.violation(`a merchant's refund codes are different: ${merchantId}`);
     }
+    await this.cards.checkKept(now);
     await this.#checkPromises();
   }
 
@@ -289,8 +293,10 @@ export class Auditor {
   }
 }
 
-function describe({ payment, facts, card, account, cardErasure, request }: Change): string {
+function describe({ payment, facts, card, account, cardErasure, request, deliveries }: Change): string {
   if (payment === undefined) {
+    const delivery = deliveries?.map(({ next }) => `${next.number} to ${next.endpoint} ${next.state} after ${next.attempts}`).join(", ");
+    if (delivery !== undefined) return `delivery ${delivery}`;
     const parts = { "a card": card, "an account": account, "a card is forgotten": cardErasure, "a named request": request };
     return Object.entries(parts).find(([, part]) => part !== undefined)?.[0] ?? "a card is used";
   }

@@ -1,6 +1,10 @@
 import assert from "node:assert/strict";
 import { describe, test } from "node:test";
-import { explore, runScenario, scenarios } from "./crash-matrix.ts";
+import { day } from "../../src/kernel/instant.ts";
+import { tokenize } from "../../src/operations/tokenize.ts";
+import { verifyCard } from "../../src/operations/verify-card.ts";
+import { cardOf } from "../vectors/cards.ts";
+import { explore, runScenario, scenarios, verificationOf } from "./crash-matrix.ts";
 
 /** Single deaths; pairs of them are in the lane `npm run ci:simulation`, and `npm run sim -- --crashes --pairs`. */
 describe("a server that dies at one wait keeps every promise", () => {
@@ -23,4 +27,22 @@ describe("a server that dies at one wait keeps every promise", () => {
     // The control: it did die.
     assert.equal(one.filter((line) => line === "the server dies").length, 2);
   });
+});
+
+// A card whose token was about to expire could be forgotten while the acquirer was asked whether it is good.
+test("a verification is a use of the stored card before the acquirer has answered", async () => {
+  let movedMs = 0;
+  const run: (typeof scenarios)[number]["run"] = async ({ installation, shop, ask }) => {
+    const { time, store, simulator } = installation;
+    const stored = await ask(tokenize, () => ({ card: cardOf("4111111111111111"), token: undefined }));
+    assert.ok(stored !== undefined);
+    time.jump(day);
+    simulator.instruct(shop.account.id, { next: "lose_answer", times: 1, of: "verify" });
+    void ask(verifyCard, () => verificationOf(stored.token));
+    await time.sleep(1_000);
+    const card = await store.cardByToken(shop.account.id, stored.card.tokenDigest);
+    movedMs = (card?.lastUsedAt ?? 0) - stored.card.lastUsedAt;
+  };
+  assert.deepEqual((await runScenario({ name: "a slow verification", run }, [])).violations, []);
+  assert.ok(movedMs >= day);
 });

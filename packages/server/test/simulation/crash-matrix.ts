@@ -1,5 +1,5 @@
 import { assert } from "../../src/kernel/assert.ts";
-import { day } from "../../src/kernel/instant.ts";
+import { day, hour } from "../../src/kernel/instant.ts";
 import { defaultAccountSettings } from "../../src/merchant/settings.ts";
 import { cancel } from "../../src/operations/cancel.ts";
 import { capture } from "../../src/operations/capture.ts";
@@ -13,10 +13,11 @@ import { tokenize } from "../../src/operations/tokenize.ts";
 import { verifyCard } from "../../src/operations/verify-card.ts";
 import type { Payment } from "../../src/payment/payment.ts";
 import { cardOf } from "../vectors/cards.ts";
+import { tokenDiesAt } from "./audit-tables.ts";
+import { healAndAudit } from "./healing.ts";
 import { Installation } from "./installation.ts";
 import { planOf, type Plan } from "./plan.ts";
 import { testCustomer } from "../upstream/test-customer.ts";
-import { healAndAudit, sharedVault } from "./run-seed.ts";
 import { note, openShop, type Shop } from "./shop.ts";
 
 /**
@@ -69,6 +70,10 @@ const quiet: Plan = {
   personality: { dedupes: true, answersInquiries: true, repeatsFollowUps: true, lateArrivalMs: 20_000 },
   routed: false,
   certainNoPerMille: 0,
+  ownKeys: false,
+  servers: 1,
+  oneStaysDown: false,
+  receivers: { endpoints: 1, ownAddressPerMille: 0, faultsPerMille: 0, comesBack: true },
 };
 
 /** Recovery finds another way with each of these. */
@@ -77,6 +82,13 @@ const once = { ...quiet.personality, repeatsFollowUps: false };
 
 export const scenarios: readonly Scenario[] = [
   { name: "a sale", run: async ({ pay }) => void (await pay()) },
+  {
+    name: "a sale, until its receiver was told",
+    run: async ({ installation, pay }) => {
+      await pay();
+      await installation.time.sleep(3_000);
+    },
+  },
   { name: "an authorization that nobody captures", run: async ({ pay }) => void (await pay({ hold: true })) },
   { name: "a sale at an acquirer that answers no inquiries", plan: { personality: mute }, run: async ({ pay }) => void (await pay()) },
   {
@@ -107,6 +119,24 @@ export const scenarios: readonly Scenario[] = [
     run: async ({ ask, pay }) => {
       const stored = await ask(tokenize, () => ({ card: cardOf("4111111111111111"), token: undefined }));
       if (stored !== undefined) await pay({ token: stored.token });
+    },
+  },
+  {
+    name: "a card that is charged and verified in its last moment, when another is forgotten",
+    run: async ({ installation, shop, ask, pay }) => {
+      const { time, auditor } = installation;
+      await ask(tokenize, () => ({ card: cardOf("5555555555554444"), token: undefined }));
+      const stored = await ask(tokenize, () => ({ card: cardOf("4111111111111111"), token: undefined }));
+      if (stored === undefined) return;
+      const { token } = stored;
+      time.jump(tokenDiesAt(stored.card.lastUsedAt) - time.now() - 2);
+      const verified = ask(verifyCard, () => verificationOf(token));
+      const at = time.now();
+      await pay({ token });
+      // The machine sleeps while the acquirer is asked: the job comes by before the answer.
+      time.jump(2 * hour);
+      await time.sleep(20);
+      if ((await verified) !== undefined) await auditor.cards.told(shop.account.id, token, at);
     },
   },
   {
@@ -200,7 +230,7 @@ const maximumEvents = 20_000;
 /** Runs a scenario with deaths at these waits, lets all settle, and judges. */
 export async function runScenario({ plan, run }: Scenario, diesAt: readonly number[], tell?: (line: string) => void): Promise<MatrixRun> {
   const whole: Plan = { ...quiet, ...plan };
-  const installation = new Installation(whole, await sharedVault());
+  const installation = new Installation(whole);
   if (tell !== undefined) installation.auditor.note = tell;
   installation.diesAt = new Set(diesAt);
   const routes = whole.routed ? [{ connectors: ["main", "backup"] }] : [];
@@ -241,6 +271,12 @@ function worldOf(installation: Installation, shop: Shop): MatrixWorld {
     return payment;
   };
   return { installation, shop, ask, pay };
+}
+
+/** Whether the card under this token is good. */
+export function verificationOf(token: string): Parameters<typeof verifyCard.run>[1] {
+  const source = { kind: "token", token, cvv: undefined, cryptogram: undefined } as const;
+  return { source, country: "br", paymentType: "credit", storedCredential: undefined };
 }
 
 function directInput(

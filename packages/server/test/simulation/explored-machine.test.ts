@@ -53,7 +53,6 @@ const moves: readonly Move[] = [early, late].flatMap((now): Move[] => [
       decisions.decideAuthorizeOutcome(payment, outcome, now, "recovery", {
         attempt: payment.attempt?.number ?? 0,
         notify: true,
-        cardUsed: undefined,
         captureWindowDays: 4,
       }),
   ]),

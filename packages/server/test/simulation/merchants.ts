@@ -31,9 +31,9 @@ async function oneCommand(installation: Installation, shop: Shop, chance: Chance
   else if (choice < 90) await act(installation, shop, chance, chance.pick(disputes));
   else if (choice < 92) await verify(installation, shop, chance);
   else if (choice < 93) await leaveCode(installation, shop);
-  else if (choice < 95) upset(installation, shop, chance);
-  else if (choice < 97 || jumps === "none") await look(installation, shop, chance);
-  else await sleepLong(installation, shop, chance, jumps);
+  else if (choice < 94) upset(installation, shop, chance);
+  else if (choice < (jumps === "months" ? 95 : 97) || jumps === "none") await look(installation, shop, chance);
+  else await sleepLong(installation, shop, chance, jumps, name);
 }
 
 const reviews = [["accept"], ["accept", "accept"], ["accept", "reject"], ["reject"], ["reject", "cancel"], ["accept", "cancel"]] as const;

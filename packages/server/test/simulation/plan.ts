@@ -1,6 +1,7 @@
 import type { SimulatorOptions } from "../../src/connectors/simulator/simulator-connector.ts";
 import type { AccountSettings, SimulatorSettings } from "../../src/merchant/account.ts";
 import { Chance } from "./chance.ts";
+import type { ReceiverPlan } from "./receivers.ts";
 
 /** What one seed sets: each run has its own mix of faults, so that rare pairs of them meet in some run. */
 export interface Plan {
@@ -29,6 +30,13 @@ export interface Plan {
   readonly routed: boolean;
   /** Chance that the first acquirer certainly does nothing: unreachable, or it says so itself. */
   readonly certainNoPerMille: number;
+  readonly receivers: ReceiverPlan;
+  /** Servers that share the store. */
+  readonly servers: number;
+  /** Of several, one that is down when the faults end stays so. */
+  readonly oneStaysDown: boolean;
+  /** Whether the installation's keys are its own, and change after a few cards. */
+  readonly ownKeys: boolean;
 }
 
 const rates = [0, 0, 5, 50, 200] as const;
@@ -39,6 +47,7 @@ export function planOf(seed: number): Plan {
   const answersInquiries = !chance.happens(200);
   // An acquirer that can neither be asked nor asked again leaves a lost capture to people.
   const repeatsFollowUps = !answersInquiries || !chance.happens(400);
+  const servers = chance.pick([1, 1, 1, 1, 1, 2, 2, 3]);
   return {
     seed,
     merchants: chance.between(1, 3),
@@ -76,5 +85,15 @@ export function planOf(seed: number): Plan {
     },
     routed: chance.happens(400),
     certainNoPerMille: chance.pick(rates),
+    receivers: {
+      endpoints: chance.pick([0, 1, 1, 2]),
+      ownAddressPerMille: chance.pick([0, 200]),
+      faultsPerMille: chance.pick([0, 100, 400, 900]),
+      comesBack: chance.happens(700),
+    },
+    servers,
+    oneStaysDown: chance.happens(500),
+    // Several processes that keep keys of one installation at once are another story.
+    ownKeys: servers === 1 && chance.happens(400),
   };
 }

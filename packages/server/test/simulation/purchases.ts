@@ -1,4 +1,5 @@
 import { assert } from "../../src/kernel/assert.ts";
+import type { Instant } from "../../src/kernel/instant.ts";
 import type { CardSource, DirectInput } from "../../src/operations/direct-input.ts";
 import { direct } from "../../src/operations/direct.ts";
 import { query } from "../../src/operations/query.ts";
@@ -10,6 +11,7 @@ import type { Card } from "../../src/vault/card.ts";
 import { Cvv, Pan } from "../../src/vault/pan.ts";
 import type { Chance } from "./chance.ts";
 import type { Installation } from "./installation.ts";
+import { ownUrl } from "./receivers.ts";
 import { note, type Shop } from "./shop.ts";
 
 /** What a client does with cards: stores them, has them verified, and pays. */
@@ -21,9 +23,16 @@ const bad = ["4716909774636285", "5102026827345142", "4242424242424242"];
 export async function storeCard(installation: Installation, shop: Shop, chance: Chance): Promise<void> {
   const card = newCard(chance);
   const token = chance.happens(200) ? "t".repeat(32) + chance.below(3) : undefined;
+  const at = installation.time.now();
   const answer = await installation.call(tokenize, shop.account, { card, token });
   card.pan.wipe();
-  if (answer.kind === "answer") shop.tokens.push(answer.value.token);
+  if (answer.kind === "answer") await hasToken(installation, shop, answer.value.token, at);
+}
+
+async function hasToken({ auditor, tokens }: Installation, shop: Shop, token: string, at: Instant): Promise<void> {
+  shop.tokens.push(token);
+  tokens.push(token);
+  await auditor.cards.told(shop.account.id, token, at);
 }
 
 /** The shop's page leaves a security code for the newest stored card. */
@@ -34,12 +43,15 @@ export async function leaveCode(installation: Installation, shop: Shop): Promise
   cvv.wipe();
 }
 
-export async function verify(installation: Installation, shop: Shop, chance: Chance): Promise<void> {
-  const source = newSource(shop, chance);
+export async function verify(installation: Installation, shop: Shop, chance: Chance, token?: string): Promise<void> {
+  const source = newSource(shop, chance, token);
+  const at = installation.time.now();
   const input = { source, country: "br", paymentType: "credit", storedCredential: undefined } as const;
   const answer = await installation.call(verifyCard, shop.account, input);
   wipe(source);
-  if (answer.kind === "answer") installation.auditor.mark(`verified ${answer.value.kind}`);
+  if (answer.kind !== "answer") return;
+  installation.auditor.mark(`verified ${answer.value.kind}`);
+  if (source.kind === "token") await installation.auditor.cards.told(shop.account.id, source.token, at);
 }
 
 export async function pay(installation: Installation, shop: Shop, chance: Chance, code: string): Promise<void> {
@@ -53,16 +65,17 @@ export async function pay(installation: Installation, shop: Shop, chance: Chance
 const refusalsBeforePayment = ["token_not_found", "mandate_mismatch"];
 
 /** Resolves with whether the client knows that a payment with this code exists, or that there will be none. */
-export async function payOnce(installation: Installation, shop: Shop, chance: Chance, code: string): Promise<boolean> {
+export async function payOnce(installation: Installation, shop: Shop, chance: Chance, code: string, by?: string): Promise<boolean> {
   shop.codes.add(code);
-  installation.auditor.asks(shop.account.id, code, installation.time.now());
-  const input = directInput(shop, chance, code);
+  const at = installation.time.now();
+  installation.auditor.asks(shop.account.id, code, at);
+  const input = directInput(installation, shop, chance, code, by);
   const answer = await installation.call(direct, shop.account, input);
   wipe(input.source);
   if (answer.kind === "answer") {
     const { payment, token } = answer.value;
     note(installation, shop, payment);
-    if (token !== undefined) shop.tokens.push(token);
+    if (token !== undefined) await hasToken(installation, shop, token, at);
     return true;
   }
   if (answer.kind === "refusal" && answer.code === "payment_code_taken") {
@@ -72,11 +85,14 @@ export async function payOnce(installation: Installation, shop: Shop, chance: Ch
   }
   const refused = answer.kind === "refusal" && refusalsBeforePayment.includes(answer.code);
   if (refused) installation.auditor.mark(`refused ${answer.code}`);
+  if (refused && input.source.kind === "token" && !installation.auditor.cards.knows(shop.account.id, input.source.token))
+    installation.auditor.mark("another merchant's token is refused");
   return refused;
 }
 
-function directInput(shop: Shop, chance: Chance, code: string): DirectInput {
-  const source = newSource(shop, chance);
+function directInput({ plan, tokens }: Installation, shop: Shop, chance: Chance, code: string, by?: string): DirectInput {
+  // Now and then somebody else's, which must be as good as none.
+  const source = newSource(shop, chance, by ?? (chance.happens(20) ? tokens.at(-1 - chance.below(5)) : undefined));
   const createToken =
     source.kind === "pan" && chance.happens(200) ? { token: chance.happens(300) ? "c".repeat(32) : undefined } : undefined;
   return {
@@ -111,7 +127,7 @@ function directInput(shop: Shop, chance: Chance, code: string): DirectInput {
       softDescriptor: undefined,
       note: undefined,
       userValues: [],
-      notificationUrl: undefined,
+      notificationUrl: chance.happens(plan.receivers.ownAddressPerMille) ? ownUrl(shop.index, chance.below(3)) : undefined,
       deviceId: undefined,
       storedCredential: newCredential(shop, chance),
       threeDSecure: undefined,
@@ -128,8 +144,9 @@ function newCredential(shop: Shop, chance: Chance): StoredCredential | undefined
   return { use: "stored", initiator: "MIT", reason: "SCHEDULED_RECURRING", mandateId };
 }
 
-function newSource(shop: Shop, chance: Chance): CardSource {
-  const token = chance.happens(500) ? shop.tokens.at(-1 - chance.below(3)) : undefined;
+/** A card, or one of the shop's newest tokens; `by`: this one. */
+function newSource(shop: Shop, chance: Chance, by?: string): CardSource {
+  const token = by ?? (chance.happens(500) ? shop.tokens.at(-1 - chance.below(3)) : undefined);
   const cvv = chance.happens(800) ? newCvv() : undefined;
   return token === undefined
     ? { kind: "pan", card: newCard(chance), cvv, cryptogram: undefined }

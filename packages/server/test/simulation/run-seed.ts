@@ -1,12 +1,8 @@
 import { createHash, type Hash } from "node:crypto";
-import { day, hour, instant, minute } from "../../src/kernel/instant.ts";
-import { SeededRandom } from "../../src/kernel/seeded-random.ts";
+import { day, hour } from "../../src/kernel/instant.ts";
 import { defaultAccountSettings } from "../../src/merchant/settings.ts";
-import { Keyring } from "../../src/vault/keyring.ts";
-import { createLocalVault } from "../../src/vault/local-vault.ts";
-import { createMemoryKeyProvider, createMemoryWrappedKeyStore } from "../../src/vault/memory-key-provider.ts";
-import type { Vault } from "../../src/vault/vault.ts";
 import { Chance } from "./chance.ts";
+import { healAndAudit } from "./healing.ts";
 import { Installation } from "./installation.ts";
 import { runClient } from "./merchants.ts";
 import { planOf } from "./plan.ts";
@@ -29,7 +25,7 @@ const maximumEvents = 200_000;
 /** One whole run: faults, then healing, then nothing may be left open. Everything follows from the seed. `tell` hears what happens. */
 export async function runSeed(seed: number, tell?: (line: string) => void): Promise<SeedReport> {
   const plan = planOf(seed);
-  const installation = new Installation(plan, await sharedVault());
+  const installation = new Installation(plan);
   const { auditor, time } = installation;
   const trace = createHash("sha256");
   auditor.note = (what) => {
@@ -55,7 +51,8 @@ export async function runSeed(seed: number, tell?: (line: string) => void): Prom
     }
     await time.run(24 * hour, () => running === 0, maximumEvents);
     if (running > 0) auditor.violation("every client is answered or told that its connection broke");
-    await healAndAudit(installation, shops, plan.endsLater ? plan.settings.captureWindowDays : 0);
+    // A day on, the job that forgets cards has been round once more.
+    await healAndAudit(installation, shops, plan.endsLater ? plan.settings.captureWindowDays : plan.jumps === "months" ? 1 : 0);
   } catch (error) {
     auditor.violation(`the run ends by itself: ${error instanceof Error ? error.message : String(error)}`);
   }
@@ -68,21 +65,6 @@ export async function runSeed(seed: number, tell?: (line: string) => void): Prom
     simulatedMs: time.now() - epoch,
     marks: auditor.marks,
   };
-}
-
-/** Ends the faults, lets `days` pass, waits until nothing is open any more, and judges what is left. */
-export async function healAndAudit(installation: Installation, shops: readonly Shop[], days: number): Promise<void> {
-  const { auditor, time } = installation;
-  const merchants = shops.map(({ account }) => account.id);
-  await auditor.checkBooks(merchants);
-  auditor.note("--- the faults are over");
-  installation.heal();
-  if (days > 0) time.jump(days * day);
-  // Recovery's checks are an hour apart at most: two are enough for whatever the faults left.
-  for (let minutes = 0; minutes < 180 && (minutes < 3 || !(await installation.isQuiet())); minutes += 1) {
-    await time.run(minute, () => false, maximumEvents);
-  }
-  await auditor.checkSettled(merchants, new Map(shops.map(({ account, codes }) => [account.id, codes])), time.now());
 }
 
 /** `1d 02:03:04.567` since the run began. */
@@ -105,25 +87,4 @@ async function traceOf(trace: Hash, installation: Installation, shops: readonly 
   add(installation.acquirers.map((acquirer) => acquirer.books()));
   add([installation.time.events, installation.crashes, installation.auditor.violations]);
   return trace.digest("hex");
-}
-
-/** The vault's keys are no part of what is explored, and outlive every run. */
-let shared: Promise<Vault> | undefined;
-
-export function sharedVault(): Promise<Vault> {
-  shared ??= openVault();
-  return shared;
-}
-
-async function openVault(): Promise<Vault> {
-  const random = new SeededRandom("simulation vault");
-  const keyring = await Keyring.open({
-    provider: createMemoryKeyProvider(random),
-    store: createMemoryWrappedKeyStore(),
-    environment: "simulation",
-    create: true,
-    random,
-    clock: { now: () => instant(epoch) },
-  });
-  return createLocalVault({ keyring, environment: "simulation", random });
 }

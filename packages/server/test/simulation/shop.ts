@@ -1,13 +1,14 @@
 import { assert } from "../../src/kernel/assert.ts";
-import type { MerchantId } from "../../src/kernel/ids.ts";
 import type { Account } from "../../src/merchant/account.ts";
 import type { Payment } from "../../src/payment/payment.ts";
 import type { Refund } from "../../src/payment/refund.ts";
 import type { Chance } from "./chance.ts";
 import type { Installation } from "./installation.ts";
+import { endpointUrl, merchantIdOf } from "./receivers.ts";
 
 /** What the clients of one merchant share: as a shop does, they act on the same orders. */
 export interface Shop {
+  readonly index: number;
   readonly account: Account;
   readonly codes: Set<string>;
   readonly tokens: string[];
@@ -18,7 +19,18 @@ export interface Shop {
 }
 
 export async function openShop(installation: Installation, index: number, settings: Account["settings"]): Promise<Shop> {
-  const account: Account = { id: `0000000${index}` as MerchantId, version: 1, name: `Shop ${index}`, settings };
+  const notificationEndpoints = Array.from({ length: installation.plan.receivers.endpoints }, (_, endpoint) => ({
+    id: `endpoint-${endpoint}`,
+    url: endpointUrl(index, endpoint),
+    enabled: true,
+    secretVersion: 1,
+  }));
+  const account: Account = {
+    id: merchantIdOf(index),
+    version: 1,
+    name: `Shop ${index}`,
+    settings: { ...settings, notificationEndpoints },
+  };
   const result = await installation.store.commit({
     merchantId: account.id,
     at: installation.time.now(),
@@ -28,7 +40,7 @@ export async function openShop(installation: Installation, index: number, settin
     notifications: [],
   });
   assert(result.outcome === "committed", "an account can be set up");
-  return { account, codes: new Set(), tokens: [], payments: new Map(), refunds: [], mandates: [] };
+  return { index, account, codes: new Set(), tokens: [], payments: new Map(), refunds: [], mandates: [] };
 }
 
 /** A client was told of a payment, and perhaps of one of its refunds. */

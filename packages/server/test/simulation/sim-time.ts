@@ -33,6 +33,11 @@ export class SimTime implements Clock, Scheduler {
     return instant(this.#now);
   }
 
+  /** Milliseconds since the run began, whatever the clock says. */
+  elapsed(): number {
+    return this.#now - epoch;
+  }
+
   after(ms: number, run: () => void): () => void {
     const task: Task = { at: this.#now + Math.max(0, ms), rank: this.#chance.next(), run, cancelled: false };
     push(this.#heap, task);
@@ -72,6 +77,12 @@ export class SimTime implements Clock, Scheduler {
       await settled();
     }
     if (!done()) this.#now = Math.max(this.#now, end + this.#jumped);
+  }
+
+  /** After a jump: something that fell due before now has yet to run. */
+  isBehind(): boolean {
+    const next = this.#heap[0];
+    return next !== undefined && next.at < this.#now;
   }
 
   /** The clock goes on without anybody: a machine that slept. What fell due in the meantime runs now, in the order in which it fell due. */

@@ -1,0 +1,33 @@
+import type { MerchantId } from "../kernel/ids.ts";
+import type { Instant } from "../kernel/instant.ts";
+import { endpointsOf, endpointsWithout } from "../merchant/notification-endpoints.ts";
+import type { NotificationSettings } from "../outbox/endpoint.ts";
+import type { EndpointId } from "../outbox/events.ts";
+import type { AccountDirectory } from "./account-directory.ts";
+import { changeSettings } from "./change-settings.ts";
+import type { Runner } from "./runner.ts";
+
+/** What the dispatcher asks of accounts (NotificationAccounts in dispatcher.ts), out of the directory and by the operation that changes settings. */
+export function notificationAccounts(
+  accounts: AccountDirectory,
+  runner: Pick<Runner, "run">,
+): {
+  settingsOf(merchantId: MerchantId): Promise<NotificationSettings | undefined>;
+  switchOff(merchantId: MerchantId, endpoint: EndpointId, at: Instant): Promise<void>;
+} {
+  return {
+    async settingsOf(merchantId) {
+      const account = await accounts.byId(merchantId);
+      return account === undefined ? undefined : { endpoints: endpointsOf(account.settings), chaos: account.settings.notificationChaos };
+    },
+    async switchOff(merchantId, endpoint, at) {
+      const account = await accounts.byId(merchantId);
+      if (account === undefined) return;
+      await runner.run(changeSettings, account, (settings) => ({
+        ...settings,
+        notificationEndpoints: endpointsWithout(settings, endpoint, at),
+      }));
+      accounts.forget(merchantId);
+    },
+  };
+}

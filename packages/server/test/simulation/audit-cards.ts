@@ -1,0 +1,123 @@
+import type { MerchantId, TokenDigest } from "../../src/kernel/ids.ts";
+import type { Instant } from "../../src/kernel/instant.ts";
+import type { Change } from "../../src/stores/change.ts";
+import type { Store } from "../../src/stores/store.ts";
+import { digestOfToken } from "../../src/vault/token.ts";
+import { tokenDiesAt } from "./audit-tables.ts";
+
+/** What is on record of a stored card, apart from the store. */
+interface Known {
+  /** Its latest use that was written down, or that a client was told of. */
+  usedAt: number;
+  /** Somebody knows that it was stored; else nobody knows. */
+  sure: boolean;
+  /** It was to be erased when its time had come: then it may be gone. */
+  erasable: boolean;
+}
+
+/** The job's rounds are a day apart, and it leaves what has expired for an hour. */
+const longestKeptMs = 26 * 3_600_000;
+
+/** The independent judge of stored cards: none is charged that its merchant did not store, lost while it is used, or kept when it is not. */
+export class CardAuditor {
+  readonly #store: Store;
+  readonly #violation: (text: string) => void;
+  readonly #mark: (what: string) => void;
+  readonly #known = new Map<string, Known>();
+
+  constructor(store: Store, violation: (text: string) => void, mark: (what: string) => void) {
+    this.#store = store;
+    this.#violation = violation;
+    this.#mark = mark;
+  }
+
+  /** Whether this merchant ever stored a card under this token. */
+  knows(merchantId: MerchantId, token: string): boolean {
+    return this.#known.has(keyOf(merchantId, digestOfToken(token)));
+  }
+
+  /** A client that asked `at` was told that its card is stored under this token, or whether the card under it is good. */
+  async told(merchantId: MerchantId, token: string, at: Instant): Promise<void> {
+    const digest = digestOfToken(token);
+    this.#use(merchantId, digest, at, true);
+    if (await this.#isGone(merchantId, digest))
+      this.#violation(`I10: a card is kept that a client used just now: ${nameOf(merchantId, digest)}`);
+  }
+
+  /** A payment by this token was written down for the first time; its client asked first when it `asked`. */
+  async charged(merchantId: MerchantId, digest: TokenDigest, asked: Instant | undefined, at: Instant): Promise<void> {
+    const known = this.#known.get(keyOf(merchantId, digest));
+    const name = nameOf(merchantId, digest);
+    if (known === undefined || asked === undefined)
+      this.#violation(`I12: a token that is charged is one that its merchant stored: ${name}`);
+    else if (asked >= tokenDiesAt(known.usedAt)) this.#violation(`I10: no token is charged after it expired: ${name}`);
+    if (await this.#isGone(merchantId, digest)) this.#violation(`I10: a card that is charged is kept: ${name}`);
+    this.#use(merchantId, digest, at, false);
+  }
+
+  /** A change may be applied from now on, whether or not anybody hears of it. */
+  asked({ merchantId, at, card, cardErasure }: Change): void {
+    // Under a token that is taken nothing is stored: who knows of the other card knows enough.
+    if (card !== undefined && !this.#known.has(keyOf(merchantId, card.next.tokenDigest)))
+      this.#use(merchantId, card.next.tokenDigest, card.next.createdAt, false);
+    if (cardErasure === undefined) return;
+    const known = this.#known.get(keyOf(merchantId, cardErasure.tokenDigest));
+    if (known === undefined) return;
+    if (at >= tokenDiesAt(known.usedAt)) known.erasable = true;
+    else this.#mark("an erasure comes too late for a card that was used");
+  }
+
+  async committed({ merchantId, card, cardUse, cardErasure }: Change): Promise<void> {
+    if (card !== undefined) this.#use(merchantId, card.next.tokenDigest, card.next.lastUsedAt, true);
+    if (cardUse !== undefined) await this.#wasUsed(merchantId, cardUse.tokenDigest, cardUse.at);
+    if (cardErasure === undefined) return;
+    const known = this.#known.get(keyOf(merchantId, cardErasure.tokenDigest));
+    if (known === undefined || !(await this.#isGone(merchantId, cardErasure.tokenDigest))) return;
+    this.#mark("a card is erased");
+    if (!known.erasable)
+      this.#violation(`I10: no card is erased within 14 months of its last use: ${nameOf(merchantId, cardErasure.tokenDigest)}`);
+  }
+
+  /** No card is gone whose time had not come, and none is kept that has long expired. */
+  async checkKept(now: Instant): Promise<void> {
+    const kept = new Set<string>();
+    for (const { merchantId, tokenDigest, lastUsedAt } of await this.#store.cardsAfter(0, 1_000_000)) {
+      kept.add(keyOf(merchantId, tokenDigest));
+      if (tokenDiesAt(lastUsedAt) + longestKeptMs <= now)
+        this.#violation(`no card is kept that nobody has used for 14 months: ${nameOf(merchantId, tokenDigest)}`);
+    }
+    for (const [key, { sure, erasable }] of this.#known) {
+      if (sure && !erasable && !kept.has(key)) this.#violation(`I10: no card is lost: ${key.slice(0, 17)}`);
+    }
+  }
+
+  async #wasUsed(merchantId: MerchantId, digest: TokenDigest, at: Instant): Promise<void> {
+    const before = this.#known.get(keyOf(merchantId, digest))?.usedAt ?? 0;
+    const card = await this.#store.cardByToken(merchantId, digest);
+    if (card === undefined) this.#violation(`I10: a card that is used is kept: ${nameOf(merchantId, digest)}`);
+    else if (card.lastUsedAt < Math.max(before, at))
+      this.#violation(`I10: a card's last use never goes back: ${nameOf(merchantId, digest)}`);
+    this.#use(merchantId, digest, at, true);
+  }
+
+  async #isGone(merchantId: MerchantId, digest: TokenDigest): Promise<boolean> {
+    return (await this.#store.cardByToken(merchantId, digest)) === undefined;
+  }
+
+  #use(merchantId: MerchantId, digest: TokenDigest, at: number, sure: boolean): void {
+    const key = keyOf(merchantId, digest);
+    const known = this.#known.get(key);
+    // A token of the merchant's choice may be stored again after its card was erased.
+    const usedAt = Math.max(at, known?.usedAt ?? 0);
+    this.#known.set(key, { usedAt, sure: sure || known?.sure === true, erasable: known?.erasable === true && at <= known.usedAt });
+  }
+}
+
+function keyOf(merchantId: MerchantId, digest: TokenDigest): string {
+  return `${merchantId} ${digest}`;
+}
+
+/** Enough of it to find the card in a trace. */
+function nameOf(merchantId: MerchantId, digest: TokenDigest): string {
+  return `${merchantId} ${digest.slice(0, 8)}`;
+}

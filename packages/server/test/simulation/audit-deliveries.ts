@@ -1,0 +1,132 @@
+import type { MerchantId } from "../../src/kernel/ids.ts";
+import { isUrlEndpoint } from "../../src/outbox/endpoint.ts";
+import type { Delivery, NotificationKind } from "../../src/outbox/events.ts";
+import type { Payment } from "../../src/payment/payment.ts";
+import type { OutboxRow, Store } from "../../src/stores/store.ts";
+import { finalStates } from "./audit-tables.ts";
+import type { Message } from "./receivers.ts";
+
+/** What must be true of a payment that somebody was told about: they look at it at once. */
+const isSoAfter: Readonly<Record<NotificationKind, (payment: Payment) => boolean>> = {
+  update: ({ state }) => finalStates.includes(state),
+  refund: ({ refunds }) => refunds.some(({ pendingAt, state }) => pendingAt !== undefined || state === "cancelled"),
+  chargeback: ({ chargeback }) => chargeback !== undefined,
+  chargeback_credit: ({ chargeback }) => chargeback?.state === "credited",
+};
+
+const all = 1_000_000;
+/** The first one, and nine more within the 75.6 hours that Standard Webhooks proposes. */
+const attemptsInAll = 10;
+
+interface Told {
+  readonly id: string;
+  heard: number;
+  acknowledged: boolean;
+}
+
+/** Where an account's notifications go, and which of those addresses are switched off for having answered 410. */
+export interface Audience {
+  readonly merchantId: MerchantId;
+  /** By the names of the endpoints. */
+  readonly addresses: ReadonlyMap<string, string>;
+  readonly off: ReadonlySet<string>;
+}
+
+/** The independent judge of what receivers hear: listens at every one of them, and compares with what was committed. */
+export class DeliveryAuditor {
+  readonly #store: Store;
+  readonly #violation: (text: string) => void;
+  readonly #mark: (what: string) => void;
+  /** By address and number; numbers count within an account, and no two accounts share an address. */
+  readonly #told = new Map<string, Told>();
+  readonly #ids = new Map<string, string>();
+
+  constructor(store: Store, violation: (text: string) => void, mark: (what: string) => void) {
+    this.#store = store;
+    this.#violation = violation;
+    this.#mark = mark;
+  }
+
+  /** A delivery was committed: it is given up only after all its attempts, or when the address that a payment brought is gone. */
+  committed({ state, attempts, outcome, endpoint, number }: Delivery): void {
+    if (state !== "failed" || attempts >= attemptsInAll || (outcome === "410" && isUrlEndpoint(endpoint))) return;
+    this.#violation(`I9: nothing is given up before its time: ${number} to ${endpoint} after ${attempts}`);
+  }
+
+  /** A message leaves: what it says is committed and true, and its turn has come. */
+  async sends(message: Message): Promise<void> {
+    const { merchantId, url, number, kind, hash, id } = message;
+    const what = `${kind} ${number} to ${url}`;
+    const [row] = await this.#store.notificationsOf(merchantId, number - 1, 1);
+    if (row?.paymentId !== hash || row.kind !== kind) {
+      this.#violation(`I9: nothing is told that was not committed: ${what}`);
+      return;
+    }
+    const payment = await this.#store.paymentById(merchantId, row.paymentId);
+    const isSo = payment !== undefined && payment.version >= row.version && isSoAfter[row.kind](payment);
+    if (!isSo) this.#violation(`I9: who is told and asks sees it: ${what} of ${payment?.state}`);
+
+    const key = keyOf(url, number);
+    const known = this.#told.get(key);
+    if ((this.#ids.get(id) ?? key) !== key) this.#violation(`no two messages share an id: ${what}`);
+    this.#ids.set(id, key);
+    if (known !== undefined) {
+      this.#mark("told again");
+      if (known.id !== id) this.#violation(`a message that is sent again has the same id: ${what}`);
+      return;
+    }
+    this.#told.set(key, { id, heard: 0, acknowledged: false });
+    await this.#checkTurn(message, row);
+  }
+
+  hears({ url, number }: Message, acknowledged: boolean): void {
+    const told = this.#told.get(keyOf(url, number));
+    if (told === undefined) return;
+    told.heard += 1;
+    if (told.heard > 1) this.#mark("heard again");
+    if (acknowledged) told.acknowledged = true;
+  }
+
+  /** A payment's message is not begun before those before it were acknowledged, or had failed for good. */
+  async #checkTurn({ merchantId, url, number }: Message, row: OutboxRow): Promise<void> {
+    const before = (await this.#store.notificationsOfPayment(merchantId, row.paymentId)).filter((each) => each.number < number);
+    const open = before.filter((each) => this.#told.get(keyOf(url, each.number))?.acknowledged !== true);
+    if (open.length === 0) return;
+    const failed = await this.#store.deliveriesOf(merchantId, 1, all, "failed");
+    for (const each of open) {
+      if (!failed.some((delivery) => delivery.number === each.number && delivery.paymentId === row.paymentId))
+        this.#violation(`I9: a payment's messages are told in order: ${row.kind} ${number} to ${url} before ${each.number}`);
+    }
+  }
+
+  /** All that was to be told was: to every address that is not switched off, and nothing waits for any other reason. */
+  async checkAllTold({ merchantId, addresses, off }: Audience): Promise<void> {
+    const deliveries = await this.#store.deliveriesOf(merchantId, 1, all);
+    const kept = new Map(deliveries.map((delivery) => [`${delivery.number} ${delivery.endpoint}`, delivery]));
+    let expected = 0;
+    for (const { number, paymentId, kind } of await this.#store.notificationsOf(merchantId, 0, all)) {
+      const own = (await this.#store.paymentById(merchantId, paymentId))?.order.notificationUrl;
+      const targets = own === undefined ? [...addresses] : [[undefined, own] as const];
+      expected += targets.length;
+      for (const [endpoint, url] of targets) {
+        const delivery = endpoint === undefined ? ownDelivery(deliveries, number) : kept.get(`${number} ${endpoint}`);
+        const isOff = endpoint !== undefined && off.has(endpoint);
+        if (!isOff && this.#told.get(keyOf(url, number))?.acknowledged !== true)
+          this.#violation(`I9: ${kind} ${number} is told at ${url}; its delivery is ${delivery?.state ?? "not there"}`);
+        if (delivery !== undefined && delivery.state !== (isOff && delivery.state === "waiting" ? "waiting" : "delivered"))
+          this.#violation(`a delivery that was made says so: ${number} to ${url} is ${delivery.state}`);
+      }
+    }
+    if (deliveries.length !== expected)
+      this.#violation(`I9: ${expected} deliveries follow from what was committed, not ${deliveries.length}`);
+    if (off.size > 0) this.#mark("an endpoint stays off");
+  }
+}
+
+function ownDelivery(deliveries: readonly Delivery[], number: number): Delivery | undefined {
+  return deliveries.find((delivery) => delivery.number === number && isUrlEndpoint(delivery.endpoint));
+}
+
+function keyOf(url: string, number: number): string {
+  return `${url} ${number}`;
+}

@@ -1,0 +1,85 @@
+import { day, minute } from "../../src/kernel/instant.ts";
+import { changeSettings } from "../../src/operations/change-settings.ts";
+import { replay } from "../../src/outbox/replay.ts";
+import type { Installation } from "./installation.ts";
+import { endpointUrl } from "./receivers.ts";
+import type { Shop } from "./shop.ts";
+
+const maximumEvents = 200_000;
+/** Recovery's checks are an hour apart at most: two are enough for whatever the faults left. Deliveries may wait for a day. */
+const mostRounds = 180;
+
+/** Ends the faults, lets `days` pass, waits until nothing is open any more, and judges what is left. */
+export async function healAndAudit(installation: Installation, shops: readonly Shop[], days: number): Promise<void> {
+  const { auditor, time } = installation;
+  const merchants = shops.map(({ account }) => account.id);
+  await auditor.checkBooks(merchants);
+  auditor.note("--- the faults are over");
+  installation.heal();
+  if (days > 0) time.jump(days * day);
+  for (let rounds = 0; rounds < mostRounds; rounds += 1) {
+    await time.run(minute, () => false, maximumEvents);
+    if (rounds === 0 && installation.plan.servers > 1) installation.checkShares(true);
+    if (rounds === 0) await switchOn(installation, shops);
+    if (rounds < 2) continue;
+    const dueAt = (await installation.nextDue()) ?? (await askAgain(installation, shops));
+    if (dueAt === undefined) break;
+    // Nothing else is open: whoever waits for a receiver's time need not look at the clock meanwhile.
+    if (dueAt > time.now() + minute) time.jump(dueAt - time.now());
+  }
+  await auditor.checkSettled(merchants, new Map(shops.map(({ account, codes }) => [account.id, codes])), time.now());
+  for (const shop of shops) await checkToldOf(installation, shop);
+}
+
+/** Merchants repair what answered 410, and switch it on. */
+async function switchOn(installation: Installation, shops: readonly Shop[]): Promise<void> {
+  if (!installation.plan.receivers.comesBack) return;
+  for (const { account } of shops) {
+    const isOn = await mend(installation, account);
+    if (!isOn) installation.auditor.violation("settings can be changed when the faults are over");
+  }
+}
+
+async function mend(installation: Installation, account: Shop["account"]): Promise<boolean> {
+  const stored = (await installation.store.accounts()).find(({ id }) => id === account.id);
+  if (stored?.settings.notificationEndpoints.every(({ goneAt }) => goneAt === undefined) === true) return true;
+  installation.auditor.mark("an endpoint that was gone is switched on");
+  let answered = false;
+  const asked = installation.call(changeSettings, account, (settings) => ({
+    ...settings,
+    notificationEndpoints: settings.notificationEndpoints.map(({ id, url, enabled, secretVersion }) => ({
+      id,
+      url,
+      enabled,
+      secretVersion,
+    })),
+  }));
+  void asked.then(({ kind }) => (answered = kind === "answer"));
+  await installation.time.run(minute, () => answered, maximumEvents);
+  return answered;
+}
+
+/** Merchants ask once more for what could not be delivered; resolves with the moment in which there was any. */
+async function askAgain({ store, time, auditor }: Installation, shops: readonly Shop[]): Promise<number | undefined> {
+  let asked = 0;
+  for (const { account } of shops) {
+    const { deliveries } = await replay(
+      { store, clock: time },
+      account.id,
+      { endpoints: [], chaos: account.settings.notificationChaos },
+      { failedFrom: 1 },
+    );
+    asked += deliveries;
+  }
+  if (asked === 0) return undefined;
+  auditor.mark("deliveries that had failed are asked for again");
+  return time.now();
+}
+
+async function checkToldOf({ store, auditor }: Installation, { account, index }: Shop): Promise<void> {
+  const stored = (await store.accounts()).find(({ id }) => id === account.id);
+  const endpoints = stored?.settings.notificationEndpoints ?? [];
+  const addresses = new Map(account.settings.notificationEndpoints.map(({ id }, endpoint) => [id, endpointUrl(index, endpoint)]));
+  const off = new Set(endpoints.flatMap(({ id, goneAt }) => (goneAt === undefined ? [] : [id])));
+  await auditor.deliveries.checkAllTold({ merchantId: account.id, addresses, off });
+}

@@ -1,0 +1,116 @@
+import type { Connectors } from "../../src/connectors/connector.ts";
+import type { Clock } from "../../src/kernel/clock.ts";
+import { second } from "../../src/kernel/instant.ts";
+import type { Random } from "../../src/kernel/random.ts";
+import type { ElapsedMs } from "../../src/kernel/elapsed.ts";
+import type { Scheduler } from "../../src/kernel/scheduler.ts";
+import { type Share, wholeShare } from "../../src/kernel/share.ts";
+import { endpointsOf } from "../../src/merchant/notification-endpoints.ts";
+import { AccountDirectory } from "../../src/operations/account-directory.ts";
+import { notificationAccounts } from "../../src/operations/notification-accounts.ts";
+import { Runner } from "../../src/operations/runner.ts";
+import { Dispatcher } from "../../src/outbox/dispatcher.ts";
+import { targetsOf } from "../../src/outbox/endpoint.ts";
+import type { Sender } from "../../src/outbox/sender.ts";
+import { CardExpiryJob } from "../../src/recovery/card-expiry-job.ts";
+import { RecoveryJob } from "../../src/recovery/recovery-job.ts";
+import { SlotKeeper } from "../../src/recovery/slot-keeper.ts";
+import type { Store } from "../../src/stores/store.ts";
+import { CvvPocket } from "../../src/vault/cvv-pocket.ts";
+import type { Vault } from "../../src/vault/vault.ts";
+import type { Auditor } from "./auditor.ts";
+
+/** What one process has of the world: whatever it waits for may be where it dies. */
+export interface Outside {
+  readonly store: Store;
+  readonly vault: Vault;
+  readonly connectors: Connectors;
+  readonly sender: Sender;
+  readonly clock: Clock;
+  readonly scheduler: Scheduler;
+  readonly random: Random;
+  /** Of notifications alone, as in app.ts. */
+  readonly notificationRandom: Random;
+  readonly auditor: Auditor;
+  /** Names this process among those that share the store; undefined when there can be no other. */
+  readonly node: string | undefined;
+  readonly elapsedMs: ElapsedMs;
+}
+
+/** The parts of a server, put together as in app.ts. */
+export interface ServerParts {
+  readonly runner: Runner;
+  readonly share: Share;
+  /** Begins the jobs; resolves when requests may be served. */
+  start(): Promise<void>;
+}
+
+const acquirerTimeoutMs = 30_000;
+/** Retries are minutes apart, what is new is told of by nudges: polling each second would be most of what a run does. */
+const pollMs = 15 * second;
+
+export function buildServer({ auditor, ...outside }: Outside): ServerParts {
+  const { store, clock, scheduler, random, node, elapsedMs } = outside;
+  const keeper =
+    node === undefined
+      ? undefined
+      : new SlotKeeper({ store, node, scheduler, elapsedMs, report: ({ kind }) => auditor.mark(`share ${kind}`) });
+  const share = keeper ?? wholeShare;
+  const accounts = new AccountDirectory(store, clock);
+  const dispatcher = new Dispatcher({
+    store,
+    accounts: notificationAccounts(accounts, { run: (...call) => runner.run(...call) }),
+    sender: outside.sender,
+    // Signatures are held by tests of their own, and cost more than all the rest of a run.
+    sign: async ({ id, at }) => ({ "webhook-id": id, "webhook-timestamp": String(at), "webhook-signature": "v1,AAAA" }),
+    installation: "simulation",
+    clock,
+    random: outside.notificationRandom,
+    scheduler,
+    share,
+    report: ({ kind }) => auditor.mark(`delivery ${kind}`),
+    alarm: (what) => auditor.violation(`no alarm is raised about an endpoint: ${what}`),
+    pollMs,
+  });
+  const runner: Runner = new Runner({
+    store,
+    vault: outside.vault,
+    connectors: outside.connectors,
+    pocket: new CvvPocket(random),
+    clock,
+    random,
+    acquirerTimeoutMs,
+    deliverTo: ({ settings }, { order }) => targetsOf(endpointsOf(settings), order.notificationUrl),
+    told: () => {
+      dispatcher.nudge();
+      return undefined;
+    },
+    alarm: ({ kind, what }) => auditor.violation(`no alarm is raised: ${kind}: ${what}`),
+  });
+  const recovery = new RecoveryJob({
+    store,
+    runner,
+    accounts,
+    clock,
+    scheduler,
+    share,
+    report: ({ kind, state }) => auditor.mark(`${kind} ${state}`),
+  });
+  const cardExpiry = new CardExpiryJob({
+    store,
+    clock,
+    scheduler,
+    share,
+    report: () => auditor.mark("cards forgotten"),
+  });
+  return {
+    runner,
+    share,
+    async start() {
+      await keeper?.start();
+      cardExpiry.start();
+      dispatcher.start();
+      await recovery.start();
+    },
+  };
+}

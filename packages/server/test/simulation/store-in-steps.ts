@@ -1,0 +1,34 @@
+import type { Store } from "../../src/stores/store.ts";
+
+/** Does `call`; whoever waits for it may die before it or after it. */
+export type Step = <T>(call: () => Promise<T>) => Promise<T>;
+
+/** The store as one process has it: each call is a step of that process. */
+export function storeInSteps(store: Store, step: Step): Store {
+  return {
+    accountByKey: (digest) => step(() => store.accountByKey(digest)),
+    accountById: (merchant) => step(() => store.accountById(merchant)),
+    accounts: () => step(() => store.accounts()),
+    paymentById: (merchant, id) => step(() => store.paymentById(merchant, id)),
+    paymentByCode: (merchant, code) => step(() => store.paymentByCode(merchant, code)),
+    history: (merchant, id) => step(() => store.history(merchant, id)),
+    paymentByRefund: (merchant, refund) => step(() => store.paymentByRefund(merchant, refund)),
+    paymentByMandate: (merchant, mandateId) => step(() => store.paymentByMandate(merchant, mandateId)),
+    paymentsDue: (now, limit, slots, after) => step(() => store.paymentsDue(now, limit, slots, after)),
+    paymentsInFlight: (limit) => step(() => store.paymentsInFlight(limit)),
+    paymentsListed: (merchantId, filter, page) => step(() => store.paymentsListed(merchantId, filter, page)),
+    cardsAfter: (position, limit) => step(() => store.cardsAfter(position, limit)),
+    namedRequest: (merchant, key) => step(() => store.namedRequest(merchant, key)),
+    cardByToken: (merchant, digest) => step(() => store.cardByToken(merchant, digest)),
+    notificationsAfter: (sequence, limit) => step(() => store.notificationsAfter(sequence, limit)),
+    notificationsOf: (merchantId, number, limit) => step(() => store.notificationsOf(merchantId, number, limit)),
+    notificationsOfPayment: (merchantId, id) => step(() => store.notificationsOfPayment(merchantId, id)),
+    deliveriesOf: (merchantId, from, limit, state) => step(() => store.deliveriesOf(merchantId, from, limit, state)),
+    endpointsDue: (now, after, limit, slots) => step(() => store.endpointsDue(now, after, limit, slots)),
+    deliveriesDue: (to, now, limit) => step(() => store.deliveriesDue(to, now, limit)),
+    holdSlots: (node, leaseMs, giveBack) => step(() => store.holdSlots(node, leaseMs, giveBack)),
+    leaveSlots: (node) => step(() => store.leaveSlots(node)),
+    commit: (change) => step(() => store.commit(change)),
+    close: () => step(() => store.close()),
+  };
+}
