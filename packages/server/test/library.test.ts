@@ -75,6 +75,9 @@ describe("startCofre of the package", () => {
       const first = next();
       const { hash } = await pay(cofre, "told");
       await first;
+      // What is heard is told as delivered a moment later.
+      const isUnderWay = async () => (await cofre.notifications.list())[0]?.deliveries[0]?.state === "waiting";
+      for (let look = 0; look < 1_000 && (await isUnderWay()); look += 1) await new Promise((resolve) => void setTimeout(resolve, 20));
       const [told, ...more] = await cofre.notifications.list();
       assert.deepEqual([told?.number, told?.hash, more.length], [1, hash, 0]);
       assert.deepEqual(await cofre.notifications.list({ after: 1 }), []);

@@ -35,9 +35,16 @@ async function startReceiver(context: TestContext): Promise<{ readonly url: stri
   return receiver;
 }
 
-async function until(condition: () => boolean): Promise<void> {
-  for (let look = 0; look < 1_000 && !condition(); look += 1) await new Promise((resolve) => void setTimeout(resolve, 20));
-  assert.ok(condition(), "it happens in time");
+async function until(condition: () => Promise<boolean>): Promise<void> {
+  for (let look = 0; look < 1_000 && !(await condition()); look += 1) await new Promise((resolve) => void setTimeout(resolve, 20));
+  assert.ok(await condition(), "it happens in time");
+}
+
+/** Whether nothing waits: what a receiver has heard is delivered a moment later. */
+async function isDelivered(world: World): Promise<boolean> {
+  const { body } = await world.get("/__cofre/notifications", { integration_key: integrationKey });
+  const told = body["notifications"] as readonly { readonly deliveries: readonly { readonly state: string }[] }[];
+  return told.every(({ deliveries }) => deliveries.every(({ state }) => state !== "waiting"));
 }
 
 describe("cofre payment", () => {
@@ -85,7 +92,7 @@ describe("cofre notification", () => {
     await world.postJson("/__cofre/settings", { integration_key: integrationKey, settings: { notificationEndpoints } });
     const first = await pay(world, "order-1");
     await pay(world, "order-2");
-    await until(() => receiver.heard === 2);
+    await until(async () => receiver.heard === 2 && (await isDelivered(world)));
 
     const listed = await run(context, world, "notification", "list");
     assert.equal(listed.child.exitCode, 0, listed.stderr);
@@ -105,10 +112,10 @@ describe("cofre notification", () => {
 
     const resent = await run(context, world, "notification", "resend", "--payment", first);
     assert.match(resent.stdout, /^1 deliveries will be made again\.\n$/);
-    await until(() => receiver.heard === 3);
+    await until(async () => receiver.heard === 3 && (await isDelivered(world)));
     const range = await run(context, world, "notification", "resend", "--from", "1", "--to", "2", "--json");
     assert.deepEqual(JSON.parse(range.stdout), { deliveries: 2 });
-    await until(() => receiver.heard === 5);
+    await until(async () => receiver.heard === 5 && (await isDelivered(world)));
     const failed = await run(context, world, "notification", "resend", "--failed");
     assert.match(failed.stdout, /^0 deliveries will be made again\. `cofre notification list` shows what there is\.\n$/);
   });
