@@ -101,8 +101,8 @@ const ownedModules: Readonly<Record<string, readonly string[]>> = {
   "node:events": [""],
   "node:crypto": [""],
   "node:fs": ["scan/files.ts", "config/environment.ts", "vault/root-key-file.ts", "stores/embedded/"],
-  // Reads whatever files somebody wants searched.
-  "node:fs/promises": ["scan/files.ts"],
+  // Reads whatever files somebody wants searched, and the console's own beside it.
+  "node:fs/promises": ["scan/files.ts", "http/console/console-endpoint.ts"],
   "node:zlib": ["scan/inflation.ts"],
   "node:os": ["stores/embedded/"],
   "node:sqlite": ["stores/embedded/"],
