@@ -24,6 +24,8 @@ export function makeTarball(layout: string, destination: string): string {
   // As deep as the sources: what they name beside themselves is in the same place.
   renameSync(join(layout, "src"), join(layout, "dist"));
   finishDeclarations(join(layout, "dist"));
+  const page = "http/console/page";
+  cpSync(join(server, "src", page), join(layout, "dist", page), { recursive: true, filter: (path) => !path.endsWith("tsconfig.json") });
   mkdirSync(join(layout, "bin"));
   const program = readFileSync(join(server, "bin/cofre.js"), "utf8");
   writeFileSync(join(layout, "bin/cofre.js"), replacedOnce(program, "../src/main.ts", "../dist/main.js"), { mode: 0o755 });

@@ -15,6 +15,7 @@ import { paymentsEndpoint } from "./http/admin/payments-endpoint.ts";
 import { settingsEndpoint } from "./http/admin/settings-endpoint.ts";
 import { type Instruct, simulatorEndpoint } from "./http/admin/simulator-endpoint.ts";
 import { statsEndpoint } from "./http/admin/stats-endpoint.ts";
+import { consoleEndpoints } from "./http/console/console-endpoint.ts";
 import { documented } from "./http/docs/documented.ts";
 import { createHttpServer, type HttpServer } from "./http/server.ts";
 import type { EndpointDeps } from "./http/wire/endpoints/deps.ts";
@@ -201,8 +202,9 @@ export async function startCofre(config: Config, log: Log, ports: Ports = system
   let isOpen = false;
   const server = createHttpServer({
     endpoints: [
-      // No answer in JSON: the description of the others knows nothing of it.
+      // No answers in JSON: the description of the others knows nothing of them.
       certificateEndpoint({ keys: notificationKeys }),
+      ...consoleEndpoints(config.environment),
       ...documented([
         ...wireEndpoints(deps),
         explainEndpoint(runner),

@@ -74,7 +74,7 @@ const ownedGlobals: Readonly<Record<string, readonly string[]>> = {
   "Math.random": [],
   setTimeout: ["kernel/system-scheduler.ts"],
   setInterval: [],
-  setImmediate: ["stores/embedded/writer-thread.ts", "stores/postgres/batch-lane.ts"],
+  setImmediate: ["stores/embedded/writer-thread.ts", "stores/postgres/batch-lane.ts", "stores/postgres/gathered-reads.ts"],
   performance: ["kernel/system-elapsed.ts"],
   fetch: [],
   WebSocket: [],
@@ -107,9 +107,16 @@ const ownedModules: Readonly<Record<string, readonly string[]>> = {
   "node:path": [""],
   "node:events": [""],
   "node:crypto": [""],
-  "node:fs": ["scan/files.ts", "config/environment.ts", "vault/root-key-file.ts", "stores/embedded/", "tls/authority-files.ts"],
-  // Reads whatever files somebody wants searched.
-  "node:fs/promises": ["scan/files.ts"],
+  "node:fs": [
+    "scan/files.ts",
+    "config/environment.ts",
+    "vault/root-key-file.ts",
+    "stores/embedded/",
+    "tls/authority-files.ts",
+    "observe/log.ts",
+  ],
+  // Reads whatever files somebody wants searched, and the console's own beside it.
+  "node:fs/promises": ["scan/files.ts", "http/console/console-endpoint.ts"],
   "node:zlib": ["scan/inflation.ts"],
   "node:os": ["stores/embedded/"],
   "node:sqlite": ["stores/embedded/"],

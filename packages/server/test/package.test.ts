@@ -71,6 +71,9 @@ describe("the package, installed into an empty folder", () => {
     const body = JSON.stringify({ integration_key: "k", country: "pe", payment_type_code: "creditcard", creditcard: card });
     const answer = await (await fetch(`http://127.0.0.1:${String(port)}/ws/token`, { method: "POST", body })).text();
     assert.match(answer, /"masked_card_number":"411111xxxxxx1111"/);
+    for (const part of ["/", "/console/main.js", "/console/style.css"]) {
+      assert.equal((await fetch(`http://127.0.0.1:${String(port)}${part}`)).status, 200, part);
+    }
     serving.child.kill("SIGTERM");
     await serving.exited;
     assert.match(serving.stdout, /"event":"stopped"/);

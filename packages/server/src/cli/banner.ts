@@ -23,7 +23,7 @@ export function tlsLines(port: number): string {
 `;
 }
 
-/** The address, the keys, and three commands that can be copied into a shell one after the other as they are. */
+/** The address, the keys, the console, and three commands that can be copied into a shell one after the other as they are. */
 export function firstStartBanner(start: FirstStart): string {
   const url = baseUrl(start.host, start.port);
   const key = start.integrationKey ?? "'\"$COFRE_SANDBOX_INTEGRATION_KEY\"'";
@@ -33,6 +33,9 @@ Cofre is listening at ${url}
 A sandbox account was made. These keys are shown this once:
   integration key         ${start.integrationKey ?? "(the one you chose)"}
   public integration key  ${start.publicIntegrationKey ?? "(the one you chose)"}
+
+Payments in a browser, opened by the key behind the #:
+  ${url}/${start.integrationKey === undefined ? "" : `#key=${start.integrationKey}`}
 
 Try it, one after the other in a shell:
 

@@ -129,8 +129,10 @@ test("a client reaches a wildcard address over loopback and an IPv6 address in b
 test("the first lines show made keys and never those that the operator chose", () => {
   const made = firstStartBanner({ host: "127.0.0.1", port: 1, integrationKey: "made-secret", publicIntegrationKey: "made-public" });
   assert.ok(made.includes("made-secret") && made.includes("made-public") && made.includes("http://127.0.0.1:1"));
+  assert.ok(made.includes("http://127.0.0.1:1/#key=made-secret\n"), "the link that opens the console");
   const chosen = firstStartBanner({ host: "127.0.0.1", port: 1, integrationKey: undefined, publicIntegrationKey: undefined });
   assert.ok(chosen.includes("(the one you chose)") && chosen.includes("$COFRE_SANDBOX_INTEGRATION_KEY"));
+  assert.ok(chosen.includes("http://127.0.0.1:1/\n") && !chosen.includes("#key"));
 });
 
 test("each of the three commands is one line", () => {

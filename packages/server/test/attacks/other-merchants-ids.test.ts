@@ -122,10 +122,14 @@ function requestsOf(row: OperationRow, kind: IdKind, ids: Owned, keys: MerchantK
       ];
     case "actOnPayment":
       return actionNames.map((action) => ({ ...example, action, ...id }));
+    case "listPayments":
+      // What else it finds is the stranger's own, in the order of identifiers that are drawn.
+      return kind === "hash" || kind === "merchant_payment_code" ? [{ ...example, search: ids[kind] }] : [];
     case "notifications":
       return [
         { ...example, ...id },
         { ...example, replay: "payment", hash: ids.hash },
+        { ...example, hash: ids.hash },
         { ...example, replay: "range", from: 1, to: 99 },
         { ...example, replay: "failed", from: 1 },
       ];

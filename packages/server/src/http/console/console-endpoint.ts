@@ -1,0 +1,59 @@
+import { readFile } from "node:fs/promises";
+import type { OpenEndpoint } from "../wire/endpoint.ts";
+
+/** What the page is made of: `/` and its parts, each a file in page/. Nothing else of that folder is served. */
+const parts = [
+  { path: "/", file: "index.html", type: "text/html; charset=utf-8" },
+  { path: "/console/icon.svg", file: "icon.svg", type: "image/svg+xml" },
+  { path: "/console/style.css", file: "style.css", type: "text/css; charset=utf-8" },
+  ...["main", "api", "dom", "words", "list", "payment", "actions", "money", "notifications", "poll", "try", "test-cards"].map((name) => ({
+    path: `/console/${name}.js`,
+    file: `${name}.js`,
+    type: "text/javascript; charset=utf-8",
+  })),
+] as const;
+
+/**
+ * Scripts, style, icon and calls of this server only; no frame, no form that leaves, no text that becomes a script or HTML: the page has no
+ * Trusted Types policy, so the browser refuses every way to make one.
+ */
+const policy = [
+  "default-src 'none'",
+  "script-src 'self'",
+  "style-src 'self'",
+  "img-src 'self'",
+  "connect-src 'self'",
+  "base-uri 'none'",
+  "form-action 'none'",
+  "frame-ancestors 'none'",
+  "require-trusted-types-for 'script'",
+  "trusted-types 'none'",
+].join("; ");
+
+const headers = [
+  ["Content-Security-Policy", policy],
+  // Neither a window that opened the page nor another origin's page gets hold of it or of its parts.
+  ["Cross-Origin-Opener-Policy", "same-origin"],
+  ["Cross-Origin-Resource-Policy", "same-origin"],
+] as const;
+
+/**
+ * The console (docs/console.md): the page at `/` and its parts, in the sandbox only. The files are open to everybody, for they know
+ * nothing; whoever uses the page gives it the secret key (docs/decisions/0010-console.md). Read when they are first asked for.
+ */
+export function consoleEndpoints(environment: string): readonly OpenEndpoint[] {
+  if (environment !== "sandbox") return [];
+  return parts.map(({ path, file, type }) => {
+    let body: Promise<string> | undefined;
+    return {
+      path,
+      key: "none",
+      family: "parameters",
+      cors: false,
+      async handle() {
+        body ??= readFile(new URL(`page/${file}`, import.meta.url), "utf8");
+        return { status: 200, type, body: await body, headers };
+      },
+    };
+  });
+}

@@ -1,0 +1,109 @@
+// Calls of this server. The key travels in the body, never in an address; it is kept by this tab and forgotten with it.
+
+const place = "cofre.integration_key";
+
+/** @returns {string | undefined} */
+export function keyOfTab() {
+  return sessionStorage.getItem(place) ?? undefined;
+}
+
+/** @param {string} key */
+export function keepKey(key) {
+  sessionStorage.setItem(place, key);
+}
+
+export function forgetKey() {
+  sessionStorage.removeItem(place);
+}
+
+/**
+ * @typedef {object} Listed
+ * @property {string} hash
+ * @property {string} merchant_payment_code
+ * @property {string} state
+ * @property {string} status
+ * @property {string} open_date
+ * @property {string} amount_ext
+ * @property {string} currency_ext
+ * @property {string} amount_br
+ * @property {string} currency_br
+ * @property {string} authorized
+ * @property {string} captured
+ * @property {string} refunded
+ * @property {string} brand
+ * @property {string} masked_card_number
+ * @property {string} name
+ * @property {string} email
+ * @property {string} country
+ * @property {string} instalments
+ * @property {boolean} charged_back
+ * @property {boolean} waits_for_acquirer
+ * @property {boolean} needs_review
+ */
+/** @typedef {{ payments: Listed[], next: string | null }} Page */
+/** @typedef {{ version: number, at: string, fact: string, by: string, attempt?: number } & Record<string, unknown>} Fact */
+/** @typedef {{ kind: string, at: string, account: string, currency: string, amount: string, balance: string }} Posting */
+/** @typedef {{ facts: Fact[], postings: Posting[], problems: string[] }} Explained */
+/** @typedef {{ id: string, status: string, amount_ext: string, request_date: string, description: string }} Refund */
+/** @typedef {{ code: string, description: string, authcode?: string }} TransactionStatus */
+/** @typedef {{ hash: string, status: string, currency_rate: string, transaction_status: TransactionStatus, refunds?: Refund[] }} Payment */
+/** @typedef {{ endpoint: string, state: string, attempts: number, outcome?: string, due_at?: string }} Delivery */
+/** @typedef {{ number: number, notification_type: string, at: string, deliveries: Delivery[] }} Told */
+
+/** The server's no, in its words. */
+export class Refusal extends Error {
+  /**
+   * @param {string} code
+   * @param {string} message
+   */
+  constructor(code, message) {
+    super(`${message} (${code})`);
+    this.code = code;
+  }
+}
+
+/** Codes that say that the key is no good. */
+const keyCodes = new Set(["BP-SA-1", "BP-SA-2", "DA-1"]);
+
+/** @param {unknown} error */
+export function isAboutKey(error) {
+  return error instanceof Refusal && keyCodes.has(error.code);
+}
+
+/**
+ * Asks the server; rejects with a Refusal, or with an Error when there was no answer.
+ * @param {string} path
+ * @param {Readonly<Record<string, unknown>>} fields
+ * @param {{ once?: string, key?: string }} [options] `once`: the request's own name, under which it is carried out once
+ * @returns {Promise<unknown>} what the caller says that it is
+ */
+export async function call(path, fields, { once, key = keyOfTab() } = {}) {
+  const headers = { "Content-Type": "application/json", ...(once === undefined ? {} : { "Idempotency-Key": once }) };
+  const body = JSON.stringify({ integration_key: key, ...fields });
+  /** @type {Response} */
+  let response;
+  try {
+    response = await fetch(path, { method: "POST", headers, body, signal: AbortSignal.timeout(90_000) });
+  } catch {
+    throw new Error("The server does not answer.");
+  }
+  /** @type {unknown} */
+  const answer = await response.json().catch(() => undefined);
+  if (isObject(answer) && answer["status"] === "SUCCESS") return answer;
+  const { status_code: code, status_message: message } = isObject(answer) ? answer : {};
+  const isRefusal = typeof code === "string" && typeof message === "string";
+  throw isRefusal ? new Refusal(code, message) : new Error(`The server gave no answer that can be read (${response.status}).`);
+}
+
+/**
+ * @param {unknown} value
+ * @returns {value is Readonly<Record<string, unknown>>}
+ */
+function isObject(value) {
+  return typeof value === "object" && value !== null;
+}
+
+/** A name for a request that moves money, drawn at random. */
+export function newName() {
+  return Array.from(crypto.getRandomValues(new Uint8Array(16)), (byte) => byte.toString(16).padStart(2, "0")).join("");
+}

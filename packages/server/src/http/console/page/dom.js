@@ -1,0 +1,104 @@
+// The only way in which the page makes elements: text stays text, whatever it says.
+
+/** @typedef {Node | string | undefined | false} Child */
+
+/**
+ * An element. `props` are attributes, or listeners when the name begins with "on"; what is undefined or false is left out.
+ * @template {keyof HTMLElementTagNameMap} Tag
+ * @param {Tag} tag
+ * @param {Readonly<Record<string, string | boolean | undefined | ((event: Event) => void)>>} [props]
+ * @param {...Child} children
+ * @returns {HTMLElementTagNameMap[Tag]}
+ */
+export function h(tag, props = {}, ...children) {
+  const element = document.createElement(tag);
+  for (const [name, value] of Object.entries(props)) {
+    if (typeof value === "function") element.addEventListener(name.slice(2), value);
+    else if (value !== undefined && value !== false) element.setAttribute(name, value === true ? "" : value);
+  }
+  for (const child of children) if (child !== undefined && child !== false) element.append(child);
+  return element;
+}
+
+/** Characters that turn the writing around or cannot be seen: shown by their numbers, so that a text is read as it is stored. */
+const unseen = /[\p{Cc}\u00ad\u061c\u180e\u200b-\u200f\u2028-\u202e\u2060-\u206f\ufeff]/gu;
+
+/** @param {string} text */
+export function shown(text) {
+  return text.replaceAll(unseen, (character) => `[U+${(character.codePointAt(0) ?? 0).toString(16).toUpperCase().padStart(4, "0")}]`);
+}
+
+/**
+ * Text of somebody else's, kept apart from the writing around it.
+ * @param {string} text
+ * @param {string} [kind]
+ */
+export function foreign(text, kind) {
+  return h("bdi", { class: kind }, shown(text));
+}
+
+/** @param {readonly (readonly [name: string, value: Child])[]} rows */
+export function facts(rows) {
+  return h("dl", { class: "facts" }, ...rows.map(([name, value]) => h("div", {}, h("dt", {}, name), h("dd", {}, value))));
+}
+
+/**
+ * A table with names for its columns, which a narrow screen shows beside each cell.
+ * @param {string} caption
+ * @param {readonly string[]} heads
+ * @param {readonly (readonly Child[])[]} rows
+ */
+export function table(caption, heads, rows) {
+  const head = h("tr", { role: "row" }, ...heads.map((text) => h("th", { scope: "col", role: "columnheader" }, text)));
+  return h(
+    "table",
+    { role: "table" },
+    h("caption", { class: "unseen" }, caption),
+    h("thead", { role: "rowgroup" }, head),
+    h("tbody", { role: "rowgroup" }, ...rows.map((cells) => tableRow(heads, cells))),
+  );
+}
+
+/**
+ * Roles are said, for a table that is laid out in another way would lose them.
+ * @param {readonly string[]} heads
+ * @param {readonly Child[]} cells
+ */
+export function tableRow(heads, cells) {
+  return h("tr", { role: "row" }, ...cells.map((cell, index) => h("td", { role: "cell", "data-head": heads[index] }, cell)));
+}
+
+/**
+ * A field with its name.
+ * @param {string} label
+ * @param {HTMLInputElement | HTMLSelectElement} control
+ */
+export function field(label, control) {
+  return h("label", { class: "field" }, h("span", {}, label), control);
+}
+
+/**
+ * @param {string} name
+ * @param {readonly (readonly [value: string, text: string])[]} options
+ * @param {string} [chosen]
+ */
+export function select(name, options, chosen = "") {
+  return h("select", { name }, ...options.map(([value, text]) => h("option", { value, selected: value === chosen }, text)));
+}
+
+/**
+ * Tells, also whoever cannot see the page, what has come of something; an empty text takes it away.
+ * @param {string} text
+ */
+export function say(text) {
+  const status = document.getElementById("status");
+  if (status !== null && status.textContent !== text) status.textContent = text;
+}
+
+/**
+ * A refusal or a failure, read out at once.
+ * @param {unknown} error
+ */
+export function problem(error) {
+  return h("p", { class: "problem", role: "alert" }, shown(error instanceof Error ? error.message : String(error)));
+}

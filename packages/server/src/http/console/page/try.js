@@ -1,0 +1,142 @@
+// A card stored and charged, as a shop does it, with the same to paste into a shell.
+import { call, newName } from "./api.js";
+import { field, foreign, h, problem, select } from "./dom.js";
+import { stateMark } from "./list.js";
+import { testCards } from "./test-cards.js";
+
+/** @import { Page, Payment } from "./api.js" */
+
+/** Where the customer lives, with all that the country asks for. */
+/** @type {Readonly<Record<string, Readonly<Record<string, string>>>>} */
+const customers = {
+  pe: { country: "pe", phone_number: "51987654321" },
+  br: {
+    country: "br",
+    phone_number: "8522847035",
+    document: "85351346893",
+    zipcode: "61919230",
+    address: "Rua E",
+    street_number: "1040",
+    city: "Maracanaú",
+    state: "CE",
+  },
+};
+
+/** @type {readonly (readonly [value: string, text: string])[]} */
+const places = [
+  ["br USD", "Brazil, US dollars"],
+  ["br BRL", "Brazil, reais"],
+  ["pe PEN", "Peru, soles"],
+  ["pe USD", "Peru, US dollars"],
+];
+
+/** @type {import("./main.js").View} */
+export async function tryView(main) {
+  const card = select(
+    "card",
+    testCards.map(([number, brand, outcome]) => [number, `${brand} …${number.slice(-4)}: ${outcome.replaceAll("_", " ")}`]),
+  );
+  const place = select("place", places);
+  const amount = h("input", { name: "amount", inputmode: "decimal", autocomplete: "off", required: true, value: "100.00" });
+  const name = h("input", { name: "customer", autocomplete: "off", required: true, maxlength: "100", value: "Ana Lima" });
+  const email = h("input", { name: "email", autocomplete: "off", required: true, maxlength: "100", value: "ana.lima@example.com" });
+  const capture = select("capture", [
+    ["true", "at once"],
+    ["false", "later"],
+  ]);
+  const result = h("div", { "aria-live": "polite" });
+  const send = h("button", { type: "submit" }, "Store the card and charge it");
+
+  const run = async () => {
+    send.disabled = true;
+    try {
+      const [country = "", currency = ""] = place.value.split(" ");
+      const customer = { name: name.value, email: email.value, ...customers[country] };
+      const stored = {
+        country,
+        payment_type_code: "creditcard",
+        creditcard: {
+          card_number: card.value,
+          card_name: "Ana Lima",
+          card_due_date: "12/2035",
+          card_cvv: card.value.startsWith("37") ? "1234" : "123",
+        },
+      };
+      const { token } = /** @type {{ token: string }} */ (await call("/ws/token", stored));
+      const payment = {
+        merchant_payment_code: `try-${newName().slice(0, 12)}`,
+        amount_total: amount.value.trim(),
+        currency_code: currency,
+        ...customer,
+        payment_type_code: "creditcard",
+        creditcard: { token, auto_capture: capture.value === "true" },
+      };
+      const { payment: made } = /** @type {{ payment: Payment }} */ (await call("/ws/direct", { operation: "request", payment }));
+      const { payments } = /** @type {Page} */ (await call("/__cofre/payments", { search: made.hash }));
+      const [listed] = payments;
+      result.replaceChildren(
+        h("h2", {}, "What came of it"),
+        h(
+          "p",
+          {},
+          h("a", { href: `#/payment/${made.hash}` }, foreign(payment.merchant_payment_code)),
+          " ",
+          listed !== undefined && stateMark(listed.state, listed),
+          ` ${made.transaction_status.code}: ${made.transaction_status.description}`,
+        ),
+        h("h2", {}, "The same in a shell"),
+        h("p", { class: "soft" }, "With the secret key in ", h("code", {}, "KEY"), "."),
+        curlLines(stored, payment),
+      );
+    } catch (error) {
+      result.replaceChildren(problem(error));
+    } finally {
+      send.disabled = false;
+    }
+  };
+
+  main.append(
+    h("p", {}, "A card is stored, and its token is charged: the two requests that a shop sends. Test numbers only; no money moves."),
+    h(
+      "form",
+      {
+        class: "try",
+        onsubmit: (event) => {
+          event.preventDefault();
+          void run();
+        },
+      },
+      field("Test card", card),
+      field("Customer in", place),
+      field("Amount", amount),
+      field("Capture", capture),
+      field("Customer's name", name),
+      field("Customer's e-mail", email),
+      send,
+    ),
+    result,
+  );
+}
+
+/**
+ * @param {Readonly<Record<string, unknown>>} stored
+ * @param {Readonly<Record<string, unknown>> & { creditcard: Readonly<Record<string, unknown>> }} payment
+ */
+function curlLines(stored, payment) {
+  const charged = { ...payment, merchant_payment_code: "PLACE-OF-CODE", creditcard: { ...payment.creditcard, token: "PLACE-OF-TOKEN" } };
+  const first = `TOKEN=$(${curl("/ws/token", stored)} | sed 's/.*"token":"\\([^"]*\\)".*/\\1/'); echo "$TOKEN"`;
+  const second = curl("/ws/direct", { operation: "request", payment: charged })
+    .replace("PLACE-OF-CODE", `try-'"$(date +%s)"'`)
+    .replace("PLACE-OF-TOKEN", `'"$TOKEN"'`);
+  return h("pre", { tabindex: "0", role: "region", "aria-label": "Commands for a shell" }, h("code", {}, `${first}\n\n${second}`));
+}
+
+/**
+ * Quotes of the shell end where the key's variable begins, and what the customer's name may hold stays inside.
+ * @param {string} path
+ * @param {Readonly<Record<string, unknown>>} fields
+ */
+function curl(path, fields) {
+  const json = JSON.stringify({ integration_key: "PLACE-OF-KEY", ...fields }).replaceAll("'", String.raw`'\''`);
+  return `curl -s ${location.origin}${path} --data-urlencode 'request_body=${json.replace("PLACE-OF-KEY", `'"$KEY"'`)}'`;
+}

@@ -1,0 +1,514 @@
+import assert from "node:assert/strict";
+import { spawn } from "node:child_process";
+import { once } from "node:events";
+import { mkdirSync } from "node:fs";
+import { createServer } from "node:http";
+import type { AddressInfo } from "node:net";
+import { join } from "node:path";
+import { after, before, describe, test } from "node:test";
+import axe from "axe-core";
+import type { Browser, BrowserContextOptions, Page } from "playwright-core";
+import { chromiumFile, startChromium } from "../browser/chromium.ts";
+import { type Shop, startShop } from "../browser/shop.ts";
+import { directBody, integrationKey, publicIntegrationKey, startWorld, testCard, type World } from "../world.ts";
+
+/** Where pictures of the console are put, for people to look at; nowhere unless it is set. */
+const pictures = process.env["COFRE_SCREENSHOTS"];
+const noBrowser = chromiumFile === undefined ? "there is no Chromium: apt-get install chromium, or name one in COFRE_CHROMIUM" : false;
+/** The machine may be slow; nothing here depends on how slow. */
+const patienceMs = 60_000;
+
+/** Breaks out of whatever it is put into, if anything lets it; turns the writing around; is longer than any column. */
+const hostile = `"'><img src=x onerror="document.title='hit'"><script>document.title='hit'</script>\u202E\u2066abc${"W".repeat(40)}`;
+
+interface Seen {
+  readonly page: Page;
+  readonly errors: readonly string[];
+  readonly requests: readonly string[];
+}
+
+describe("the console in a real browser", { skip: noBrowser, timeout: 600_000 }, () => {
+  let world: World;
+  let shop: Shop;
+  let browser: Browser;
+  let receiver: { readonly url: string; readonly heard: string[]; close(): void };
+  let numbers = 0;
+
+  before(async () => {
+    world = await startWorld();
+    shop = await startShop();
+    receiver = await startReceiver();
+    browser = await startChromium();
+    await world.postJson("/__cofre/settings", {
+      integration_key: integrationKey,
+      settings: { notificationUrl: receiver.url, partialCapture: true },
+    });
+  });
+  after(async () => {
+    await browser.close();
+    receiver.close();
+    await shop[Symbol.asyncDispose]();
+    await world[Symbol.asyncDispose]();
+  });
+
+  /** A payment, made after all others; answers its code and its hash. */
+  async function made(changes: Readonly<Record<string, unknown>> = {}): Promise<{ readonly code: string; readonly hash: string }> {
+    world.clock.advance(1_000);
+    const code = typeof changes["merchant_payment_code"] === "string" ? changes["merchant_payment_code"] : `seen-${(numbers += 1)}`;
+    const { body } = await world.postJson("/ws/direct", directBody(code, changes));
+    const { hash } = (body["payment"] ?? {}) as { readonly hash?: string };
+    assert.ok(hash !== undefined, JSON.stringify(body));
+    return { code, hash };
+  }
+  const held = () => made({ creditcard: { ...testCard, auto_capture: false } });
+
+  async function wireStatus(hash: string): Promise<unknown> {
+    const { body } = await world.get("/ws/query", { integration_key: integrationKey, hash });
+    return (body["payment"] as Record<string, unknown>)["status"];
+  }
+
+  /** A window of its own, with the key given, at an address behind the `#`. Afterwards: no error, and no request to anywhere else. */
+  async function inConsole(address: string, work: (seen: Seen) => Promise<void>, options: BrowserContextOptions = {}): Promise<void> {
+    await inWindow(async (seen) => {
+      await seen.page.goto(`${world.url}/#key=${integrationKey}`);
+      await seen.page.getByRole("heading", { name: "Payments" }).waitFor();
+      await seen.page.goto(`${world.url}/${address}`);
+      await work(seen);
+    }, options);
+  }
+
+  async function inWindow(work: (seen: Seen) => Promise<void>, options: BrowserContextOptions = {}): Promise<void> {
+    const context = await browser.newContext({ viewport: { width: 1280, height: 900 }, ...options });
+    context.setDefaultTimeout(patienceMs);
+    try {
+      const page = await context.newPage();
+      const errors: string[] = [];
+      const requests: string[] = [];
+      page.on("console", (message) => {
+        if (message.type() === "error" || message.type() === "warning") errors.push(message.text());
+      });
+      page.on("pageerror", (error) => errors.push(error.message));
+      page.on("request", (request) => requests.push(request.url()));
+      await work({ page, errors, requests });
+      assert.deepEqual(errors, []);
+      const elsewhere = requests.filter((url) => new URL(url).origin !== world.url);
+      assert.deepEqual(elsewhere, []);
+      assert.ok(!requests.some((url) => url.includes(integrationKey)), "the key stands in no address that was asked for");
+    } finally {
+      await context.close();
+    }
+  }
+
+  /** The part of a payment's page under this heading. */
+  const part = (page: Page, heading: string) =>
+    page.locator("section").filter({ has: page.getByRole("heading", { name: heading, exact: true, level: 2 }) });
+
+  async function picture(page: Page, name: string): Promise<void> {
+    if (pictures === undefined) return;
+    mkdirSync(pictures, { recursive: true });
+    await page.screenshot({ path: join(pictures, `console-${name}.png`), fullPage: true });
+  }
+
+  test("asks for the secret key, refuses others, keeps it in the tab alone and forgets it when told", async () => {
+    await made();
+    await inWindow(async ({ page }) => {
+      await page.goto(world.url);
+      const field = page.getByLabel("Secret integration key");
+      for (const wrong of ["nonsense", publicIntegrationKey]) {
+        await field.fill(wrong);
+        await page.keyboard.press("Enter");
+        await page.getByRole("alert").filter({ hasText: "Invalid integration key" }).waitFor();
+      }
+      await field.fill(integrationKey);
+      await page.getByRole("button", { name: "Open" }).click();
+      await page.getByRole("heading", { name: "Payments" }).waitFor();
+      assert.ok(!page.url().includes(integrationKey));
+      assert.deepEqual(await page.context().cookies(), []);
+      assert.equal(await page.evaluate("localStorage.length"), 0);
+      // Another tab of the same browser knows nothing.
+      const other = await page.context().newPage();
+      await other.goto(world.url);
+      await other.getByLabel("Secret integration key").waitFor();
+      await page.getByRole("button", { name: "Forget the key" }).click();
+      await page.getByLabel("Secret integration key").waitFor();
+      assert.equal(await page.evaluate("sessionStorage.length"), 0);
+    });
+  });
+
+  test("a link with the key behind the # opens it, and the key leaves the address", async () => {
+    await inConsole("#/payments", async ({ page }) => {
+      await page.getByRole("table", { name: "Payments, newest first" }).waitFor();
+      assert.equal(await page.evaluate("location.href"), `${world.url}/#/payments`);
+      await page.goBack().catch(() => undefined);
+      assert.ok(!page.url().includes(integrationKey));
+    });
+    const logged = JSON.stringify(world.events);
+    assert.ok(!logged.includes(integrationKey), "the log does not know it either");
+    assert.ok(logged.includes('"path":"/"'), "control: the page was asked for");
+  });
+
+  test("a page of another origin reads nothing of it, nor has it in a frame", async () => {
+    const page = await browser.newPage();
+    await page.goto(shop.url);
+    const body = JSON.stringify({ integration_key: integrationKey });
+    const failed = await page.evaluate(
+      `look({ way: "fetch", method: "POST", url: "${world.url}/__cofre/payments", headers: { "Content-Type": "application/json" } })`,
+    );
+    assert.equal(failed, "TypeError", body);
+    assert.equal(await page.evaluate(`look({ way: "fetch", method: "GET", url: "${world.url}/" })`), "TypeError");
+    await page.evaluate(
+      `new Promise((done) => { const frame = document.createElement("iframe"); frame.onload = done; frame.src = "${world.url}/"; document.body.append(frame); })`,
+    );
+    const frame = page.frames().find((each) => each !== page.mainFrame());
+    assert.notEqual(frame?.url().startsWith(world.url), true, "the browser shows its own refusal in its place");
+    await page.close();
+  });
+
+  test("payments are found, and what was asked for stays in the address", async () => {
+    const special = await made({ name: "João Cão", email: "joao@example.com" });
+    const declined = await made({ creditcard: { ...testCard, card_number: "4716909774636285" } });
+    await inConsole("#/payments", async ({ page }) => {
+      const row = (code: string) => page.getByRole("row").filter({ has: page.getByRole("link", { name: code, exact: true }) });
+      await row(special.code).waitFor();
+      assert.match(await row(special.code).innerText(), /Captured[^]*100\.00 USD[^]*\d+\.\d\d BRL[^]*visa 411111xxxxxx1111[^]*João Cão/);
+      assert.match(await row(declined.code).innerText(), /Declined/);
+      await page.getByLabel("Search by code, hash, customer or card").fill("joao cao");
+      await page.keyboard.press("Enter");
+      await page.getByText("1 payment", { exact: true }).waitFor();
+      assert.equal(new URL(page.url()).hash, "#/payments?search=joao+cao");
+      await page.getByLabel("Search by code, hash, customer or card").fill("");
+      await page.getByLabel("State").focus();
+      await page.getByLabel("State").selectOption("declined");
+      await row(declined.code).waitFor();
+      assert.equal(await page.evaluate("document.activeElement.name"), "state", "whoever chose stays there");
+      assert.equal(await row(special.code).count(), 0);
+      await page.reload();
+      await row(declined.code).waitFor();
+      assert.equal(await page.getByLabel("State").inputValue(), "declined");
+      assert.equal(await row(special.code).count(), 0);
+      await page.goto(`${world.url}/#/payments?brand=amex`);
+      await page.getByText("0 payments", { exact: true }).waitFor();
+      // A whole number is a mask before it stands anywhere.
+      await page.getByLabel("Search by code, hash, customer or card").fill("4716 9097 7463 6285");
+      await page.getByLabel("Brand").selectOption("");
+      await row(declined.code).waitFor();
+      assert.equal(new URL(page.url()).hash, "#/payments?search=471690xxxxxx6285");
+    });
+  });
+
+  test("more than a page is shown when it is asked for", async () => {
+    const { hash } = await made({ email: "many@example.com" });
+    for (let count = 0; count < 51; count += 1) await made({ email: "many@example.com" });
+    await inConsole("#/payments?search=many%40example.com", async ({ page }) => {
+      await page.getByText("50 payments so far").waitFor();
+      await page.getByRole("button", { name: "Show more" }).click();
+      await page.getByText("52 payments", { exact: true }).waitFor();
+      assert.equal(await page.locator(`a[href="#/payment/${hash}"]`).count(), 1);
+      assert.equal(await page.getByRole("button", { name: "Show more" }).isVisible(), false);
+    });
+  });
+
+  test("what happens elsewhere shows by itself, and whoever is in a row stays there", async () => {
+    const { code, hash } = await held();
+    await inConsole("#/payments", async ({ page }) => {
+      const link = page.getByRole("link", { name: code, exact: true });
+      const row = page.getByRole("row").filter({ has: link });
+      await link.focus();
+      assert.match(await row.innerText(), /Authorized/);
+      const later = await made();
+      await page.getByRole("link", { name: later.code, exact: true }).waitFor();
+      await world.get("/ws/capture", { integration_key: integrationKey, hash });
+      await row.filter({ hasText: "Captured" }).waitFor();
+      assert.equal(await page.evaluate("document.activeElement.textContent"), code);
+    });
+  });
+
+  test("a payment is captured in part, refunded in part, and its page tells all of it", async () => {
+    const { code, hash } = await held();
+    await inConsole(`#/payment/${hash}`, async ({ page }) => {
+      await page.getByText(code, { exact: true }).waitFor();
+      await page.getByRole("img", { name: "Authorized 100.00, captured 0.00, refunded 0.00 USD" }).waitFor();
+      await page.getByRole("button", { name: "Capture…" }).click();
+      await page.getByLabel("Amount in USD, up to 100.00").fill("80");
+      await page.getByRole("dialog").getByRole("button", { name: "Capture" }).click();
+      await page.getByRole("img", { name: /captured 80\.00, refunded 0\.00 USD/ }).waitFor();
+      await page.getByRole("button", { name: "Refund…" }).click();
+      const dialog = page.getByRole("dialog");
+      await dialog.getByLabel("Amount in USD, up to 80.00").fill("80.01");
+      await dialog.getByRole("button", { name: "Refund" }).click();
+      await dialog.getByRole("alert").filter({ hasText: "BP-REF-" }).waitFor();
+      await dialog.getByLabel("Amount in USD, up to 80.00").fill("30.50");
+      await dialog.getByLabel("Why").fill("one of two");
+      await dialog.getByRole("button", { name: "Refund" }).click();
+      await page.getByRole("img", { name: /captured 80\.00, refunded 30\.50 USD/ }).waitFor();
+      assert.match(await part(page, "Money").innerText(), /30\.50 USD[^]*requested[^]*one of two/);
+      const history = await part(page, "What has happened").innerText();
+      assert.match(
+        history,
+        /Authorization sent to the acquirer[^]*Authorization approved[^]*Capture sent to the acquirer[^]*Captured[^]*Refund requested/,
+      );
+      await page.getByText(/postings$/).click();
+      await page.getByRole("table", { name: "Postings" }).getByText("merchant_payable").first().waitFor();
+      await picture(page, "payment");
+    });
+    assert.equal(await wireStatus(hash), "CO");
+  });
+
+  test("a payment is voided, after a question that can be left", async () => {
+    const { hash } = await held();
+    await inConsole(`#/payment/${hash}`, async ({ page }) => {
+      await page.getByRole("button", { name: "Void…" }).click();
+      await page.keyboard.press("Escape");
+      await page.getByRole("dialog").waitFor({ state: "detached" });
+      assert.equal(await wireStatus(hash), "PE");
+      await page.getByRole("button", { name: "Void…" }).click();
+      await page.getByRole("dialog").getByRole("button", { name: "Void" }).click();
+      await page.getByText("Nothing can be done now.").waitFor();
+      await page.getByText("Voided", { exact: true }).first().waitFor();
+    });
+    assert.equal(await wireStatus(hash), "CA");
+  });
+
+  test("notifications show with their attempts, and are sent again", async () => {
+    const { hash } = await made();
+    const heardOf = (): number => receiver.heard.filter((body) => body.includes(hash)).length;
+    await inConsole(`#/payment/${hash}`, async ({ page }) => {
+      await part(page, "Notifications")
+        .getByText(/delivered, 1 attempt/)
+        .waitFor();
+      assert.equal(heardOf(), 1);
+      await page.getByRole("button", { name: "Send again" }).click();
+      await page.getByRole("status").filter({ hasText: "1 sent again." }).waitFor();
+      for (let look = 0; look < 3_000 && heardOf() < 2; look += 1) await new Promise((resolve) => void setTimeout(resolve, 20));
+      assert.equal(heardOf(), 2);
+      await part(page, "Notifications")
+        .getByText(/delivered/)
+        .waitFor();
+    });
+  });
+
+  test("a payment that is not there is said so", async () => {
+    await inConsole(`#/payment/${"0".repeat(48)}`, async ({ page }) => {
+      await page.getByRole("alert").filter({ hasText: "There is no such payment." }).waitFor();
+    });
+  });
+
+  test("a card is stored and charged from the page, and the commands that it shows do the same", async () => {
+    await inConsole("#/try", async ({ page }) => {
+      await page.getByLabel("Customer's name").fill("Ana O'Lima $(touch no)");
+      await page.getByRole("button", { name: "Store the card and charge it" }).click();
+      await page.getByText("OK: Accepted").waitFor();
+      const commands = await page.getByRole("region", { name: "Commands for a shell" }).innerText();
+      assert.ok(!commands.includes(integrationKey));
+      const answer = JSON.parse(await shell(commands)) as {
+        readonly payment: { readonly hash: string; readonly transaction_status: unknown };
+      };
+      assert.deepEqual(
+        { ...(answer.payment.transaction_status as object), authcode: "" },
+        { acquirer: "EBANX", code: "OK", description: "Accepted", authcode: "" },
+      );
+      await page.getByLabel("Test card").selectOption({ label: "visa …6285: insufficient funds" });
+      await page.getByLabel("Customer in").selectOption("pe PEN");
+      await page.getByLabel("Capture").selectOption("false");
+      await page.getByRole("button", { name: "Store the card and charge it" }).click();
+      await page.getByText("NOK: Insufficient funds").waitFor();
+      await page.getByRole("link", { name: /^try-/ }).click();
+      await page.getByRole("img", { name: /^Authorized 0\.00, captured 0\.00, refunded 0\.00 PEN$/ }).waitFor();
+      await page.goto(`${world.url}/#/payment/${answer.payment.hash}`);
+      await page.getByText("ANA O'LIMA $(TOUCH NO)").or(page.getByText("Ana O'Lima $(touch no)")).first().waitFor();
+    });
+  });
+
+  test("what merchants and customers write stays text, in every field that is shown", async () => {
+    const { hash } = await made({ merchant_payment_code: hostile.slice(0, 40), name: hostile.slice(0, 100), manual_review: true });
+    await world.get("/__cofre/payment", { integration_key: integrationKey, hash, action: "accept_review" });
+    await world.postJson("/ws/refund", { integration_key: integrationKey, operation: "request", hash, amount: "1", description: hostile });
+    for (const address of ["#/payments", `#/payment/${hash}`]) {
+      await inConsole("#/try", async ({ page }) => {
+        // Every text of every answer, also of those that the server itself would never write so.
+        await page.route(/__cofre|\/ws\//, async (route) => {
+          const response = await route.fetch();
+          await route.fulfill({ response, json: poisoned(await response.json()) });
+        });
+        await page.goto(`${world.url}/${address}`);
+        await page.getByText("onerror=").first().waitFor();
+        await page.getByText("[U+202E][U+2066]abc").first().waitFor();
+        const found = await page.evaluate(
+          "[document.querySelectorAll('img, script:not([src]), [onerror]').length, document.title.includes('hit'), document.documentElement.scrollWidth <= innerWidth]",
+        );
+        assert.deepEqual(found, [0, false, true], address);
+        await picture(page, `hostile-${address.length}`);
+      });
+    }
+  });
+
+  test("everything is done with the keyboard alone", async () => {
+    const { code, hash } = await held();
+    const older = await made({ email: "keys@example.com" });
+    const newer = await made({ email: "keys@example.com" });
+    await inWindow(async ({ page }) => {
+      const active = () => page.evaluate("(document.activeElement.getAttribute('name') ?? document.activeElement.textContent).trim()");
+      const press = async (key: string, until: string) => {
+        for (let presses = 0; presses < 40; presses += 1) {
+          await page.keyboard.press(key);
+          if ((await active()) === until) return;
+        }
+        assert.fail(`${key} does not lead to ${until}, but to ${String(await active())}`);
+      };
+      await page.goto(world.url);
+      await page.getByLabel("Secret integration key").waitFor();
+      assert.equal(await active(), "key");
+      await page.keyboard.type(integrationKey);
+      await page.keyboard.press("Enter");
+      await page.getByRole("table").waitFor();
+      await press("Tab", "search");
+      await page.keyboard.type("keys@example.com");
+      await page.keyboard.press("Enter");
+      await page.getByText("2 payments", { exact: true }).waitFor();
+      await press("Tab", newer.code);
+      await page.keyboard.press("ArrowDown");
+      assert.equal(await active(), older.code);
+      await page.keyboard.press("ArrowUp");
+      assert.equal(await active(), newer.code);
+      await page.keyboard.press("Enter");
+      await page.getByRole("heading", { name: "What has happened" }).waitFor();
+      assert.equal(await active(), "Payment");
+      await page.goto(`${world.url}/#/payment/${hash}`);
+      await page.getByText(code, { exact: true }).waitFor();
+      await press("Tab", "Capture");
+      await page.keyboard.press("Enter");
+      await press("Tab", "Capture");
+      await page.keyboard.press("Enter");
+      await page.getByRole("img", { name: /captured 100\.00/ }).waitFor();
+    });
+    assert.equal(await wireStatus(hash), "CO");
+  });
+
+  const looks: Readonly<Record<string, BrowserContextOptions>> = {
+    light: { colorScheme: "light" },
+    dark: { colorScheme: "dark" },
+    telephone: { viewport: { width: 360, height: 740 }, isMobile: true, deviceScaleFactor: 2 },
+  };
+  const papers = new Map<string, unknown>();
+
+  for (const [name, options] of Object.entries(looks)) {
+    test(`every view has names for all that it has, contrast, and no wider page than the screen: ${name}`, async () => {
+      const { hash } = await made({ name: `Ana ${"W".repeat(60)}` });
+      await world.postJson("/ws/refund", { integration_key: integrationKey, operation: "request", hash, amount: "1", description: "one" });
+      // axe is put into the page, which its policy would forbid.
+      await inConsole(
+        "#/payments",
+        async ({ page }) => {
+          const looked = async (view: string) => {
+            assert.equal(
+              await page.evaluate("document.documentElement.scrollWidth <= innerWidth"),
+              true,
+              `${view} is wider than the screen`,
+            );
+            assert.deepEqual(await violations(page), [], view);
+            await picture(page, `${name}-${view}`);
+          };
+          await page.getByRole("table").waitFor();
+          papers.set(name, await page.evaluate("getComputedStyle(document.body).backgroundColor"));
+          await looked("list");
+          await page.goto(`${world.url}/#/payment/${hash}`);
+          await page.getByRole("table", { name: "Refunds" }).waitFor();
+          await looked("payment");
+          await page.getByRole("button", { name: "Refund…" }).click();
+          await looked("dialog");
+          await page.keyboard.press("Escape");
+          await page.goto(`${world.url}/#/try`);
+          await page.getByRole("button", { name: "Store the card and charge it" }).click();
+          await page.getByRole("region", { name: "Commands for a shell" }).waitFor();
+          await looked("try");
+          await page.getByRole("button", { name: "Forget the key" }).click();
+          await page.getByLabel("Secret integration key").waitFor();
+          await looked("key");
+        },
+        { ...options, bypassCSP: true },
+      );
+    });
+  }
+
+  test("it is light or dark as the reader's system is", () => {
+    assert.notEqual(papers.get("light"), papers.get("dark"));
+    assert.equal(papers.get("telephone"), papers.get("light"));
+  });
+
+  test("control: what axe finds is found, and the page's policy refuses what it should", async () => {
+    await inConsole(
+      "#/payments",
+      async ({ page }) => {
+        await page.getByRole("table").waitFor();
+        await page.evaluate("document.querySelector('#main').append(document.createElement('button'))");
+        assert.match(JSON.stringify(await violations(page)), /^\["button-name: /);
+      },
+      { bypassCSP: true },
+    );
+    const page = await browser.newPage();
+    await page.goto(world.url);
+    const refused = await page.evaluate(
+      `(() => { try { document.body.innerHTML = "<b>x</b>"; return "taken"; } catch (error) { return error.name; } })()`,
+    );
+    assert.equal(refused, "TypeError");
+    await page.close();
+  });
+});
+
+/** What axe objects to, by rule and place. */
+async function violations(page: Page): Promise<unknown> {
+  await page.evaluate(axe.source);
+  return page.evaluate(
+    "axe.run(document).then(({ violations }) => violations.flatMap(({ id, nodes }) => nodes.map(({ target }) => id + ': ' + target.join(' '))))",
+  );
+}
+
+/** The same answer with something hostile at the end of each text that is no amount, no name of ours and no time. */
+function poisoned(value: unknown, name = ""): unknown {
+  if (typeof value === "string") return isOurs(value, name) ? value : value + hostile;
+  if (Array.isArray(value)) return value.map((member) => poisoned(member, name));
+  if (typeof value !== "object" || value === null) return value;
+  return Object.fromEntries(Object.entries(value).map(([key, member]) => [key, poisoned(member, key)]));
+}
+
+function isOurs(value: string, name: string): boolean {
+  return /^\d+(?:\.\d+)?$/.test(value) || name === "hash" || name === "next" || value === "SUCCESS" || value === "ERROR";
+}
+
+async function shell(commands: string): Promise<string> {
+  const run = spawn("bash", ["-c", commands], {
+    env: { PATH: process.env["PATH"] ?? "", KEY: integrationKey },
+    stdio: ["ignore", "pipe", "inherit"],
+  });
+  let output = "";
+  run.stdout.setEncoding("utf8").on("data", (text: string) => {
+    output += text;
+  });
+  await once(run, "close");
+  return output.slice(output.indexOf("{"));
+}
+
+async function startReceiver(): Promise<{ readonly url: string; readonly heard: string[]; close(): void }> {
+  const heard: string[] = [];
+  const server = createServer((request, response) => {
+    let body = "";
+    request.setEncoding("utf8").on("data", (text: string) => {
+      body += text;
+    });
+    request.on("end", () => {
+      heard.push(body);
+      response.end("OK");
+    });
+  });
+  server.listen(0, "127.0.0.1");
+  await once(server, "listening");
+  const { port } = server.address() as AddressInfo;
+  return {
+    url: `http://127.0.0.1:${port}/`,
+    heard,
+    close() {
+      server.close();
+      server.closeAllConnections();
+    },
+  };
+}
