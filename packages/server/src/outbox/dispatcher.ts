@@ -85,6 +85,8 @@ interface Lane {
   /** Something went wrong on our side: nothing is read again before the next round. */
   stuck: boolean;
   reading: boolean;
+  /** Asked for while a read was on its way, which may not have seen what has happened since. */
+  readAgain: boolean;
 }
 
 /**
@@ -196,6 +198,7 @@ export class Dispatcher {
       catchingUp: false,
       stuck: false,
       reading: false,
+      readAgain: false,
     };
     this.#lanes.set(name, lane);
     return lane;
@@ -210,16 +213,27 @@ export class Dispatcher {
 
   /** Reads what may be tried next, when nothing that was read is left and the endpoint is to be asked at all. Never rejects. */
   async #fill(lane: Lane): Promise<void> {
-    const { store, clock } = this.#parts;
+    if (lane.reading) lane.readAgain = true;
     if (lane.queue.length > 0 || lane.reading || lane.stuck || this.#stopping.signal.aborted) return;
-    if (lane.circuit.room(clock.now(), mostPerServer) <= lane.underWay.size) return;
+    if (lane.circuit.room(this.#parts.clock.now(), mostPerServer) <= lane.underWay.size) return;
     lane.tenure = this.#tenureOf(lane.key.merchantId);
     if (lane.tenure === undefined) return this.#leave(lane);
     lane.reading = true;
+    lane.readAgain = false;
+    await this.#read(lane);
+    lane.reading = false;
+    if (lane.readAgain) await this.#fill(lane);
+  }
+
+  /** Never rejects. */
+  async #read(lane: Lane): Promise<void> {
+    const { store, clock } = this.#parts;
+    // Those that end while the read is on its way may still be due in what it brings.
+    const busy = new Set(lane.underWay);
     try {
       const horizon = lane.catchingUp ? endOfTime : clock.now();
-      const due = await store.deliveriesDue(lane.key, horizon, deliveriesPerRead + lane.underWay.size);
-      const fresh = due.filter(({ number }) => !lane.underWay.has(number));
+      const due = await store.deliveriesDue(lane.key, horizon, deliveriesPerRead + busy.size);
+      const fresh = due.filter(({ number }) => !busy.has(number));
       const [first] = fresh;
       if (due.length === 0) lane.catchingUp = false;
       if (first === undefined || !(await this.#aim(lane, first, fresh))) return;
@@ -227,8 +241,6 @@ export class Dispatcher {
       this.#ready.add(lane);
     } catch (error) {
       this.#trouble(lane, error);
-    } finally {
-      lane.reading = false;
     }
   }
 

@@ -117,8 +117,11 @@ export class RecoveryJob {
     const taken: Promise<void>[] = [];
     for (let page = 0; page < pagesPerRound && slots.size > 0; page += 1) {
       const after = this.#position;
+      // One that ends while the read is on its way may be in what it brings, as it was before.
+      const busy = new Set(this.#inHand.keys());
       const due = await this.#read((store) => store.paymentsDue(now, pageSize, slots, after));
-      taken.push(...this.#takeUp(due, keepUp, held, mostInHand));
+      const fresh = due.filter((payment) => !busy.has(keyOf(payment)) || this.#inHand.has(keyOf(payment)));
+      taken.push(...this.#takeUp(fresh, keepUp, held, mostInHand));
       this.#position = due.length < pageSize ? undefined : due.at(-1);
       if (this.#position === undefined) break;
     }
@@ -137,7 +140,7 @@ export class RecoveryJob {
   /** Puts those that are not in hand into their lanes, as far as a lane has fewer than `most`. What it returns never rejects. */
   #takeUp(payments: readonly Payment[], work: Work, held: ReadonlyMap<number, Tenure>, most: number): readonly Promise<void>[] {
     return payments.flatMap((payment) => {
-      const key = payment.merchantId + payment.id;
+      const key = keyOf(payment);
       const known = this.#inHand.get(key);
       if (known !== undefined) return [known];
       const tenure = held.get(slotOf(payment.merchantId));
@@ -193,6 +196,10 @@ export class RecoveryJob {
       if (!(error instanceof ServiceError)) await runner.raise(error, payment);
     }
   }
+}
+
+function keyOf({ merchantId, id }: Payment): string {
+  return merchantId + id;
 }
 
 type Work = (context: OperationContext, payment: Payment) => Promise<Payment>;

@@ -14,11 +14,11 @@ import * as given from "../contract/store-fixtures.ts";
 /** A merchant in every fourth slot. */
 const merchants = Array.from({ length: 8 }, (_, number) => given.merchantId(number * 4 + 1));
 const shop = "shop" as EndpointId;
-/** Longer than a node takes to see that a slot is to go. */
-const receiverMs = 3 * second;
-
-/** Nodes that send the notifications of one store, in time that a test lets pass. */
-function given8Merchants(context: TestContext) {
+/**
+ * Nodes that send the notifications of one store, in time that a test lets pass. Receivers take longer than a node does to see that a
+ * slot is to go, and what a store has read takes `readMs` to arrive.
+ */
+function given8Merchants(context: TestContext, { receiverMs = 3 * second, readMs = 0 } = {}) {
   const time = new StillTime();
   const store = createMemoryStore({ clock: time });
   /** By message: which nodes the receiver heard it from. */
@@ -58,7 +58,12 @@ function given8Merchants(context: TestContext) {
     const dispatcher = new Dispatcher({
       store: {
         endpointsDue: (now, after, limit, slots) => alive(() => store.endpointsDue(now, after, limit, slots)),
-        deliveriesDue: (to, now, limit) => alive(() => store.deliveriesDue(to, now, limit)),
+        deliveriesDue: (to, now, limit) =>
+          alive(async () => {
+            const due = await store.deliveriesDue(to, now, limit);
+            if (readMs > 0) await time.sleep(readMs);
+            return due;
+          }),
         paymentById: (merchantId, id) => alive(() => store.paymentById(merchantId, id)),
         commit: (change) => alive(() => store.commit(change)),
       },
@@ -118,6 +123,15 @@ describe("several nodes that send notifications", () => {
     );
     const last = Array.from(heard.values()).slice(-100).flat();
     assert.deepEqual(new Set(last).size, 3, "control: all of them send in the end");
+  });
+
+  test("send nothing twice when an attempt ends while a read is on its way that still shows it", async (context) => {
+    const { time, heard, node, busy, committed } = given8Merchants(context, { receiverMs: 120, readMs: 70 });
+    await node(1);
+    await busy(10 * second);
+    await time.pass(10 * second);
+    assert.equal(heard.size, committed());
+    assert.ok(Array.from(heard.values()).every((nodes) => nodes.length === 1));
   });
 
   test("send everything that a killed one leaves behind, within its lease and a poll", async (context) => {
