@@ -63,11 +63,15 @@ describe("two nodes on a primary and its synchronous standby, under load: nothin
     assert.ok((report.figures["sessions of all nodes at the end of the load"] ?? 0) <= 10);
   });
 
-  test("a new primary that a start would refuse is written nothing to, until it has a standby", async (context) => {
+  test("a standby at the address is not read, and a new primary without one of its own is not written to, until it has one", async (context) => {
     const report = await runFailover({ roots: [serverRoot], seed: seed + 20 }, async (run) => {
       await run.pair.kill();
+      run.address.turnTo(run.pair.standbyPort);
+      const [code] = run.promises.codes;
+      assert.equal((await run.ask("/ws/query", { merchant_payment_code: code }))?.["status_code"], "COFRE-21");
       await run.pair.promote();
       await run.pair.waitForStandby(false);
+      assert.equal(typeof (await run.ask("/ws/query", { merchant_payment_code: code }))?.["payment"], "object", "control: it is there");
       run.address.turnTo(run.pair.port);
       await until("the node says so", async () => run.events("database_refused").some(({ code }) => code === "no_synchronous_standby"));
       const before = await run.countPayments();

@@ -123,7 +123,7 @@ export class FailoverRun implements AsyncDisposable {
     if (first === undefined) throw new Error("a run has a node");
     // The first node makes the tables, the account and the keys; what the account says is told before others remember it.
     await this.#startNode(first);
-    const answer = await this.#ask("/__cofre/settings", { settings: { simulator: acquirer } });
+    const answer = await this.ask("/__cofre/settings", { settings: { simulator: acquirer } });
     if (answer?.["status"] !== "SUCCESS") throw new Error("the account's settings were not changed");
     for (const root of others) await this.#startNode(root);
     this.load.start(clients);
@@ -239,7 +239,7 @@ export class FailoverRun implements AsyncDisposable {
     this.#figures["attempts in flight at the end of the load"] = await inFlight();
     while ((await inFlight()) > 0 && Date.now() - begin < settleMs) await sleep(100);
     this.#figures["ms until all was settled"] = Date.now() - begin;
-    const broken = await brokenPromises(this.promises, `failover-${seed}`, (path, fields) => this.#ask(path, fields));
+    const broken = await brokenPromises(this.promises, `failover-${seed}`, (path, fields) => this.ask(path, fields));
     for (const problem of broken) this.violations.add(problem);
     for (const node of this.#nodes) await node.end("SIGTERM");
     for (const { what, where } of this.events("alarm")) this.violations.add(`an alarm: ${String(what)}, ${String(where)}`);
@@ -311,7 +311,8 @@ export class FailoverRun implements AsyncDisposable {
     return this.#ports[this.#turn % Math.max(this.#ports.length, 1)];
   }
 
-  #ask(path: string, fields: object): ReturnType<WireClient["ask"]> {
+  /** Asks the first node that serves. */
+  ask(path: string, fields: object): ReturnType<WireClient["ask"]> {
     return this.#client.ask(this.#ports[0] ?? 0, path, { integration_key: integrationKey, ...fields });
   }
 }

@@ -75,6 +75,11 @@ export class PostgresPair implements AsyncDisposable {
     return this.#primary.port;
   }
 
+  /** Where the standby listens. */
+  get standbyPort(): number {
+    return this.#standby.port;
+  }
+
   /** Of a database of the primary, as the superuser, past every proxy. */
   urlOf(database: string): string {
     return `postgres://postgres@127.0.0.1:${this.port}/${database}`;
@@ -112,7 +117,7 @@ export class PostgresPair implements AsyncDisposable {
   /** Makes the standby the primary; resolves when it is one. */
   async promote(): Promise<void> {
     const [row] = await query<{ readonly promoted: boolean }>(
-      `postgres://postgres@127.0.0.1:${this.#standby.port}/postgres`,
+      `postgres://postgres@127.0.0.1:${this.standbyPort}/postgres`,
       "SELECT pg_promote(true, 30) AS promoted",
     );
     assert.equal(row?.promoted, true, "the standby was promoted");
