@@ -15,7 +15,7 @@ import { merchants, NodeGroup, until } from "./support/node-group.ts";
 const skip = postgresBinaries() === undefined ? "PostgreSQL is not installed" : false;
 
 /** Longer than anything here takes on a machine that does other things as well. */
-const patienceS = 90;
+const patienceS = 240;
 
 test(
   "nodes that come take their share, and each notification is sent once, by the node that holds its merchant",

@@ -30,7 +30,7 @@ export const merchants = Array.from({ length: 16 }, (_, number) => ({
 
 /** A request may reach the acquirer this long after it was sent. */
 const lateArrivalMs = 300;
-const answerMs = 400;
+const answerMs = 1_000;
 
 export interface RunningNode {
   readonly process: CofreProcess;
