@@ -94,7 +94,7 @@ describe("the simulation", () => {
   test(`finds nothing in ${seeds} seeds, and meets what it should`, async () => {
     const half = seeds / 2;
     const [one, other] = await Promise.all([
-      simulate(server, ["--seeds", String(half)]),
+      simulate(server, ["--kept", "--seeds", String(half)]),
       simulate(server, ["--seeds", String(half), "--from", String(half + 1)]),
     ]);
     for (const { code, output } of [one, other]) {
@@ -148,7 +148,7 @@ describe(`each planted bug is found within ${seedsForBug} seeds`, () => {
       const bug = plantedBugs.find((each) => each.name === name);
       assert.ok(bug !== undefined);
       await plant(copy, bug);
-      const { code, output } = await simulate(copy, ["--crashes"]);
+      const { code, output } = await simulate(copy, ["--crashes", "--stop"]);
       assert.equal(code, 1, `not found: ${output}`);
       // A run that could not even begin ends with 1 too.
       assert.match(output, /, dies at (?:no wait|\d+)/);
@@ -159,7 +159,7 @@ describe(`each planted bug is found within ${seedsForBug} seeds`, () => {
     test(bug.name, async (context) => {
       await cp(join(server, "src"), join(copy, "src"), { recursive: true, force: true });
       await plant(copy, bug);
-      const { code, output } = await simulate(copy, ["--seeds", String(seedsForBug), "--stop"]);
+      const { code, output } = await simulate(copy, ["--kept", "--seeds", String(seedsForBug), "--stop"]);
       assert.equal(code, 1, `not found: ${output}`);
       assert.match(output, /^seed \d+: \d+ violations/m);
       context.diagnostic(output.split("\n").slice(0, 2).join(" "));

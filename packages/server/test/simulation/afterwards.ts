@@ -11,7 +11,7 @@ import { digestOfToken } from "../../src/vault/token.ts";
 import { tokenDiesAt } from "./audit-tables.ts";
 import type { Chance } from "./chance.ts";
 import type { Answer, Installation } from "./installation.ts";
-import { payOnce, verify } from "./purchases.ts";
+import { payOnce, storeCard, verify } from "./purchases.ts";
 import { note, someHash, type Shop } from "./shop.ts";
 
 /** What happens to a payment after it was made, by its merchant, its reviewer, its issuer, or time. */
@@ -187,13 +187,14 @@ export async function sleepLong(
 /** To the moment in which one of the newest tokens expires: it is used then, while it is forgotten. */
 async function toExpiry(installation: Installation, shop: Shop, chance: Chance, name: string): Promise<void> {
   const { time, store } = installation;
-  const token = shop.tokens.at(-1 - chance.below(3));
+  if (chance.happens(700)) await storeCard(installation, shop, chance);
+  const token = shop.tokens.at(-1 - chance.below(2));
   const card = token === undefined ? undefined : await store.cardByToken(shop.account.id, digestOfToken(token));
-  if (token === undefined || card === undefined || chance.happens(200)) {
+  if (token === undefined || card === undefined || chance.happens(150)) {
     time.jump(chance.pick([423, 424, 425, 426, 427]) * day);
     return;
   }
-  const early = chance.pick([-hour, 0, 1, 5, 20, 300, 900]);
+  const early = chance.pick([-hour, 0, 1, 5, 20, 100, 300]);
   time.jump(Math.max(0, tokenDiesAt(card.lastUsedAt) - time.now() - early));
   const uses = [payOnce(installation, shop, chance, name, token), verify(installation, shop, chance, token)];
   await (chance.happens(500) ? uses[0] : Promise.all(uses));

@@ -6,8 +6,8 @@ import { endpointUrl } from "./receivers.ts";
 import type { Shop } from "./shop.ts";
 
 const maximumEvents = 200_000;
-/** Recovery's checks are an hour apart at most: two are enough for whatever the faults left. Deliveries may wait for a day. */
-const mostRounds = 180;
+/** Whatever waits for longer than a minute is gone to at once: what is left after so many rounds does not move any more. */
+const mostRounds = 60;
 
 /** Ends the faults, lets `days` pass, waits until nothing is open any more, and judges what is left. */
 export async function healAndAudit(installation: Installation, shops: readonly Shop[], days: number): Promise<void> {

@@ -1,11 +1,12 @@
 import { parseArgs } from "node:util";
 import { explore, scenarios } from "./crash-matrix.ts";
+import { keptSeeds } from "./kept-seeds.ts";
 import { runSeed } from "./run-seed.ts";
 
 /**
  * Runs seeds: `--seeds N` from `--from S` on, or one with `--seed S`, which prints what happened. Stops at the first violation
  * with `--stop`. Exit code 1 when a promise was broken. `--trace` tells what happens, line by line.
- * `--crashes` runs the crash matrix instead, with `--pairs` of deaths. `--twice` runs each seed again and compares the traces.
+ * `--kept` runs the kept seeds before them. `--crashes` runs the crash matrix instead, with `--pairs` of deaths. `--twice` runs each seed again and compares the traces.
  */
 const { values } = parseArgs({
   options: {
@@ -15,6 +16,7 @@ const { values } = parseArgs({
     stop: { type: "boolean", default: false },
     twice: { type: "boolean", default: false },
     trace: { type: "boolean", default: false },
+    kept: { type: "boolean", default: false },
     crashes: { type: "boolean", default: false },
     pairs: { type: "boolean", default: false },
   },
@@ -24,7 +26,7 @@ const { values } = parseArgs({
 process.stdout.on("error", () => process.exit(1));
 
 if (values.crashes) {
-  await crashes(values.pairs);
+  await crashes(values.pairs, values.stop);
   process.exit();
 }
 
@@ -37,7 +39,8 @@ const count = values.seed === undefined ? Number(values.seeds) : 1;
 const marks = new Map<string, number>();
 const total = { failed: 0, events: 0, crashes: 0, simulatedMs: 0 };
 
-for (let seed = first; seed < first + count; seed += 1) {
+const seeds = [...(values.kept ? keptSeeds.map(({ seed }) => seed) : []), ...Array.from({ length: count }, (_, index) => first + index)];
+for (const seed of seeds) {
   const report = await runSeed(seed, values.trace ? (line) => process.stdout.write(`${line}\n`) : undefined);
   if (values.seed !== undefined) process.stdout.write(`trace ${report.trace}\n`);
   total.events += report.events;
@@ -58,11 +61,11 @@ if (values.seed !== undefined || !values.stop) {
     process.stdout.write(`  ${mark}: ${times}\n`);
 }
 const hours = Math.round(total.simulatedMs / 3_600_000);
-process.stdout.write(`${count} seeds, ${total.events} events, ${total.crashes} crashes, ${hours} simulated hours\n`);
-process.stdout.write(`${count - total.failed} passed, ${total.failed} failed\n`);
+process.stdout.write(`${seeds.length} seeds, ${total.events} events, ${total.crashes} crashes, ${hours} simulated hours\n`);
+process.stdout.write(`${seeds.length - total.failed} passed, ${total.failed} failed\n`);
 process.exitCode = total.failed === 0 ? 0 : 1;
 
-async function crashes(pairs: boolean): Promise<void> {
+async function crashes(pairs: boolean, stop: boolean): Promise<void> {
   let [runs, broken] = [0, 0];
   for (const scenario of scenarios) {
     const report = await explore(scenario, pairs);
@@ -70,6 +73,7 @@ async function crashes(pairs: boolean): Promise<void> {
     broken += report.violations.length;
     process.stdout.write(`${scenario.name}: ${report.waits} waits, ${report.runs} runs, ${report.violations.length} broken\n`);
     for (const violation of report.violations.slice(0, 3)) process.stdout.write(`  ${violation}\n`);
+    if (stop && broken > 0) break;
   }
   process.stdout.write(`${scenarios.length} scenarios, ${runs} runs, ${broken} broken\n`);
   process.exitCode = broken === 0 ? 0 : 1;

@@ -14,6 +14,7 @@ export async function runClient(installation: Installation, shop: Shop, chance: 
 }
 
 async function oneCommand(installation: Installation, shop: Shop, chance: Chance, name: string, { jumps }: Plan): Promise<void> {
+  if (jumps === "months" && chance.happens(80)) return sleepLong(installation, shop, chance, jumps, name);
   const choice = chance.below(100);
   if (choice < 7) await storeCard(installation, shop, chance);
   else if (choice < 33) await pay(installation, shop, chance, name);

@@ -6,12 +6,6 @@ const memoryStore = "stores/memory/memory-store.ts";
 /** Mistakes that somebody could make with stored cards, their keys, and the job that forgets them. */
 export const plantedCardBugs: readonly PlantedBug[] = [
   {
-    name: "a card is forgotten while it is charged or verified",
-    file: job,
-    find: `laterBy(tokenExpiresAt(lastUsedAt), graceMs) > now`,
-    replace: `laterBy(tokenExpiresAt(lastUsedAt), 0 * graceMs) > now`,
-  },
-  {
     name: "a charge is no use of the card until the acquirer has answered",
     file: "decisions/payment-decisions.ts",
     find: `    ...(tokenDigest === undefined ? {} : { cardUse: { tokenDigest, at: now } }),`,
@@ -44,7 +38,7 @@ export const plantedCardBugs: readonly PlantedBug[] = [
   {
     name: "the job that forgets cards does so once",
     file: job,
-    find: `      void this.#round.then(() => this.#schedule(roundMs));`,
+    find: `      void this.#round.then(() => this.#schedule());`,
     replace: `      void this.#round;`,
   },
   {

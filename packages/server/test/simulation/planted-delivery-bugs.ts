@@ -74,6 +74,12 @@ export const plantedDeliveryBugs: readonly PlantedBug[] = [
     replace: `  return [...endpoints.map(endpointId), ...(notificationUrl === undefined ? [] : [urlEndpoint(notificationUrl)])];`,
   },
   {
+    name: "a message is begun again from a read that was on its way when it ended",
+    file: dispatcher,
+    find: `    const busy = new Set(lane.underWay);`,
+    replace: `    const busy = lane.underWay;`,
+  },
+  {
     name: "a delivery that is due later is never looked at again",
     file: dispatcher,
     find: `      void this.#nextRound().then(() => this.#poll(this.#parts.pollMs ?? usualPollMs));`,
