@@ -15,6 +15,7 @@ const everything = [
   "leaks",
   "histories",
   "kill",
+  "nodes",
   "failover",
   "power",
   "disk",

@@ -107,6 +107,7 @@ const ownedModules: Readonly<Record<string, readonly string[]>> = {
   "node:path": [""],
   "node:events": [""],
   "node:crypto": [""],
+  // The log writes its last lines to standard output itself.
   "node:fs": [
     "scan/files.ts",
     "config/environment.ts",
