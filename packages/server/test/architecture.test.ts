@@ -67,7 +67,7 @@ const ownedGlobals: Readonly<Record<string, readonly string[]>> = {
   "Math.random": [],
   setTimeout: ["kernel/system-scheduler.ts"],
   setInterval: [],
-  setImmediate: ["stores/embedded/writer-thread.ts", "stores/postgres/batch-lane.ts"],
+  setImmediate: ["stores/embedded/writer-thread.ts", "stores/postgres/batch-lane.ts", "stores/postgres/gathered-reads.ts"],
   performance: [],
   fetch: [],
   WebSocket: [],
