@@ -4,6 +4,7 @@ import { join } from "node:path";
 import { after, before, describe, test } from "node:test";
 import type { Browser, BrowserContextOptions, Page } from "playwright-core";
 import { chromiumFile, startChromium } from "../browser/chromium.ts";
+import { listen } from "../browser/listen.ts";
 import { type Shop, startShop } from "../browser/shop.ts";
 import { publicIntegrationKey, startWorld, testCard, type World } from "../world.ts";
 
@@ -154,17 +155,6 @@ describe("in a real browser", { skip: noBrowser }, () => {
     await page.close();
   });
 });
-
-function listen(page: Page): { readonly errors: string[]; readonly requests: string[] } {
-  const errors: string[] = [];
-  const requests: string[] = [];
-  page.on("console", (message) => {
-    if (message.type() === "error" || message.type() === "warning") errors.push(message.text());
-  });
-  page.on("pageerror", (error) => errors.push(error.message));
-  page.on("request", (request) => requests.push(request.url()));
-  return { errors, requests };
-}
 
 async function take(page: Page, name: string): Promise<void> {
   if (pictures === undefined) return;

@@ -6,10 +6,12 @@ import { createServer } from "node:http";
 import type { AddressInfo } from "node:net";
 import { join } from "node:path";
 import { after, before, describe, test } from "node:test";
-import axe from "axe-core";
 import type { Browser, BrowserContextOptions, Page } from "playwright-core";
 import { chromiumFile, startChromium } from "../browser/chromium.ts";
+import { hostile, poisoned } from "../browser/hostile.ts";
+import { listen } from "../browser/listen.ts";
 import { type Shop, startShop } from "../browser/shop.ts";
+import { violations } from "../browser/violations.ts";
 import { directBody, integrationKey, publicIntegrationKey, startWorld, testCard, type World } from "../world.ts";
 
 /** Where pictures of the console are put, for people to look at; nowhere unless it is set. */
@@ -17,15 +19,6 @@ const pictures = process.env["COFRE_SCREENSHOTS"];
 const noBrowser = chromiumFile === undefined ? "there is no Chromium: apt-get install chromium, or name one in COFRE_CHROMIUM" : false;
 /** The machine may be slow; nothing here depends on how slow. */
 const patienceMs = 60_000;
-
-/** Breaks out of whatever it is put into, if anything lets it; turns the writing around; is longer than any column. */
-const hostile = `"'><img src=x onerror="document.title='hit'"><script>document.title='hit'</script>\u202E\u2066abc${"W".repeat(40)}`;
-
-interface Seen {
-  readonly page: Page;
-  readonly errors: readonly string[];
-  readonly requests: readonly string[];
-}
 
 describe("the console in a real browser", { skip: noBrowser, timeout: 600_000 }, () => {
   let world: World;
@@ -68,28 +61,22 @@ describe("the console in a real browser", { skip: noBrowser, timeout: 600_000 },
   }
 
   /** A window of its own, with the key given, at an address behind the `#`. Afterwards: no error, and no request to anywhere else. */
-  async function inConsole(address: string, work: (seen: Seen) => Promise<void>, options: BrowserContextOptions = {}): Promise<void> {
-    await inWindow(async (seen) => {
-      await seen.page.goto(`${world.url}/#key=${integrationKey}`);
-      await seen.page.getByRole("heading", { name: "Payments" }).waitFor();
-      await seen.page.goto(`${world.url}/${address}`);
-      await work(seen);
+  async function inConsole(address: string, work: (page: Page) => Promise<void>, options: BrowserContextOptions = {}): Promise<void> {
+    await inWindow(async (page) => {
+      await page.goto(`${world.url}/#key=${integrationKey}`);
+      await page.getByRole("heading", { name: "Payments" }).waitFor();
+      await page.goto(`${world.url}/${address}`);
+      await work(page);
     }, options);
   }
 
-  async function inWindow(work: (seen: Seen) => Promise<void>, options: BrowserContextOptions = {}): Promise<void> {
+  async function inWindow(work: (page: Page) => Promise<void>, options: BrowserContextOptions = {}): Promise<void> {
     const context = await browser.newContext({ viewport: { width: 1280, height: 900 }, ...options });
     context.setDefaultTimeout(patienceMs);
     try {
       const page = await context.newPage();
-      const errors: string[] = [];
-      const requests: string[] = [];
-      page.on("console", (message) => {
-        if (message.type() === "error" || message.type() === "warning") errors.push(message.text());
-      });
-      page.on("pageerror", (error) => errors.push(error.message));
-      page.on("request", (request) => requests.push(request.url()));
-      await work({ page, errors, requests });
+      const { errors, requests } = listen(page);
+      await work(page);
       assert.deepEqual(errors, []);
       const elsewhere = requests.filter((url) => new URL(url).origin !== world.url);
       assert.deepEqual(elsewhere, []);
@@ -111,7 +98,7 @@ describe("the console in a real browser", { skip: noBrowser, timeout: 600_000 },
 
   test("asks for the secret key, refuses others, keeps it in the tab alone and forgets it when told", async () => {
     await made();
-    await inWindow(async ({ page }) => {
+    await inWindow(async (page) => {
       await page.goto(world.url);
       const field = page.getByLabel("Secret integration key");
       for (const wrong of ["nonsense", publicIntegrationKey]) {
@@ -136,7 +123,7 @@ describe("the console in a real browser", { skip: noBrowser, timeout: 600_000 },
   });
 
   test("a link with the key behind the # opens it, and the key leaves the address", async () => {
-    await inConsole("#/payments", async ({ page }) => {
+    await inConsole("#/payments", async (page) => {
       await page.getByRole("table", { name: "Payments, newest first" }).waitFor();
       assert.equal(await page.evaluate("location.href"), `${world.url}/#/payments`);
       await page.goBack().catch(() => undefined);
@@ -167,7 +154,7 @@ describe("the console in a real browser", { skip: noBrowser, timeout: 600_000 },
   test("payments are found, and what was asked for stays in the address", async () => {
     const special = await made({ name: "João Cão", email: "joao@example.com" });
     const declined = await made({ creditcard: { ...testCard, card_number: "4716909774636285" } });
-    await inConsole("#/payments", async ({ page }) => {
+    await inConsole("#/payments", async (page) => {
       const row = (code: string) => page.getByRole("row").filter({ has: page.getByRole("link", { name: code, exact: true }) });
       await row(special.code).waitFor();
       assert.match(await row(special.code).innerText(), /Captured[^]*100\.00 USD[^]*\d+\.\d\d BRL[^]*visa 411111xxxxxx1111[^]*João Cão/);
@@ -199,7 +186,7 @@ describe("the console in a real browser", { skip: noBrowser, timeout: 600_000 },
   test("more than a page is shown when it is asked for", async () => {
     const { hash } = await made({ email: "many@example.com" });
     for (let count = 0; count < 51; count += 1) await made({ email: "many@example.com" });
-    await inConsole("#/payments?search=many%40example.com", async ({ page }) => {
+    await inConsole("#/payments?search=many%40example.com", async (page) => {
       await page.getByText("50 payments so far").waitFor();
       await page.getByRole("button", { name: "Show more" }).click();
       await page.getByText("52 payments", { exact: true }).waitFor();
@@ -210,7 +197,7 @@ describe("the console in a real browser", { skip: noBrowser, timeout: 600_000 },
 
   test("what happens elsewhere shows by itself, and whoever is in a row stays there", async () => {
     const { code, hash } = await held();
-    await inConsole("#/payments", async ({ page }) => {
+    await inConsole("#/payments", async (page) => {
       const link = page.getByRole("link", { name: code, exact: true });
       const row = page.getByRole("row").filter({ has: link });
       await link.focus();
@@ -225,7 +212,7 @@ describe("the console in a real browser", { skip: noBrowser, timeout: 600_000 },
 
   test("a payment is captured in part, refunded in part, and its page tells all of it", async () => {
     const { code, hash } = await held();
-    await inConsole(`#/payment/${hash}`, async ({ page }) => {
+    await inConsole(`#/payment/${hash}`, async (page) => {
       await page.getByText(code, { exact: true }).waitFor();
       await page.getByRole("img", { name: "Authorized 100.00, captured 0.00, refunded 0.00 USD" }).waitFor();
       await page.getByRole("button", { name: "Capture…" }).click();
@@ -256,7 +243,7 @@ describe("the console in a real browser", { skip: noBrowser, timeout: 600_000 },
 
   test("a payment is voided, after a question that can be left", async () => {
     const { hash } = await held();
-    await inConsole(`#/payment/${hash}`, async ({ page }) => {
+    await inConsole(`#/payment/${hash}`, async (page) => {
       await page.getByRole("button", { name: "Void…" }).click();
       await page.keyboard.press("Escape");
       await page.getByRole("dialog").waitFor({ state: "detached" });
@@ -272,7 +259,7 @@ describe("the console in a real browser", { skip: noBrowser, timeout: 600_000 },
   test("notifications show with their attempts, and are sent again", async () => {
     const { hash } = await made();
     const heardOf = (): number => receiver.heard.filter((body) => body.includes(hash)).length;
-    await inConsole(`#/payment/${hash}`, async ({ page }) => {
+    await inConsole(`#/payment/${hash}`, async (page) => {
       await part(page, "Notifications")
         .getByText(/delivered, 1 attempt/)
         .waitFor();
@@ -288,13 +275,13 @@ describe("the console in a real browser", { skip: noBrowser, timeout: 600_000 },
   });
 
   test("a payment that is not there is said so", async () => {
-    await inConsole(`#/payment/${"0".repeat(48)}`, async ({ page }) => {
+    await inConsole(`#/payment/${"0".repeat(48)}`, async (page) => {
       await page.getByRole("alert").filter({ hasText: "There is no such payment." }).waitFor();
     });
   });
 
   test("a card is stored and charged from the page, and the commands that it shows do the same", async () => {
-    await inConsole("#/try", async ({ page }) => {
+    await inConsole("#/try", async (page) => {
       await page.getByLabel("Customer's name").fill("Ana O'Lima $(touch no)");
       await page.getByRole("button", { name: "Store the card and charge it" }).click();
       await page.getByText("OK: Accepted").waitFor();
@@ -324,7 +311,7 @@ describe("the console in a real browser", { skip: noBrowser, timeout: 600_000 },
     await world.get("/__cofre/payment", { integration_key: integrationKey, hash, action: "accept_review" });
     await world.postJson("/ws/refund", { integration_key: integrationKey, operation: "request", hash, amount: "1", description: hostile });
     for (const address of ["#/payments", `#/payment/${hash}`]) {
-      await inConsole("#/try", async ({ page }) => {
+      await inConsole("#/try", async (page) => {
         // Every text of every answer, also of those that the server itself would never write so.
         await page.route(/__cofre|\/ws\//, async (route) => {
           const response = await route.fetch();
@@ -346,7 +333,7 @@ describe("the console in a real browser", { skip: noBrowser, timeout: 600_000 },
     const { code, hash } = await held();
     const older = await made({ email: "keys@example.com" });
     const newer = await made({ email: "keys@example.com" });
-    await inWindow(async ({ page }) => {
+    await inWindow(async (page) => {
       const active = () => page.evaluate("(document.activeElement.getAttribute('name') ?? document.activeElement.textContent).trim()");
       const press = async (key: string, until: string) => {
         for (let presses = 0; presses < 40; presses += 1) {
@@ -398,7 +385,7 @@ describe("the console in a real browser", { skip: noBrowser, timeout: 600_000 },
       // axe is put into the page, which its policy would forbid.
       await inConsole(
         "#/payments",
-        async ({ page }) => {
+        async (page) => {
           const looked = async (view: string) => {
             assert.equal(
               await page.evaluate("document.documentElement.scrollWidth <= innerWidth"),
@@ -438,7 +425,7 @@ describe("the console in a real browser", { skip: noBrowser, timeout: 600_000 },
   test("control: what axe finds is found, and the page's policy refuses what it should", async () => {
     await inConsole(
       "#/payments",
-      async ({ page }) => {
+      async (page) => {
         await page.getByRole("table").waitFor();
         await page.evaluate("document.querySelector('#main').append(document.createElement('button'))");
         assert.match(JSON.stringify(await violations(page)), /^\["button-name: /);
@@ -454,26 +441,6 @@ describe("the console in a real browser", { skip: noBrowser, timeout: 600_000 },
     await page.close();
   });
 });
-
-/** What axe objects to, by rule and place. */
-async function violations(page: Page): Promise<unknown> {
-  await page.evaluate(axe.source);
-  return page.evaluate(
-    "axe.run(document).then(({ violations }) => violations.flatMap(({ id, nodes }) => nodes.map(({ target }) => id + ': ' + target.join(' '))))",
-  );
-}
-
-/** The same answer with something hostile at the end of each text that is no amount, no name of ours and no time. */
-function poisoned(value: unknown, name = ""): unknown {
-  if (typeof value === "string") return isOurs(value, name) ? value : value + hostile;
-  if (Array.isArray(value)) return value.map((member) => poisoned(member, name));
-  if (typeof value !== "object" || value === null) return value;
-  return Object.fromEntries(Object.entries(value).map(([key, member]) => [key, poisoned(member, key)]));
-}
-
-function isOurs(value: string, name: string): boolean {
-  return /^\d+(?:\.\d+)?$/.test(value) || name === "hash" || name === "next" || value === "SUCCESS" || value === "ERROR";
-}
 
 async function shell(commands: string): Promise<string> {
   const run = spawn("bash", ["-c", commands], {
