@@ -119,7 +119,12 @@ describe("the crash matrix", () => {
   });
 });
 
-describe(`each planted bug is found within ${seedsForBug} seeds`, () => {
+/** Two halves side by side, each with a copy of its own. */
+describe(`each planted bug is found within ${seedsForBug} seeds`, { concurrency: 2 }, () => {
+  for (const half of [0, 1]) describe(`half ${half + 1}`, { concurrency: 1 }, () => plantHalf(half));
+});
+
+function plantHalf(half: number): void {
   let copy: string;
 
   before(async () => {
@@ -142,7 +147,7 @@ describe(`each planted bug is found within ${seedsForBug} seeds`, () => {
     assert.equal(code, 0, output);
   });
 
-  for (const name of foundByCrashes) {
+  for (const name of foundByCrashes.filter((_, index) => index % 2 === half)) {
     test(`by the crash matrix too: ${name}`, async () => {
       await cp(join(server, "src"), join(copy, "src"), { recursive: true, force: true });
       const bug = plantedBugs.find((each) => each.name === name);
@@ -155,7 +160,7 @@ describe(`each planted bug is found within ${seedsForBug} seeds`, () => {
     });
   }
 
-  for (const bug of bugs) {
+  for (const bug of bugs.filter((_, index) => index % 2 === half)) {
     test(bug.name, async (context) => {
       await cp(join(server, "src"), join(copy, "src"), { recursive: true, force: true });
       await plant(copy, bug);
@@ -165,7 +170,7 @@ describe(`each planted bug is found within ${seedsForBug} seeds`, () => {
       context.diagnostic(output.split("\n").slice(0, 2).join(" "));
     });
   }
-});
+}
 
 async function plant(copy: string, bug: PlantedBug): Promise<void> {
   const file = join(copy, "src", bug.file);
