@@ -91,6 +91,19 @@ describe("an Idempotency-Key", () => {
     assert.ok(!replay.text.includes(token ?? "none"));
   });
 
+  test("is not told of another request's payment that took the code while nothing was done", async () => {
+    await using world = await startWorld();
+    const failed = await fetch(`${world.url}/ws/direct`, {
+      method: "POST",
+      headers: { "Idempotency-Key": "first-key", "x-ebanx-simulate-internal-error": "503" },
+      body: JSON.stringify(directBody("taken")),
+    });
+    assert.notEqual(failed.status, 200);
+    const other = directBody("taken", { amount_total: "250.00" });
+    assert.equal((await world.postJson("/ws/direct", other)).body["status"], "SUCCESS");
+    assert.equal(codeOf(await send(world, "/ws/direct", directBody("taken"), "first-key")), "BP-DR-0");
+  });
+
   test("has between 1 and 255 characters", async () => {
     await using world = await startWorld();
     assert.equal(codeOf(await send(world, "/ws/direct", directBody("long-key"), "k".repeat(256))), "COFRE-46");

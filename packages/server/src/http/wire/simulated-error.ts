@@ -17,7 +17,8 @@ export async function simulatedError(
 ): Promise<WireAnswer | undefined> {
   if (asked === undefined || sandbox === undefined) return undefined;
   const value = asked.trim().toUpperCase();
-  if (value === "503") return errorAnswer(serviceUnavailable.code, serviceUnavailable.message, 503);
+  // Like the real one no last word: asked again under its Idempotency-Key, the request runs.
+  if (value === "503") return { ...errorAnswer(serviceUnavailable.code, serviceUnavailable.message, 503), keep: false };
   if (value === "BP-DR-119") {
     await sandbox.loseNextAuthorization(merchantId);
     return undefined;

@@ -1,5 +1,7 @@
+import type { DirectOrder } from "../../../operations/direct-input.ts";
 import { PaymentCodeTaken } from "../../../operations/payment-code-taken.ts";
 import { direct } from "../../../operations/direct.ts";
+import type { Payment } from "../../../payment/payment.ts";
 import { amountWarning } from "../amount-warning.ts";
 import { readDirect, wipeSource } from "../direct-request.ts";
 import type { KeyedEndpoint } from "../endpoint.ts";
@@ -30,7 +32,7 @@ export function directEndpoint({ runner, clockOf, sandbox }: EndpointDeps): Keye
           return { status: 200, body, keep: token === undefined && payment.attempt === undefined };
         } catch (error) {
           const made = named?.resumed === true && error instanceof PaymentCodeTaken ? error.existing : undefined;
-          if (made === undefined) throw error;
+          if (made === undefined || !asksFor(input.order, made)) throw error;
           // Its first sending made this payment, and nobody heard of it.
           return { status: 200, body: paymentAnswer(made, account), keep: made.attempt === undefined };
         } finally {
@@ -40,4 +42,15 @@ export function directEndpoint({ runner, clockOf, sandbox }: EndpointDeps): Keye
       return warning === undefined ? answer : { ...answer, headers: [["X-Cofre-Warning", warning]] };
     },
   };
+}
+
+/** false: the payment was made by another request, which took the code while this one's first sending did nothing. */
+function asksFor(asked: DirectOrder, { order }: Payment): boolean {
+  return (
+    asked.amount.minor === order.amount.minor &&
+    asked.amount.currency === order.amount.currency &&
+    asked.country === order.country &&
+    asked.instalments === order.instalments &&
+    asked.autoCapture === order.autoCapture
+  );
 }
