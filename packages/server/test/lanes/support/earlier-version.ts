@@ -1,5 +1,8 @@
 import { plantedCopy } from "./planted-copy.ts";
 
+/** How many migrations that version lacks. */
+export const migrationsSince = 2;
+
 /**
  * A copy of this version as it was before its newest migrations (005 and 006): without them, and without what uses them. Made from the working tree, for a
  * clone need not have a history; whoever adds a migration says here what the version before did in place of what rests on it. The caller
