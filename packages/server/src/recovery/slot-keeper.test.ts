@@ -126,6 +126,16 @@ describe("the keeper of a node's slots", () => {
     assert.ok(only.keeper.held().get(7)?.begin() !== undefined);
   });
 
+  test("a node that was alone does not say so when it has heard nothing for a lease", async (context) => {
+    const { time, cutOff, node } = given(context);
+    const { keeper, name } = await node(1);
+    cutOff.add(name);
+    await time.pass(9_000);
+    assert.equal(keeper.isAlone, true);
+    await time.pass(4_000);
+    assert.equal(keeper.isAlone, false);
+  });
+
   test("a lease is counted from before it was asked for", async (context) => {
     const time = new StillTime();
     const answer = Promise.withResolvers<{ slots: number[]; share: number; nodes: number }>();

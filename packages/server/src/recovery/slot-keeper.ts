@@ -90,7 +90,8 @@ export class SlotKeeper implements Share {
   }
 
   get isAlone(): boolean {
-    return this.#nodes === 1;
+    // Who has not heard of the others for a lease does not know.
+    return this.#runs() && this.#nodes === 1;
   }
 
   #runs(): boolean {

@@ -48,10 +48,14 @@ const isPosix = process.platform !== "win32";
 export async function openKeyFiles({ directory, environment, create, random }: KeyFilesOptions): Promise<KeyFiles> {
   const rootPath = join(directory, "root.key");
   let content = await readPrivate(rootPath, largestRootFile);
-  if (content === undefined) {
-    if ((await generationsIn(directory)).length > 0) {
+  if (content === undefined && (await generationsIn(directory)).length > 0) {
+    // Made before its keys: another process that starts for the first time may have made both since.
+    content = await readPrivate(rootPath, largestRootFile);
+    if (content === undefined) {
       throw new KeyringError(`${rootPath} is missing, but there are keys that were wrapped by it: restore the root key from its backup`);
     }
+  }
+  if (content === undefined) {
     if (!create)
       throw new KeyringError(
         `${rootPath} is missing, but there is data that needs it: restore the root key and the wrapped keys from their backup`,

@@ -158,6 +158,27 @@ function describeFaults(databases: TestDatabases): void {
     });
   }
 
+  test("of a batch that is tried change by change nothing waits for a session of its own when the session goes", async (context) => {
+    const url = await databases.copy();
+    await query(
+      url,
+      `CREATE SEQUENCE inserted; CREATE FUNCTION fail() RETURNS trigger LANGUAGE plpgsql AS $$ DECLARE time bigint := nextval('inserted'); BEGIN
+        IF time = 1 THEN RAISE EXCEPTION USING ERRCODE = '23514'; END IF;
+        IF time = 2 THEN PERFORM pg_terminate_backend(pg_backend_pid()); END IF;
+        RETURN NEW; END $$;
+      CREATE TRIGGER fail BEFORE INSERT ON payment FOR EACH ROW EXECUTE FUNCTION fail()`,
+    );
+    const store = await openStoreOn(url);
+    context.after(() => store.close());
+    const changes = [1, 2, 3, 4].map((number) => given.paymentChange(given.newPayment(number)));
+    const results = await Promise.allSettled(changes.map((change) => store.commit(change)));
+    assert.deepEqual(
+      results.map((result) => (result.status === "rejected" ? (result.reason as { code?: string }).code : result.value.outcome)),
+      ["commit_unknown", "unavailable", "unavailable", "unavailable"],
+    );
+    for (const change of changes) assert.deepEqual(await store.commit(change), { outcome: "committed" });
+  });
+
   test("a server that a start would refuse is refused in the middle too, and told of once", async (context) => {
     const url = await databases.copy();
     const name = new URL(url).pathname.slice(1);

@@ -110,6 +110,13 @@ function describeStore(databases: TestDatabases): void {
     // A zero byte is no text to the server: it refuses to open the session for it, and goes on.
     for (let tries = 0; tries < 2; tries += 1) await assert.rejects(merchantOf(`${merchantB}\0`), { name: "StatementError" });
     assert.equal(await merchantOf(merchantB), merchantB);
+    // Nor for whoever asks for the same merchant before the refusal has come.
+    const both = await Promise.allSettled([1, 2].map(() => merchantOf(`${merchantA}\0`)));
+    assert.deepEqual(
+      both.map(({ status }) => status),
+      ["rejected", "rejected"],
+    );
+    assert.equal(await merchantOf(merchantA), merchantA);
   });
 
   test("history is append-only for the owner too", async () => {

@@ -134,6 +134,8 @@ export class BatchLane {
     }
     const answers = new Map<Waiting, Outcome>();
     for (const part of parts.values()) {
+      // The session went with a part before: of the rest nothing was sent, and each would wait for a session of its own.
+      if (this.#connection?.isOpen !== true) break;
       const outcomesOfPart = await this.#write(part);
       for (const [index, change] of part.entries()) answers.set(change, outcomesOfPart[index] ?? "unavailable");
     }

@@ -52,6 +52,8 @@ export class Connection {
   readonly #prepared: boolean;
   #isOpen = true;
   #merchant: string | undefined;
+  /** Resolves when the session is open for that merchant. */
+  #opened: Promise<unknown> = Promise.resolve();
   #warnings = 0;
 
   private constructor(client: Client, prepared: boolean) {
@@ -116,15 +118,17 @@ export class Connection {
 
   /** The same, with row-level security open for this merchant alone. */
   async rowsOf<Row extends object>(merchant: string, name: string, text: string, values: readonly Value[]): Promise<readonly Row[]> {
-    if (merchant === this.#merchant) return this.rows<Row>(name, text, values);
-    this.#merchant = merchant;
-    const opened = this.rows("set_merchant", "SELECT set_config('cofre.merchant', $1, false)", [merchant]).catch((error: unknown) => {
-      // The session goes on with the merchant before: whoever comes next must not take it for this one.
-      this.#merchant = undefined;
-      throw error;
-    });
-    // Sent behind it without waiting: when the first fails, nobody gets what the second has read.
-    const [, rows] = await Promise.all([opened, this.rows<Row>(name, text, values)]);
+    if (merchant !== this.#merchant) {
+      this.#merchant = merchant;
+      const opened = this.rows("set_merchant", "SELECT set_config('cofre.merchant', $1, false)", [merchant]).catch((error: unknown) => {
+        // The session goes on with the merchant before: whoever comes next must not take it for this one.
+        if (this.#opened === opened) this.#merchant = undefined;
+        throw error;
+      });
+      this.#opened = opened;
+    }
+    // Sent behind it without waiting: when it fails, nobody gets what was read behind it, for that was another merchant's session.
+    const [, rows] = await Promise.all([this.#opened, this.rows<Row>(name, text, values)]);
     return rows;
   }
 
