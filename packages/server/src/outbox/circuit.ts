@@ -12,10 +12,13 @@ const longestRestMs = 5 * minute;
 export class Circuit {
   #failures = 0;
   #restUntil: Instant | undefined;
+  #restMs = 0;
 
   /** How many attempts may be under way at `now`, of `most` when all is well: all, one that tells, or none. */
   room(now: Instant, most: number): number {
-    if (this.#restUntil !== undefined && now < this.#restUntil) return 0;
+    const leftMs = (this.#restUntil ?? now) - now;
+    // Never longer than it was to rest: the clock may have been set back since.
+    if (leftMs > 0 && leftMs <= this.#restMs) return 0;
     return this.#failures >= failuresToRest ? 1 : most;
   }
 
@@ -41,6 +44,7 @@ export class Circuit {
     const rest = until !== undefined && until > own ? until : own;
     if (rest <= now) return false;
     this.#restUntil = rest;
+    this.#restMs = rest - now;
     return true;
   }
 }

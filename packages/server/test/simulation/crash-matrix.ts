@@ -140,7 +140,7 @@ export const scenarios: readonly Scenario[] = [
       // The machine sleeps while the acquirer is asked: the job comes by before the answer.
       time.jump(2 * hour);
       await time.sleep(20);
-      if ((await verified) !== undefined) await auditor.cards.told(shop.account.id, token, at);
+      if ((await verified) !== undefined) await auditor.cards.told(shop.account.id, token, at, installation.time.now());
     },
   },
   {

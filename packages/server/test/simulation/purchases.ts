@@ -29,10 +29,10 @@ export async function storeCard(installation: Installation, shop: Shop, chance: 
   if (answer.kind === "answer") await hasToken(installation, shop, answer.value.token, at);
 }
 
-async function hasToken({ auditor, tokens }: Installation, shop: Shop, token: string, at: Instant): Promise<void> {
+async function hasToken({ auditor, tokens, time }: Installation, shop: Shop, token: string, at: Instant): Promise<void> {
   shop.tokens.push(token);
   tokens.push(token);
-  await auditor.cards.told(shop.account.id, token, at);
+  await auditor.cards.told(shop.account.id, token, at, time.now());
 }
 
 /** The shop's page leaves a security code for the newest stored card. */
@@ -51,7 +51,7 @@ export async function verify(installation: Installation, shop: Shop, chance: Cha
   wipe(source);
   if (answer.kind !== "answer") return;
   installation.auditor.mark(`verified ${answer.value.kind}`);
-  if (source.kind === "token") await installation.auditor.cards.told(shop.account.id, source.token, at);
+  if (source.kind === "token") await installation.auditor.cards.told(shop.account.id, source.token, at, installation.time.now());
 }
 
 export async function pay(installation: Installation, shop: Shop, chance: Chance, code: string): Promise<void> {
