@@ -179,6 +179,29 @@ function describeFaults(databases: TestDatabases): void {
     for (const change of changes) assert.deepEqual(await store.commit(change), { outcome: "committed" });
   });
 
+  test("what reads follows the writer to the server that it has come to", async (context) => {
+    const url = await databases.copy();
+    const store = await openStoreOn(url);
+    context.after(() => store.close());
+    const vault = "SELECT pid FROM pg_stat_activity WHERE datname = current_database() AND application_name = 'cofre cofre_vault'";
+    await store.cardByToken(merchantA, given.tokenDigest(1));
+    const [before] = await query<{ readonly pid: number }>(url, vault);
+    await query(
+      url,
+      "SELECT pg_terminate_backend(pid, 5000) FROM pg_stat_activity WHERE application_name = 'cofre cofre_gateway' AND datname = current_database()",
+    );
+    await store.tryWriting();
+    assert.equal(await store.tryWriting(), true);
+    await store.cardByToken(merchantA, given.tokenDigest(1));
+    // The session before ends by itself, after what was asked of it.
+    for (let tries = 0; tries < 500 && (await query(url, vault)).length > 1; tries += 1) {
+      await new Promise((resolve) => setTimeout(resolve, 20));
+    }
+    const after = await query<{ readonly pid: number }>(url, vault);
+    assert.equal(after.length, 1);
+    assert.notEqual(after[0]?.pid, before?.pid);
+  });
+
   test("a server that a start would refuse is refused in the middle too, and told of once", async (context) => {
     const url = await databases.copy();
     const name = new URL(url).pathname.slice(1);

@@ -76,12 +76,13 @@ export class BatchLane {
     return this.#isWriting;
   }
 
-  /** Writes a batch without changes, which needs a session that may write and a server that commits. */
+  /** Writes what changes nothing, which needs a session that may write, and a commit that is on the disk and at the standby. */
   async tryWriting(): Promise<boolean> {
     try {
       const connection = await this.#connected();
-      await connection.rows("write_batch", writeBatch, [batchOf([])]);
-      this.#found(true);
+      const { warnings } = connection;
+      await connection.rows("probe", probe, [batchOf([])]);
+      this.#found(connection.warnings === warnings);
     } catch {
       this.#found(false);
     }
@@ -196,6 +197,8 @@ export class BatchLane {
 }
 
 const writeBatch = "SELECT write_batch_1($1) AS answer";
+/** An empty batch alone leaves nothing to be waited for. */
+const probe = "SELECT write_batch_1($1) AS answer, pg_logical_emit_message(true, 'cofre', '') AS position";
 
 const knownOutcomes: ReadonlySet<string> = new Set(outcomes);
 

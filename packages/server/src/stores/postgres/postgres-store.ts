@@ -71,11 +71,16 @@ export async function openPostgresStore(options: PostgresStoreOptions): Promise<
   try {
     const connectWriter = writerOf(connect, options);
     const lane = new BatchLane(await connectWriter(), {
-      connect: connectWriter,
+      async connect() {
+        const connection = await connectWriter();
+        store.renewReaders();
+        return connection;
+      },
       maxQueued: options.maxQueued ?? 4_096,
       onWriting: options.onWriting ?? (() => undefined),
     });
-    return new PostgresStore(lane, connect);
+    const store = new PostgresStore(lane, connect);
+    return store;
   } catch (error) {
     throw openErrorOf(error, "unreachable");
   }
@@ -291,6 +296,13 @@ class PostgresStore implements RunningStore {
     return this.#closed === undefined && this.#lane.tryWriting();
   }
 
+  /** The writer has a new session, on another server perhaps: reads follow it, for the server before may still answer. */
+  renewReaders(): void {
+    const readers = [...this.#readers.values()];
+    this.#readers.clear();
+    for (const reader of readers) void reader.then((connection) => connection.close()).catch(() => undefined);
+  }
+
   async #takenBy({ merchantId, payment }: Change): Promise<CommitResult> {
     assert(payment !== undefined, "a payment code is taken by a payment");
     const existing = onlyPayment(await this.#read("cofre_gateway", merchantId, "paymentByCode", [merchantId, payment.next.order.code]));
@@ -343,6 +355,7 @@ class PostgresStore implements RunningStore {
     if (kept !== undefined && (await kept.then(({ isOpen }) => isOpen).catch(() => false))) return kept;
     const current = this.#readers.get(reader);
     if (current !== undefined && current !== kept) return current;
+    if (this.#closed !== undefined) throw new StoreError("closed");
     const made = this.#connect(readers[reader]);
     this.#readers.set(reader, made);
     return made;
