@@ -180,6 +180,10 @@ describe("the console in a real browser", { skip: noBrowser, timeout: 600_000 },
       await page.getByLabel("Brand").selectOption("");
       await row(declined.code).waitFor();
       assert.equal(new URL(page.url()).hash, "#/payments?search=471690xxxxxx6285");
+      await page.goto(`${world.url}/#/payments?search=4716.9097.7463.6285&state=declined`);
+      await page.waitForURL(`${world.url}/#/payments?search=471690xxxxxx6285&state=declined`);
+      await row(declined.code).waitFor();
+      assert.equal(await page.getByLabel("Search by code, hash, customer or card").inputValue(), "471690xxxxxx6285");
     });
   });
 

@@ -15,7 +15,10 @@ const callsAtOnce = 5;
 
 /** @type {import("./main.js").View} */
 export async function listView(main, _words, query, signal) {
-  const filter = Object.fromEntries([...query].filter(([name, value]) => filterNames.has(name) && value !== ""));
+  const filter = filterOf(query);
+  // A link that brought a whole number is put right at once.
+  if (filter["search"] !== undefined && filter["search"] !== query.get("search"))
+    history.replaceState(null, "", `#/payments?${new URLSearchParams(filter).toString()}`);
   /** @type {Map<string, { payment: Listed, row: HTMLElement }>} */
   const rows = new Map();
   const list = table("Payments, newest first", heads, []);
@@ -71,7 +74,7 @@ export async function listView(main, _words, query, signal) {
     }
   };
 
-  main.append(searchForm(query), count, h("div", { class: "wide", onkeydown: walk }, list), more, trouble);
+  main.append(searchForm(filter), count, h("div", { class: "wide", onkeydown: walk }, list), more, trouble);
   await goOn();
   void keepFresh(signal, async () => {
     const { payments, next: following } = await page(undefined);
@@ -129,18 +132,28 @@ export function stateMark(state, { charged_back: isChargedBack, needs_review: ne
   );
 }
 
-/** @param {URLSearchParams} query */
-function searchForm(query) {
+/**
+ * What an address asks for, without a whole card number.
+ * @param {URLSearchParams} query
+ * @returns {Readonly<Record<string, string>>}
+ */
+export function filterOf(query) {
+  const asked = [...query].filter(([name, value]) => filterNames.has(name) && value !== "");
+  return Object.fromEntries(asked.map(([name, value]) => [name, withoutNumber(value)]));
+}
+
+/** @param {Readonly<Record<string, string>>} filter */
+function searchForm(filter) {
   const search = h("input", {
     type: "search",
     name: "search",
     maxlength: "200",
     autocomplete: "off",
     spellcheck: "false",
-    value: query.get("search") ?? "",
+    value: filter["search"] ?? "",
   });
-  const state = select("state", [["", "any"], ...stateOptions], query.get("state") ?? "");
-  const brand = select("brand", [["", "any"], ...brandOptions], query.get("brand") ?? "");
+  const state = select("state", [["", "any"], ...stateOptions], filter["state"] ?? "");
+  const brand = select("brand", [["", "any"], ...brandOptions], filter["brand"] ?? "");
   const apply = () => {
     const chosen = new URLSearchParams();
     for (const [name, value] of [
@@ -173,13 +186,19 @@ function searchForm(query) {
   );
 }
 
+/** What may be a card number, however its digits are set apart; a date after it, glued or not, is taken along. */
+const numberLike = /\p{Nd}(?:[^\p{L}\p{N}]{0,6}\p{Nd}){11,}/gu;
+
 /**
- * A whole card number stands in no address: what is searched for is its mask.
+ * A whole card number stands in no address: what is searched for is its mask. A payment's whole hash may have as many digits, and stays.
  * @param {string} text
  */
 export function withoutNumber(text) {
-  const digits = text.replaceAll(/[ -]/g, "");
-  return /^\d{12,19}$/.test(digits) ? digits.slice(0, 6) + "x".repeat(digits.length - 10) + digits.slice(-4) : text;
+  if (/^[0-9a-f]{48}$/i.test(text)) return text;
+  return text.replaceAll(numberLike, (run) => {
+    const digits = run.match(/\p{Nd}/gu) ?? [];
+    return [...digits.slice(0, 6), "x".repeat(digits.length - 10), ...digits.slice(-4)].join("");
+  });
 }
 
 /**
