@@ -214,6 +214,48 @@ describe("the console in a real browser", { skip: noBrowser, timeout: 600_000 },
     });
   });
 
+  test("more than a page of new payments leaves none out, though nobody was looking", async () => {
+    const email = "gap@example.com";
+    for (const address of ["#/payments", "#/payments?search=gap%40example.com"]) {
+      const { code } = await made({ email });
+      await inConsole(address, async (page) => {
+        await page.getByRole("link", { name: code, exact: true }).waitFor();
+        await page.evaluate("Object.defineProperty(document, 'hidden', { configurable: true, get: () => true })");
+        const codes: string[] = [];
+        for (let count = 0; count < 53; count += 1) codes.push((await made({ email })).code);
+        await page.evaluate("delete document.hidden");
+        await page.getByRole("link", { name: codes.at(-1) ?? "", exact: true }).waitFor();
+        const more = page.getByRole("button", { name: "Show more" });
+        if (await more.isVisible()) await more.click();
+        await page.getByRole("link", { name: codes[0] ?? "", exact: true }).waitFor();
+        const seen = await page.locator("tbody tr a").allTextContents();
+        assert.deepEqual(seen.slice(0, 53), codes.toReversed(), address);
+      });
+    }
+  });
+
+  test("what is older than a fresh look went stays, and what it went through and does not hold is gone", async () => {
+    const older = await made({ email: "looked@example.com" });
+    const end = await made();
+    const newer = await made({ email: "looked@example.com" });
+    await inConsole("#/try", async (page) => {
+      let isFresh = false;
+      await page.route("**/__cofre/payments", async (route) => {
+        const response = await route.fetch();
+        const { before } = route.request().postDataJSON() as { readonly before?: string };
+        // As when a call has looked at as many as it may without finding one.
+        if (isFresh && before === undefined) await route.fulfill({ json: { payments: [], next: end.hash, status: "SUCCESS" } });
+        else await route.fulfill({ response });
+      });
+      await page.goto(`${world.url}/#/payments?search=looked%40example.com`);
+      await page.getByText("2 payments", { exact: true }).waitFor();
+      isFresh = true;
+      await page.getByText("1 payment", { exact: true }).waitFor();
+      assert.equal(await page.getByRole("link", { name: older.code, exact: true }).count(), 1);
+      assert.equal(await page.getByRole("link", { name: newer.code, exact: true }).count(), 0);
+    });
+  });
+
   test("a payment is captured in part, refunded in part, and its page tells all of it", async () => {
     const { code, hash } = await held();
     await inConsole(`#/payment/${hash}`, async (page) => {

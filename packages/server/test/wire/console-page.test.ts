@@ -16,6 +16,20 @@ const list = (await import(pathToFileURL(`${folder}list.js`).href)) as {
   readonly withoutNumber: (text: string) => string;
   readonly filterOf: (query: URLSearchParams) => Readonly<Record<string, string>>;
 };
+interface Named {
+  readonly hash: string;
+}
+interface Look {
+  readonly payments: readonly Named[];
+  readonly first: string | null;
+  readonly following: string | null;
+  readonly joins: boolean;
+}
+type PageOf = (before: string | undefined) => Promise<{ readonly payments: readonly Named[]; readonly next: string | null }>;
+const { newest, gone } = (await import(pathToFileURL(`${folder}newest.js`).href)) as {
+  readonly newest: (page: PageOf, known: string, mostCalls: number) => Promise<Look>;
+  readonly gone: (hashes: readonly string[], look: Look) => readonly string[];
+};
 const scripts = readdirSync(folder).filter((name) => name.endsWith(".js"));
 let world: World;
 
@@ -112,5 +126,47 @@ describe("the console", () => {
   test("takes no whole card number from a link", () => {
     const query = new URLSearchParams({ search: "4111.1111.1111.1111", state: "captured", brand: "", more: "1" });
     assert.deepEqual(list.filterOf(query), { search: "411111xxxxxx1111", state: "captured" });
+  });
+
+  describe("a fresh look", () => {
+    /** Payments "99" to "00", of which each call looks at ten; those that end in 5 pass. */
+    const page: PageOf = async (before = "x") => {
+      const seen = Array.from({ length: 100 }, (_, index) => String(99 - index).padStart(2, "0"))
+        .filter((hash) => hash < before)
+        .slice(0, 10);
+      return {
+        payments: seen.filter((hash) => hash.endsWith("5")).map((hash) => ({ hash })),
+        next: seen.at(-1) === "00" ? null : (seen.at(-1) ?? null),
+      };
+    };
+    const hashes = ({ payments }: Look) => payments.map(({ hash }) => hash);
+
+    test("removes what it went through and does not hold, and nothing older", async () => {
+      const look = await newest(page, "97", 5);
+      assert.deepEqual({ ...look, payments: hashes(look) }, { payments: ["95"], first: "90", following: "90", joins: true });
+      assert.deepEqual(gone(["97", "95", "90", "89", "05"], look), ["97", "90"]);
+      const empty = { payments: [], first: "90", following: "90", joins: true };
+      assert.deepEqual(gone(["95", "85", "05"], empty), ["95"], "older matches stay when a look finds none");
+      assert.deepEqual(gone(["95", "05"], { ...empty, first: null, following: null }), ["95", "05"], "it went through all");
+    });
+
+    test("goes on until it reaches what is known", async () => {
+      const look = await newest(page, "75", 5);
+      assert.deepEqual({ ...look, payments: hashes(look) }, { payments: ["95", "85", "75"], first: "90", following: "70", joins: true });
+      assert.deepEqual(gone(["75", "65"], look), []);
+      const all = await newest(page, "", 20);
+      assert.deepEqual([hashes(all).length, all.following, all.joins], [10, null, true]);
+    });
+
+    test("gives up what is older than a gap", async () => {
+      for (const [calls, following] of [
+        [1, "90"],
+        [3, "70"],
+      ] as const) {
+        const look = await newest(page, "55", calls);
+        assert.deepEqual([look.following, look.joins], [following, false]);
+        assert.deepEqual(gone(["95", "55", "45"], look), ["55", "45"]);
+      }
+    });
   });
 });

@@ -2,6 +2,7 @@
 import { call } from "./api.js";
 import { field, foreign, h, problem, select, table, tableRow } from "./dom.js";
 import { bothAmounts } from "./money.js";
+import { gone, newest } from "./newest.js";
 import { keepFresh } from "./poll.js";
 import { brandOptions, stateOptions, stateWords } from "./words.js";
 
@@ -28,6 +29,11 @@ export async function listView(main, _words, query, signal) {
   const trouble = h("div");
   /** @type {string | null} */
   let next = null;
+  /**
+   * How far down the first call of the newest look went.
+   * @type {string | null}
+   */
+  let lookedTo = null;
 
   /** @param {string | undefined} before */
   const page = (before) =>
@@ -60,9 +66,12 @@ export async function listView(main, _words, query, signal) {
     more.disabled = true;
     try {
       for (let calls = 0; calls < callsAtOnce && (calls === 0 || (next !== null && rows.size - before < pageSize)); calls += 1) {
-        const { payments, next: following } = await page(next ?? undefined);
-        if (signal.aborted) return;
+        const from = next;
+        const { payments, next: following } = await page(from ?? undefined);
+        // A fresh look may have begun the list anew meanwhile.
+        if (signal.aborted || next !== from) return;
         next = following;
+        if (from === null) lookedTo = following;
         put(payments);
       }
       trouble.replaceChildren();
@@ -77,17 +86,17 @@ export async function listView(main, _words, query, signal) {
   main.append(searchForm(filter), count, h("div", { class: "wide", onkeydown: walk }, list), more, trouble);
   await goOn();
   void keepFresh(signal, async () => {
-    const { payments, next: following } = await page(undefined);
+    const known = [...rows.keys()].reduce((left, right) => (left > right ? left : right), lookedTo ?? "");
+    // Without a filter a gap is more than a page of new payments: they are a list of their own.
+    const look = await newest(page, known, Object.keys(filter).length === 0 ? 1 : callsAtOnce);
     if (signal.aborted) return;
-    // What the first page no longer holds has moved down, or passes the filter no more.
-    const last = payments.at(-1)?.hash ?? "";
-    const present = new Set(payments.map(({ hash }) => hash));
-    for (const [hash, { row }] of rows) {
-      if ((following !== null && hash < last) || present.has(hash)) continue;
-      row.remove();
+    lookedTo = look.first;
+    if (!look.joins || look.following === null) next = look.following;
+    for (const hash of gone(rows.keys(), look)) {
+      rows.get(hash)?.row.remove();
       rows.delete(hash);
     }
-    put(payments);
+    put(look.payments);
   });
 }
 
