@@ -256,6 +256,17 @@ describe("the console in a real browser", { skip: noBrowser, timeout: 600_000 },
     });
   });
 
+  test("a key that is refused later is said, and nothing old is shown as new", async () => {
+    await made();
+    await inConsole("#/payments", async (page) => {
+      await page.getByRole("table").waitFor();
+      await page.evaluate("sessionStorage.setItem('cofre.integration_key', 'nonsense')");
+      await page.getByRole("status").filter({ hasText: "does not know this key any more" }).waitFor();
+      await page.getByRole("button", { name: "Forget the key" }).click();
+      await page.getByLabel("Secret integration key").waitFor();
+    });
+  });
+
   test("a payment is captured in part, refunded in part, and its page tells all of it", async () => {
     const { code, hash } = await held();
     await inConsole(`#/payment/${hash}`, async (page) => {
