@@ -180,6 +180,10 @@ describe("the console in a real browser", { skip: noBrowser, timeout: 600_000 },
       await page.getByLabel("Brand").selectOption("");
       await row(declined.code).waitFor();
       assert.equal(new URL(page.url()).hash, "#/payments?search=471690xxxxxx6285");
+      await page.goto(`${world.url}/#/payments?search=4716.9097.7463.6285&state=declined`);
+      await page.waitForURL(`${world.url}/#/payments?search=471690xxxxxx6285&state=declined`);
+      await row(declined.code).waitFor();
+      assert.equal(await page.getByLabel("Search by code, hash, customer or card").inputValue(), "471690xxxxxx6285");
     });
   });
 
@@ -207,6 +211,59 @@ describe("the console in a real browser", { skip: noBrowser, timeout: 600_000 },
       await world.get("/ws/capture", { integration_key: integrationKey, hash });
       await row.filter({ hasText: "Captured" }).waitFor();
       assert.equal(await page.evaluate("document.activeElement.textContent"), code);
+    });
+  });
+
+  test("more than a page of new payments leaves none out, though nobody was looking", async () => {
+    const email = "gap@example.com";
+    for (const address of ["#/payments", "#/payments?search=gap%40example.com"]) {
+      const { code } = await made({ email });
+      await inConsole(address, async (page) => {
+        await page.getByRole("link", { name: code, exact: true }).waitFor();
+        await page.evaluate("Object.defineProperty(document, 'hidden', { configurable: true, get: () => true })");
+        const codes: string[] = [];
+        for (let count = 0; count < 53; count += 1) codes.push((await made({ email })).code);
+        await page.evaluate("delete document.hidden");
+        await page.getByRole("link", { name: codes.at(-1) ?? "", exact: true }).waitFor();
+        const more = page.getByRole("button", { name: "Show more" });
+        if (await more.isVisible()) await more.click();
+        await page.getByRole("link", { name: codes[0] ?? "", exact: true }).waitFor();
+        const seen = await page.locator("tbody tr a").allTextContents();
+        assert.deepEqual(seen.slice(0, 53), codes.toReversed(), address);
+      });
+    }
+  });
+
+  test("what is older than a fresh look went stays, and what it went through and does not hold is gone", async () => {
+    const older = await made({ email: "looked@example.com" });
+    const end = await made();
+    const newer = await made({ email: "looked@example.com" });
+    await inConsole("#/try", async (page) => {
+      let isFresh = false;
+      await page.route("**/__cofre/payments", async (route) => {
+        const response = await route.fetch();
+        const { before } = route.request().postDataJSON() as { readonly before?: string };
+        // As when a call has looked at as many as it may without finding one.
+        if (isFresh && before === undefined) await route.fulfill({ json: { payments: [], next: end.hash, status: "SUCCESS" } });
+        else await route.fulfill({ response });
+      });
+      await page.goto(`${world.url}/#/payments?search=looked%40example.com`);
+      await page.getByText("2 payments", { exact: true }).waitFor();
+      isFresh = true;
+      await page.getByText("1 payment", { exact: true }).waitFor();
+      assert.equal(await page.getByRole("link", { name: older.code, exact: true }).count(), 1);
+      assert.equal(await page.getByRole("link", { name: newer.code, exact: true }).count(), 0);
+    });
+  });
+
+  test("a key that is refused later is said, and nothing old is shown as new", async () => {
+    await made();
+    await inConsole("#/payments", async (page) => {
+      await page.getByRole("table").waitFor();
+      await page.evaluate("sessionStorage.setItem('cofre.integration_key', 'nonsense')");
+      await page.getByRole("status").filter({ hasText: "does not know this key any more" }).waitFor();
+      await page.getByRole("button", { name: "Forget the key" }).click();
+      await page.getByLabel("Secret integration key").waitFor();
     });
   });
 

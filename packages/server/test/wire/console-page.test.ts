@@ -1,6 +1,6 @@
 import assert from "node:assert/strict";
 import { readdirSync, readFileSync } from "node:fs";
-import { fileURLToPath } from "node:url";
+import { fileURLToPath, pathToFileURL } from "node:url";
 import { gzipSync } from "node:zlib";
 import { after, before, describe, test } from "node:test";
 import { consoleEndpoints } from "../../src/http/console/console-endpoint.ts";
@@ -11,6 +11,25 @@ import { startWorld, type World } from "../world.ts";
 /** What a browser makes of it is in test/lanes/console.lane.ts. */
 const folder = fileURLToPath(new URL("../../src/http/console/page/", import.meta.url));
 const textOf = (name: string): string => readFileSync(folder + name, "utf8");
+/** The page's own module; its types stand in comments. */
+const list = (await import(pathToFileURL(`${folder}list.js`).href)) as {
+  readonly withoutNumber: (text: string) => string;
+  readonly filterOf: (query: URLSearchParams) => Readonly<Record<string, string>>;
+};
+interface Named {
+  readonly hash: string;
+}
+interface Look {
+  readonly payments: readonly Named[];
+  readonly first: string | null;
+  readonly following: string | null;
+  readonly joins: boolean;
+}
+type PageOf = (before: string | undefined) => Promise<{ readonly payments: readonly Named[]; readonly next: string | null }>;
+const { newest, gone } = (await import(pathToFileURL(`${folder}newest.js`).href)) as {
+  readonly newest: (page: PageOf, known: string, mostCalls: number) => Promise<Look>;
+  readonly gone: (hashes: readonly string[], look: Look) => readonly string[];
+};
 const scripts = readdirSync(folder).filter((name) => name.endsWith(".js"));
 let world: World;
 
@@ -80,5 +99,74 @@ describe("the console", () => {
     assert.ok(cards.length >= 10);
     for (const [, number = "", brand = "", outcome = ""] of cards)
       assert.ok(published.includes(`| \`${number}\` | ${brand} | ${outcome} |`), number);
+  });
+
+  test("puts no whole card number in an address, however it is written", () => {
+    const mask = "411111xxxxxx1111";
+    for (const written of [
+      "4111111111111111",
+      "4111 1111 1111 1111",
+      "4111-1111-1111-1111",
+      "4111.1111.1111.1111",
+      "4111\u20131111\u20131111\u20131111",
+      "4111\u00a01111\u00a01111\u00a01111",
+      "4111 \u2013 1111 / 1111\t1111",
+    ]) {
+      assert.equal(list.withoutNumber(written), mask, written);
+      assert.equal(list.withoutNumber(`card: ${written}, Ana`), `card: ${mask}, Ana`, written);
+    }
+    assert.equal(list.withoutNumber("41111111111111111227"), "411111xxxxxxxxxx1227");
+    assert.equal(list.withoutNumber("4111111111111111 12/27"), "411111xxxxxxxxxx1227");
+    assert.equal(list.withoutNumber("411111111111 and 4716909774636285"), "411111xx1111 and 471690xxxxxx6285");
+    assert.equal(list.withoutNumber("\u0664".repeat(16)), `${"\u0664".repeat(6)}xxxxxx${"\u0664".repeat(4)}`);
+    for (const other of ["", mask, "411111******1111", "1111", "João Cão", "order-2026-11-28", "01938c2f4a7b".repeat(4), "1".repeat(48)])
+      assert.equal(list.withoutNumber(other), other);
+  });
+
+  test("takes no whole card number from a link", () => {
+    const query = new URLSearchParams({ search: "4111.1111.1111.1111", state: "captured", brand: "", more: "1" });
+    assert.deepEqual(list.filterOf(query), { search: "411111xxxxxx1111", state: "captured" });
+  });
+
+  describe("a fresh look", () => {
+    /** Payments "99" to "00", of which each call looks at ten; those that end in 5 pass. */
+    const page: PageOf = async (before = "x") => {
+      const seen = Array.from({ length: 100 }, (_, index) => String(99 - index).padStart(2, "0"))
+        .filter((hash) => hash < before)
+        .slice(0, 10);
+      return {
+        payments: seen.filter((hash) => hash.endsWith("5")).map((hash) => ({ hash })),
+        next: seen.at(-1) === "00" ? null : (seen.at(-1) ?? null),
+      };
+    };
+    const hashes = ({ payments }: Look) => payments.map(({ hash }) => hash);
+
+    test("removes what it went through and does not hold, and nothing older", async () => {
+      const look = await newest(page, "97", 5);
+      assert.deepEqual({ ...look, payments: hashes(look) }, { payments: ["95"], first: "90", following: "90", joins: true });
+      assert.deepEqual(gone(["97", "95", "90", "89", "05"], look), ["97", "90"]);
+      const empty = { payments: [], first: "90", following: "90", joins: true };
+      assert.deepEqual(gone(["95", "85", "05"], empty), ["95"], "older matches stay when a look finds none");
+      assert.deepEqual(gone(["95", "05"], { ...empty, first: null, following: null }), ["95", "05"], "it went through all");
+    });
+
+    test("goes on until it reaches what is known", async () => {
+      const look = await newest(page, "75", 5);
+      assert.deepEqual({ ...look, payments: hashes(look) }, { payments: ["95", "85", "75"], first: "90", following: "70", joins: true });
+      assert.deepEqual(gone(["75", "65"], look), []);
+      const all = await newest(page, "", 20);
+      assert.deepEqual([hashes(all).length, all.following, all.joins], [10, null, true]);
+    });
+
+    test("gives up what is older than a gap", async () => {
+      for (const [calls, following] of [
+        [1, "90"],
+        [3, "70"],
+      ] as const) {
+        const look = await newest(page, "55", calls);
+        assert.deepEqual([look.following, look.joins], [following, false]);
+        assert.deepEqual(gone(["95", "55", "45"], look), ["55", "45"]);
+      }
+    });
   });
 });

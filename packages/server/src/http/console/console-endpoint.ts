@@ -6,11 +6,13 @@ const parts = [
   { path: "/", file: "index.html", type: "text/html; charset=utf-8" },
   { path: "/console/icon.svg", file: "icon.svg", type: "image/svg+xml" },
   { path: "/console/style.css", file: "style.css", type: "text/css; charset=utf-8" },
-  ...["main", "api", "dom", "words", "list", "payment", "actions", "money", "notifications", "poll", "try", "test-cards"].map((name) => ({
-    path: `/console/${name}.js`,
-    file: `${name}.js`,
-    type: "text/javascript; charset=utf-8",
-  })),
+  ...["main", "api", "dom", "words", "list", "payment", "actions", "money", "newest", "notifications", "poll", "try", "test-cards"].map(
+    (name) => ({
+      path: `/console/${name}.js`,
+      file: `${name}.js`,
+      type: "text/javascript; charset=utf-8",
+    }),
+  ),
 ] as const;
 
 /**

@@ -2,6 +2,7 @@
 import { call } from "./api.js";
 import { field, foreign, h, problem, select, table, tableRow } from "./dom.js";
 import { bothAmounts } from "./money.js";
+import { gone, newest } from "./newest.js";
 import { keepFresh } from "./poll.js";
 import { brandOptions, stateOptions, stateWords } from "./words.js";
 
@@ -15,7 +16,10 @@ const callsAtOnce = 5;
 
 /** @type {import("./main.js").View} */
 export async function listView(main, _words, query, signal) {
-  const filter = Object.fromEntries([...query].filter(([name, value]) => filterNames.has(name) && value !== ""));
+  const filter = filterOf(query);
+  // A link that brought a whole number is put right at once.
+  if (filter["search"] !== undefined && filter["search"] !== query.get("search"))
+    history.replaceState(null, "", `#/payments?${new URLSearchParams(filter).toString()}`);
   /** @type {Map<string, { payment: Listed, row: HTMLElement }>} */
   const rows = new Map();
   const list = table("Payments, newest first", heads, []);
@@ -25,6 +29,11 @@ export async function listView(main, _words, query, signal) {
   const trouble = h("div");
   /** @type {string | null} */
   let next = null;
+  /**
+   * How far down the first call of the newest look went.
+   * @type {string | null}
+   */
+  let lookedTo = null;
 
   /** @param {string | undefined} before */
   const page = (before) =>
@@ -57,9 +66,12 @@ export async function listView(main, _words, query, signal) {
     more.disabled = true;
     try {
       for (let calls = 0; calls < callsAtOnce && (calls === 0 || (next !== null && rows.size - before < pageSize)); calls += 1) {
-        const { payments, next: following } = await page(next ?? undefined);
-        if (signal.aborted) return;
+        const from = next;
+        const { payments, next: following } = await page(from ?? undefined);
+        // A fresh look may have begun the list anew meanwhile.
+        if (signal.aborted || next !== from) return;
         next = following;
+        if (from === null) lookedTo = following;
         put(payments);
       }
       trouble.replaceChildren();
@@ -71,20 +83,20 @@ export async function listView(main, _words, query, signal) {
     }
   };
 
-  main.append(searchForm(query), count, h("div", { class: "wide", onkeydown: walk }, list), more, trouble);
+  main.append(searchForm(filter), count, h("div", { class: "wide", onkeydown: walk }, list), more, trouble);
   await goOn();
   void keepFresh(signal, async () => {
-    const { payments, next: following } = await page(undefined);
+    const known = [...rows.keys()].reduce((left, right) => (left > right ? left : right), lookedTo ?? "");
+    // Without a filter a gap is more than a page of new payments: they are a list of their own.
+    const look = await newest(page, known, Object.keys(filter).length === 0 ? 1 : callsAtOnce);
     if (signal.aborted) return;
-    // What the first page no longer holds has moved down, or passes the filter no more.
-    const last = payments.at(-1)?.hash ?? "";
-    const present = new Set(payments.map(({ hash }) => hash));
-    for (const [hash, { row }] of rows) {
-      if ((following !== null && hash < last) || present.has(hash)) continue;
-      row.remove();
+    lookedTo = look.first;
+    if (!look.joins || look.following === null) next = look.following;
+    for (const hash of gone(rows.keys(), look)) {
+      rows.get(hash)?.row.remove();
       rows.delete(hash);
     }
-    put(payments);
+    put(look.payments);
   });
 }
 
@@ -129,18 +141,28 @@ export function stateMark(state, { charged_back: isChargedBack, needs_review: ne
   );
 }
 
-/** @param {URLSearchParams} query */
-function searchForm(query) {
+/**
+ * What an address asks for, without a whole card number.
+ * @param {URLSearchParams} query
+ * @returns {Readonly<Record<string, string>>}
+ */
+export function filterOf(query) {
+  const asked = [...query].filter(([name, value]) => filterNames.has(name) && value !== "");
+  return Object.fromEntries(asked.map(([name, value]) => [name, withoutNumber(value)]));
+}
+
+/** @param {Readonly<Record<string, string>>} filter */
+function searchForm(filter) {
   const search = h("input", {
     type: "search",
     name: "search",
     maxlength: "200",
     autocomplete: "off",
     spellcheck: "false",
-    value: query.get("search") ?? "",
+    value: filter["search"] ?? "",
   });
-  const state = select("state", [["", "any"], ...stateOptions], query.get("state") ?? "");
-  const brand = select("brand", [["", "any"], ...brandOptions], query.get("brand") ?? "");
+  const state = select("state", [["", "any"], ...stateOptions], filter["state"] ?? "");
+  const brand = select("brand", [["", "any"], ...brandOptions], filter["brand"] ?? "");
   const apply = () => {
     const chosen = new URLSearchParams();
     for (const [name, value] of [
@@ -173,13 +195,19 @@ function searchForm(query) {
   );
 }
 
+/** What may be a card number, however its digits are set apart; a date after it, glued or not, is taken along. */
+const numberLike = /\p{Nd}(?:[^\p{L}\p{N}]{0,6}\p{Nd}){11,}/gu;
+
 /**
- * A whole card number stands in no address: what is searched for is its mask.
+ * A whole card number stands in no address: what is searched for is its mask. A payment's whole hash may have as many digits, and stays.
  * @param {string} text
  */
 export function withoutNumber(text) {
-  const digits = text.replaceAll(/[ -]/g, "");
-  return /^\d{12,19}$/.test(digits) ? digits.slice(0, 6) + "x".repeat(digits.length - 10) + digits.slice(-4) : text;
+  if (/^[0-9a-f]{48}$/i.test(text)) return text;
+  return text.replaceAll(numberLike, (run) => {
+    const digits = run.match(/\p{Nd}/gu) ?? [];
+    return [...digits.slice(0, 6), "x".repeat(digits.length - 10), ...digits.slice(-4)].join("");
+  });
 }
 
 /**

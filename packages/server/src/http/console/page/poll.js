@@ -5,7 +5,7 @@ import { say } from "./dom.js";
 const everyMs = 2_000;
 
 /**
- * Calls `work` every two seconds until the signal is aborted, one call at a time, and not while the page is hidden.
+ * Calls `work` every two seconds until the signal is aborted or the key is refused, one call at a time, and not while the page is hidden.
  * @param {AbortSignal} signal
  * @param {() => Promise<void>} work rejects when the server did not answer
  */
@@ -23,8 +23,12 @@ export async function keepFresh(signal, work) {
       if (isLost) say("The server answers again.");
       isLost = false;
     } catch (error) {
-      if (isAboutKey(error)) return;
-      if (!signal.aborted) say("The server does not answer. What is shown may be old.");
+      if (signal.aborted) return;
+      if (isAboutKey(error)) {
+        say("The server does not know this key any more, and what is shown is old. Forget the key and give another.");
+        return;
+      }
+      say("The server does not answer. What is shown may be old.");
       isLost = true;
     }
   }
