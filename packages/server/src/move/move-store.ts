@@ -49,9 +49,9 @@ export async function moveStore(options: MoveOptions): Promise<MoveResult> {
   await source.setMark({ state: "moving", move });
   const answer = await target.commit();
   if (answer === "unknown") throw new TransferError("unknown");
-  if (answer === "refused") {
+  if (answer !== "committed") {
     await source.setMark(mark);
-    throw new TransferError("unavailable");
+    throw new TransferError(answer === "served" ? answer : "unavailable");
   }
   await source.setMark({ state: "moved", move });
   // The server does this by itself some time later.
@@ -101,7 +101,7 @@ async function giveUp(options: CompareOptions, mark: MoveMark, discardNewer: boo
     throw error;
   }
   const answer = await target.commit();
-  if (answer !== "committed") throw new TransferError(answer === "unknown" ? "unknown" : "unavailable");
+  if (answer !== "committed") throw new TransferError(answer === "refused" ? "unavailable" : answer);
 }
 
 async function compareUnchanged(options: CompareOptions): Promise<void> {

@@ -172,8 +172,8 @@ export interface TransferTarget extends TransferSide {
   balances(): Promise<readonly TransferBalance[]>;
   /** Notes whose rows these are; whoever is committed next comes behind them. */
   note(state: "moved" | "returned", move: string): Promise<void>;
-  /** `unknown`: there was no answer, so it may be committed or not, now or a moment later. */
-  commit(): Promise<"committed" | "refused" | "unknown">;
+  /** `served`: a Cofre has come back to it since `begin`, and it was rolled back; `unknown`: there was no answer, so it may be committed or not, now or a moment later. */
+  commit(): Promise<"committed" | "served" | "refused" | "unknown">;
   rollback(): Promise<void>;
   /** Lets the server look at what came, so that it finds its way through it. */
   analyze(): Promise<void>;
