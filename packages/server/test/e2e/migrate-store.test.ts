@@ -255,7 +255,20 @@ function describeMoves(databases: TestDatabases): void {
     assert.deepEqual([refused.code, refused.lines.at(-1)?.["code"]], [1, "occupied"], "it belongs to the other database now");
     // Neither database is there any more.
     assert.equal((await migrate(data, undefined, ["--back"])).code, 2, "a way back that may lose something is asked for in full");
-    assert.deepEqual((await migrate(data, undefined, ["--back", "--discard-newer"])).lines, [{ result: "back" }]);
+    const third = await databases.create();
+    assert.equal((await migrate(copyOfModel(), third)).code, 0);
+    const elsewhere = await migrate(data, third, ["--back", "--discard-newer"]);
+    assert.deepEqual(
+      [elsewhere.code, elsewhere.lines.at(-1)?.["code"]],
+      [1, "elsewhere"],
+      "what another file was moved into is no place to go back from",
+    );
+    assert.match(await refusedStart(data), /moved to PostgreSQL/);
+    const child = spawnMove(data, undefined, ["--back", "--discard-newer"]);
+    let said = "";
+    child.stdout?.setEncoding("utf8").on("data", (text: string) => (said += text));
+    await once(child, "close");
+    assert.match(said, /served again.* The database was not given up: make sure that no Cofre runs on it\.$/m);
     const { cofre, port } = await start(data);
     assert.ok(port !== undefined, "the file is served again");
     await cofre.end("SIGTERM");
@@ -320,7 +333,7 @@ function describeMoves(databases: TestDatabases): void {
   test("a move is taken back while nothing has changed since, and then the database is given up", async () => {
     const [data, url] = [copyOfModel(), await databases.create()];
     assert.equal((await migrate(data, url)).code, 0);
-    assert.deepEqual((await migrate(data, url, ["--back"])).lines.at(-1), { result: "back" });
+    assert.deepEqual((await migrate(data, url, ["--back"])).lines.at(-1), { givenUp: true, result: "back" });
     assert.match(await refusedStart(data, on(url)), /taken back into its file/);
     const refused = await migrate(data, url);
     assert.deepEqual([refused.code, refused.lines.at(-1)?.["code"]], [1, "occupied"]);
@@ -345,7 +358,7 @@ function describeMoves(databases: TestDatabases): void {
     assert.deepEqual([changed.code, changed.lines.at(-1)?.["code"]], [1, "changed"]);
     assert.match(await refusedStart(data), /moved to PostgreSQL/);
 
-    assert.deepEqual((await migrate(data, other, ["--back", "--discard-newer"])).lines.at(-1), { result: "back" });
+    assert.deepEqual((await migrate(data, other, ["--back", "--discard-newer"])).lines.at(-1), { givenUp: true, result: "back" });
     const back = await start(data);
     assert.ok(back.port !== undefined);
     assert.equal(await statusOf(client, back.port, "newer"), undefined);
