@@ -8,6 +8,7 @@ import { DatabaseSync } from "node:sqlite";
 import { createInterface } from "node:readline";
 import { after, before, describe, test } from "node:test";
 import { fileURLToPath } from "node:url";
+import { Client } from "pg";
 import { CofreProcess } from "../lanes/support/cofre-process.ts";
 import { WireClient } from "../lanes/support/wire-client.ts";
 import { query, TestDatabases, testUrl } from "../postgres/databases.ts";
@@ -201,6 +202,35 @@ function describeMoves(databases: TestDatabases): void {
       assert.ok(port !== undefined, "the file is served on");
       await cofre.end("SIGTERM");
     }
+  });
+
+  test("a Cofre that comes to the database while it is copied is found before the commit, and the file is served on", async () => {
+    const [data, url] = [copyOfModel(), await databases.copy()];
+    await query(
+      url,
+      `CREATE FUNCTION planted() RETURNS trigger LANGUAGE plpgsql AS $$ BEGIN PERFORM pg_advisory_xact_lock(7); RETURN NEW; END $$;
+      CREATE TRIGGER planted BEFORE INSERT ON named_request FOR EACH ROW EXECUTE FUNCTION planted()`,
+    );
+    const holder = new Client({ connectionString: url });
+    const comer = new Client({ connectionString: url, application_name: "cofre cofre_gateway" });
+    await holder.connect();
+    try {
+      await holder.query("SELECT pg_advisory_lock(7)");
+      const moving = migrate(data, url);
+      const waits = "SELECT 1 FROM pg_locks WHERE locktype = 'advisory' AND objid = 7 AND NOT granted";
+      await until(async () => (await query(url, waits)).length > 0, "the copy waits");
+      await comer.connect();
+      await holder.query("SELECT pg_advisory_unlock(7)");
+      const { code, lines } = await moving;
+      assert.deepEqual([code, lines.at(-1)?.["code"]], [1, "served"], JSON.stringify(lines.at(-1)));
+    } finally {
+      await holder.end();
+      await comer.end();
+    }
+    assert.equal(await rowsIn(url), 0, "nothing was committed");
+    const { cofre, port } = await start(data);
+    assert.ok(port !== undefined, "the file is served on");
+    await cofre.end("SIGTERM");
   });
 
   test("a card that the keys do not open is found, though the rows are the same", async () => {
