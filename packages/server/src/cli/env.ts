@@ -5,15 +5,23 @@ import { settingsOf } from "./settings-of.ts";
 
 type Variables = Readonly<Record<string, string>>;
 
+/**
+ * The way through the proxy. Of the two spellings of a name some clients prefer one and some the other, and every client leaves the proxy out for
+ * what NO_PROXY lists: what was set before, a company's proxy for example, would lead a test to the real hosts.
+ */
+function through(proxy: string): Variables {
+  return { HTTPS_PROXY: proxy, https_proxy: proxy, NO_PROXY: "", no_proxy: "" };
+}
+
 /** What makes each kind of client go through the proxy and trust the authority, without a change of its code. */
 const clients = {
   /** The npm package `ebanx` and whatever reads HTTPS_PROXY; the last one has Node's own fetch and https do so, from 24 on. */
-  node: (proxy, { authority }) => ({ HTTPS_PROXY: proxy, NODE_EXTRA_CA_CERTS: authority, NODE_USE_ENV_PROXY: "1" }),
-  /** net/http looks for a proxy under this name, in lower case, for https too. */
-  ruby: (proxy, { authority }) => ({ http_proxy: proxy, SSL_CERT_FILE: authority }),
+  node: (proxy, { authority }) => ({ ...through(proxy), NODE_EXTRA_CA_CERTS: authority, NODE_USE_ENV_PROXY: "1" }),
+  /** net/http looks for a proxy under `http_proxy`, in lower case first, for https too. */
+  ruby: (proxy, { authority }) => ({ ...through(proxy), http_proxy: proxy, SSL_CERT_FILE: authority }),
   /** PHP is told by a setting, not by a variable: an empty folder in the list stands for the usual ones. */
-  php: (proxy, { php }) => ({ https_proxy: proxy, PHP_INI_SCAN_DIR: `:${php}` }),
-  curl: (proxy, { authority }) => ({ https_proxy: proxy, CURL_CA_BUNDLE: authority }),
+  php: (proxy, { php }) => ({ ...through(proxy), PHP_INI_SCAN_DIR: `:${php}` }),
+  curl: (proxy, { authority }) => ({ ...through(proxy), CURL_CA_BUNDLE: authority }),
 } as const satisfies Readonly<Record<string, (proxy: string, files: TlsFiles) => Variables>>;
 
 type ClientName = keyof typeof clients;

@@ -60,8 +60,9 @@ async function work(sides: MoveSides, { what, discard }: Asked, say: Speaker): P
     const { target, ...rest } = sides;
     const common = { ...rest, cards: sampledCards, report: say.progress };
     if (what === "back") {
-      await moveBack({ ...common, target }, discard);
-      say.result("back", "The file is served again: start without COFRE_DATABASE_URL.");
+      const givenUp = await moveBack({ ...common, target }, discard);
+      const warning = givenUp ? "" : " The database was not given up: make sure that no Cofre runs on it.";
+      say.result("back", `The file is served again: start without COFRE_DATABASE_URL.${warning}`, { givenUp });
       return exitCodes.done;
     }
     // Settings were looked at before anything was opened.
@@ -96,7 +97,7 @@ function textOf({ counts, balances, cardsOpened }: Compared): string {
 
 interface Speaker {
   readonly progress: (progress: MoveProgress) => void;
-  readonly result: (result: string, text: string, facts?: Compared) => void;
+  readonly result: (result: string, text: string, facts?: Compared | { readonly givenUp: boolean }) => void;
   readonly failed: (error: unknown) => void;
 }
 
@@ -111,7 +112,7 @@ function speaker({ print, say }: Pick<CommandHost, "print" | "say">, json: boole
     },
     result: (result, text, facts) => {
       if (!json) return print(text);
-      line(facts === undefined ? { result } : { result, counts: facts.counts, balances: facts.balances, cardsOpened: facts.cardsOpened });
+      line({ ...facts, result });
     },
     failed: (error) => {
       const message = error instanceof Error ? error.message : "an unknown failure";

@@ -49,9 +49,9 @@ export async function moveStore(options: MoveOptions): Promise<MoveResult> {
   await source.setMark({ state: "moving", move });
   const answer = await target.commit();
   if (answer === "unknown") throw new TransferError("unknown");
-  if (answer === "refused") {
+  if (answer !== "committed") {
     await source.setMark(mark);
-    throw new TransferError("unavailable");
+    throw new TransferError(answer === "served" ? answer : "unavailable");
   }
   await source.setMark({ state: "moved", move });
   // The server does this by itself some time later.
@@ -74,25 +74,29 @@ export async function verifyMove(options: CompareOptions): Promise<Compared> {
 
 /**
  * Lets the file be served again. The database must be what the move made of it, and is given up: no Cofre starts on it. With `discardNewer` it may
- * have gone on, or be gone: what came since the move is lost to the installation.
+ * have gone on, or be gone, and then another that is empty, was given up itself or none at all is in its place: what came since the move is lost to
+ * the installation. Resolves with whether the database is known to be given up; otherwise nothing but the user's word keeps a Cofre from it.
  */
-export async function moveBack({ target, ...rest }: MoveBackOptions, discardNewer: boolean): Promise<void> {
+export async function moveBack({ target, ...rest }: MoveBackOptions, discardNewer: boolean): Promise<boolean> {
   const { source } = rest;
   if (source.mark.state === "free") throw new TransferError("not_moved");
-  if (target !== undefined) await giveUp({ ...rest, target }, source.mark, discardNewer);
+  const isGone = target !== undefined && (await giveUp({ ...rest, target }, source.mark, discardNewer));
   await source.setMark({ state: "free" });
+  return isGone;
 }
 
-async function giveUp(options: CompareOptions, mark: MoveMark, discardNewer: boolean): Promise<void> {
+async function giveUp(options: CompareOptions, mark: MoveMark, discardNewer: boolean): Promise<boolean> {
   const { target } = options;
   try {
     const holding = await target.begin();
     if (!isTheirs(mark, holding)) {
+      const before = isGivenUp(mark, holding);
       // A commit that never came through has left nothing to give up.
       const nothing = holding.state === "empty" && mark.state === "moving";
-      if (!nothing && !isGivenUp(mark, holding) && !discardNewer) throw new TransferError("elsewhere");
+      const mayBeGone = discardNewer && (holding.state === "empty" || holding.state === "returned");
+      if (!nothing && !before && !mayBeGone) throw new TransferError("elsewhere");
       await target.rollback();
-      return;
+      return before;
     }
     if (!discardNewer) await compareUnchanged(options);
     await target.note("returned", holdingMove(holding));
@@ -101,7 +105,8 @@ async function giveUp(options: CompareOptions, mark: MoveMark, discardNewer: boo
     throw error;
   }
   const answer = await target.commit();
-  if (answer !== "committed") throw new TransferError(answer === "unknown" ? "unknown" : "unavailable");
+  if (answer !== "committed") throw new TransferError(answer === "refused" ? "unavailable" : answer);
+  return true;
 }
 
 async function compareUnchanged(options: CompareOptions): Promise<void> {

@@ -172,8 +172,8 @@ export interface TransferTarget extends TransferSide {
   balances(): Promise<readonly TransferBalance[]>;
   /** Notes whose rows these are; whoever is committed next comes behind them. */
   note(state: "moved" | "returned", move: string): Promise<void>;
-  /** `unknown`: there was no answer, so it may be committed or not, now or a moment later. */
-  commit(): Promise<"committed" | "refused" | "unknown">;
+  /** `served`: a Cofre has come back to it since `begin`, and it was rolled back; `unknown`: there was no answer, so it may be committed or not, now or a moment later. */
+  commit(): Promise<"committed" | "served" | "refused" | "unknown">;
   rollback(): Promise<void>;
   /** Lets the server look at what came, so that it finds its way through it. */
   analyze(): Promise<void>;
@@ -196,7 +196,7 @@ const transferRefusals = {
   occupied: "the database holds data already, and not what this file was moved to: give an empty database",
   served: "a Cofre is running on the database: stop it first",
   elsewhere:
-    "the file was moved already, but not into this database, or the database is empty again; to use the file again: cofre migrate-store --back --discard-newer",
+    "the file was moved already, but not into this database, or the database is empty again; name the database that it was moved into, or, if that is gone, use the file again without COFRE_DATABASE_URL: cofre migrate-store --back --discard-newer",
   not_moved: "the file was not moved: it is served as it is",
   changed:
     "the database is not as it was when the file was moved: going back would lose what came since; to go back all the same, and lose it: cofre migrate-store --back --discard-newer",

@@ -54,6 +54,16 @@ describe("the files of the local authority", () => {
     assert.ok(read("php/cofre.ini").includes(`"${tlsFiles(directory).authority}"`));
   });
 
+  test("agree when two make them at once", async (context) => {
+    const { directory, open, read } = installation(context);
+    const opened = await Promise.all([open(), open()]);
+    const authority = new X509Certificate(read("authority.pem")).publicKey;
+    for (const { cert } of opened) assert.ok(new X509Certificate(cert).verify(authority));
+    assert.ok(read("authority.key").includes(read("authority.pem")));
+    assert.ok(opened.some(({ cert }) => read("server.key").includes(cert)));
+    assert.deepEqual(readdirSync(join(directory, "tls")).toSorted(), ["authority.key", "authority.pem", "php", "server.key"]);
+  });
+
   test("the server's certificate is renewed a month before its end, under the same authority, and that one after years", async (context) => {
     const { open, read } = installation(context);
     const first = await open();

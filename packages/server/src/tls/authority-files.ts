@@ -1,5 +1,5 @@
 import { createPrivateKey, X509Certificate } from "node:crypto";
-import { existsSync, lstatSync, mkdirSync, readFileSync, renameSync, rmSync, writeFileSync } from "node:fs";
+import { existsSync, linkSync, lstatSync, mkdirSync, readFileSync, renameSync, rmSync, writeFileSync } from "node:fs";
 import { join, resolve } from "node:path";
 import type { Clock } from "../kernel/clock.ts";
 import { hexOf } from "../kernel/ids.ts";
@@ -55,12 +55,7 @@ export async function openLocalTls({ dataDirectory, clock, random }: LocalTlsOpt
   const making = { now: clock.now(), random };
   const write = (path: string, text: string, mode: number): void => replaceFile(path, text, mode, random);
 
-  const authorityKey = join(folder, "authority.key");
-  let authority = readCertified(authorityKey);
-  if (authority === undefined || !isGoodAuthority(authority, making.now)) {
-    authority = await makeAuthority(making);
-    write(authorityKey, textOf(authority), 0o600);
-  }
+  const authority = await openAuthority(join(folder, "authority.key"), making);
   const serverKey = join(folder, "server.key");
   let server = readCertified(serverKey);
   if (server === undefined || !isGoodServer(server, authority, making.now)) {
@@ -71,6 +66,18 @@ export async function openLocalTls({ dataDirectory, clock, random }: LocalTlsOpt
   // The folder may have been moved since: PHP needs the whole path.
   write(join(php, "cofre.ini"), `curl.cainfo = "${authorityPath}"\nopenssl.cafile = "${authorityPath}"\n`, 0o644);
   return { key: keyText(server), cert: server.certificate.toString() };
+}
+
+/** What is kept, or made anew. Of several processes that make the first one at once, all take the one that was there first. */
+async function openAuthority(path: string, making: Parameters<typeof makeAuthority>[0]): Promise<Certified> {
+  const kept = readCertified(path);
+  if (kept !== undefined && isGoodAuthority(kept, making.now)) return kept;
+  const text = textOf(await makeAuthority(making));
+  if (kept === undefined) createFile(path, text, making.random);
+  else replaceFile(path, text, 0o600, making.random);
+  const there = readCertified(path);
+  if (there === undefined) throw new TlsFileError(`${path} was removed while it was made: start again`);
+  return there;
 }
 
 function keyText({ key }: Certified): string {
@@ -104,10 +111,26 @@ function readCertified(path: string): Certified | undefined {
 /** Leaves a file alone that is as it should be. */
 function replaceFile(path: string, text: string, mode: number, random: Random): void {
   if (existsSync(path) && readFileSync(path, "utf8") === text) return;
+  withTemporary(path, text, mode, random, (temporary) => renameSync(temporary, path));
+}
+
+/** Leaves a file alone that is there, whatever it holds. For its owner alone. */
+function createFile(path: string, text: string, random: Random): void {
+  withTemporary(path, text, 0o600, random, (temporary) => {
+    try {
+      linkSync(temporary, path);
+    } catch {
+      // It is there already; or there are no links on this file system, and of two at once the last one may stay.
+      if (!existsSync(path)) renameSync(temporary, path);
+    }
+  });
+}
+
+function withTemporary(path: string, text: string, mode: number, random: Random, use: (temporary: string) => void): void {
   const temporary = `${path}.${hexOf(random.bytes(6))}.new`;
   try {
     writeFileSync(temporary, text, { mode, flag: "wx", flush: true });
-    renameSync(temporary, path);
+    use(temporary);
   } finally {
     rmSync(temporary, { force: true });
   }

@@ -29,7 +29,7 @@ interface Making {
   readonly random: Random;
 }
 
-/** A client that trusts it need not be told again for ten years. */
+/** A client that trusts it need not be told again for so long, less what isGoodAuthority asks to be left. */
 const authorityDays = 3_650;
 /** Some clients take no server's certificate of more than 398 days. */
 const serverDays = 397;

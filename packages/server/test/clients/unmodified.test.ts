@@ -54,8 +54,17 @@ async function variablesFor(context: TestContext, client: string): Promise<Recor
   return JSON.parse(command.stdout) as Record<string, string>;
 }
 
+/**
+ * What a company's machine may have set before: a proxy where nobody listens, and a host that is to be reached without one. That is not a host of the
+ * interface, so that a mistake does not lead these tests to a real one.
+ */
+const setBefore = Object.fromEntries([
+  ...["http_proxy", "https_proxy", "HTTPS_PROXY"].map((name) => [name, "http://127.0.0.1:1"] as const),
+  ...["NO_PROXY", "no_proxy"].map((name) => [name, "example.com"] as const),
+]);
+
 async function outputOf(context: TestContext, client: string, command: readonly [string, ...string[]]): Promise<Command> {
-  const running = new Command(context, command, await variablesFor(context, client), here);
+  const running = new Command(context, command, { ...setBefore, ...(await variablesFor(context, client)) }, here);
   await running.code();
   return running;
 }
@@ -104,6 +113,17 @@ describe("clients that are not changed in any way, through `cofre proxy`", () =>
     goesElsewhere: [string, ...string[]],
   ])[] = [
     [
+      "node",
+      false,
+      [
+        process.execPath,
+        "--input-type=module",
+        "-e",
+        fetchOf("https://sandbox.ebanx.com/ws/token", `{ method: "POST", body: '${tokenBody}' }`),
+      ],
+      [process.execPath, "--input-type=module", "-e", fetchOf("https://example.com/", "{}")],
+    ],
+    [
       "curl",
       !has("curl", "--version"),
       ["curl", "-sS", "https://sandbox.ebanx.com/ws/token", "--data-urlencode", `request_body=${tokenBody}`],
@@ -144,14 +164,20 @@ describe("clients that are not changed in any way, through `cofre proxy`", () =>
     });
 
     test(`control: ${client} does not believe that server without the variables`, { skip }, async (context) => {
-      const { https_proxy: proxy, http_proxy: rubyProxy } = await variablesFor(context, client);
-      const only: Record<string, string> = rubyProxy === undefined ? { https_proxy: proxy ?? "" } : { http_proxy: rubyProxy };
+      const only = Object.fromEntries(Object.entries(await variablesFor(context, client)).filter(([name]) => !trusting.has(name)));
       const untrusting = new Command(context, stores, only, here);
       await untrusting.code();
       assert.ok(untrusting.child.exitCode !== 0 && /certificate/i.test(untrusting.stdout + untrusting.stderr), untrusting.stderr);
     });
   }
 });
+
+/** Of the variables, those that say whom to trust. */
+const trusting: ReadonlySet<string> = new Set(["NODE_EXTRA_CA_CERTS", "SSL_CERT_FILE", "PHP_INI_SCAN_DIR", "CURL_CA_BUNDLE"]);
+
+function fetchOf(url: string, options: string): string {
+  return `console.log(await (await fetch("${url}", ${options})).text());`;
+}
 
 function phpRequest(url: string, fields: string): string {
   return `$c = curl_init("${url}"); curl_setopt_array($c, [CURLOPT_RETURNTRANSFER => true, CURLOPT_POSTFIELDS => http_build_query(${fields})]);
@@ -238,9 +264,13 @@ describe("cofre env", () => {
     await started.said(/eval "\$\(cofre env CLIENT\)"/);
     const printed = Command.cofre(context, ["env", "curl", "--data-dir", folder]);
     assert.equal(await printed.code(), 0);
-    const shell = new Command(context, ["sh", "-c", `${printed.stdout}\nprintf %s "$CURL_CA_BUNDLE"`]);
+    const shell = new Command(
+      context,
+      ["sh", "-c", `${printed.stdout}\nprintf "%s %s" "$NO_PROXY$no_proxy." "$CURL_CA_BUNDLE"`],
+      setBefore,
+    );
     await shell.code();
-    assert.equal(shell.stdout, join(folder, "tls", "authority.pem"));
+    assert.equal(shell.stdout, `. ${join(folder, "tls", "authority.pem")}`);
   });
 
   test("says what to do where there is no authority yet", async (context) => {

@@ -8,6 +8,7 @@ import { DatabaseSync } from "node:sqlite";
 import { createInterface } from "node:readline";
 import { after, before, describe, test } from "node:test";
 import { fileURLToPath } from "node:url";
+import { Client } from "pg";
 import { CofreProcess } from "../lanes/support/cofre-process.ts";
 import { WireClient } from "../lanes/support/wire-client.ts";
 import { query, TestDatabases, testUrl } from "../postgres/databases.ts";
@@ -203,6 +204,35 @@ function describeMoves(databases: TestDatabases): void {
     }
   });
 
+  test("a Cofre that comes to the database while it is copied is found before the commit, and the file is served on", async () => {
+    const [data, url] = [copyOfModel(), await databases.copy()];
+    await query(
+      url,
+      `CREATE FUNCTION planted() RETURNS trigger LANGUAGE plpgsql AS $$ BEGIN PERFORM pg_advisory_xact_lock(7); RETURN NEW; END $$;
+      CREATE TRIGGER planted BEFORE INSERT ON named_request FOR EACH ROW EXECUTE FUNCTION planted()`,
+    );
+    const holder = new Client({ connectionString: url });
+    const comer = new Client({ connectionString: url, application_name: "cofre cofre_gateway" });
+    await holder.connect();
+    try {
+      await holder.query("SELECT pg_advisory_lock(7)");
+      const moving = migrate(data, url);
+      const waits = "SELECT 1 FROM pg_locks WHERE locktype = 'advisory' AND objid = 7 AND NOT granted";
+      await until(async () => (await query(url, waits)).length > 0, "the copy waits");
+      await comer.connect();
+      await holder.query("SELECT pg_advisory_unlock(7)");
+      const { code, lines } = await moving;
+      assert.deepEqual([code, lines.at(-1)?.["code"]], [1, "served"], JSON.stringify(lines.at(-1)));
+    } finally {
+      await holder.end();
+      await comer.end();
+    }
+    assert.equal(await rowsIn(url), 0, "nothing was committed");
+    const { cofre, port } = await start(data);
+    assert.ok(port !== undefined, "the file is served on");
+    await cofre.end("SIGTERM");
+  });
+
   test("a card that the keys do not open is found, though the rows are the same", async () => {
     const [data, url] = [copyOfModel(), await databases.create()];
     const file = new DatabaseSync(join(data, "cofre.db"));
@@ -255,7 +285,20 @@ function describeMoves(databases: TestDatabases): void {
     assert.deepEqual([refused.code, refused.lines.at(-1)?.["code"]], [1, "occupied"], "it belongs to the other database now");
     // Neither database is there any more.
     assert.equal((await migrate(data, undefined, ["--back"])).code, 2, "a way back that may lose something is asked for in full");
-    assert.deepEqual((await migrate(data, undefined, ["--back", "--discard-newer"])).lines, [{ result: "back" }]);
+    const third = await databases.create();
+    assert.equal((await migrate(copyOfModel(), third)).code, 0);
+    const elsewhere = await migrate(data, third, ["--back", "--discard-newer"]);
+    assert.deepEqual(
+      [elsewhere.code, elsewhere.lines.at(-1)?.["code"]],
+      [1, "elsewhere"],
+      "what another file was moved into is no place to go back from",
+    );
+    assert.match(await refusedStart(data), /moved to PostgreSQL/);
+    const child = spawnMove(data, undefined, ["--back", "--discard-newer"]);
+    let said = "";
+    child.stdout?.setEncoding("utf8").on("data", (text: string) => (said += text));
+    await once(child, "close");
+    assert.match(said, /served again.* The database was not given up: make sure that no Cofre runs on it\.$/m);
     const { cofre, port } = await start(data);
     assert.ok(port !== undefined, "the file is served again");
     await cofre.end("SIGTERM");
@@ -320,7 +363,7 @@ function describeMoves(databases: TestDatabases): void {
   test("a move is taken back while nothing has changed since, and then the database is given up", async () => {
     const [data, url] = [copyOfModel(), await databases.create()];
     assert.equal((await migrate(data, url)).code, 0);
-    assert.deepEqual((await migrate(data, url, ["--back"])).lines.at(-1), { result: "back" });
+    assert.deepEqual((await migrate(data, url, ["--back"])).lines.at(-1), { givenUp: true, result: "back" });
     assert.match(await refusedStart(data, on(url)), /taken back into its file/);
     const refused = await migrate(data, url);
     assert.deepEqual([refused.code, refused.lines.at(-1)?.["code"]], [1, "occupied"]);
@@ -345,7 +388,7 @@ function describeMoves(databases: TestDatabases): void {
     assert.deepEqual([changed.code, changed.lines.at(-1)?.["code"]], [1, "changed"]);
     assert.match(await refusedStart(data), /moved to PostgreSQL/);
 
-    assert.deepEqual((await migrate(data, other, ["--back", "--discard-newer"])).lines.at(-1), { result: "back" });
+    assert.deepEqual((await migrate(data, other, ["--back", "--discard-newer"])).lines.at(-1), { givenUp: true, result: "back" });
     const back = await start(data);
     assert.ok(back.port !== undefined);
     assert.equal(await statusOf(client, back.port, "newer"), undefined);

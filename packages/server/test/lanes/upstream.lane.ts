@@ -62,7 +62,7 @@ describe("controls: the comparison objects", () => {
     test(bug.name, async (context) => {
       const root = plantedCopy(bug);
       context.after(() => rmSync(root, { recursive: true, force: true }));
-      const report = await runFaults({ root, faulted: least, seed, settleMs: 30_000 });
+      const report = await runFaults({ root, faulted: least, seed, settleMs: 10_000 });
       tell(context, report);
       assert.ok(
         report.violations.some((violation) => says.test(violation)),

@@ -15,6 +15,9 @@ export class StatementError extends Error {
 /** SQLSTATE of a change on a server, or in a session, that takes none: another session may be better off. */
 export const readOnly = "25006";
 
+/** SQLSTATE of a statement that has waited for another's lock for as long as its session waits. */
+export const lockTimeout = "55P03";
+
 /** The roles of migrations/004-roles.ts; `owner` is whoever the address names. */
 export type Role = "owner" | "cofre_gateway" | "cofre_vault" | "cofre_jobs";
 

@@ -57,13 +57,12 @@ class MoveTarget implements TransferTarget {
   }
 
   async begin(): Promise<TargetHolding> {
-    // Whoever reads may go on; whoever writes waits, and fails after the time that a session waits for a lock.
-    await this.#run(`BEGIN; LOCK TABLE ${transferKinds.join(", ")} IN SHARE ROW EXCLUSIVE MODE`);
-    const others = await this.#rows(
-      `SELECT 1 AS found FROM pg_stat_activity
-       WHERE datname = current_database() AND usename = current_user AND application_name LIKE 'cofre cofre\\_%' LIMIT 1`,
+    // A start reads `origin` when it has a session that serves: until this is over it waits, and fails after the time that a session waits for a lock.
+    // Of the others whoever reads may go on, and whoever writes waits.
+    await this.#run(
+      `BEGIN; LOCK TABLE origin IN ACCESS EXCLUSIVE MODE; LOCK TABLE ${transferKinds.join(", ")} IN SHARE ROW EXCLUSIVE MODE`,
     );
-    if (others.length > 0) throw new TransferError("served");
+    if (await this.#isServed()) throw new TransferError("served");
     const origin = await named(readOrigin(this.#owner));
     if (origin !== undefined && origin.state !== "begun") return { state: origin.state, move: origin.move ?? "" };
     for (const kind of transferKinds) {
@@ -120,7 +119,13 @@ class MoveTarget implements TransferTarget {
     await named(writeOrigin(this.#owner, { state, move }));
   }
 
-  async commit(): Promise<"committed" | "refused" | "unknown"> {
+  async commit(): Promise<"committed" | "served" | "refused" | "unknown"> {
+    // A Cofre that runs and had lost its sessions when this began may have come back.
+    const isServed = await this.#isServed().catch(() => undefined);
+    if (isServed !== false) {
+      await this.rollback();
+      return isServed === true ? "served" : "refused";
+    }
     const { warnings } = this.#owner;
     try {
       await this.#owner.run("COMMIT");
@@ -142,6 +147,16 @@ class MoveTarget implements TransferTarget {
 
   close(): Promise<void> {
     return this.#owner.close();
+  }
+
+  async #isServed(): Promise<boolean> {
+    // In a transaction the server shows what it has shown before.
+    await this.#run("SELECT pg_stat_clear_snapshot()");
+    const serving = await this.#rows(
+      `SELECT 1 AS found FROM pg_stat_activity
+       WHERE datname = current_database() AND usename = current_user AND application_name LIKE 'cofre cofre\\_%' LIMIT 1`,
+    );
+    return serving.length > 0;
   }
 
   #rows<Row extends object>(text: string, values: readonly string[] = []): Promise<readonly Row[]> {

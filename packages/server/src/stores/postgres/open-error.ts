@@ -26,6 +26,7 @@ export const postgresRefusals = {
     "the database is empty, but there are keys of an installation in COFRE_DATA_DIR: name the database that belongs to them or restore it from its backup, move a cofre.db there with cofre migrate-store, or begin anew with these keys with COFRE_DATABASE_BEGIN_ANEW=yes",
   returned:
     "what was moved into this database was taken back into its file since (cofre migrate-store --back): use the file, or an empty database",
+  moving: "cofre migrate-store is at work on this database: start again when it is over",
   clock: "the server's clock and this machine's differ by more than 2 seconds",
   changed: "a migration that this database had is not the one that this version of Cofre has",
   migration:

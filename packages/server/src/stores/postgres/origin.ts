@@ -1,4 +1,4 @@
-import type { Connection } from "./connection.ts";
+import { type Connection, lockTimeout, StatementError } from "./connection.ts";
 import { PostgresOpenError } from "./open-error.ts";
 
 /** Where what is in the database came from: see migrations/006-reports.ts. */
@@ -33,10 +33,12 @@ export interface Beginning {
 
 /**
  * Rejects with PostgresOpenError when an installation would begin anew without a word because its database is gone, or another one is
- * named; and when the database was given up. A start that fails after this and before it has made an account may be repeated.
+ * named; when the database was given up; and when a move holds it for longer than a lock is waited for. A start that fails after this and before it has made an account may be repeated.
  */
 export async function checkBeginning(owner: Connection, { besideKeys, beginAnew }: Beginning): Promise<void> {
-  const origin = await readOrigin(owner);
+  const origin = await readOrigin(owner).catch((error: unknown) => {
+    throw error instanceof StatementError && error.refusal === lockTimeout ? new PostgresOpenError("moving") : error;
+  });
   if (origin?.state === "returned") throw new PostgresOpenError("returned");
   if (origin !== undefined) return;
   const accounts = await owner.rows("accounts", "SELECT 1 AS found FROM account LIMIT 1");

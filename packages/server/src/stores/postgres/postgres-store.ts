@@ -66,11 +66,15 @@ export interface PostgresStoreOptions {
 /** The store for more than one node. Rejects with PostgresOpenError when the server cannot be trusted with payments (open-error.ts). */
 export async function openPostgresStore(options: PostgresStoreOptions): Promise<RunningStore> {
   const url = options.url.reveal();
-  await prepareDatabase(url, options);
+  const owner = await prepareDatabase(url, options);
   const connect = (role: Role): Promise<Connection> => Connection.open(url, role);
+  let writer: Connection | undefined;
   try {
     const connectWriter = writerOf(connect, options);
-    const lane = new BatchLane(await connectWriter(), {
+    writer = await connectWriter();
+    // Behind the first session that serves, by which a move finds this start (move-target.ts): either it is found, or this reads what the move left.
+    await checkBeginning(owner, options.beginning ?? { besideKeys: false, beginAnew: false });
+    const lane = new BatchLane(writer, {
       async connect() {
         const connection = await connectWriter();
         store.renewReaders();
@@ -82,7 +86,10 @@ export async function openPostgresStore(options: PostgresStoreOptions): Promise<
     const store = new PostgresStore(lane, connect);
     return store;
   } catch (error) {
+    await writer?.close();
     throw openErrorOf(error, "unreachable");
+  } finally {
+    await owner.close();
   }
 }
 
@@ -109,7 +116,8 @@ function writerOf(
   };
 }
 
-async function prepareDatabase(url: string, { clock, waiveStandby, beginning }: PostgresStoreOptions): Promise<void> {
+/** The session of the tables' owner, who has brought them up to date. */
+async function prepareDatabase(url: string, { clock, waiveStandby }: PostgresStoreOptions): Promise<Connection> {
   let owner: Connection | undefined;
   let step: "unreachable" | "migration" = "unreachable";
   try {
@@ -117,11 +125,10 @@ async function prepareDatabase(url: string, { clock, waiveStandby, beginning }: 
     await checkServer(owner, clock, waiveStandby);
     step = "migration";
     await migrate(owner);
-    await checkBeginning(owner, beginning ?? { besideKeys: false, beginAnew: false });
+    return owner;
   } catch (error) {
-    throw openErrorOf(error, step);
-  } finally {
     await owner?.close();
+    throw openErrorOf(error, step);
   }
 }
 

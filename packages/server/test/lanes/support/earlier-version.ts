@@ -27,7 +27,7 @@ export function earlierCopy(): string {
     {
       name: "nobody asks where the database came from",
       file: "stores/postgres/postgres-store.ts",
-      find: "    await checkBeginning(owner, beginning ?? { besideKeys: false, beginAnew: false });",
+      find: "    await checkBeginning(owner, options.beginning ?? { besideKeys: false, beginAnew: false });",
       replace: "",
     },
     {
