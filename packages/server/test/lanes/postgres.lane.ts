@@ -22,6 +22,7 @@ const suites = [
   "contract/postgres-plans.test.ts",
   "contract/postgres-reports.test.ts",
   "e2e/migrate-store.test.ts",
+  "e2e/start-during-move.test.ts",
 ];
 
 const skip = postgresBinaries() === undefined ? "PostgreSQL is not installed" : false;
