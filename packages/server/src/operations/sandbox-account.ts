@@ -22,7 +22,7 @@ export class FirstStartElsewhere extends Error {
 
   constructor() {
     super(
-      "another process is making the keys and the first account of this empty database, or was killed over it some seconds ago. Start this one when that one listens, with a copy of its key files.",
+      "another process is making the keys and the first account of this empty database, or was killed over it some seconds ago. Start this one when that one listens, with its key files.",
     );
   }
 }

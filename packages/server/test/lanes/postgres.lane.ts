@@ -47,6 +47,29 @@ test("the PostgreSQL store keeps the contract and gives the memory store's answe
   assert.ok(cluster.log().includes("database system is ready"), "control: the log is the server's");
 });
 
+test("a node whose standby is gone does not take itself for one that writes", { skip }, async () => {
+  await using cluster = await startCluster({ log_parameter_max_length: "0" });
+  const databases = new TestDatabases(cluster.url);
+  const url = await databases.copy();
+  const store = await openStoreOn(url);
+  const standby = async (setting: string): Promise<void> => {
+    await query(cluster.url, `ALTER SYSTEM ${setting}`);
+    await query(cluster.url, "SELECT pg_reload_conf()");
+  };
+  try {
+    assert.equal(await store.tryWriting(), true, "control: without a standby to wait for it writes");
+    await standby("SET synchronous_standby_names = 'nobody'");
+    for (let tries = 0; tries < 600 && (await store.tryWriting()); tries += 1) await new Promise((resolve) => setTimeout(resolve, 50));
+    assert.equal(store.isWriting, false);
+    await standby("RESET synchronous_standby_names");
+    for (let tries = 0; tries < 600 && !(await store.tryWriting()); tries += 1) await new Promise((resolve) => setTimeout(resolve, 50));
+    assert.equal(store.isWriting, true);
+  } finally {
+    await standby("RESET synchronous_standby_names");
+    await store.close();
+  }
+});
+
 describe("a server that cannot be trusted with payments is refused", { skip }, () => {
   let cluster: Awaited<ReturnType<typeof startCluster>>;
   let databases: TestDatabases;

@@ -36,8 +36,9 @@ const blocked = /^(?:55P03|57014)/;
  * one round trip, one transaction. Changes are written in the order in which they came.
  *
  * When the server refuses a batch, nothing of it was written, and its parts are tried one by one: the one that is at fault fails alone.
- * Parts are merchants when somebody holds a lock, so that one merchant's batch waits for it and no other's, and changes otherwise. When the session breaks before the server has answered, nobody knows: each change of the batch is answered
- * `commit_unknown`, and the next batch makes a new session. A warning on the way means the same: a server that stops waiting for
+ * Parts are merchants when somebody holds a lock, so that only what belongs to the merchant is refused, and changes otherwise; they go
+ * one after the other, so that the lane waits once more for each merchant whose rows are held. When the session breaks before the server
+ * has answered, nobody knows: each change of the batch is answered `commit_unknown`, and the next batch makes a new session. A warning on the way means the same: a server that stops waiting for
  * its synchronous standby says so in one, and reports success.
  */
 export class BatchLane {
