@@ -159,6 +159,13 @@ describe("controls: what is planted is found", () => {
       assert.deepEqual(scanForSecurityCodes("harmless", Buffer.from(text)), []);
     }
   });
+
+  test("rows of random bytes with the mask of a number beside them have no security code", () => {
+    const noise = noiseOf(24_000_000);
+    for (let at = 0; at + 80 <= noise.length; at += 80) noise.write(masked, at, "latin1");
+    assert.ok((noise.toString("latin1").match(/cvv/gi)?.length ?? 0) > 3);
+    assert.deepEqual(scanForSecurityCodes("rows", noise), []);
+  });
 });
 
 /** Bytes of every value, which form no known number. */

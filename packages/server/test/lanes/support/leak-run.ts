@@ -226,7 +226,7 @@ class LeakRun {
         const statement = database.prepare(`SELECT * FROM "${String(name)}"`);
         statement.setReadBigInts(true);
         const rows = statement.all().map((row) => Object.values(row).map(bytesOf));
-        this.#look(`data/cofre.db, table ${String(name)}`, Buffer.concat(rows.flat().flatMap((value) => [value, Buffer.from("\n")])));
+        this.#look(`data/cofre.db, table ${String(name)}`, Buffer.concat(rows.flat().flatMap((value) => [value, betweenValues])));
       }
     } finally {
       database.close();
@@ -252,6 +252,9 @@ class LeakRun {
     return { ...finding, way: this.#wayOf(finding)?.name ?? "" };
   }
 }
+
+/** No text, so that what stands in two values is not read as one. */
+const betweenValues = Buffer.from("\u0001");
 
 function numbersIn(findings: readonly Finding[]): number {
   return new Set(findings.map(({ maskedPan }) => maskedPan)).size;

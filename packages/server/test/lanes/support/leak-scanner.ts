@@ -26,14 +26,19 @@ export class LeakScanner {
   }
 }
 
-/** Security codes cannot be known by their value: `cvv` within forty bytes of three or four digits, in 8 or 16 bits per character. */
+/**
+ * Security codes cannot be known by their value: `cvv` within forty bytes of three or four digits, in 8 or 16 bits per character, and nothing but
+ * text between them. In the bytes of thousands of sealed cards `cvv` comes by chance, and the mask of the number stands in the same row.
+ */
 export function scanForSecurityCodes(place: string, bytes: Uint8Array): Finding[] {
   const findings: Finding[] = [];
   const text = Buffer.from(bytes.buffer, bytes.byteOffset, bytes.length).toString("latin1");
   for (const { index } of text.matchAll(/c\0?v\0?v/gi)) {
     if (isInDigest(text, index)) continue;
-    const around = text.slice(Math.max(0, index - 40), index + 46).replaceAll("\0", "");
-    if (/(?<![\dA-Fa-f])\d{3,4}(?![\dA-Fa-f])/.test(around)) {
+    const before = /[\0\t\n\r -~]*$/.exec(text.slice(Math.max(0, index - 40), index))?.[0] ?? "";
+    const behind = /^[\0\t\n\r -~]*/.exec(text.slice(index, index + 46))?.[0] ?? "";
+    // What comes behind the x of a mask are the last four digits of a number.
+    if (/(?<![\dA-Fa-fx])\d{3,4}(?![\dA-Fa-f])/.test((before + behind).replaceAll("\0", ""))) {
       findings.push({ place, offset: index, form: "security code", maskedPan: "" });
     }
   }
