@@ -18,8 +18,10 @@ import { statsEndpoint } from "./http/admin/stats-endpoint.ts";
 import { consoleEndpoints } from "./http/console/console-endpoint.ts";
 import { documented } from "./http/docs/documented.ts";
 import { createHttpServer, type HttpServer } from "./http/server.ts";
-import type { EndpointDeps } from "./http/wire/endpoints/deps.ts";
+import { worldsEndpoints } from "./http/admin/worlds-endpoint.ts";
+import type { EndpointDeps, OperationRunner } from "./http/wire/endpoints/deps.ts";
 import { wireEndpoints } from "./http/wire/endpoints/index.ts";
+import { createInstallation, type Installation } from "./installation.ts";
 import type { Clock } from "./kernel/clock.ts";
 import type { MerchantId } from "./kernel/ids.ts";
 import { day } from "./kernel/instant.ts";
@@ -32,32 +34,24 @@ import { SystemRandom } from "./kernel/system-random.ts";
 import { systemScheduler } from "./kernel/system-scheduler.ts";
 import type { MoveSides } from "./move/move-store.ts";
 import type { Log } from "./observe/log-event.ts";
-import { endpointsOf } from "./merchant/notification-endpoints.ts";
 import { sandboxEgress } from "./outbox/address-guard.ts";
-import { Dispatcher } from "./outbox/dispatcher.ts";
 import { createEgress } from "./outbox/egress.ts";
-import { targetsOf } from "./outbox/endpoint.ts";
-import { FirstAttempts } from "./outbox/first-attempts.ts";
 import { type NotificationKeys, openNotificationKeys } from "./outbox/notification-keys.ts";
 import { createSigner } from "./outbox/signature.ts";
-import { AccountDirectory } from "./operations/account-directory.ts";
-import { NamedRequests } from "./operations/named-requests.ts";
-import { notificationAccounts } from "./operations/notification-accounts.ts";
-import { Runner } from "./operations/runner.ts";
+import type { KeyHolder } from "./operations/account-directory.ts";
 import { FirstStartElsewhere, prepareSandboxAccount, type SandboxKeys } from "./operations/sandbox-account.ts";
-import { CardExpiryJob } from "./recovery/card-expiry-job.ts";
-import { RecoveryJob } from "./recovery/recovery-job.ts";
 import { SlotKeeper } from "./recovery/slot-keeper.ts";
 import { hasDatabase, modeOpenToOthers } from "./stores/embedded/data-folder.ts";
 import { openEmbeddedStore } from "./stores/embedded/embedded-store.ts";
 import { openMoveSource } from "./stores/embedded/move-source.ts";
 import { StoreOpenError } from "./stores/embedded/open-error.ts";
+import { createMemoryStore } from "./stores/memory/memory-store.ts";
 import { type MoveTargetOptions, openMoveTarget } from "./stores/postgres/move-target.ts";
 import type { Beginning } from "./stores/postgres/origin.ts";
 import { openPostgresStore } from "./stores/postgres/postgres-store.ts";
 import type { RunningStore, StoreStats } from "./stores/store.ts";
 import { openLocalTls } from "./tls/authority-files.ts";
-import { CvvPocket } from "./vault/cvv-pocket.ts";
+import { Worlds } from "./twin/worlds.ts";
 import { Keyring } from "./vault/keyring.ts";
 import { createLocalVault } from "./vault/local-vault.ts";
 import { createMemoryKeyProvider, createMemoryWrappedKeyStore } from "./vault/memory-key-provider.ts";
@@ -118,7 +112,46 @@ export async function startCofre(config: Config, log: Log, ports: Ports = system
     publicIntegrationKey: config.sandboxPublicIntegrationKey?.reveal(),
   });
   const { connectors, simulators } = await openConnectors(config, ports, log, parts);
+  const egress = createEgress({ policy: sandboxEgress, scheduler });
+  parts.defer(() => egress.close());
+  const sign = createSigner(notificationKeys);
+  const surroundings = {
+    vault,
+    sender: egress,
+    sign,
+    name: notificationKeys.certificate.fingerprint,
+    acquirerTimeoutMs: config.acquirerTimeoutMs,
+    log,
+    clock,
+    scheduler,
+  };
+  const own = createInstallation({ ...surroundings, store, connectors, random, deliveryRandom: ownRandom, secretRandom: random, share });
+  const { accounts, cardExpiry, dispatcher, recovery } = own;
+  cardExpiry.start();
+  parts.defer(() => cardExpiry.stop());
+  dispatcher.start();
+  parts.defer(() => dispatcher.stop());
+  await recovery.start();
+  parts.defer(() => recovery.stop());
+
+  const [firstAcquirer = "simulator", ...otherAcquirers] = connectors.names;
+  const worlds = new Worlds({
+    ...surroundings,
+    secretRandom: ownRandom,
+    acquirers: [firstAcquirer, ...otherAcquirers],
+    openAcquirer: (worldPorts) => connectorKinds.simulator(worldPorts),
+    openStore: createMemoryStore,
+    onChanged: () => undefined,
+  });
+  parts.defer(() => worlds.close());
+  /** Where an account lives: in a world of its own, or in the server's store. */
+  const installationOf = (id: MerchantId): Installation => worlds.of(id)?.installation ?? own;
+  const runner: OperationRunner = { run: (operation, account, input) => installationOf(account.id).runner.run(operation, account, input) };
+  const forget = (id: MerchantId): void => installationOf(id).accounts.forget(id);
+  const holderOf = async (key: string): Promise<KeyHolder | undefined> => (worlds.byKey(key)?.installation.accounts ?? accounts).byKey(key);
   const instruct: Instruct = (merchantId, instruction, name) => {
+    const world = worlds.of(merchantId);
+    if (world !== undefined) return world.instruct(instruction, name);
     // Only a simulated acquirer does as it is told.
     const simulator = name === undefined ? simulators.values().next().value : simulators.get(name);
     if (simulator === undefined) throw new Error("the acquirer is not simulated");
@@ -126,73 +159,13 @@ export async function startCofre(config: Config, log: Log, ports: Ports = system
   };
   const loseNextAuthorization = (merchantId: MerchantId) => instruct(merchantId, { next: "lose_answer", times: 1, of: "authorize" });
 
-  const accounts = new AccountDirectory(store, clock);
-  const egress = createEgress({ policy: sandboxEgress, scheduler });
-  parts.defer(() => egress.close());
-  const firstAttempts = new FirstAttempts(scheduler);
-  const dispatcher = new Dispatcher({
-    ended: (delivery) => firstAttempts.ended(delivery),
-    store,
-    // The runner, made below, tells the dispatcher.
-    accounts: notificationAccounts(accounts, { run: (...call) => runner.run(...call) }),
-    sender: egress,
-    sign: createSigner(notificationKeys),
-    installation: notificationKeys.certificate.fingerprint,
-    clock,
-    random: ownRandom,
-    scheduler,
-    share,
-    report: ({ kind, ...facts }) =>
-      log.write({ event: kind === "delivered" ? "notification_delivered" : "notification_failed", kind, ...facts }),
-    alarm: (what, { merchantId }) =>
-      log.write({ event: "alarm", kind: "unexpected_failure", what, where: undefined, merchantId, paymentId: undefined }),
-  });
-  const runner = new Runner({
-    store,
-    vault,
-    connectors,
-    pocket: new CvvPocket(random),
-    clock,
-    random,
-    acquirerTimeoutMs: config.acquirerTimeoutMs,
-    alarm: (alarm) => log.write({ event: "alarm", ...alarm }),
-    deliverTo: ({ settings }, { order }) => targetsOf(endpointsOf(settings), order.notificationUrl),
-    told: ({ settings }, change) => {
-      dispatcher.nudge(change.merchantId);
-      // What another process sends, nobody here sees ending.
-      return dispatcher.sendsFor(change.merchantId) ? firstAttempts.of(change, settings.notificationChaos) : undefined;
-    },
-  });
-  const cardExpiry = new CardExpiryJob({
-    store,
-    clock,
-    scheduler,
-    share,
-    report: (progress) => log.write({ event: "cards_forgotten", ...progress }),
-  });
-  cardExpiry.start();
-  parts.defer(() => cardExpiry.stop());
-  dispatcher.start();
-  parts.defer(() => dispatcher.stop());
-  const recovery = new RecoveryJob({
-    store,
-    runner,
-    accounts,
-    clock,
-    scheduler,
-    share,
-    report: ({ kind, ...facts }) => log.write({ event: kind === "settled" ? "recovery_settled" : "recovery_overdue", ...facts }),
-  });
-  await recovery.start();
-  parts.defer(() => recovery.stop());
-
   const deps: EndpointDeps = {
     runner,
-    clockOf: () => clock,
-    grantsOf: async (key) => (await accounts.byKey(key))?.grants,
-    forget: (merchantId) => accounts.forget(merchantId),
-    random,
-    requests: new NamedRequests(store, clock, share),
+    clockOf: ({ id }) => installationOf(id).clock,
+    holderOf,
+    forget,
+    randomOf: ({ id }) => installationOf(id).random,
+    requests: { answer: (merchantId, ...request) => installationOf(merchantId).requests.answer(merchantId, ...request) },
     // Where another server carries payments out, nothing is simulated here.
     sandbox: simulators.size > 0 ? { loseNextAuthorization } : undefined,
   };
@@ -208,17 +181,21 @@ export async function startCofre(config: Config, log: Log, ports: Ports = system
       ...documented([
         ...wireEndpoints(deps),
         explainEndpoint(runner),
-        notificationsEndpoint({ store, clock, keys: notificationKeys, nudge: () => dispatcher.nudge() }),
+        notificationsEndpoint(({ id }) => {
+          const { store: kept, clock: time, dispatcher: sending } = installationOf(id);
+          return { store: kept, clock: time, keys: notificationKeys, nudge: () => sending.nudge(), name: worlds.of(id)?.alias ?? id };
+        }),
         paymentEndpoint(runner),
         paymentsEndpoint(runner),
         statsEndpoint(() => store.stats()),
-        settingsEndpoint(runner, accounts, connectors.names),
+        settingsEndpoint(runner, { forget }, connectors.names),
         simulatorEndpoint(instruct, [...simulators.keys()]),
+        ...worldsEndpoints({ worlds, clock, random: ownRandom, isTaken: async (key) => (await accounts.byKey(key)) !== undefined }),
       ]),
     ],
     resolveKey: async (key) => {
       await opened.promise;
-      return accounts.byKey(key);
+      return holderOf(key);
     },
     clock,
     log,

@@ -224,12 +224,12 @@ export class HttpServer {
       const decoded = decodeRequest(target, body);
       try {
         if (endpoint.key === "none") {
-          answer = await endpoint.handle({ params: decoded.params, headers });
+          answer = await endpoint.handle({ method, params: decoded.params, headers });
         } else {
           const { account, grants } = await this.#holderOf(endpoint, decoded);
           merchantId = account.id;
           if (account.settings.strictForms && decoded.warnings.includes("form_repaired")) throw requestError("cut_form");
-          answer = await endpoint.handle({ params: decoded.params, account, grants, headers });
+          answer = await endpoint.handle({ method, params: decoded.params, account, grants, headers });
         }
       } finally {
         decoded.wipe();

@@ -180,3 +180,34 @@ function dayText(dayNumber: number): string {
   }
   return lastDayText;
 }
+
+/** `2026-01-31T12:00:00.000Z`. Years 0 to 9999. */
+export function formatInstant(at: Instant): string {
+  const millisecond = civilFromInstant(at).millisecond;
+  return `${formatTimestamp(at).replace(" ", "T")}.${String(millisecond).padStart(3, "0")}Z`;
+}
+
+/** A day, a day and a time as the wire prints them, or what `formatInstant` writes, with or without milliseconds: all UTC. Undefined for anything else. */
+export function parseInstant(text: string): Instant | undefined {
+  const parts = /^(\d{4})-(\d\d)-(\d\d)(?:[T ](\d\d):(\d\d)(?::(\d\d)(?:\.(\d{3}))?)?Z?)?$/.exec(text);
+  if (parts === null) return undefined;
+  const [year = 0, month = 0, dayOfMonth = 0, hour = 0, minute = 0, second = 0, millisecond = 0] = parts
+    .slice(1)
+    .map((part) => Number(part ?? "0"));
+  const date = { year, month, day: dayOfMonth };
+  if (!isDate(date) || hour > 23 || minute > 59 || second > 59) return undefined;
+  return (startOfDay(date) + ((hour * 60 + minute) * 60 + second) * 1_000 + millisecond) as Instant;
+}
+
+const spanUnits = { ms: 1, s: 1_000, min: 60_000, h: 3_600_000, d: dayMs } as const;
+
+/** `at`, and a span of time such as `10s`, `30min`, `36h`, `4d` or `14months` later. Undefined when the text is no span of at most 100 years. */
+export function afterSpan(at: Instant, span: string): Instant | undefined {
+  const parts = /^(\d{1,9}) ?(ms|s|min|h|d|months?)$/.exec(span);
+  const count = Number(parts?.[1] ?? "");
+  const unit = parts?.[2];
+  if (unit === undefined) return undefined;
+  if (unit === "month" || unit === "months") return count > 1_200 ? undefined : addMonths(at, count);
+  const ms = count * spanUnits[unit as keyof typeof spanUnits];
+  return ms > 36_525 * dayMs ? undefined : ((at + ms) as Instant);
+}

@@ -30,3 +30,14 @@ test("what was handed out belongs to the caller", () => {
   first.fill(0);
   assert.equal(hexOf(new SeededRandom("owned").bytes(16)), copy);
 });
+
+test("another one goes on where the first one stopped", () => {
+  for (const drawn of [0, 1, 16, 1_023, 1_024, 1_025, 5_000]) {
+    const first = new SeededRandom("on");
+    first.bytes(drawn);
+    assert.equal(first.position, drawn);
+    const second = new SeededRandom("on", first.position);
+    assert.equal(hexOf(second.bytes(2_000)), hexOf(first.bytes(2_000)));
+    assert.equal(second.position, first.position);
+  }
+});

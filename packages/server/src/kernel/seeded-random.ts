@@ -2,23 +2,37 @@ import { createCipheriv, createHash, type Cipheriv } from "node:crypto";
 import type { Random } from "./random.ts";
 
 const pieceBytes = 1_024;
+const blocksPerPiece = pieceBytes / 16;
 const zeros = new Uint8Array(pieceBytes);
 
 /**
  * Repeatable chance for sandbox worlds and the simulation: the same seed gives the same bytes on every machine and version.
  * The stream is AES-256 in counter mode over zeros, from counter 0, under the key SHA-256(`cofre seeded random 1` NUL seed), and
  * is read in the order of the calls. Whoever knows the seed knows every byte, so nothing that must stay secret may be drawn from
- * it where real cards are kept: no file of the server imports this one (architecture.test.ts has the list of those that may),
+ * it where real cards are kept: only worlds of the sandbox import this file (architecture.test.ts has the list of those that may),
  * and the configuration refuses to be anything but a sandbox.
  */
 export class SeededRandom implements Random {
   readonly #stream: Cipheriv;
   #piece: Uint8Array = new Uint8Array(0);
   #used = 0;
+  #position = 0;
 
-  constructor(seed: string) {
+  /** `position`: how many bytes of the stream another one has drawn, to go on from there. */
+  constructor(seed: string, position = 0) {
     const key = createHash("sha256").update("cofre seeded random 1\0").update(seed).digest();
-    this.#stream = createCipheriv("aes-256-ctr", key, new Uint8Array(16));
+    const counter = new Uint8Array(16);
+    new DataView(counter.buffer).setBigUint64(8, BigInt(Math.floor(position / pieceBytes) * blocksPerPiece));
+    this.#stream = createCipheriv("aes-256-ctr", key, counter);
+    this.#position = position;
+    if (position % pieceBytes === 0) return;
+    this.#piece = this.#stream.update(zeros);
+    this.#used = position % pieceBytes;
+  }
+
+  /** How many bytes were drawn. */
+  get position(): number {
+    return this.#position;
   }
 
   bytes(length: number): Uint8Array {
@@ -33,6 +47,7 @@ export class SeededRandom implements Random {
       filled += part.length;
       this.#used += part.length;
     }
+    this.#position += length;
     return bytes;
   }
 }

@@ -68,9 +68,9 @@ export async function prepareSandboxAccount(
   };
 }
 
-type Granted = NonNullable<Change["account"]>["keys"][number];
+export type Granted = NonNullable<Change["account"]>["keys"][number];
 
-function grant(key: string, grants: KeyGrant): Granted {
+export function grant(key: string, grants: KeyGrant): Granted {
   return { digest: digestOfKey(key), grants };
 }
 
@@ -106,6 +106,6 @@ async function commit(store: Store, change: Change): Promise<void> {
 }
 
 /** 128 random bits, with the prefix that recent keys of the interface have (1.6). */
-function newKey(prefix: string, random: Random): string {
+export function newKey(prefix: "test_ik_" | "test_pk_", random: Random): string {
   return prefix + hexOf(random.bytes(16));
 }

@@ -22,6 +22,11 @@ export class Circuit {
     return this.#failures >= failuresToRest ? 1 : most;
   }
 
+  /** When it is asked again; undefined when it does not rest. */
+  get restUntil(): Instant | undefined {
+    return this.#restUntil;
+  }
+
   /** true: nothing is known against the endpoint. */
   get calm(): boolean {
     return this.#failures === 0 && this.#restUntil === undefined;

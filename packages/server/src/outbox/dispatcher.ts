@@ -31,6 +31,8 @@ export interface DispatcherParts {
   readonly sign: (message: Signable) => Promise<SignedHeaders>;
   /** Names this installation in message ids; never changes. */
   readonly installation: string;
+  /** Names the merchant in message ids and for its keys, where that is not its id. */
+  readonly nameOf?: (merchantId: MerchantId) => MerchantId;
   readonly clock: Clock;
   readonly random: Random;
   readonly scheduler: Scheduler;
@@ -128,6 +130,23 @@ export class Dispatcher {
       this.#cancelNudge = undefined;
       void this.#nextRound();
     });
+  }
+
+  /** Sends what is due now and what becomes due by it; resolves when nothing is under way any more. */
+  async runDue(): Promise<void> {
+    for (const lane of this.#lanes.values()) lane.stuck = false;
+    await this.#nextRound();
+    while (this.#tasks.size > 0) await Promise.all(this.#tasks);
+  }
+
+  /** The first moment after `now` at which an endpoint that rests is asked again. */
+  restsUntil(now: Instant): Instant | undefined {
+    let first: Instant | undefined;
+    for (const { circuit } of this.#lanes.values()) {
+      const until = circuit.restUntil;
+      if (until !== undefined && until > now && (first === undefined || until < first)) first = until;
+    }
+    return first;
   }
 
   /** Whether this merchant's notifications are this process's to send now. */
@@ -380,10 +399,12 @@ export class Dispatcher {
   }
 
   async #send(delivery: Delivery, { url, secrets }: Target, broken: boolean): Promise<SendOutcome> {
-    const { sign, sender, clock, installation } = this.#parts;
+    const { sign, sender, clock, installation, nameOf } = this.#parts;
     const body = messageBody(delivery);
-    const { merchantId } = delivery;
-    const signed = await sign({ merchantId, id: messageId(installation, delivery), at: clock.now(), body, secrets });
+    const { merchantId, endpoint, number } = delivery;
+    const name = nameOf?.(merchantId) ?? merchantId;
+    const id = messageId(installation, { merchantId: name, endpoint, number });
+    const signed = await sign({ merchantId: name, id, at: clock.now(), body, secrets });
     const request: SendRequest = {
       url,
       headers: {

@@ -37,9 +37,9 @@ const endpoints = wireEndpoints({
     run: () => Promise.reject(new ServiceError("payment_not_found")),
   },
   clockOf: () => ({ now: () => instant(Date.UTC(2026, 10, 28)) }),
-  grantsOf: () => Promise.resolve(undefined),
+  holderOf: () => Promise.resolve(undefined),
   forget: () => undefined,
-  random: new SeededRandom("long values"),
+  randomOf: () => new SeededRandom("long values"),
   requests: new NamedRequests(createMemoryStore(), { now: () => instant(0) }, { isAlone: true }),
   sandbox: undefined,
 });
@@ -136,7 +136,7 @@ describe("a long value of any field", () => {
         within(() => {
           for (const body of requestsWith(value, endpoint.path)) {
             const { params } = decodeRequest(endpoint.path, Buffer.from(JSON.stringify(body)));
-            answers.push(endpoint.handle({ params, account, grants: "secret", headers: noHeaders }));
+            answers.push(endpoint.handle({ method: "POST", params, account, grants: "secret", headers: noHeaders }));
           }
         }, kind);
       }

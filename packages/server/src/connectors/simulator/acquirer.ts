@@ -158,8 +158,8 @@ export class SimulatedAcquirer {
   readonly #clock: Clock;
   readonly #seed: string;
   readonly #personality: AcquirerPersonality;
-  readonly #authorizations: BoundedMap<Authorization & { readonly merchantId: MerchantId }>;
-  readonly #ledgers = new BoundedMap<Ledger & { readonly merchantId: MerchantId }>(merchantsRemembered);
+  #authorizations: BoundedMap<Authorization & { readonly merchantId: MerchantId }>;
+  #ledgers = new BoundedMap<Ledger & { readonly merchantId: MerchantId }>(merchantsRemembered);
   #forgotten = 0;
 
   constructor(options: AcquirerOptions) {
@@ -281,6 +281,20 @@ export class SimulatedAcquirer {
       voided: authorization.voided || authorization.reversed,
       refunds: authorization.refunds.map(({ reference }) => reference),
     };
+  }
+
+  /** Goes on with the books of another, as they are now; that one's stay its own. */
+  takeOver(other: SimulatedAcquirer): void {
+    this.#authorizations = other.#authorizations.copy((authorization) => ({
+      ...authorization,
+      followUps: authorization.followUps === undefined ? undefined : [...authorization.followUps],
+    }));
+    this.#ledgers = other.#ledgers.copy(({ merchantId, totals, money }) => ({
+      merchantId,
+      totals: { ...totals },
+      money: new Map(Array.from(money, ([currency, balance]) => [currency, { ...balance }])),
+    }));
+    this.#forgotten = other.#forgotten;
   }
 
   /** A copy of the books as they are now. */

@@ -23,6 +23,15 @@ export class BoundedMap<Value> {
     return this.#entries.values();
   }
 
+  /** Another map with what `copied` makes of each value. */
+  copy(copied: (value: Value) => Value): BoundedMap<Value> {
+    const copy = new BoundedMap<Value>(this.#limit);
+    for (const [key, value] of this.#entries) copy.#entries.set(key, copied(value));
+    copy.#ring.push(...this.#ring);
+    copy.#next = this.#next;
+    return copy;
+  }
+
   /** Adds a key that is not there yet. Tells whether the oldest key had to go. */
   add(key: string, value: Value): boolean {
     const oldest = this.#ring[this.#next];

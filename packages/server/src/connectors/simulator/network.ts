@@ -79,7 +79,7 @@ export class SimulatedNetwork {
   readonly #acquirer: SimulatedAcquirer;
   readonly #lateArrivalMs: number;
   readonly #instructions = new Map<MerchantId, Planned[]>();
-  readonly #sendings = new BoundedMap<{ times: number }>(sendingsRemembered);
+  #sendings = new BoundedMap<{ times: number }>(sendingsRemembered);
 
   constructor(options: NetworkOptions) {
     assert(Number.isSafeInteger(options.lateArrivalMs) && options.lateArrivalMs >= 0, "lateArrivalMs is a whole number of milliseconds");
@@ -119,6 +119,16 @@ export class SimulatedNetwork {
 
   inquire(request: OriginalMessage & Personal): Heard<InquiryAnswer> {
     return this.#exchange("inquire", request, () => this.#acquirer.inquire(request));
+  }
+
+  /** Goes on as another would from now on. What that one has on its way does not arrive here. */
+  takeOver(other: SimulatedNetwork): void {
+    for (const [merchantId, queue] of other.#instructions)
+      this.#instructions.set(
+        merchantId,
+        queue.map((planned) => ({ ...planned })),
+      );
+    this.#sendings = other.#sendings.copy((sent) => ({ ...sent }));
   }
 
   /** Queues what is to happen to this merchant's next messages, after what was queued before. Throws InstructionRefused. */

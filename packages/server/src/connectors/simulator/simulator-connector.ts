@@ -8,19 +8,23 @@ import type { AcquirerBooks } from "./acquirer.ts";
 import { traitsOf } from "./magic-cards.ts";
 import type { Heard, Instruction } from "./network.ts";
 import { buildAcquirer, defaultPersonality } from "./personality.ts";
-import type { Personality } from "./personality.ts";
+import type { AcquirerSite, Personality } from "./personality.ts";
 
-export interface SimulatorOptions extends Partial<Personality> {
+export interface SimulatorOptions extends Partial<Personality>, SimulatorPorts {}
+
+interface SimulatorPorts {
   readonly clock: Clock;
   readonly scheduler: Scheduler;
 }
 
-/** A connector to an acquirer in this process, and the two handles on that acquirer that no real one has. */
+/** A connector to an acquirer in this process, and the handles on that acquirer that no real one has. */
 export interface Simulator extends Connector {
   /** Queues what is to happen to the merchant's next messages. Throws InstructionRefused. */
   instruct(merchantId: MerchantId, instruction: Instruction): void;
   /** A copy of what the acquirer holds. */
   books(): AcquirerBooks;
+  /** Another acquirer with the same books and the same instructions. What is on its way to this one does not arrive there. */
+  copy(ports: SimulatorPorts): Simulator;
 }
 
 type Timed = { readonly deadline: Instant; readonly simulator: SimulatorSettings };
@@ -32,7 +36,16 @@ const timedOut: Unknown = { kind: "unknown", cause: "timeout" };
  * Whatever is lost or late is `unknown` exactly at the request's deadline, in the scheduler's time.
  */
 export function createSimulator({ clock, scheduler, ...personality }: SimulatorOptions): Simulator {
-  const { acquirer, network, judgeCard, capabilities } = buildAcquirer({ clock, scheduler }, { ...defaultPersonality, ...personality });
+  return simulatorOf({ clock, scheduler }, { ...defaultPersonality, ...personality });
+}
+
+function simulatorOf({ clock, scheduler }: SimulatorPorts, personality: Personality, before?: AcquirerSite): Simulator {
+  const site = buildAcquirer({ clock, scheduler }, personality);
+  const { acquirer, network, judgeCard, capabilities } = site;
+  if (before !== undefined) {
+    acquirer.takeOver(before.acquirer);
+    network.takeOver(before.network);
+  }
 
   /** Sends unless it is too late to hear of it, and hears what comes back in time. */
   function exchange<Answer>(request: Timed, send: () => Heard<Answer>): Promise<Answer | Unknown> {
@@ -57,5 +70,6 @@ export function createSimulator({ clock, scheduler, ...personality }: SimulatorO
     cardTraits: traitsOf,
     instruct: (merchantId, instruction) => network.instruct(merchantId, instruction),
     books: () => acquirer.books(),
+    copy: (ports) => simulatorOf(ports, personality, site),
   };
 }

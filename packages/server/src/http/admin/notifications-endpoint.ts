@@ -1,6 +1,5 @@
 import { formatTimestamp } from "../../kernel/calendar.ts";
-import type { Clock } from "../../kernel/clock.ts";
-import { isPaymentId } from "../../kernel/ids.ts";
+import { isPaymentId, type MerchantId } from "../../kernel/ids.ts";
 import type { Account } from "../../merchant/account.ts";
 import { endpointsOf } from "../../merchant/notification-endpoints.ts";
 import type { Delivery } from "../../outbox/events.ts";
@@ -13,12 +12,12 @@ import type { Endpoint, OpenEndpoint } from "../wire/endpoint.ts";
 import { answeringAnswer } from "../wire/endpoints/deps.ts";
 import { textOf, type TreeObject } from "../wire/tree.ts";
 
-export interface NotificationsDeps {
-  readonly store: ReplayParts["store"];
-  readonly clock: Clock;
+export interface NotificationsDeps extends ReplayParts {
   readonly keys: NotificationKeys;
   /** There is something to deliver. */
   readonly nudge: () => void;
+  /** How the keys know the merchant. */
+  readonly name: MerchantId;
 }
 
 const mostListed = 500;
@@ -31,7 +30,7 @@ const mostOfOne = 64;
  * each delivery, and what its receivers verify with. `replay=failed` (from number `from`), `replay=payment` (`hash`) or `replay=range` (`from`, `to`)
  * has receivers hear again.
  */
-export function notificationsEndpoint(deps: NotificationsDeps): Endpoint {
+export function notificationsEndpoint(of: (account: Account) => NotificationsDeps): Endpoint {
   return {
     path: "/__cofre/notifications",
     key: "secret",
@@ -39,7 +38,7 @@ export function notificationsEndpoint(deps: NotificationsDeps): Endpoint {
     cors: false,
     handle: ({ params, account }) =>
       answeringAnswer("query", () =>
-        textOf(params, "replay") === undefined ? list(deps, params, account) : replayed(deps, params, account),
+        textOf(params, "replay") === undefined ? list(of(account), params, account) : replayed(of(account), params, account),
       ),
   };
 }
@@ -55,7 +54,7 @@ export function certificateEndpoint({ keys }: Pick<NotificationsDeps, "keys">): 
   };
 }
 
-async function list({ store, keys }: NotificationsDeps, params: TreeObject, account: Account): Promise<WireAnswer> {
+async function list({ store, keys, name }: NotificationsDeps, params: TreeObject, account: Account): Promise<WireAnswer> {
   const after = numberOf(params, "after") ?? 0;
   const hash = textOf(params, "hash");
   const { rows, deliveries } = hash === undefined ? await toldAfter(store, account, after) : await toldOf(store, account, hash, after);
@@ -78,13 +77,13 @@ async function list({ store, keys }: NotificationsDeps, params: TreeObject, acco
     id: each.id,
     url: each.url,
     enabled: each.enabled && each.goneAt === undefined,
-    secret: receiverSecret(keys, account.id, secretName(each, each.secretVersion)),
+    secret: receiverSecret(keys, name, secretName(each, each.secretVersion)),
   }));
   const body = {
     notifications,
     endpoints,
-    payment_url_secret: receiverSecret(keys, account.id, urlSecretName),
-    public_key: receiverPublicKey(keys, account.id),
+    payment_url_secret: receiverSecret(keys, name, urlSecretName),
+    public_key: receiverPublicKey(keys, name),
     certificate_fingerprint: keys.certificate.fingerprint,
     status: "SUCCESS",
   };

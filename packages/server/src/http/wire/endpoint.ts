@@ -29,6 +29,7 @@ export interface OpenEndpoint extends EndpointRow {
 
 /** A decoded request. Its card digits are wiped when `handle` has settled. */
 export interface OpenRequest {
+  readonly method: "GET" | "POST";
   readonly params: TreeObject;
   readonly headers: WireHeaders;
 }

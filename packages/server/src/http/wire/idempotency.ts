@@ -12,7 +12,7 @@ import { WireError } from "./wire-error.ts";
  * The endpoint, with an Idempotency-Key taken: the same key and the same request get the first answer again, marked by the
  * header `Idempotent-Replayed`. The interface has no such header; without it nothing changes.
  */
-export function idempotent(endpoint: KeyedEndpoint, family: ErrorFamily, requests: NamedRequests): KeyedEndpoint {
+export function idempotent(endpoint: KeyedEndpoint, family: ErrorFamily, requests: Pick<NamedRequests, "answer">): KeyedEndpoint {
   assert(endpoint.key === "secret", "only whoever may move money names requests");
   return {
     ...endpoint,

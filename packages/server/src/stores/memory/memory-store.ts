@@ -16,6 +16,7 @@ import { frozenCopy } from "../frozen-copy.ts";
 import { listedPayment, pageOf } from "../payment-list.ts";
 import { StoreError } from "../store.ts";
 import type { CardAge, HeldSlots, ListPage, OpenDeliveryState, OutboxRow, PaymentFilter, PaymentList, Store } from "../store.ts";
+import type { WorldStore, WorldStoreOptions } from "../world-store.ts";
 import { SlotTable } from "./slot-table.ts";
 
 /**
@@ -35,7 +36,7 @@ export type CommitFault =
   | "commit_unknown_applied_late"
   | "slow";
 
-export interface MemoryStoreOptions {
+export interface MemoryStoreOptions extends WorldStoreOptions {
   /** Asked at each commit, after the change was found sound: the fault that befalls it, undefined for none. */
   readonly commitFault?: (change: Change) => CommitFault | undefined;
   /** Asked at each read with the method's name: true makes it reject with `unavailable`. */
@@ -50,7 +51,7 @@ export interface MemoryStoreOptions {
 export type ReadMethod = Exclude<keyof Store, "commit" | "close">;
 
 /** A store that forgets everything when the process ends: the same contract, deterministic, with faults on demand. */
-export function createMemoryStore(options: MemoryStoreOptions = {}): Store {
+export function createMemoryStore(options: MemoryStoreOptions = {}): WorldStore {
   return new MemoryStore(options);
 }
 
@@ -65,7 +66,7 @@ interface PaymentRecord {
 }
 
 /** Owns all records, frozen, by keys that begin with the merchant. Maps keep the order of the first commits. */
-class MemoryStore implements Store {
+class MemoryStore implements WorldStore {
   readonly #options: MemoryStoreOptions;
   readonly #payments = new Map<string, PaymentRecord>();
   readonly #paymentIds = new Map<string, PaymentId>();
@@ -261,7 +262,7 @@ class MemoryStore implements Store {
   async commit(change: Change): Promise<CommitResult> {
     if (this.#closed) throw new StoreError("closed");
     assertChangeIsSound(change);
-    const fault = this.#options.commitFault?.(change);
+    const fault = this.#options.isFull?.(change) === true ? "overloaded" : this.#options.commitFault?.(change);
     switch (fault) {
       case "unavailable":
       case "overloaded":
@@ -298,6 +299,50 @@ class MemoryStore implements Store {
   async close(): Promise<void> {
     this.#closed = true;
     await Promise.allSettled(this.#underWay);
+  }
+
+  copy(options: WorldStoreOptions): WorldStore {
+    const copy = new MemoryStore(options);
+    // Records are frozen, and shared; what grows or is replaced is not.
+    for (const [key, { current, history }] of this.#payments) copy.#payments.set(key, { current, history: [...history] });
+    for (const [key, value] of this.#paymentIds) copy.#paymentIds.set(key, value);
+    for (const [key, value] of this.#refunds) copy.#refunds.set(key, value);
+    for (const [key, value] of this.#refundCodes) copy.#refundCodes.set(key, value);
+    for (const [key, value] of this.#cards) copy.#cards.set(key, value);
+    for (const [key, value] of this.#cardPositions) copy.#cardPositions.set(key, value);
+    copy.#lastCardPosition = this.#lastCardPosition;
+    for (const [key, value] of this.#accounts) copy.#accounts.set(key, value);
+    for (const [key, value] of this.#accountKeys) copy.#accountKeys.set(key, value);
+    for (const [key, value] of this.#requests) copy.#requests.set(key, value);
+    copy.#outbox.push(...this.#outbox);
+    for (const [key, rows] of this.#numbered) copy.#numbered.set(key, [...rows]);
+    for (const [key, value] of this.#deliveries) copy.#deliveries.set(key, value);
+    for (const [key, waiting] of this.#waiting) copy.#waiting.set(key, new Map(waiting));
+    return copy;
+  }
+
+  nextDue(now: Instant): Instant | undefined {
+    let next: Instant | undefined;
+    const consider = (at: Instant | undefined): void => {
+      if (at !== undefined && at > now && (next === undefined || at < next)) next = at;
+    };
+    for (const { current } of this.#payments.values()) consider(dueAt(current));
+    for (const waiting of this.#waiting.values()) for (const { dueAt: at } of waiting.values()) consider(at);
+    return next;
+  }
+
+  get leastRecentUse(): Instant | undefined {
+    let first: Instant | undefined;
+    for (const { lastUsedAt } of this.#cards.values()) if (first === undefined || lastUsedAt < first) first = lastUsedAt;
+    return first;
+  }
+
+  get payments(): number {
+    return this.#payments.size;
+  }
+
+  get size(): number {
+    return this.#payments.size + this.#cards.size + this.#outbox.length + this.#requests.size;
   }
 
   #beforeRead(method: ReadMethod): void {
@@ -340,6 +385,7 @@ class MemoryStore implements Store {
     this.#writeAccount(change);
     if (change.request !== undefined) this.#requests.set(keyOf(change.merchantId, change.request.next.key), change.request.next);
     for (const { next } of change.deliveries ?? []) this.#writeDelivery(next);
+    this.#options.onApplied?.(change);
     return { outcome: "committed" };
   }
 

@@ -3,9 +3,9 @@ import type { MerchantId } from "../../../kernel/ids.ts";
 import type { Random } from "../../../kernel/random.ts";
 import { ServiceError, serviceErrors } from "../../../kernel/service-error.ts";
 import type { Account } from "../../../merchant/account.ts";
+import type { KeyHolder } from "../../../operations/account-directory.ts";
 import type { NamedRequests } from "../../../operations/named-requests.ts";
 import type { Operation } from "../../../operations/operation.ts";
-import type { KeyGrant } from "../../../stores/change.ts";
 import { StoreError } from "../../../stores/store.ts";
 import { errorAnswer, type WireAnswer } from "../answer.ts";
 import { wireErrorOf, type ErrorFamily } from "../errors.ts";
@@ -17,12 +17,13 @@ export interface EndpointDeps {
   /** The account's own time: in the sandbox every account is a world of its own. */
   readonly clockOf: (account: Account) => Clock;
   /** What an integration key opens, by its text; undefined for a key that opens nothing. */
-  readonly grantsOf: (key: string) => Promise<KeyGrant | undefined>;
+  readonly holderOf: (key: string) => Promise<KeyHolder | undefined>;
   /** Called with an account that was changed: what is remembered of it is old. */
   readonly forget: (merchantId: MerchantId) => void;
-  readonly random: Random;
+  /** The account's own chance. */
+  readonly randomOf: (account: Account) => Random;
   /** Requests that come with an Idempotency-Key. */
-  readonly requests: NamedRequests;
+  readonly requests: Pick<NamedRequests, "answer">;
   /** What the sandbox can do beside; undefined where money is real. */
   readonly sandbox: SandboxDeps | undefined;
 }

@@ -44,9 +44,9 @@ function depsThat(onInput: (input: unknown) => void, end: () => never): Endpoint
       },
     },
     clockOf: () => ({ now: () => instant(Date.UTC(2026, 10, 28)) }),
-    grantsOf: async () => undefined,
+    holderOf: async () => undefined,
     forget: () => undefined,
-    random: new SeededRandom("endpoints"),
+    randomOf: () => new SeededRandom("endpoints"),
     requests: new NamedRequests(createMemoryStore(), { now: () => instant(0) }, { isAlone: true }),
     sandbox: undefined,
   };
@@ -55,6 +55,7 @@ function depsThat(onInput: (input: unknown) => void, end: () => never): Endpoint
 function ask(endpoint: KeyedEndpoint, body: unknown, processingType?: string): Promise<WireAnswer> {
   const { params } = decodeRequest(endpoint.path, Buffer.from(JSON.stringify(body)));
   return endpoint.handle({
+    method: "POST",
     params,
     account,
     grants: "secret",
@@ -134,6 +135,7 @@ test("operations that come later say so by name, to browsers too where browsers 
   const page = notAvailableEndpoints.find(({ path }) => path === "/ws/request");
   assert.ok(page !== undefined && page.key === "none");
   const { body } = await page.handle({
+    method: "POST",
     params: {},
     headers: { simulateInternalError: undefined, processingType: undefined, idempotencyKey: undefined },
   });

@@ -1,4 +1,5 @@
 import { hexOf } from "../../../kernel/ids.ts";
+import type { Account } from "../../../merchant/account.ts";
 import type { WireAnswer } from "../answer.ts";
 import type { Endpoint } from "../endpoint.ts";
 import { textOf, type TreeObject } from "../tree.ts";
@@ -16,14 +17,18 @@ const acknowledged: WireAnswer = { status: 200, body: "{}" };
  * What a shop's page asks after it has made a token (interface 2.7): a name for the device, and scripts of fraud filters to load. There
  * are none here, so the page ends its sequence with the name alone, which comes back as `device_id`.
  */
-export function fingerprintEndpoints({ grantsOf, random }: EndpointDeps): readonly Endpoint[] {
+export function fingerprintEndpoints({ holderOf, randomOf }: EndpointDeps): readonly Endpoint[] {
   const withKey =
-    (answer: () => WireAnswer) =>
+    (answer: (account: Account) => WireAnswer) =>
     async ({ params }: { readonly params: TreeObject }): Promise<WireAnswer> => {
       const key = textOf(params, "publicIntegrationKey");
-      return key !== undefined && (await grantsOf(key)) === "public" ? answer() : unauthorized;
+      const holder = key === undefined ? undefined : await holderOf(key);
+      return holder?.grants === "public" ? answer(holder.account) : unauthorized;
     };
-  const session = (): WireAnswer => ({ status: 200, body: `{"ebanx_session_id":"${hexOf(random.bytes(16))}","providers":[]}` });
+  const session = (account: Account): WireAnswer => ({
+    status: 200,
+    body: `{"ebanx_session_id":"${hexOf(randomOf(account).bytes(16))}","providers":[]}`,
+  });
   const row = { key: "none", family: "parameters", cors: true } as const;
   return [
     { ...row, path: "/fingerprint", handle: withKey(session) },

@@ -12,7 +12,7 @@ const invalid: WireAnswer = {
 };
 
 /** What every browser client asks before it makes a token (interface 2.7). A secret key is no public one: it has no place in a browser. */
-export function publicKeyCheckEndpoint({ grantsOf }: Pick<EndpointDeps, "grantsOf">): Endpoint {
+export function publicKeyCheckEndpoint({ holderOf }: Pick<EndpointDeps, "holderOf">): Endpoint {
   return {
     path: "/ws/merchantIntegrationProperties/isValidPublicIntegrationKey",
     key: "none",
@@ -20,7 +20,7 @@ export function publicKeyCheckEndpoint({ grantsOf }: Pick<EndpointDeps, "grantsO
     cors: true,
     async handle({ params }) {
       const key = textOf(params, "public_integration_key");
-      return key !== undefined && (await grantsOf(key)) === "public" ? valid : invalid;
+      return key !== undefined && (await holderOf(key))?.grants === "public" ? valid : invalid;
     },
   };
 }

@@ -1,0 +1,37 @@
+import type { AccountSettings, SimulatorSettings } from "../../merchant/account.ts";
+import { isTreeObject, type Tree, type TreeObject } from "../wire/tree.ts";
+
+/** The wire's scalars are all text: they become what the setting of that name is now. */
+export function typedSettings(asked: TreeObject, current: AccountSettings | SimulatorSettings): Record<string, unknown> {
+  const now: Readonly<Record<string, unknown>> = { ...current };
+  return Object.fromEntries(Object.entries(asked).map(([name, value]) => [name, typedValue(value, now[name])]));
+}
+
+function typedValue(value: Tree, now: unknown): unknown {
+  if (isTreeObject(value)) return typeof now === "object" && now !== null ? typedSettings(value, now as SimulatorSettings) : undefined;
+  if (Array.isArray(value)) return Array.isArray(now) ? value.map(plain) : undefined;
+  if (typeof value !== "string") return undefined;
+  if (typeof now === "number") return /^\d{1,15}$/.test(value) ? Number(value) : undefined;
+  if (typeof now === "boolean") return booleans.get(value);
+  return value;
+}
+
+/** A member of a list says by its form alone what it is. A number has no zero before it: a BIN may, and is text. */
+function plain(value: Tree): unknown {
+  if (isTreeObject(value)) return Object.fromEntries(Object.entries(value).map(([name, member]) => [name, plain(member)]));
+  if (Array.isArray(value)) return value.map(plain);
+  if (typeof value !== "string") return undefined;
+  return /^(?:0|[1-9]\d{0,14})$/.test(value) ? Number(value) : (words.get(value) ?? value);
+}
+
+const words: ReadonlyMap<string, boolean> = new Map([
+  ["true", true],
+  ["false", false],
+]);
+
+const booleans: ReadonlyMap<string, boolean> = new Map([
+  ["true", true],
+  ["1", true],
+  ["false", false],
+  ["0", false],
+]);

@@ -1,0 +1,206 @@
+import type { Clock } from "../../kernel/clock.ts";
+import { afterSpan, formatInstant, parseInstant } from "../../kernel/calendar.ts";
+import { hexOf, newMerchantId } from "../../kernel/ids.ts";
+import type { Instant } from "../../kernel/instant.ts";
+import type { Random } from "../../kernel/random.ts";
+import type { Account } from "../../merchant/account.ts";
+import { validateSettings } from "../../merchant/settings.ts";
+import { newKey } from "../../operations/sandbox-account.ts";
+import type { World, WorldPlan } from "../../twin/world.ts";
+import { WorldRefused, type Worlds } from "../../twin/worlds.ts";
+import { errorAnswer, type WireAnswer } from "../wire/answer.ts";
+import type { Endpoint } from "../wire/endpoint.ts";
+import { isTreeObject, textOf, type TreeObject } from "../wire/tree.ts";
+import { typedSettings } from "./typed-settings.ts";
+
+export interface WorldsDeps {
+  readonly worlds: Worlds;
+  /** The system's: where worlds are when nobody says when they are. */
+  readonly clock: Clock;
+  readonly random: Random;
+  /** Whether a key opens something that is no world. */
+  readonly isTaken: (key: string) => Promise<boolean>;
+}
+
+/** What a seed asks for is repeatable, and so is the time that it begins at. */
+const seededStart = parseInstant("2026-01-01") as Instant;
+
+/**
+ * What makes, shows and moves worlds (docs/twin.md), in the sandbox only:
+ * - `/__cofre/worlds`: POST makes one, GET lists all. Takes no key: whoever reaches a sandbox may make worlds in it.
+ * - `/__cofre/world`, with the world's secret key: shows it; `do`: `reset`, `snapshot`, `restore`, `delete`.
+ * - `/__cofre/clock`, with the secret key: shows the account's time; `set`, `advance` and `run` move a world's.
+ */
+export function worldsEndpoints(deps: WorldsDeps): readonly Endpoint[] {
+  const row = { family: "parameters", cors: false } as const;
+  return [
+    {
+      ...row,
+      path: "/__cofre/worlds",
+      key: "none",
+      handle: ({ method, params }) => (method === "POST" ? create(deps, params) : list(deps)),
+    },
+    { ...row, path: "/__cofre/world", key: "secret", handle: ({ params, account }) => act(deps, params, account) },
+    { ...row, path: "/__cofre/clock", key: "secret", handle: ({ params, account }) => clock(deps, params, account) },
+  ];
+}
+
+async function list({ worlds }: WorldsDeps): Promise<WireAnswer> {
+  return answer({ worlds: worlds.list().map(shown) });
+}
+
+async function create(deps: WorldsDeps, params: TreeObject): Promise<WireAnswer> {
+  const read = readPlan(deps, params);
+  if ("status" in read) return read;
+  const { plan } = read;
+  const keys = [plan.keys.integrationKey, plan.keys.publicIntegrationKey];
+  const taken = await Promise.all(keys.map((key) => deps.isTaken(key)));
+  if (taken.includes(true) || keys[0] === keys[1]) return keyTaken;
+  try {
+    return answer({ world: shown(await deps.worlds.create(plan)) });
+  } catch (error) {
+    if (!(error instanceof WorldRefused)) throw error;
+    return error.reason === "key_taken" ? keyTaken : errorAnswer("COFRE-72", "There are as many worlds as there can be");
+  }
+}
+
+const keyTaken = errorAnswer("COFRE-71", "Parameter integration_key or public_integration_key is in use already");
+
+function readPlan({ clock, random }: WorldsDeps, params: TreeObject): { readonly plan: WorldPlan } | WireAnswer {
+  const unknown = Object.keys(params).find((name) => !creating.includes(name));
+  if (unknown !== undefined) return errorAnswer("COFRE-70", `Parameters of a world are ${creating.join(", ")}`);
+  for (const name of creating) {
+    if (name !== "settings" && params[name] !== undefined && !isText(params[name])) return invalid(name);
+  }
+  const seed = textOf(params, "seed");
+  const at = textOf(params, "clock");
+  const now = at === undefined ? (seed === undefined ? clock.now() : seededStart) : parseInstant(at);
+  if (now === undefined) return invalid("clock");
+  const running = booleanOf(textOf(params, "running") ?? (seed === undefined && at === undefined ? "true" : "false"));
+  if (running === undefined) return invalid("running");
+  const integrationKey = textOf(params, "integration_key") ?? newKey("test_ik_", random);
+  const publicIntegrationKey = textOf(params, "public_integration_key") ?? newKey("test_pk_", random);
+  for (const [name, key] of [
+    ["integration_key", integrationKey],
+    ["public_integration_key", publicIntegrationKey],
+  ] as const) {
+    if (!/^[\x21-\x7e]+$/.test(key)) return invalid(name);
+  }
+  const asked = params["settings"] ?? {};
+  if (!isTreeObject(asked)) return invalid("settings");
+  const plain = validateSettings({});
+  if ("problems" in plain) throw new Error("settings have defaults");
+  const checked = validateSettings(typedSettings(asked, plain.settings), plain.settings);
+  if ("problems" in checked) return errorAnswer("COFRE-31", checked.problems.join(" "));
+  const id = newMerchantId(random);
+  const name = textOf(params, "name") ?? `World ${id}`;
+  const account: Account = { id, version: 1, name, settings: checked.settings };
+  return {
+    plan: {
+      name,
+      seed: seed ?? hexOf(random.bytes(8)),
+      time: { now, running },
+      account,
+      keys: { integrationKey, publicIntegrationKey },
+    },
+  };
+}
+
+const creating = ["name", "seed", "clock", "running", "integration_key", "public_integration_key", "settings"];
+
+/** Nothing that people type here is longer. */
+function isText(value: unknown): boolean {
+  return typeof value === "string" && value.length >= 1 && value.length <= 100;
+}
+
+function booleanOf(text: string): boolean | undefined {
+  if (text === "true" || text === "1") return true;
+  return text === "false" || text === "0" ? false : undefined;
+}
+
+function invalid(name: string): WireAnswer {
+  return errorAnswer("COFRE-73", `Parameter ${name} is invalid`);
+}
+
+const noWorld = errorAnswer("COFRE-74", "This account is no world: its time is the system's, and it is never reset");
+
+const actions = ["reset", "snapshot", "restore", "delete"] as const;
+
+async function act({ worlds }: WorldsDeps, params: TreeObject, { id }: Account): Promise<WireAnswer> {
+  const world = worlds.of(id);
+  if (world === undefined) return noWorld;
+  const asked = params["do"];
+  if (asked === undefined) return answer({ world: shown(world) });
+  const action = actions.find((name) => name === asked);
+  if (action === undefined) return errorAnswer("COFRE-75", `Parameter do must be one of ${actions.join(", ")}`);
+  const name = textOf(params, "name") ?? "";
+  if ((action === "snapshot" || action === "restore") && !/^[\w.-]{1,50}$/.test(name)) return invalid("name");
+  switch (action) {
+    case "reset":
+      await worlds.reset(world);
+      return answer({ world: shown(world) });
+    case "snapshot":
+      if (!world.snapshot(name)) return errorAnswer("COFRE-76", "The world has as many snapshots as it can have");
+      return answer({ world: shown(world) });
+    case "restore":
+      if (!(await worlds.restore(world, name))) return errorAnswer("COFRE-77", "The world has no snapshot of this name");
+      return answer({ world: shown(world) });
+    case "delete":
+      await worlds.delete(world);
+      return answer({});
+  }
+}
+
+async function clock(deps: WorldsDeps, params: TreeObject, { id }: Account): Promise<WireAnswer> {
+  const { worlds } = deps;
+  const world = worlds.of(id);
+  const moves = ["set", "advance", "run"].filter((name) => params[name] !== undefined);
+  if (world === undefined) return moves.length === 0 ? answer({ clock: { now: formatInstant(deps.clock.now()), running: true } }) : noWorld;
+  if (moves.length > 1) return errorAnswer("COFRE-78", "Only one of the parameters set, advance and run can be given");
+  const run = params["run"] === undefined ? undefined : booleanOf(textOf(params, "run") ?? "");
+  const to = targetOf(world, params);
+  if (moves.includes("run") && run === undefined) return invalid("run");
+  if (moves.length > 0 && run === undefined && to === undefined) return invalid(moves[0] ?? "");
+  if (run !== undefined) {
+    world.run(run);
+    worlds.watch();
+  }
+  if (to === undefined) return answer({ clock: clockOf(world) });
+  const { done, complete } = await world.moveTo(to);
+  return answer({ clock: clockOf(world), done, complete });
+}
+
+/** Where the time is to be moved; undefined when the request does not say it, or not so that it can be understood. */
+function targetOf(world: World, params: TreeObject): Instant | undefined {
+  const [set, advance] = [textOf(params, "set"), textOf(params, "advance")];
+  if (set !== undefined) return parseInstant(set);
+  if (advance === undefined) return undefined;
+  const { now } = world.time;
+  return advance === "next" ? (world.nextDue ?? now) : afterSpan(now, advance);
+}
+
+function clockOf(world: World): object {
+  const { now, running } = world.time;
+  const next = world.nextDue;
+  return { now: formatInstant(now), running, next_due: next === undefined ? null : formatInstant(next) };
+}
+
+function shown(world: World): object {
+  const { id, payments, snapshots } = world;
+  const { name, seed, keys } = world.plan;
+  const { now, running } = world.time;
+  return {
+    id,
+    name,
+    seed,
+    integration_key: keys.integrationKey,
+    public_integration_key: keys.publicIntegrationKey,
+    clock: { now: formatInstant(now), running },
+    payments,
+    snapshots,
+  };
+}
+
+function answer(body: object): WireAnswer {
+  return { status: 200, body: JSON.stringify({ ...body, status: "SUCCESS" }) };
+}

@@ -1,0 +1,117 @@
+import type { Connectors } from "./connectors/connector.ts";
+import type { Clock } from "./kernel/clock.ts";
+import type { MerchantId } from "./kernel/ids.ts";
+import type { Random } from "./kernel/random.ts";
+import type { Scheduler } from "./kernel/scheduler.ts";
+import type { Share } from "./kernel/share.ts";
+import { endpointsOf } from "./merchant/notification-endpoints.ts";
+import type { Log } from "./observe/log-event.ts";
+import { AccountDirectory } from "./operations/account-directory.ts";
+import { NamedRequests } from "./operations/named-requests.ts";
+import { notificationAccounts } from "./operations/notification-accounts.ts";
+import { Runner } from "./operations/runner.ts";
+import { Dispatcher } from "./outbox/dispatcher.ts";
+import { targetsOf } from "./outbox/endpoint.ts";
+import { FirstAttempts } from "./outbox/first-attempts.ts";
+import type { Sender } from "./outbox/sender.ts";
+import type { Signable, SignedHeaders } from "./outbox/signature.ts";
+import { CardExpiryJob } from "./recovery/card-expiry-job.ts";
+import { RecoveryJob } from "./recovery/recovery-job.ts";
+import type { Store } from "./stores/store.ts";
+import { CvvPocket } from "./vault/cvv-pocket.ts";
+import type { Vault } from "./vault/vault.ts";
+
+/** What an installation stands on: the server's own, or a world's. */
+export interface InstallationParts {
+  readonly store: Store;
+  readonly vault: Vault;
+  readonly connectors: Connectors;
+  readonly clock: Clock;
+  /** Tokens, hashes and codes are drawn from it. */
+  readonly random: Random;
+  /** Notifications draw from a source of their own: what is drawn from the other does not depend on who was told what, and when. */
+  readonly deliveryRandom: Random;
+  /** Keys in memory come from it. */
+  readonly secretRandom: Random;
+  readonly scheduler: Scheduler;
+  readonly share: Share;
+  readonly sender: Sender;
+  readonly sign: (message: Signable) => Promise<SignedHeaders>;
+  /** Names the installation in message ids; never changes. */
+  readonly name: string;
+  /** Names merchants in message ids and for their keys, where that is not their id. */
+  readonly nameOf?: (merchantId: MerchantId) => MerchantId;
+  readonly acquirerTimeoutMs: number;
+  readonly log: Log;
+}
+
+/** A whole payment service over one store: what runs operations, and the jobs, none of which has begun. */
+export interface Installation {
+  readonly store: Store;
+  readonly clock: Clock;
+  readonly random: Random;
+  readonly accounts: AccountDirectory;
+  readonly runner: Runner;
+  readonly requests: NamedRequests;
+  readonly dispatcher: Dispatcher;
+  readonly recovery: RecoveryJob;
+  readonly cardExpiry: CardExpiryJob;
+}
+
+/** Puts one together. Nothing is read, and nothing runs by itself, until somebody starts the jobs or asks them to do what is due. */
+export function createInstallation(parts: InstallationParts): Installation {
+  const { store, clock, random, scheduler, share, log } = parts;
+  const accounts = new AccountDirectory(store, clock);
+  const firstAttempts = new FirstAttempts(scheduler);
+  const dispatcher = new Dispatcher({
+    ended: (delivery) => firstAttempts.ended(delivery),
+    store,
+    // The runner, made below, tells the dispatcher.
+    accounts: notificationAccounts(accounts, { run: (...call) => runner.run(...call) }),
+    sender: parts.sender,
+    sign: parts.sign,
+    installation: parts.name,
+    ...(parts.nameOf === undefined ? {} : { nameOf: parts.nameOf }),
+    clock,
+    random: parts.deliveryRandom,
+    scheduler,
+    share,
+    report: ({ kind, ...facts }) =>
+      log.write({ event: kind === "delivered" ? "notification_delivered" : "notification_failed", kind, ...facts }),
+    alarm: (what, { merchantId }) =>
+      log.write({ event: "alarm", kind: "unexpected_failure", what, where: undefined, merchantId, paymentId: undefined }),
+  });
+  const runner = new Runner({
+    store,
+    vault: parts.vault,
+    connectors: parts.connectors,
+    pocket: new CvvPocket(parts.secretRandom),
+    clock,
+    random,
+    acquirerTimeoutMs: parts.acquirerTimeoutMs,
+    alarm: (alarm) => log.write({ event: "alarm", ...alarm }),
+    deliverTo: ({ settings }, { order }) => targetsOf(endpointsOf(settings), order.notificationUrl),
+    told: ({ settings }, change) => {
+      dispatcher.nudge(change.merchantId);
+      // What another process sends, nobody here sees ending.
+      return dispatcher.sendsFor(change.merchantId) ? firstAttempts.of(change, settings.notificationChaos) : undefined;
+    },
+  });
+  const cardExpiry = new CardExpiryJob({
+    store,
+    clock,
+    scheduler,
+    share,
+    report: (progress) => log.write({ event: "cards_forgotten", ...progress }),
+  });
+  const recovery = new RecoveryJob({
+    store,
+    runner,
+    accounts,
+    clock,
+    scheduler,
+    share,
+    report: ({ kind, ...facts }) => log.write({ event: kind === "settled" ? "recovery_settled" : "recovery_overdue", ...facts }),
+  });
+  return { store, clock, random, accounts, runner, requests: new NamedRequests(store, clock, share), dispatcher, recovery, cardExpiry };
+}

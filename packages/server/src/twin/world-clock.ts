@@ -1,0 +1,77 @@
+import type { Clock } from "../kernel/clock.ts";
+import { type Instant, laterBy } from "../kernel/instant.ts";
+import type { Scheduler } from "../kernel/scheduler.ts";
+
+/** Where a world's time is: it stands still, or it goes on with the system's. */
+export interface WorldTime {
+  readonly now: Instant;
+  readonly running: boolean;
+}
+
+/** A world's own time. Owns what is to happen later in it, which whoever moves it calls. */
+export class WorldClock implements Clock {
+  readonly #system: Clock;
+  /** The world's time at `since` of the system's; without `since` it stands still. */
+  #at: Instant;
+  #since: Instant | undefined;
+  readonly #timers = new Set<{ readonly at: Instant; readonly task: () => void }>();
+
+  constructor(system: Clock, { now, running }: WorldTime) {
+    this.#system = system;
+    this.#at = now;
+    this.#since = running ? system.now() : undefined;
+  }
+
+  now(): Instant {
+    return this.#since === undefined ? this.#at : laterBy(this.#at, Math.max(0, this.#system.now() - this.#since));
+  }
+
+  get running(): boolean {
+    return this.#since !== undefined;
+  }
+
+  /** Sets the time; it goes on from there, or stands there, as it did. */
+  set(now: Instant): void {
+    this.#at = now;
+    if (this.running) this.#since = this.#system.now();
+  }
+
+  /** Lets the time go on from where it is, or stand there. */
+  run(running: boolean): void {
+    if (running === this.running) return;
+    this.#at = this.now();
+    this.#since = running ? this.#system.now() : undefined;
+  }
+
+  /** When the first of what is to happen later happens. */
+  get nextTimer(): Instant | undefined {
+    let first: Instant | undefined;
+    for (const { at } of this.#timers) if (first === undefined || at < first) first = at;
+    return first;
+  }
+
+  /** Does what is due, in its order. */
+  fire(): void {
+    const now = this.now();
+    const due = [...this.#timers].filter(({ at }) => at <= now).toSorted((left, right) => left.at - right.at);
+    for (const timer of due) {
+      this.#timers.delete(timer);
+      timer.task();
+    }
+  }
+
+  /**
+   * What the world's acquirer waits by. Where time stands still nobody can wait in it: an answer that takes its time is there at once, and an
+   * answer that never comes is missed at once. What arrives late arrives when the time has been moved so far.
+   */
+  scheduler(system: Scheduler): Scheduler {
+    return {
+      sleep: (ms, signal) => system.sleep(this.running ? ms : 0, signal),
+      after: (ms, task) => {
+        const timer = { at: laterBy(this.now(), ms), task };
+        this.#timers.add(timer);
+        return () => void this.#timers.delete(timer);
+      },
+    };
+  }
+}

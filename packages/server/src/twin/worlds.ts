@@ -1,0 +1,163 @@
+import type { KeyDigest, MerchantId } from "../kernel/ids.ts";
+import { hour, type Instant, second } from "../kernel/instant.ts";
+import { digestOfKey } from "../operations/account-directory.ts";
+import type { Change } from "../stores/change.ts";
+import { grantsOf, World, type WorldPlan, type WorldSurroundings } from "./world.ts";
+
+export interface WorldLimits {
+  /** Worlds at the same time. */
+  readonly mostWorlds: number;
+  /** Records of all worlds together, snapshots not counted: payments, cards, notifications, named requests. */
+  readonly mostRecords: number;
+}
+
+const usualLimits: WorldLimits = { mostWorlds: 10_000, mostRecords: 300_000 };
+/** One that nobody has asked anything for so long makes room for a new one. */
+const idleMs = hour;
+/** How often worlds whose time goes on do what is due. */
+const tickMs = second;
+/** New records that are taken between two counts of all worlds. */
+const recordsPerCount = 1_000;
+
+export interface WorldsParts extends Omit<WorldSurroundings, "isFull"> {
+  readonly limits?: Partial<WorldLimits>;
+  /** Told of every world that is reset, restored or gone: what is remembered of its account elsewhere is old. */
+  readonly onChanged: (id: MerchantId) => void;
+}
+
+/** A world cannot be had. */
+export class WorldRefused extends Error {
+  override readonly name = "WorldRefused";
+  readonly reason: "full" | "key_taken";
+
+  constructor(reason: WorldRefused["reason"]) {
+    super(reason === "full" ? "there are as many worlds as there can be" : "the key opens something else");
+    this.reason = reason;
+  }
+}
+
+/** The worlds of a server. Owns them all, and one timer while the time of some goes on. */
+export class Worlds {
+  readonly #parts: WorldsParts;
+  readonly #limits: WorldLimits;
+  readonly #around: WorldSurroundings;
+  /** In the order in which they were made. */
+  readonly #worlds = new Map<MerchantId, World>();
+  readonly #byKey = new Map<KeyDigest, World>();
+  readonly #usedAt = new Map<MerchantId, Instant>();
+  #room = 0;
+  #cancelTick: (() => void) | undefined;
+
+  constructor(parts: WorldsParts) {
+    this.#parts = parts;
+    this.#limits = { ...usualLimits, ...parts.limits };
+    this.#around = { ...parts, isFull: (change) => this.#isFull(change) };
+  }
+
+  get size(): number {
+    return this.#worlds.size;
+  }
+
+  /** Oldest first. */
+  list(): readonly World[] {
+    return [...this.#worlds.values()];
+  }
+
+  of(id: MerchantId): World | undefined {
+    return this.#worlds.get(id);
+  }
+
+  /** The world that a key opens. Who asks uses it. */
+  byKey(key: string): World | undefined {
+    // Where there are none, nobody pays for them.
+    const world = this.#byKey.size === 0 ? undefined : this.#byKey.get(digestOfKey(key));
+    if (world !== undefined) this.#usedAt.set(world.id, this.#parts.clock.now());
+    return world;
+  }
+
+  /** Rejects with WorldRefused. */
+  async create(plan: WorldPlan): Promise<World> {
+    const digests = grantsOf(plan.keys).map(({ digest }) => digest);
+    if (digests.some((digest) => this.#byKey.has(digest)) || this.#worlds.has(plan.account.id)) throw new WorldRefused("key_taken");
+    if (this.#worlds.size >= this.#limits.mostWorlds && !this.#makeRoom()) throw new WorldRefused("full");
+    const world = new World(this.#around, plan);
+    // Theirs at once: who comes with the same key meanwhile is refused.
+    this.#worlds.set(world.id, world);
+    for (const digest of digests) this.#byKey.set(digest, world);
+    this.#usedAt.set(world.id, this.#parts.clock.now());
+    await world.open();
+    this.watch();
+    return world;
+  }
+
+  /** Lets a world go, with everything in it. Resolves when nothing of it is under way. */
+  async delete(world: World): Promise<void> {
+    if (this.#worlds.get(world.id) !== world) return;
+    this.#worlds.delete(world.id);
+    this.#usedAt.delete(world.id);
+    for (const { digest } of grantsOf(world.plan.keys)) this.#byKey.delete(digest);
+    this.#parts.onChanged(world.id);
+    await world.close();
+  }
+
+  /** Begins a world anew, as it began first. */
+  async reset(world: World): Promise<void> {
+    await world.reset();
+    this.#parts.onChanged(world.id);
+  }
+
+  /** Makes a world what was kept of it under this name; false when nothing was. */
+  async restore(world: World, name: string): Promise<boolean> {
+    const restored = await world.restore(name);
+    if (restored) this.#parts.onChanged(world.id);
+    this.watch();
+    return restored;
+  }
+
+  /** To be called when the time of a world begins to go on. */
+  watch(): void {
+    if (this.#cancelTick !== undefined || !this.list().some(({ time }) => time.running)) return;
+    this.#cancelTick = this.#parts.scheduler.after(tickMs, () => {
+      this.#cancelTick = undefined;
+      for (const world of this.#worlds.values()) if (world.time.running && !world.isBusy) void world.settle();
+      this.watch();
+    });
+  }
+
+  /** Lets all of them go. */
+  async close(): Promise<void> {
+    this.#cancelTick?.();
+    await Promise.all(this.list().map((world) => this.delete(world)));
+    this.#cancelTick?.();
+  }
+
+  #makeRoom(): boolean {
+    const now = this.#parts.clock.now();
+    let idle: World | undefined;
+    let since = now - idleMs;
+    for (const world of this.#worlds.values()) {
+      const usedAt = this.#usedAt.get(world.id) ?? now;
+      if (usedAt > since) continue;
+      idle = world;
+      since = usedAt;
+    }
+    if (idle !== undefined) void this.delete(idle);
+    return idle !== undefined;
+  }
+
+  /** Only what adds a record that somebody may add to without an end is refused: what is there goes on. */
+  #isFull({ payment, card, request }: Change): boolean {
+    const adds =
+      (payment !== undefined && payment.replaces === undefined) ||
+      (card !== undefined && card.replaces === undefined) ||
+      request?.replaces === "nothing";
+    if (!adds) return false;
+    if (this.#room <= 0) {
+      let left = this.#limits.mostRecords;
+      for (const { size } of this.#worlds.values()) left -= size;
+      this.#room = Math.min(recordsPerCount, left);
+    }
+    this.#room -= 1;
+    return this.#room < 0;
+  }
+}
