@@ -54,8 +54,62 @@ export interface Sandbox {
   };
 }
 
+/** An account in memory whose time you move. Worlds know nothing of each other. */
+export interface World extends Sandbox {
+  readonly id: string;
+  readonly name: string;
+  /** Worlds with one seed answer the same requests alike. */
+  readonly seed: string;
+  readonly clock: {
+    now(): Promise<Date>;
+    /** Moves the time on by `10s`, `30min`, `36h`, `4d` or `14months`, or to when something falls due `next`. Resolves when all of it is done. */
+    advance(span: string): Promise<Done>;
+    /** Moves the time to this one. Set back, nothing is done. */
+    set(to: Date): Promise<Done>;
+    /** true: the time goes on by itself. */
+    run(running: boolean): Promise<void>;
+  };
+  /** Begins anew, with the same keys. */
+  reset(): Promise<void>;
+  /** Keeps what the world is now under a name: up to 50 letters, digits and . _ -. Ten at most. */
+  snapshot(name: string): Promise<void>;
+  /** Makes the world what was kept under this name. */
+  restore(name: string): Promise<void>;
+  /** Lets the world go. Its keys open nothing any more. */
+  delete(): Promise<void>;
+}
+
+/** What was done while the time was moved. */
+export interface Done {
+  /** Changes of payments: captures that lapsed, refunds that were sent, outcomes that were found out. */
+  readonly payments: number;
+  /** Attempts to deliver notifications, whatever came of them. */
+  readonly deliveries: number;
+  /** Stored cards that were forgotten. */
+  readonly cards: number;
+}
+
+/** All of it may be left out. */
+export interface WorldOptions {
+  readonly name?: string;
+  readonly seed?: string;
+  /** When it begins: now unless given, and the beginning of 2026 with a seed. */
+  readonly clock?: Date;
+  /** Whether its time goes on by itself: not with a seed or a clock, unless it is said. */
+  readonly running?: boolean;
+  readonly integrationKey?: string;
+  readonly publicIntegrationKey?: string;
+  readonly settings?: SettingsChanges;
+}
+
 /** A running Cofre, with the account that it began with. */
 export interface Cofre extends Sandbox {
+  readonly worlds: {
+    /** Makes one, in a millisecond. */
+    create(options?: WorldOptions): Promise<World>;
+    /** Those that there are, oldest first. */
+    list(): Promise<readonly World[]>;
+  };
   readonly address: { readonly host: string; readonly port: number };
   /** Such as `http://127.0.0.1:40001`, without a slash at its end. */
   readonly url: string;
@@ -132,6 +186,7 @@ export async function startCofre(options: CofreOptions = {}): Promise<Cofre> {
     address,
     url,
     ...sandboxOf(new CofreClient(url, new Secret(integrationKey), systemScheduler), { integrationKey, publicIntegrationKey }),
+    worlds: worldsAt(url),
     close,
     [Symbol.asyncDispose]: close,
   };
@@ -162,6 +217,55 @@ function configOf(options: CofreOptions) {
   if ("config" in reading) return reading.config;
   const problems = reading.problems.join(" ");
   throw new TypeError(Object.entries(variables).reduce((text, [name, variable]) => text.replaceAll(variable, name), problems));
+}
+
+/** What a Cofre of this version tells of a world. */
+interface ToldWorld {
+  readonly id: string;
+  readonly name: string;
+  readonly seed: string;
+  readonly integration_key: string;
+  readonly public_integration_key: string;
+}
+
+function worldsAt(url: string): Cofre["worlds"] {
+  const keyless = new CofreClient(url, new Secret(""), systemScheduler);
+  return {
+    async create({ clock, integrationKey, publicIntegrationKey, ...options } = {}) {
+      const told = await keyless.createWorld({
+        ...options,
+        ...(clock === undefined ? {} : { clock: clock.toISOString() }),
+        ...(integrationKey === undefined ? {} : { new_integration_key: integrationKey }),
+        ...(publicIntegrationKey === undefined ? {} : { new_public_integration_key: publicIntegrationKey }),
+      });
+      return worldOf(url, told as object as ToldWorld);
+    },
+    list: async () => (await keyless.worlds()).map((told) => worldOf(url, told as object as ToldWorld)),
+  };
+}
+
+function worldOf(
+  url: string,
+  { id, name, seed, integration_key: integrationKey, public_integration_key: publicIntegrationKey }: ToldWorld,
+): World {
+  const client = new CofreClient(url, new Secret(integrationKey), systemScheduler);
+  const done = async (move: Promise<Readonly<Record<string, unknown>>>): Promise<Done> => (await move)["done"] as Done;
+  return {
+    ...sandboxOf(client, { integrationKey, publicIntegrationKey }),
+    id,
+    name,
+    seed,
+    clock: {
+      now: async () => new Date(((await client.clock())["clock"] as { readonly now: string }).now),
+      advance: (span) => done(client.clock({ advance: span })),
+      set: (to) => done(client.clock({ set: to.toISOString() })),
+      run: async (running) => void (await client.clock({ run: running })),
+    },
+    reset: async () => void (await client.world({ do: "reset" })),
+    snapshot: async (kept) => void (await client.world({ do: "snapshot", name: kept })),
+    restore: async (kept) => void (await client.world({ do: "restore", name: kept })),
+    delete: () => client.deleteWorld(),
+  };
 }
 
 function sandboxOf(client: CofreClient, keys: Sandbox["keys"]): Sandbox {

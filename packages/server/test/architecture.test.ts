@@ -85,7 +85,8 @@ const vaultInside = /^vault\/(?:aes|envelope|keyring|fingerprint|root-key.*|.*-v
 
 /** Globals that reach the outside, and the files that may. No row is needed to forbid what has none. */
 const ownedGlobals: Readonly<Record<string, readonly string[]>> = {
-  Date: ["kernel/system-clock.ts"],
+  // Those who write tests give and get times as Dates; none is made of the present.
+  Date: ["kernel/system-clock.ts", "library.ts"],
   "Math.random": [],
   setTimeout: ["kernel/system-scheduler.ts"],
   setInterval: [],

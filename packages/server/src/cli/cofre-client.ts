@@ -18,11 +18,29 @@ type Answer = Readonly<Record<string, unknown>>;
 
 const timeoutMs = 10_000;
 
+/** All that falls due in years may have to be delivered. */
+const clockTimeoutMs = 600_000;
+
 /** Of a replay, each of which takes hundreds. */
 const mostCalls = 1_000;
 
 /** The client that a command line asks for. Throws ClientProblem. */
-export function clientOf({ flags }: CommandCall, { config, scheduler }: CommandHost): CofreClient {
+export function clientOf(call: CommandCall, host: CommandHost): CofreClient {
+  const { origin, key } = addressed(call, host);
+  if (key === undefined) {
+    throw new ClientProblem("There is no key: give the account's secret integration key in COFRE_SANDBOX_INTEGRATION_KEY or with --key.", {
+      misuse: true,
+    });
+  }
+  return new CofreClient(origin, key, host.scheduler);
+}
+
+/** A client that speaks for nobody, for what takes no key. Throws ClientProblem. */
+export function keylessClientOf(call: CommandCall, host: CommandHost): CofreClient {
+  return new CofreClient(addressed(call, host).origin, new Secret(""), host.scheduler);
+}
+
+function addressed({ flags }: CommandCall, { config }: CommandHost): { readonly origin: string; readonly key: Secret<string> | undefined } {
   const { host, port, sandboxIntegrationKey } = settingsOf({ flags: new Map() }, { config });
   const text = flags.get("--url") ?? baseUrl(host, port);
   const url = URL.parse(text);
@@ -31,13 +49,7 @@ export function clientOf({ flags }: CommandCall, { config, scheduler }: CommandH
     throw new ClientProblem(`--url is not where a Cofre can be spoken to: ${reason}.`, { misuse: true });
   }
   const given = flags.get("--key");
-  const key = given === undefined ? sandboxIntegrationKey : new Secret(given);
-  if (key === undefined) {
-    throw new ClientProblem("There is no key: give the account's secret integration key in COFRE_SANDBOX_INTEGRATION_KEY or with --key.", {
-      misuse: true,
-    });
-  }
-  return new CofreClient(url.origin, key, scheduler);
+  return { origin: url.origin, key: given === undefined ? sandboxIntegrationKey : new Secret(given) };
 }
 
 /** Speaks to a running Cofre for one account. What it cannot do it says by a ClientProblem. */
@@ -90,6 +102,31 @@ export class CofreClient {
     return { secret: new Secret(secret), publicKey, certificate: pem.toString("utf8") };
   }
 
+  /** Makes a world, as `/__cofre/worlds` does. */
+  async createWorld(fields: Answer): Promise<Answer> {
+    return this.#worldIn(await this.#call("/__cofre/worlds", fields, { key: false }));
+  }
+
+  async worlds(): Promise<readonly Answer[]> {
+    const { worlds } = this.#read(await this.#exchange("GET", "/__cofre/worlds", new Uint8Array()));
+    const listed: unknown[] = Array.isArray(worlds) ? worlds : this.#otherVersion();
+    return listed.filter(isRecord);
+  }
+
+  /** Shows the key's world, resets, keeps or restores it, as `/__cofre/world` does. */
+  async world(fields: Answer = {}): Promise<Answer> {
+    return this.#worldIn(await this.#call("/__cofre/world", fields));
+  }
+
+  async deleteWorld(): Promise<void> {
+    await this.#call("/__cofre/world", { do: "delete" });
+  }
+
+  /** The account's time, or what became of moving it, as `/__cofre/clock` answers. */
+  async clock(fields: Answer = {}): Promise<Answer> {
+    return this.#call("/__cofre/clock", fields, { timeoutMs: clockTimeoutMs });
+  }
+
   /** A payment's state, money and history, by its hash or the merchant's code for it, as `/__cofre/explain` answers. */
   async explain(name: string): Promise<Answer> {
     return this.#call("/__cofre/explain", /^[0-9a-f]{48}$/.test(name) ? { hash: name } : { merchant_payment_code: name });
@@ -136,11 +173,17 @@ export class CofreClient {
     throw new ClientProblem(`The Cofre at ${this.origin} answers otherwise than this version's: use the command that came with it.`);
   }
 
-  async #call(path: string, fields: Answer): Promise<Answer> {
-    const text = (
-      await this.#exchange("POST", path, Buffer.from(JSON.stringify({ ...fields, integration_key: this.#key.reveal() })))
-    ).toString("utf8");
-    const answer = objectIn(text);
+  #worldIn({ world }: Answer): Answer {
+    return isRecord(world) ? world : this.#otherVersion();
+  }
+
+  async #call(path: string, fields: Answer, how: { readonly key?: false; readonly timeoutMs?: number } = {}): Promise<Answer> {
+    const key = how.key === false ? {} : { integration_key: this.#key.reveal() };
+    return this.#read(await this.#exchange("POST", path, Buffer.from(JSON.stringify({ ...fields, ...key })), how.timeoutMs));
+  }
+
+  #read(body: Buffer): Answer {
+    const answer = objectIn(body.toString("utf8"));
     if (typeof answer?.["status"] !== "string") throw new ClientProblem(`What answers at ${this.origin} is not Cofre.`);
     if (answer["status"] === "SUCCESS") return answer;
     if (answer["status_code"] === "BP-SA-2") {
@@ -151,13 +194,14 @@ export class CofreClient {
     throw new ClientProblem(`Cofre refused: ${printable(answer["status_code"])} ${printable(answer["status_message"])}`);
   }
 
-  async #exchange(method: "GET" | "POST", path: string, body: Uint8Array): Promise<Buffer> {
+  async #exchange(method: "GET" | "POST", path: string, body: Uint8Array, waitMs = timeoutMs): Promise<Buffer> {
     const url = new URL(path, this.origin);
     // Host stands here because a list of headers leaves nothing to Node.
     const headers = ["Host", url.host, "Content-Type", "application/json"];
-    const answer = await exchange(this.#scheduler, { method, url, headers, body, timeoutMs });
+    const answer = await exchange(this.#scheduler, { method, url, headers, body, timeoutMs: waitMs });
     if ("failure" in answer) {
-      if (answer.failure === "timeout") throw new ClientProblem(`The Cofre at ${this.origin} has not answered within ten seconds.`);
+      if (answer.failure === "timeout")
+        throw new ClientProblem(`The Cofre at ${this.origin} has not answered within ${waitMs / 1_000} seconds.`);
       throw new ClientProblem(
         `Nothing answers at ${this.origin}. Is Cofre running? \`cofre start\` starts it; --url names another address.`,
       );

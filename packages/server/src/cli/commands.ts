@@ -1,4 +1,5 @@
 import { chaosCommand } from "./chaos.ts";
+import { clockCommand } from "./clock.ts";
 import type { CommandRow } from "./command.ts";
 import { envCommand } from "./env.ts";
 import { listenCommand } from "./listen.ts";
@@ -7,6 +8,7 @@ import { notificationCommand } from "./notification.ts";
 import { paymentCommand } from "./payment.ts";
 import { proxyCommand } from "./proxy.ts";
 import { scanCommand } from "./scan.ts";
+import { worldCommand } from "./world.ts";
 
 const settingOptions = {
   "--port": { form: "N", doc: "listen on this port; 0 takes a free one" },
@@ -28,6 +30,8 @@ export const commands = {
     options: settingOptions,
     examples: ["cofre config", "cofre config --port 9000"],
   },
+  world: worldCommand,
+  clock: clockCommand,
   payment: paymentCommand,
   notification: notificationCommand,
   "migrate-store": migrateStoreCommand,

@@ -59,6 +59,15 @@ async function done(answer: Promise<Answer>): Promise<void> {
 /** The acquirer does something else than what it would to the next message. */
 const instruct = (next: Fields): Promise<void> => done(post("/__cofre/simulator", next));
 
+async function newWorld(): Promise<string> {
+  const { body } = await post("/__cofre/worlds");
+  return (body["world"] as { readonly integration_key: string }).integration_key;
+}
+
+async function inWorld(path: string, fields: Fields): Promise<Answer> {
+  return post(path, { integration_key: await newWorld(), ...fields });
+}
+
 /** With other switches of the account, which are turned back. */
 async function having(settings: Fields, back: Fields, ask: () => Promise<Answer>): Promise<Answer> {
   await done(post("/__cofre/settings", { settings }));
@@ -277,6 +286,19 @@ const provocations: Readonly<Record<string, () => Promise<Answer>>> = {
   "COFRE-55": () => post("/__cofre/payments", { state: "captured, lost" }),
   "COFRE-56": () => post("/__cofre/payments", { brand: "shop" }),
   "COFRE-57": () => post("/__cofre/payments", { limit: 101 }),
+  "COFRE-70": () => post("/__cofre/worlds", { colour: "green" }),
+  "COFRE-71": () => post("/__cofre/worlds", { new_integration_key: integrationKey }),
+  "COFRE-73": () => post("/__cofre/worlds", { clock: "yesterday" }),
+  "COFRE-74": () => post("/__cofre/clock", { advance: "4d" }),
+  "COFRE-75": async () => inWorld("/__cofre/world", { do: "explode" }),
+  "COFRE-76": async () => {
+    const key = await newWorld();
+    for (let kept = 0; kept < 10; kept += 1)
+      await done(post("/__cofre/world", { integration_key: key, do: "snapshot", name: `at-${kept}` }));
+    return post("/__cofre/world", { integration_key: key, do: "snapshot", name: "one-more" });
+  },
+  "COFRE-77": async () => inWorld("/__cofre/world", { do: "restore", name: "never" }),
+  "COFRE-78": async () => inWorld("/__cofre/clock", { advance: "4d", run: true }),
   "COFRE-48": () => post("/__cofre/notifications", { replay: "everything" }),
   "COFRE-44": async () => {
     await named("catalogue", "00");

@@ -53,9 +53,9 @@ async function create(deps: WorldsDeps, params: TreeObject): Promise<WireAnswer>
   const read = readPlan(deps, params);
   if ("status" in read) return read;
   const { plan } = read;
-  const keys = [plan.keys.integrationKey, plan.keys.publicIntegrationKey];
-  const taken = await Promise.all(keys.map((key) => deps.isTaken(key)));
-  if (taken.includes(true) || keys[0] === keys[1]) return keyTaken;
+  const { integrationKey, publicIntegrationKey } = plan.keys;
+  const taken = await Promise.all([integrationKey, publicIntegrationKey].map((key) => deps.isTaken(key)));
+  if (taken.includes(true) || integrationKey === publicIntegrationKey) return keyTaken;
   try {
     return answer({ world: shown(await deps.worlds.create(plan)) });
   } catch (error) {
@@ -64,10 +64,10 @@ async function create(deps: WorldsDeps, params: TreeObject): Promise<WireAnswer>
   }
 }
 
-const keyTaken = errorAnswer("COFRE-71", "Parameter integration_key or public_integration_key is in use already");
+const keyTaken = errorAnswer("COFRE-71", "Parameter new_integration_key or new_public_integration_key is in use already");
 
 function readPlan({ clock, random }: WorldsDeps, params: TreeObject): { readonly plan: WorldPlan } | WireAnswer {
-  const unknown = Object.keys(params).find((name) => !creating.includes(name));
+  const unknown = Object.keys(params).find((name) => !creating.includes(name) && !keys.includes(name));
   if (unknown !== undefined) return errorAnswer("COFRE-70", `Parameters of a world are ${creating.join(", ")}`);
   for (const name of creating) {
     if (name !== "settings" && params[name] !== undefined && !isText(params[name])) return invalid(name);
@@ -78,11 +78,11 @@ function readPlan({ clock, random }: WorldsDeps, params: TreeObject): { readonly
   if (now === undefined) return invalid("clock");
   const running = booleanOf(textOf(params, "running") ?? (seed === undefined && at === undefined ? "true" : "false"));
   if (running === undefined) return invalid("running");
-  const integrationKey = textOf(params, "integration_key") ?? newKey("test_ik_", random);
-  const publicIntegrationKey = textOf(params, "public_integration_key") ?? newKey("test_pk_", random);
+  const integrationKey = textOf(params, "new_integration_key") ?? newKey("test_ik_", random);
+  const publicIntegrationKey = textOf(params, "new_public_integration_key") ?? newKey("test_pk_", random);
   for (const [name, key] of [
-    ["integration_key", integrationKey],
-    ["public_integration_key", publicIntegrationKey],
+    ["new_integration_key", integrationKey],
+    ["new_public_integration_key", publicIntegrationKey],
   ] as const) {
     if (!/^[\x21-\x7e]+$/.test(key)) return invalid(name);
   }
@@ -106,7 +106,10 @@ function readPlan({ clock, random }: WorldsDeps, params: TreeObject): { readonly
   };
 }
 
-const creating = ["name", "seed", "clock", "running", "integration_key", "public_integration_key", "settings"];
+const creating = ["name", "seed", "clock", "running", "new_integration_key", "new_public_integration_key", "settings"];
+
+/** Clients send them with everything. Nobody is asked who makes a world. */
+const keys = ["integration_key", "public_integration_key"];
 
 /** Nothing that people type here is longer. */
 function isText(value: unknown): boolean {
@@ -124,15 +127,15 @@ function invalid(name: string): WireAnswer {
 
 const noWorld = errorAnswer("COFRE-74", "This account is no world: its time is the system's, and it is never reset");
 
-const actions = ["reset", "snapshot", "restore", "delete"] as const;
+export const worldActions = ["reset", "snapshot", "restore", "delete"] as const;
 
 async function act({ worlds }: WorldsDeps, params: TreeObject, { id }: Account): Promise<WireAnswer> {
   const world = worlds.of(id);
-  if (world === undefined) return noWorld;
   const asked = params["do"];
-  if (asked === undefined) return answer({ world: shown(world) });
-  const action = actions.find((name) => name === asked);
-  if (action === undefined) return errorAnswer("COFRE-75", `Parameter do must be one of ${actions.join(", ")}`);
+  if (asked === undefined) return answer({ world: world === undefined ? null : shown(world) });
+  if (world === undefined) return noWorld;
+  const action = worldActions.find((name) => name === asked);
+  if (action === undefined) return errorAnswer("COFRE-75", `Parameter do must be one of ${worldActions.join(", ")}`);
   const name = textOf(params, "name") ?? "";
   if ((action === "snapshot" || action === "restore") && !/^[\w.-]{1,50}$/.test(name)) return invalid("name");
   switch (action) {

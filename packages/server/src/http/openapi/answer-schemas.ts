@@ -5,6 +5,7 @@ const text: Schema = { type: "string" };
 const textOrNull: Schema = { type: ["string", "null"] };
 const amount: Schema = { type: "string", pattern: String.raw`^\d+(\.\d+)?$`, description: "Decimal text." };
 const time: Schema = { type: ["string", "null"], description: "YYYY-MM-DD hh:mm:ss in UTC." };
+const instant: Schema = { type: "string", description: "UTC, such as 2026-01-31T12:00:00.000Z." };
 const flag: Schema = { type: "boolean" };
 const success: Schema = { const: "SUCCESS" };
 
@@ -182,6 +183,37 @@ export const answerSchemas = {
     certificate_fingerprint: text,
     status: success,
   }),
+  WorldsAnswer: node(
+    { status: success },
+    { world: { anyOf: [refTo("World"), { type: "null" }] }, worlds: { type: "array", items: refTo("World") } },
+  ),
+  World: node({
+    id: text,
+    name: text,
+    seed: text,
+    integration_key: text,
+    public_integration_key: text,
+    clock: node({ now: instant, running: flag }),
+    payments: { type: "integer" },
+    snapshots: { type: "array", items: text },
+  }),
+  ClockAnswer: node(
+    {
+      clock: node(
+        { now: instant, running: flag },
+        { next_due: { ...instant, type: ["string", "null"], description: "When something falls due next." } },
+      ),
+      status: success,
+    },
+    {
+      done: node({
+        payments: { type: "integer", description: "Changes of payments." },
+        deliveries: { type: "integer", description: "Attempts to deliver notifications." },
+        cards: { type: "integer", description: "Stored cards that were forgotten." },
+      }),
+      complete: { ...flag, description: "false: more fell due than one call goes through. The same call goes on." },
+    },
+  ),
   StatsAnswer: node({ store: { type: "object" }, status: success }),
   Health: node({ status: text }, { message: text }),
 } as const satisfies Record<string, Schema>;

@@ -4,6 +4,7 @@ import { declineReasons, storedCredentialReasons } from "../../payment/payment.t
 import { actionNames, longestDescription, unknownAction } from "../admin/payment-endpoint.ts";
 import { longestSearch, mostPayments } from "../admin/payments-endpoint.ts";
 import { faults, messages } from "../admin/simulator-endpoint.ts";
+import { worldActions } from "../admin/worlds-endpoint.ts";
 import { brands } from "../../vault/brand.ts";
 import { credentialLongest, initiators, uses } from "../wire/credential-nodes.ts";
 import { directLongest } from "../wire/direct-request.ts";
@@ -594,6 +595,53 @@ export const simulatorFields: readonly Field[] = [
   },
   { name: "times", type: "whole", longest: { characters: 4, code: "COFRE-34" }, note: "1 when it is missing." },
   { name: "connector", type: "text", note: "Which simulator, where there are several; the first unless given. COFRE-50 for another name." },
+];
+
+const longestWorldText = { characters: 100, code: "COFRE-73" };
+
+export const worldsFields: readonly Field[] = [
+  { name: "name", type: "text", longest: longestWorldText, note: "For people; its id unless given." },
+  {
+    name: "seed",
+    type: "text",
+    longest: longestWorldText,
+    note: "Where its chance comes from: worlds with one seed answer the same requests alike, byte for byte. Drawn unless given.",
+  },
+  {
+    name: "clock",
+    type: "text",
+    note: "When it begins, such as 2026-01-31 12:00:00 in UTC. Now unless given; 2026-01-01 with a seed. COFRE-73 for what is no time.",
+  },
+  {
+    name: "running",
+    type: "flag",
+    note: "Whether its time goes on by itself. False with a seed or a clock, else true. COFRE-73 for another word.",
+  },
+  { name: "new_integration_key", type: "text", note: "The world's secret key, up to 100 characters; drawn unless given." },
+  { name: "new_public_integration_key", type: "text", note: "The world's public key, as long; drawn unless given." },
+  { name: "settings", type: "object", note: "Switches that are not to have their defaults, as /__cofre/settings takes them." },
+];
+
+export const worldFields: readonly Field[] = [
+  secretKey,
+  {
+    name: "do",
+    type: "text",
+    values: worldActions,
+    note: "Shows the world unless given, and null for an account that is none. COFRE-75 for another word.",
+  },
+  { name: "name", type: "text", note: "Of a snapshot: up to 50 letters, digits and . _ -. COFRE-73 for anything else." },
+];
+
+export const clockFields: readonly Field[] = [
+  secretKey,
+  { name: "set", type: "text", note: "The time that it is to be, such as 2026-01-31 12:00:00 in UTC. COFRE-73 for what is no time." },
+  {
+    name: "advance",
+    type: "text",
+    note: "How much later it is to be: 10s, 30min, 36h, 4d, 14months; or next, to when something falls due. COFRE-73 for what is no span.",
+  },
+  { name: "run", type: "flag", note: "Whether the time goes on by itself. COFRE-73 for another word." },
 ];
 
 export const notificationsFields: readonly Field[] = [
