@@ -190,7 +190,9 @@ export async function startCofre(config: Config, log: Log, ports: Ports = system
         statsEndpoint(() => store.stats()),
         settingsEndpoint(runner, { forget }, connectors.names),
         simulatorEndpoint(instruct, [...simulators.keys()]),
-        ...worldsEndpoints({ worlds, clock, random: ownRandom, isTaken: async (key) => (await accounts.byKey(key)) !== undefined }),
+        ...(config.environment === "sandbox"
+          ? worldsEndpoints({ worlds, clock, random: ownRandom, isTaken: async (key) => (await accounts.byKey(key)) !== undefined })
+          : []),
       ]),
     ],
     resolveKey: async (key) => {

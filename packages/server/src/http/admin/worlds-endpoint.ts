@@ -138,20 +138,15 @@ async function act({ worlds }: WorldsDeps, params: TreeObject, { id }: Account):
   if (action === undefined) return errorAnswer("COFRE-75", `Parameter do must be one of ${worldActions.join(", ")}`);
   const name = textOf(params, "name") ?? "";
   if ((action === "snapshot" || action === "restore") && !/^[\w.-]{1,50}$/.test(name)) return invalid("name");
-  switch (action) {
-    case "reset":
-      await worlds.reset(world);
-      return answer({ world: shown(world) });
-    case "snapshot":
-      if (!world.snapshot(name)) return errorAnswer("COFRE-76", "The world has as many snapshots as it can have");
-      return answer({ world: shown(world) });
-    case "restore":
-      if (!(await worlds.restore(world, name))) return errorAnswer("COFRE-77", "The world has no snapshot of this name");
-      return answer({ world: shown(world) });
-    case "delete":
-      await worlds.delete(world);
-      return answer({});
+  if (action === "delete") {
+    await worlds.delete(world);
+    return answer({});
   }
+  if (action === "reset") await worlds.reset(world);
+  else if (action === "snapshot") {
+    if (!world.snapshot(name)) return errorAnswer("COFRE-76", "The world has as many snapshots as it can have");
+  } else if (!(await worlds.restore(world, name))) return errorAnswer("COFRE-77", "The world has no snapshot of this name");
+  return answer({ world: shown(world) });
 }
 
 async function clock(deps: WorldsDeps, params: TreeObject, { id }: Account): Promise<WireAnswer> {

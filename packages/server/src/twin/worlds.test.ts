@@ -1,0 +1,201 @@
+import assert from "node:assert/strict";
+import { describe, test } from "node:test";
+import { setTimeout as sleep } from "node:timers/promises";
+import { createSimulator } from "../connectors/simulator/simulator-connector.ts";
+import { hexOf, type MerchantId } from "../kernel/ids.ts";
+import { hour, type Instant, instant, second } from "../kernel/instant.ts";
+import { SeededRandom } from "../kernel/seeded-random.ts";
+import { systemScheduler } from "../kernel/system-scheduler.ts";
+import { defaultAccountSettings } from "../merchant/settings.ts";
+import { createMemoryStore } from "../stores/memory/memory-store.ts";
+import type { Change } from "../stores/change.ts";
+import type { World } from "./world.ts";
+import { WorldClock } from "./world-clock.ts";
+import { type WorldLimits, WorldRefused, Worlds } from "./worlds.ts";
+
+const random = new SeededRandom("worlds");
+const epoch = Date.UTC(2026, 10, 28);
+
+interface Rig {
+  readonly worlds: Worlds;
+  readonly changed: MerchantId[];
+  readonly advance: (ms: number) => void;
+  readonly create: (options?: { readonly key?: string; readonly running?: boolean }) => Promise<World>;
+}
+
+/** Worlds beside no server: nothing is charged in them. */
+function rig(limits: Partial<WorldLimits> = {}): Rig {
+  let now = epoch;
+  const changed: MerchantId[] = [];
+  const never = (): never => assert.fail("nothing is sent, sealed or signed here");
+  const worlds = new Worlds({
+    vault: { put: never, use: never, fingerprint: never },
+    sender: { send: never },
+    sign: never,
+    name: "test",
+    acquirerTimeoutMs: 1_000,
+    log: { write: () => undefined },
+    clock: { now: () => instant(now) },
+    scheduler: systemScheduler,
+    secretRandom: random,
+    acquirers: ["simulator"],
+    openAcquirer: (ports) => createSimulator(ports),
+    openStore: createMemoryStore,
+    limits,
+    onChanged: (id) => void changed.push(id),
+  });
+  return {
+    worlds,
+    changed,
+    advance: (ms) => void (now += ms),
+    create: ({ key = hexOf(random.bytes(16)), running = false } = {}) =>
+      worlds.create({
+        name: "World",
+        seed: "seed",
+        time: { now: instant(epoch), running },
+        account: { id: hexOf(random.bytes(4)) as MerchantId, version: 1, name: "World", settings: defaultAccountSettings() },
+        keys: { integrationKey: key, publicIntegrationKey: hexOf(random.bytes(16)) },
+      }),
+  };
+}
+
+/** A record that anybody may add to a world without an end: a named request. */
+function claim(world: World, key: string): Promise<unknown> {
+  const at = instant(epoch);
+  const change: Change = {
+    merchantId: world.id,
+    at,
+    request: { next: { key, digest: "0".repeat(64), claimedAt: at, answer: undefined }, replaces: "nothing" },
+    facts: [],
+    entries: [],
+    notifications: [],
+  };
+  return world.installation.store.commit(change);
+}
+
+describe("the number of worlds", () => {
+  test("is bounded: one that is used is never given up for another", async () => {
+    const { worlds, create } = rig({ mostWorlds: 3 });
+    for (let made = 0; made < 3; made += 1) await create();
+    await assert.rejects(create(), new WorldRefused("full"));
+    assert.equal(worlds.size, 3);
+    await worlds.close();
+    assert.equal(worlds.size, 0);
+  });
+
+  test("is kept by giving up the one that was left alone for longest, after an hour", async () => {
+    const { worlds, create, advance, changed } = rig({ mostWorlds: 3 });
+    const [first, second_, third] = [await create({ key: "first" }), await create({ key: "second" }), await create({ key: "third" })];
+    advance(hour / 2);
+    assert.equal(worlds.byKey("first"), first);
+    advance(hour / 2 + 1);
+    assert.equal(worlds.byKey("third"), third);
+    const fourth = await create({ key: "fourth" });
+    assert.deepEqual(worlds.list(), [first, third, fourth]);
+    assert.equal(worlds.byKey("second"), undefined);
+    assert.deepEqual(changed, [second_.id]);
+    await assert.rejects(create(), new WorldRefused("full"));
+    await worlds.close();
+  });
+
+  test("keys open one world each", async () => {
+    const { worlds, create } = rig();
+    await create({ key: "mine" });
+    await assert.rejects(create({ key: "mine" }), new WorldRefused("key_taken"));
+    // Two that ask at once: one of them has it.
+    const both = await Promise.allSettled([create({ key: "ours" }), create({ key: "ours" })]);
+    assert.deepEqual(both.map(({ status }) => status).toSorted(), ["fulfilled", "rejected"]);
+    await worlds.close();
+  });
+});
+
+test("the records of all worlds together are bounded; what is there goes on, and a world that goes makes room", async () => {
+  const { worlds, create } = rig({ mostRecords: 2_500 });
+  const [one, other] = [await create(), await create()];
+  for (let made = 0; made < 1_250; made += 1) {
+    await claim(one, `a-${made}`);
+    await claim(other, `b-${made}`);
+  }
+  await assert.rejects(claim(one, "one more"), { code: "overloaded" });
+  assert.equal(one.size + other.size, 2_500);
+  // An account's switches are no new record.
+  const { account } = one.plan;
+  const changed = { ...account, version: 2, name: "changed" };
+  const change: Change = {
+    merchantId: one.id,
+    at: instant(epoch),
+    account: { next: changed, replaces: 1, keys: [] },
+    facts: [],
+    entries: [],
+    notifications: [],
+  };
+  assert.deepEqual(await one.installation.store.commit(change), { outcome: "committed" });
+  await worlds.delete(other);
+  await claim(one, "one more");
+  await worlds.close();
+});
+
+test("where the time of a world goes on, what falls due is done without anybody's asking", async () => {
+  const { worlds, create, advance } = rig();
+  const world = await create({ running: true });
+  const rounds: Instant[] = [];
+  const { recovery } = world.installation;
+  const runDue = recovery.runDue.bind(recovery);
+  recovery.runDue = () => {
+    rounds.push(world.time.now);
+    return runDue();
+  };
+  advance(5 * second);
+  assert.equal(world.time.now, epoch + 5 * second);
+  for (let looks = 0; looks < 500 && rounds.length === 0; looks += 1) await sleep(20);
+  assert.ok(rounds.length > 0);
+  await worlds.close();
+  const before = rounds.length;
+  await sleep(1_200);
+  assert.equal(rounds.length, before);
+});
+
+describe("a world's clock", () => {
+  const at = (ms: number): Instant => instant(epoch + ms);
+
+  test("stands, goes on with the system's, and never runs backwards with it", () => {
+    let system = epoch;
+    const clock = new WorldClock({ now: () => instant(system) }, { now: at(10), running: false });
+    system += 100;
+    assert.equal(clock.now(), at(10));
+    clock.run(true);
+    system += 7;
+    assert.equal(clock.now(), at(17));
+    system -= 50;
+    assert.equal(clock.now(), at(10));
+    system += 50;
+    clock.set(at(1_000));
+    system += 1;
+    assert.equal(clock.now(), at(1_001));
+    clock.run(false);
+    system += 1_000;
+    assert.equal(clock.now(), at(1_001));
+  });
+
+  test("has what is to happen later happen at its time, in order", async () => {
+    const clock = new WorldClock({ now: () => instant(epoch) }, { now: at(0), running: false });
+    const scheduler = clock.scheduler(systemScheduler);
+    const happened: string[] = [];
+    scheduler.after(20, () => happened.push("second"));
+    scheduler.after(10, () => happened.push("first"));
+    const cancel = scheduler.after(15, () => happened.push("never"));
+    scheduler.after(30, () => happened.push("third"));
+    cancel();
+    assert.equal(clock.nextTimer, at(10));
+    clock.fire();
+    assert.deepEqual(happened, []);
+    clock.set(at(20));
+    clock.fire();
+    assert.deepEqual(happened, ["first", "second"]);
+    assert.equal(clock.nextTimer, at(30));
+    // Where time stands, nobody can wait in it.
+    const began = performance.now();
+    await scheduler.sleep(60_000);
+    assert.ok(performance.now() - began < 30_000);
+  });
+});

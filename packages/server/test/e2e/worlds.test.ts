@@ -1,0 +1,440 @@
+import assert from "node:assert/strict";
+import { once } from "node:events";
+import { createServer } from "node:http";
+import type { AddressInfo } from "node:net";
+import { describe, test, type TestContext } from "node:test";
+import { setTimeout as sleep } from "node:timers/promises";
+import { type Cofre, startCofre, type World } from "../../src/library.ts";
+
+type Fields = Readonly<Record<string, unknown>>;
+interface Answer {
+  readonly text: string;
+  readonly body: Readonly<Record<string, unknown>>;
+}
+
+const card = { card_number: "4111111111111111", card_name: "Ana Lima", card_due_date: "12/2035", card_cvv: "123" };
+
+/** Sends as JSON with the world's key, and reads the answer as text and as JSON. */
+async function post(
+  { url }: Pick<Cofre, "url">,
+  { integrationKey }: Pick<World, "integrationKey">,
+  path: string,
+  fields: Fields,
+): Promise<Answer> {
+  const response = await fetch(url + path, {
+    method: "POST",
+    headers: { "content-type": "application/json" },
+    body: JSON.stringify({ integration_key: integrationKey, ...fields }),
+  });
+  const text = await response.text();
+  return { text, body: JSON.parse(text) as Fields };
+}
+
+function pay(cofre: Cofre, world: World, code: string, creditcard: Fields = {}, payment: Fields = {}): Promise<Answer> {
+  return post(cofre, world, "/ws/direct", {
+    operation: "request",
+    payment: {
+      merchant_payment_code: code,
+      amount_total: "100",
+      currency_code: "PEN",
+      country: "pe",
+      name: "Ana Lima",
+      email: "ana.lima@example.com",
+      phone_number: "51987654321",
+      payment_type_code: "creditcard",
+      creditcard: { ...card, ...creditcard },
+      ...payment,
+    },
+  });
+}
+
+async function statusOf(cofre: Cofre, world: World, code: string): Promise<string> {
+  const { body, text } = await post(cofre, world, "/ws/query", { merchant_payment_code: code });
+  const { status } = (body["payment"] ?? {}) as { readonly status?: string };
+  assert.ok(status !== undefined, text);
+  return status;
+}
+
+function hashOf({ body, text }: Answer): string {
+  const { hash } = (body["payment"] ?? {}) as { readonly hash?: string };
+  assert.ok(hash !== undefined, text);
+  return hash;
+}
+
+interface Heard {
+  readonly headers: Readonly<Record<string, unknown>>;
+  readonly body: string;
+}
+
+/** A receiver that answers with the status it is told to, and keeps what it hears. */
+async function startReceiver(context: TestContext): Promise<{ readonly url: string; status: number; readonly heard: Heard[] }> {
+  const receiver = { url: "", status: 200, heard: [] as Heard[] };
+  const server = createServer((request, response) => {
+    const pieces: Buffer[] = [];
+    request.on("data", (piece: Buffer) => pieces.push(piece));
+    request.on("end", () => {
+      const { host: _, ...headers } = request.headers;
+      receiver.heard.push({ headers, body: Buffer.concat(pieces).toString() });
+      response.writeHead(receiver.status).end();
+    });
+  });
+  await once(server.listen(0, "127.0.0.1"), "listening");
+  context.after(() => {
+    server.close();
+    server.closeAllConnections();
+  });
+  receiver.url = `http://127.0.0.1:${(server.address() as AddressInfo).port}/`;
+  return receiver;
+}
+
+describe("worlds", () => {
+  test("of one seed answer the same requests alike, byte for byte, and tell receivers the same", async (context) => {
+    await using cofre = await startCofre();
+    const runs = await Promise.all(
+      ["first", "second"].map(async () => {
+        const receiver = await startReceiver(context);
+        const world = await cofre.worlds.create({
+          seed: "alike",
+          settings: { notificationEndpoints: [{ id: "shop", url: receiver.url }], partialCapture: true },
+        });
+        const answers: string[] = [];
+        const ask = async (answer: Promise<Answer>): Promise<Answer> => {
+          answers.push((await answer).text);
+          return answer;
+        };
+        const { body } = await ask(post(cofre, world, "/ws/token", { country: "pe", payment_type_code: "creditcard", creditcard: card }));
+        await ask(pay(cofre, world, "a", { card_number: undefined, token: body["token"] }));
+        const held = hashOf(await ask(pay(cofre, world, "b", { auto_capture: false, create_token: true })));
+        await ask(pay(cofre, world, "c", { card_number: "4000000000000002" }));
+        await world.simulator.next({ next: "lose_answer", of: "authorize" });
+        await ask(pay(cofre, world, "d"));
+        await world.clock.advance("90min");
+        await ask(post(cofre, world, "/ws/query", { merchant_payment_code: "d" }));
+        await ask(post(cofre, world, "/ws/capture", { hash: held, amount: "60" }));
+        await ask(post(cofre, world, "/ws/refund", { operation: "request", hash: held, amount: "20", description: "one cup" }));
+        await world.clock.advance("4d");
+        for (const code of ["a", "b", "c", "d"]) await ask(post(cofre, world, "/ws/query", { merchant_payment_code: code }));
+        return { answers, heard: receiver.heard };
+      }),
+    );
+    const [first, second] = runs;
+    assert.ok(first !== undefined && second !== undefined);
+    assert.deepEqual(second.answers, first.answers);
+    // In which order two payments are told of at one moment is the network's to say.
+    const sorted = (heard: readonly Heard[]): string[] => heard.map((each) => JSON.stringify(each)).toSorted();
+    assert.deepEqual(sorted(second.heard), sorted(first.heard));
+    assert.ok(first.heard.length >= 3, JSON.stringify(first.heard));
+    assert.ok(
+      first.answers.every((answer) => answer.includes("SUCCESS")),
+      first.answers.join("\n"),
+    );
+    // Another seed is another world.
+    const other = await cofre.worlds.create({ seed: "another" });
+    assert.notEqual(
+      hashOf(await pay(cofre, other, "b", { auto_capture: false })),
+      (/"hash":"(\w+)"/.exec(first.answers[2] ?? "") ?? [])[1],
+    );
+  });
+
+  test("know nothing of each other", async () => {
+    await using cofre = await startCofre();
+    const [one, other] = [await cofre.worlds.create(), await cofre.worlds.create()];
+    const { body } = await post(cofre, one, "/ws/token", { country: "pe", payment_type_code: "creditcard", creditcard: card });
+    const hash = hashOf(await pay(cofre, one, "order"));
+    // The same code is free there, the token and the hash mean nothing.
+    assert.notEqual(hashOf(await pay(cofre, other, "order")), hash);
+    for (const stranger of [other, cofre]) {
+      assert.equal((await post(cofre, stranger, "/ws/query", { hash })).body["status_code"], "BP-QRY-2");
+      const charged = await post(cofre, stranger, "/ws/direct", {
+        payment: { ...(await orderOf("stolen")), creditcard: { token: body["token"], card_cvv: "123" } },
+      });
+      assert.equal(charged.body["status"], "ERROR", charged.text);
+    }
+    await other.settings.set({ captureWindowDays: 7 });
+    assert.equal((await one.settings.get()).captureWindowDays, 4);
+    assert.equal((await cofre.settings.get()).captureWindowDays, 4);
+    await other.clock.advance("4d");
+    assert.ok((await one.clock.now()).getTime() < (await other.clock.now()).getTime() - 300_000_000);
+    // What is lost in one is not lost in another.
+    await one.simulator.next({ next: "decline", reason: "insufficient_funds" });
+    assert.equal((await pay(cofre, other, "well")).body["status"], "SUCCESS");
+    assert.equal(await statusOf(cofre, other, "well"), "CO");
+    await pay(cofre, one, "unwell");
+    assert.equal(await statusOf(cofre, one, "unwell"), "CA");
+  });
+
+  test("begin anew with the same keys, and do the same again", async () => {
+    await using cofre = await startCofre();
+    const world = await cofre.worlds.create({ seed: "again" });
+    const first = await pay(cofre, world, "order");
+    await world.settings.set({ captureWindowDays: 7 });
+    await world.clock.advance("3d");
+    await world.reset();
+    assert.equal((await post(cofre, world, "/ws/query", { merchant_payment_code: "order" })).body["status_code"], "BP-QRY-2");
+    assert.equal((await world.settings.get()).captureWindowDays, 4);
+    assert.equal((await world.clock.now()).toISOString(), "2026-01-01T00:00:00.000Z");
+    assert.equal((await pay(cofre, world, "order")).text, first.text);
+  });
+
+  test("are again what was kept of them, the acquirer's books with them", async () => {
+    await using cofre = await startCofre();
+    const world = await cofre.worlds.create({ seed: "kept" });
+    const hash = hashOf(await pay(cofre, world, "order", { auto_capture: false }));
+    await world.simulator.next({ next: "decline", reason: "insufficient_funds", of: "authorize" });
+    await world.snapshot("held");
+    const capture = (): Promise<Answer> => post(cofre, world, "/ws/capture", { hash });
+    const captured = await capture();
+    assert.equal(await statusOf(cofre, world, "order"), "CO");
+    const next = await pay(cofre, world, "next");
+
+    await world.clock.advance("1d");
+    await world.restore("held");
+    assert.equal((await world.clock.now()).toISOString(), "2026-01-01T00:00:00.000Z");
+    assert.equal(await statusOf(cofre, world, "order"), "PE");
+    // The acquirer has not captured it either, or it would refuse; and what it was told waits again.
+    assert.equal((await capture()).text, captured.text);
+    assert.equal((await pay(cofre, world, "next")).text, next.text);
+    assert.equal(await statusOf(cofre, world, "next"), "CA");
+
+    // Given up instead: another way from the same moment.
+    await world.restore("held");
+    assert.equal((await post(cofre, world, "/ws/cancel", { hash })).body["status"], "SUCCESS");
+    assert.equal(await statusOf(cofre, world, "order"), "CA");
+    await assert.rejects(world.restore("never"), /COFRE-77/);
+  });
+
+  test("are gone when they are deleted", async () => {
+    await using cofre = await startCofre();
+    const world = await cofre.worlds.create({ integrationKey: "test_ik_shop_of_mine", publicIntegrationKey: "test_pk_shop_of_mine" });
+    assert.equal(world.integrationKey, "test_ik_shop_of_mine");
+    await assert.rejects(cofre.worlds.create({ integrationKey: "test_ik_shop_of_mine" }), /COFRE-71/);
+    await assert.rejects(cofre.worlds.create({ integrationKey: cofre.integrationKey }), /COFRE-71/);
+    assert.deepEqual(
+      (await cofre.worlds.list()).map(({ id }) => id),
+      [world.id],
+    );
+    await world.delete();
+    assert.deepEqual(await cofre.worlds.list(), []);
+    assert.equal((await pay(cofre, world, "order")).body["status_code"], "DA-1");
+    // And their keys are free.
+    const again = await cofre.worlds.create({ integrationKey: "test_ik_shop_of_mine" });
+    assert.equal((await pay(cofre, again, "order")).body["status"], "SUCCESS");
+  });
+
+  test("take what browsers send with the public key", async () => {
+    await using cofre = await startCofre();
+    const world = await cofre.worlds.create({ seed: "browser" });
+    const check = "/ws/merchantIntegrationProperties/isValidPublicIntegrationKey";
+    const { publicIntegrationKey } = world.keys;
+    const { body } = await post(cofre, world, check, { public_integration_key: publicIntegrationKey });
+    assert.equal(body["success"], true);
+    const session = await (await fetch(`${cofre.url}/fingerprint?publicIntegrationKey=${publicIntegrationKey}`)).json();
+    await world.reset();
+    const again = await (await fetch(`${cofre.url}/fingerprint?publicIntegrationKey=${publicIntegrationKey}`)).json();
+    assert.deepEqual(again, session);
+  });
+});
+
+describe("a world's time", () => {
+  test("stands with a seed or a clock, and goes on without", async () => {
+    await using cofre = await startCofre();
+    const seeded = await cofre.worlds.create({ seed: "s" });
+    const set = await cofre.worlds.create({ clock: new Date("2027-05-06T07:08:09.010Z") });
+    const free = await cofre.worlds.create();
+    const [before, beforeFree] = [Date.now(), (await free.clock.now()).getTime()];
+    await sleep(30);
+    assert.equal((await seeded.clock.now()).toISOString(), "2026-01-01T00:00:00.000Z");
+    assert.equal((await set.clock.now()).toISOString(), "2027-05-06T07:08:09.010Z");
+    assert.ok(Math.abs(beforeFree - before) < 60_000);
+    assert.ok((await free.clock.now()).getTime() > beforeFree);
+    await free.clock.run(false);
+    const stopped = (await free.clock.now()).getTime();
+    await sleep(30);
+    assert.equal((await free.clock.now()).getTime(), stopped);
+    await set.clock.run(true);
+    await sleep(30);
+    assert.ok((await set.clock.now()).getTime() > Date.parse("2027-05-06T07:08:09.010Z"));
+    // The account that is no world has the system's.
+    const { body } = await post(cofre, cofre, "/__cofre/clock", {});
+    assert.equal((body["clock"] as { readonly running: boolean }).running, true);
+    assert.equal((await post(cofre, cofre, "/__cofre/clock", { advance: "1d" })).body["status_code"], "COFRE-74");
+  });
+
+  test("takes a payment through its capture window, at its moment and no other", async (context) => {
+    await using cofre = await startCofre();
+    const receiver = await startReceiver(context);
+    const world = await cofre.worlds.create({
+      seed: "window",
+      settings: { notificationEndpoints: [{ id: "shop", url: receiver.url }] },
+    });
+    const hash = hashOf(await pay(cofre, world, "order", { auto_capture: false }));
+    assert.deepEqual(await world.clock.advance("95h"), { payments: 0, deliveries: 0, cards: 0 });
+    assert.equal(await statusOf(cofre, world, "order"), "PE");
+    const done = await world.clock.advance("30d");
+    assert.equal(done.deliveries, 1);
+    assert.equal(await statusOf(cofre, world, "order"), "CA");
+    // Told within the call, of what happened on the fourth day, not at the end.
+    assert.deepEqual(
+      receiver.heard.map(({ body }) => body),
+      [`operation=payment_status_change&notification_type=update&hash_codes=${hash}`],
+    );
+    const { facts } = await world.payments.explain("order");
+    assert.ok(
+      facts.slice(1).some(({ at }) => at.startsWith("2026-01-05 00:00")),
+      JSON.stringify(facts),
+    );
+    assert.equal((await world.clock.now()).toISOString(), "2026-02-03T23:00:00.000Z");
+  });
+
+  test("finds out about an answer that was lost, when it is moved and not before", async () => {
+    await using cofre = await startCofre();
+    const world = await cofre.worlds.create({ seed: "lost" });
+    for (const next of ["lose_answer", "lose_request", "late_answer"] as const) {
+      await world.simulator.next({ next, of: "authorize" });
+      const began = performance.now();
+      const { body, text } = await pay(cofre, world, next);
+      assert.equal(body["status"], "SUCCESS", text);
+      // Nobody waits for the acquirer's deadline where time stands.
+      assert.ok(performance.now() - began < 10_000);
+      assert.equal(await statusOf(cofre, world, next), "PE");
+    }
+    assert.ok((await world.clock.advance("next")).payments >= 1);
+    await world.clock.advance("1h");
+    // The acquirer did it, never heard of it, did it late: all of it is undone or known.
+    const told = await Promise.all(["lose_answer", "lose_request", "late_answer"].map((code) => world.payments.explain(code)));
+    for (const { state, problems } of told) {
+      assert.ok(state === "declined" || state === "captured" || state === "voided", state);
+      assert.deepEqual(problems, []);
+    }
+  });
+
+  test("sends refunds, forgets cards and ends tokens", async () => {
+    await using cofre = await startCofre();
+    const world = await cofre.worlds.create({ seed: "later", clock: new Date("2026-12-31T10:00:00Z") });
+    const { body } = await post(cofre, world, "/ws/token", { country: "pe", payment_type_code: "creditcard", creditcard: card });
+    const charge = (code: string): Promise<Answer> => pay(cofre, world, code, { card_number: undefined, token: body["token"] });
+    const hash = hashOf(await charge("first"));
+    const refund = await post(cofre, world, "/ws/refund", { operation: "request", hash, amount: "40", description: "one cup" });
+    const refundStatus = async (): Promise<unknown> => {
+      const query = await post(cofre, world, "/ws/query", { hash });
+      const { refunds } = query.body["payment"] as { readonly refunds: readonly { readonly status: string }[] };
+      return refunds.map(({ status }) => status);
+    };
+    assert.equal(refund.body["status"], "SUCCESS", refund.text);
+    assert.deepEqual(await refundStatus(), ["RE"]);
+    await world.clock.advance("1min");
+    assert.deepEqual(await refundStatus(), ["PE"]);
+    await world.clock.advance("1d");
+    assert.deepEqual(await refundStatus(), ["CO"]);
+
+    // 31 December and 14 months: the last day of February.
+    await world.clock.set(new Date("2028-02-29T09:59:59Z"));
+    assert.equal((await charge("in time")).body["status"], "SUCCESS");
+    await world.clock.set(new Date("2029-04-29T09:59:58Z"));
+    assert.equal((await charge("in time again")).body["status"], "SUCCESS");
+    const done = await world.clock.advance("14months");
+    assert.equal(done.cards, 0);
+    assert.equal((await charge("too late")).body["status"], "ERROR");
+    assert.equal((await world.clock.advance("2h")).cards, 1);
+  });
+
+  test("tries a receiver that is down again for three days, then no more", async (context) => {
+    await using cofre = await startCofre();
+    const receiver = await startReceiver(context);
+    receiver.status = 500;
+    const world = await cofre.worlds.create({ seed: "down", settings: { notificationEndpoints: [{ id: "shop", url: receiver.url }] } });
+    await pay(cofre, world, "order", { auto_capture: false });
+    const { integrationKey } = world;
+    await post(cofre, { integrationKey }, "/ws/capture", { merchant_payment_code: "order" });
+    const done = await world.clock.advance("10d");
+    const [told] = await world.notifications.list();
+    assert.equal(told?.deliveries[0]?.state, "failed");
+    assert.equal(told.deliveries[0].attempts, receiver.heard.length);
+    assert.ok(done.deliveries >= 8, JSON.stringify(done));
+    assert.equal(new Set(receiver.heard.map(({ headers }) => headers["webhook-id"])).size, 1);
+    const times = receiver.heard.map(({ headers }) => Number(headers["webhook-timestamp"]));
+    assert.deepEqual(
+      times,
+      times.toSorted((left, right) => left - right),
+    );
+    const days = ((times.at(-1) ?? 0) - (times[0] ?? 0)) / 86_400;
+    assert.ok(days > 2 && days < 4, String(days));
+    // It is back: what is sent again is delivered without anybody moving the time.
+    receiver.status = 200;
+    await world.notifications.resend({ failedFrom: 1 });
+    await world.clock.advance("1h");
+    assert.equal((await world.notifications.list())[0]?.deliveries[0]?.state, "delivered");
+  });
+
+  test("goes back when it is set back, and nothing is done twice", async () => {
+    await using cofre = await startCofre();
+    const world = await cofre.worlds.create({ seed: "back" });
+    await pay(cofre, world, "order", { auto_capture: false });
+    await world.clock.advance("5d");
+    assert.equal(await statusOf(cofre, world, "order"), "CA");
+    await world.clock.set(new Date("2026-01-01T12:00:00Z"));
+    assert.equal((await world.clock.now()).toISOString(), "2026-01-01T12:00:00.000Z");
+    assert.deepEqual(await world.clock.advance("30d"), { payments: 0, deliveries: 0, cards: 0 });
+    const { problems } = await world.payments.explain("order");
+    assert.deepEqual(problems, []);
+  });
+
+  test("what is due at once is done though time stands", async () => {
+    await using cofre = await startCofre();
+    const world = await cofre.worlds.create({ seed: "at once", settings: { refundRequestedMinutes: 0, refundPendingMinutes: 0 } });
+    const hash = hashOf(await pay(cofre, world, "order"));
+    await post(cofre, world, "/ws/refund", { operation: "request", hash, amount: "40", description: "one cup" });
+    const isSent = async (): Promise<boolean> =>
+      (await post(cofre, world, "/ws/query", { hash })).text.includes('"status":"CO","request_date"');
+    for (let look = 0; look < 500 && !(await isSent()); look += 1) await sleep(10);
+    assert.ok(await isSent(), (await post(cofre, world, "/ws/query", { hash })).text);
+  });
+});
+
+describe("the calls that make and move worlds", () => {
+  test("refuse what they cannot understand, and echo nothing", async () => {
+    await using cofre = await startCofre();
+    const world = await cofre.worlds.create({ seed: "s" });
+    const hostile = ["4111111111111111", "\u0000", "x".repeat(101), ["a"], { a: "b" }, "-1d", "1e9d", "99999999999d", "2026-02-30"];
+    for (const value of hostile) {
+      for (const [path, name] of [
+        ["/__cofre/worlds", "clock"],
+        ["/__cofre/worlds", "running"],
+        ["/__cofre/clock", "advance"],
+        ["/__cofre/clock", "set"],
+        ["/__cofre/clock", "run"],
+        ["/__cofre/world", "do"],
+      ] as const) {
+        const { body, text } = await post(cofre, world, path, { [name]: value });
+        assert.match(String(body["status_code"]), /^COFRE-7\d$/, `${path} ${name} ${JSON.stringify(value)} ${text}`);
+        assert.ok(!text.includes("4111111111111111"));
+      }
+    }
+    for (const [name, value] of [
+      ["name", "x".repeat(101)],
+      ["seed", ["a"]],
+      ["settings", "all"],
+      ["settings", { captureWindowDays: -1 }],
+      ["new_integration_key", "with blanks"],
+      ["new_public_integration_key", "x".repeat(101)],
+      ["colour", "green"],
+    ] as const) {
+      assert.equal((await post(cofre, world, "/__cofre/worlds", { [name]: value })).body["status"], "ERROR", name);
+    }
+    assert.equal((await cofre.worlds.list()).length, 1);
+    assert.equal((await world.clock.now()).toISOString(), "2026-01-01T00:00:00.000Z");
+  });
+});
+
+async function orderOf(code: string): Promise<Fields> {
+  return {
+    merchant_payment_code: code,
+    amount_total: "100",
+    currency_code: "PEN",
+    country: "pe",
+    name: "Ana Lima",
+    email: "ana.lima@example.com",
+    phone_number: "51987654321",
+    payment_type_code: "creditcard",
+  };
+}
