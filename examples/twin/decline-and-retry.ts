@@ -1,0 +1,18 @@
+/**
+ * Declines are not alike: "insufficient funds" may be tried again, an invalid card never. And each try needs a code of its own, for the same code never charges twice.
+ */
+import assert from "node:assert/strict";
+import { order, say, Shop } from "./shop.ts";
+
+await using shop = await Shop.open();
+for (const reason of ["insufficient_funds", "invalid_card", "expired_card"]) {
+  await shop.world.simulator.next({ next: "decline", reason, of: "authorize" });
+  const { status, transaction_status: told } = await shop.pay(`declined-${reason}`);
+  assert.equal(status, "CA");
+  say(`${reason}: ${JSON.stringify(told)}`);
+}
+const again = await shop.ask("/ws/direct", order("declined-insufficient_funds"));
+say(`under the same code: ${again.status} ${again.status_code ?? ""}`);
+assert.equal((await shop.query("declined-insufficient_funds")).status, "CA");
+assert.equal((await shop.pay("tried-again")).status, "CO");
+say("under another code it is paid");

@@ -1,0 +1,28 @@
+/**
+ * The shop's receiver is down for two days. Nothing is lost: what was not delivered is tried again, for about three days, under the same id. After that it counts as
+ * failed, and can be sent again on demand.
+ */
+import assert from "node:assert/strict";
+import { Receiver, say, Shop } from "./shop.ts";
+
+await using receiver = await Receiver.open();
+await using shop = await Shop.open({ settings: { notificationEndpoints: receiver.endpoints } });
+receiver.status = 503;
+const { hash } = await shop.pay("order-1", { auto_capture: false });
+await shop.payment("/ws/capture", { hash });
+await shop.world.clock.advance("2d");
+const tries = receiver.heard.length;
+assert.ok(tries > 3);
+say(`down: tried ${tries} times in two days`);
+
+receiver.status = 204;
+await shop.world.clock.advance("1d");
+const [told] = await shop.world.notifications.list();
+assert.equal(told?.deliveries[0]?.state, "delivered");
+assert.equal(new Set(receiver.heard.map(({ id }) => id)).size, 1);
+say("back: delivered, under the same id as all the tries before");
+
+await shop.world.notifications.resend({ hash });
+await shop.world.clock.advance("1min");
+assert.equal(receiver.heard.length, tries + 2);
+say("and once more on demand");

@@ -1,0 +1,25 @@
+/**
+ * Notifications come at least once: here each comes twice, and late ones are overtaken. The id is the same each time, so a receiver that remembers ids does nothing twice;
+ * and what a payment is now is asked of /ws/query, never concluded from the order of messages.
+ */
+import assert from "node:assert/strict";
+import { Receiver, say, Shop } from "./shop.ts";
+
+await using receiver = await Receiver.open();
+await using shop = await Shop.open({
+  settings: { notificationEndpoints: receiver.endpoints, notificationChaos: { double: 1_000 } },
+});
+const seen = new Set<string>();
+let handled = 0;
+receiver.onHeard = ({ id }) => {
+  if (seen.has(id)) return;
+  seen.add(id);
+  handled += 1;
+};
+const { hash } = await shop.pay("order-1", { auto_capture: false });
+await shop.payment("/ws/capture", { hash });
+await shop.world.clock.advance("1min");
+await receiver.hears(2);
+assert.equal(receiver.heard.length, 2);
+assert.equal(handled, 1);
+say(`heard ${receiver.heard.length} times, handled once`);

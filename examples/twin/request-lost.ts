@@ -1,0 +1,18 @@
+/**
+ * The request never reaches the acquirer. The shop hears PE, as it does when the answer is lost: nobody can tell the two apart. Here it turns out that no money moved,
+ * and the payment is given up. The customer may pay again, under another code.
+ */
+import assert from "node:assert/strict";
+import { say, Shop } from "./shop.ts";
+
+await using shop = await Shop.open();
+await shop.world.simulator.next({ next: "lose_request", of: "authorize" });
+assert.equal((await shop.pay("order-1")).status, "PE");
+say("right after the charge: PE");
+
+await shop.world.clock.advance("10min");
+assert.equal((await shop.query("order-1")).status, "CA");
+say("ten minutes later: CA, the acquirer has never heard of it");
+
+assert.equal((await shop.pay("order-1-again")).status, "CO");
+say("the second order is paid");

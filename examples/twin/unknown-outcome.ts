@@ -1,0 +1,19 @@
+/**
+ * The acquirer takes the money, and its answer is lost. The shop hears PE: not paid, not declined, not known. Whoever takes that for a decline sells to a customer who
+ * pays again elsewhere; whoever takes it for a payment ships goods that may never be paid. Ask again later, or wait for the notification.
+ */
+import assert from "node:assert/strict";
+import { Receiver, say, Shop } from "./shop.ts";
+
+await using receiver = await Receiver.open();
+await using shop = await Shop.open({ settings: { notificationEndpoints: receiver.endpoints } });
+
+await shop.world.simulator.next({ next: "lose_answer", of: "authorize" });
+const payment = await shop.pay("order-1");
+assert.equal(payment.status, "PE");
+say(`right after the charge: ${payment.status}`);
+
+await shop.world.clock.advance("1min");
+assert.equal((await shop.query("order-1")).status, "CO");
+assert.equal(receiver.heard.at(-1)?.hash, payment.hash);
+say("a minute later: CO, and the shop was told");
