@@ -1,5 +1,6 @@
 import assert from "node:assert/strict";
 import { after, describe, test, type TestContext } from "node:test";
+import { setTimeout as sleep } from "node:timers/promises";
 import { Client } from "pg";
 import type { PostgresRefusal } from "../../src/stores/postgres/open-error.ts";
 import type { StoreError } from "../../src/stores/store.ts";
@@ -60,6 +61,23 @@ function describeFaults(databases: TestDatabases): void {
     assert.equal(store.isWriting, false);
     assert.deepEqual(await store.commit(given.paymentChange(given.newPayment(3))), { outcome: "committed" });
     assert.ok((await store.paymentById(merchantA, given.paymentId(1))) !== undefined);
+  });
+
+  test("a session that its server no longer has is given up before one that is only silent", async (context) => {
+    const [gone, silent] = [await storeBehindAddress(context), await storeBehindAddress(context)];
+    silent.address.faultOf = () => "silence";
+    const order: string[] = [];
+    const fails = async (name: string, { store }: typeof gone): Promise<void> => {
+      await assert.rejects(store.commit(given.paymentChange(given.newPayment(2))), { name: "StoreError", code: "commit_unknown" });
+      order.push(name);
+    };
+    const waitsForSilence = fails("silent", silent);
+    // Given up after the same time, it would come second.
+    await sleep(3_000);
+    gone.address.vanish();
+    await fails("gone", gone);
+    assert.deepEqual(order, ["gone"]);
+    await waitsForSilence;
   });
 
   test("a store whose server is gone without a word closes", async (context) => {

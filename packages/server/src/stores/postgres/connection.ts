@@ -1,4 +1,5 @@
 import { Client, type ClientConfig, DatabaseError, TypeOverrides, types } from "pg";
+import { systemScheduler } from "../../kernel/system-scheduler.ts";
 
 /** Why a statement has no result. The driver's words stay here: they quote rows and parameters. */
 export class StatementError extends Error {
@@ -22,6 +23,8 @@ export const lockTimeout = "55P03";
 export type Role = "owner" | "cofre_gateway" | "cofre_vault" | "cofre_jobs";
 
 const connectMs = 5_000;
+/** A session that has been silent for one to two of these is asked after, and again after each of them. */
+const watchMs = 1_000;
 
 /**
  * `statementMs`: longer than any statement takes that is not stuck. `lockMs`: how long one waits for another's lock. `silenceMs`: after so long
@@ -58,10 +61,17 @@ export class Connection {
   /** Resolves when the session is open for that merchant. */
   #opened: Promise<unknown> = Promise.resolve();
   #warnings = 0;
+  /** What the server knows the session by, over restarts and promotions. */
+  #identity: SessionIdentity | undefined;
+  #asked = 0;
+  #answered = 0;
+  #cancelWatch: (() => void) | undefined;
+  readonly #onSilent: ((connection: Connection) => void) | undefined;
 
-  private constructor(client: Client, prepared: boolean) {
+  private constructor(client: Client, prepared: boolean, onSilent: ((connection: Connection) => void) | undefined) {
     this.#client = client;
     this.#prepared = prepared;
+    this.#onSilent = onSilent;
     client.on("error", () => this.#lost());
     client.on("end", () => this.#lost());
     client.on("notice", () => {
@@ -69,8 +79,11 @@ export class Connection {
     });
   }
 
-  /** Rejects with StatementError when there is no such server, it does not let us in, or it is a standby. */
-  static async open(url: string, role: Role): Promise<Connection> {
+  /**
+   * Rejects with StatementError when there is no such server, it does not let us in, or it is a standby. `onSilent` is called about each second
+   * while the server is silent though something was asked.
+   */
+  static async open(url: string, role: Role, onSilent?: (connection: Connection) => void): Promise<Connection> {
     const limit = role === "owner" ? limits.preparing : limits.serving;
     const client = new Client({
       connectionString: url,
@@ -81,15 +94,17 @@ export class Connection {
       pipeline: true,
       query_timeout: limit.silenceMs,
     } satisfies ClientConfig & { readonly pipeline: boolean });
-    const connection = new Connection(client, role !== "owner");
+    const connection = new Connection(client, role !== "owner", onSilent);
     try {
       await client.connect();
       await client.query(session(limit));
       if (role !== "owner") {
-        await client.query(`SET ROLE ${role}`);
         // An address that is being turned over leads to one for a while, whose answers are old.
-        const { rows } = await client.query<{ readonly standby: boolean }>("SELECT pg_is_in_recovery() AS standby");
-        if (rows[0]?.standby !== false) throw new StatementError(readOnly);
+        const { rows } = await client.query<{ readonly standby: boolean; readonly pid: number; readonly began: string | null }>(whoAmI);
+        const [row] = rows;
+        if (row?.standby !== false) throw new StatementError(readOnly);
+        if (row.began !== null) connection.#identity = { pid: row.pid, began: row.began };
+        await client.query(`SET ROLE ${role}`);
       }
     } catch (error) {
       await connection.close();
@@ -110,13 +125,35 @@ export class Connection {
 
   /** Runs one statement; its name is its text's, once for a session. Rejects with StatementError. */
   async rows<Row extends object>(name: string, text: string, values: readonly Value[] = []): Promise<readonly Row[]> {
+    this.#watch();
     try {
       const named = this.#prepared ? { name } : {};
       const { rows } = await this.#client.query<Row>({ ...named, text, values: [...values] });
       return rows;
     } catch (error) {
       throw new StatementError(this.#isOpen ? refusalOf(error) : undefined);
+    } finally {
+      this.#answered += 1;
     }
+  }
+
+  /** Whether the server that this session is on has the other one too: then that one waits for something, and is not lost. Gives up its role. */
+  async knows({ pid, began }: SessionIdentity): Promise<boolean> {
+    // Roles do not see when others' sessions began; whoever logged in sees it of all of its own.
+    await this.run("RESET ROLE");
+    const [row] = await this.rows<{ readonly known: boolean }>("knows", knowsSession, [pid, began]);
+    return row?.known === true;
+  }
+
+  /** Undefined for a session of the owner, and where the server does not tell. */
+  get identity(): SessionIdentity | undefined {
+    return this.#identity;
+  }
+
+  /** Nobody will answer any more: whatever was asked is lost. */
+  abandon(): void {
+    this.#isOpen = false;
+    this.#client.connection.stream.destroy();
   }
 
   /** The same, with row-level security open for this merchant alone. */
@@ -152,10 +189,37 @@ export class Connection {
     await this.#client.end().catch(() => undefined);
   }
 
+  /** One timer for all that is asked: an answer to any of it is a sign of life. */
+  #watch(): void {
+    this.#asked += 1;
+    if (this.#onSilent !== undefined && this.#cancelWatch === undefined) this.#watchFrom(this.#answered);
+  }
+
+  #watchFrom(answered: number): void {
+    this.#cancelWatch = systemScheduler.after(watchMs, () => {
+      this.#cancelWatch = undefined;
+      if (!this.#isOpen || this.#asked === this.#answered) return;
+      const isSilent = this.#answered === answered;
+      this.#watchFrom(this.#answered);
+      if (isSilent) this.#onSilent?.(this);
+    });
+  }
+
   #lost(): void {
     this.#isOpen = false;
+    this.#cancelWatch?.();
+    this.#cancelWatch = undefined;
   }
 }
+
+/** A process of the server, and when it began. */
+export interface SessionIdentity {
+  readonly pid: number;
+  readonly began: string;
+}
+
+const whoAmI = `SELECT pg_is_in_recovery() AS standby, pid, backend_start::text AS began FROM pg_stat_activity WHERE pid = pg_backend_pid()`;
+const knowsSession = `SELECT EXISTS (SELECT FROM pg_stat_activity WHERE pid = $1 AND backend_start = $2::timestamptz) AS known`;
 
 export type Value = string | number | null;
 

@@ -67,7 +67,7 @@ export interface PostgresStoreOptions {
 export async function openPostgresStore(options: PostgresStoreOptions): Promise<RunningStore> {
   const url = options.url.reveal();
   const owner = await prepareDatabase(url, options);
-  const connect = (role: Role): Promise<Connection> => Connection.open(url, role);
+  const connect = (role: Role): Promise<Connection> => Connection.open(url, role, (silent) => void askAfter(silent, url));
   let writer: Connection | undefined;
   try {
     const connectWriter = writerOf(connect, options);
@@ -90,6 +90,34 @@ export async function openPostgresStore(options: PostgresStoreOptions): Promise<
     throw openErrorOf(error, "unreachable");
   } finally {
     await owner.close();
+  }
+}
+
+/** Sessions that are being asked after, each by so many others at most: one to a machine that has just gone takes seconds to fail. */
+const mostAsking = 3;
+const asking = new WeakMap<Connection, number>();
+
+/**
+ * A session that is silent may wait for something, or its server is gone without a word. A new one finds out: it comes to whatever server the address
+ * leads to now, and if that server does not have the silent session, nobody will ever answer there. When no new one can be made, nothing is
+ * known, and it is tried again while the silence lasts.
+ */
+async function askAfter(silent: Connection, url: string): Promise<void> {
+  const { identity } = silent;
+  const others = asking.get(silent) ?? 0;
+  if (identity === undefined || others >= mostAsking) return;
+  asking.set(silent, others + 1);
+  try {
+    const other = await Connection.open(url, "cofre_gateway");
+    try {
+      if (!(await other.knows(identity))) silent.abandon();
+    } finally {
+      await other.close();
+    }
+  } catch {
+    // As little as the silence does it say what became of the session.
+  } finally {
+    asking.set(silent, (asking.get(silent) ?? 1) - 1);
   }
 }
 
