@@ -9,6 +9,7 @@ import type { Upstream } from "./connectors/upstream/upstream-connector.ts";
 import type { ConnectorConfig } from "./config/connector-list.ts";
 import type { Simulator } from "./connectors/simulator/simulator-connector.ts";
 import { explainEndpoint } from "./http/admin/explain-endpoint.ts";
+import { faultsEndpoint } from "./http/admin/faults-endpoint.ts";
 import { certificateEndpoint, notificationsEndpoint } from "./http/admin/notifications-endpoint.ts";
 import { paymentEndpoint } from "./http/admin/payment-endpoint.ts";
 import { paymentsEndpoint } from "./http/admin/payments-endpoint.ts";
@@ -17,6 +18,8 @@ import { type Instruct, simulatorEndpoint } from "./http/admin/simulator-endpoin
 import { statsEndpoint } from "./http/admin/stats-endpoint.ts";
 import { consoleEndpoints } from "./http/console/console-endpoint.ts";
 import { documented } from "./http/docs/documented.ts";
+import { FaultBoard } from "./http/faults/fault-board.ts";
+import { Faults } from "./http/faults/faults.ts";
 import { createHttpServer, type HttpServer } from "./http/server.ts";
 import { worldsEndpoints } from "./http/admin/worlds-endpoint.ts";
 import type { EndpointDeps, OperationRunner } from "./http/wire/endpoints/deps.ts";
@@ -169,6 +172,8 @@ export async function startCofre(config: Config, log: Log, ports: Ports = system
     // Where another server carries payments out, nothing is simulated here.
     sandbox: simulators.size > 0 ? { loseNextAuthorization } : undefined,
   };
+  const operations = wireEndpoints(deps);
+  const faultBoard = openFaultBoard(config.environment, simulators);
   /** Requests that come before the account is open wait for it; their number is bounded like that of all others. */
   const opened = Promise.withResolvers<void>();
   opened.promise.catch(() => undefined);
@@ -179,7 +184,7 @@ export async function startCofre(config: Config, log: Log, ports: Ports = system
       certificateEndpoint({ keys: notificationKeys }),
       ...consoleEndpoints(config.environment),
       ...documented([
-        ...wireEndpoints(deps),
+        ...operations,
         explainEndpoint(runner),
         notificationsEndpoint(({ id }) => {
           const { store: kept, clock: time, dispatcher: sending } = installationOf(id);
@@ -193,6 +198,7 @@ export async function startCofre(config: Config, log: Log, ports: Ports = system
         ...(config.environment === "sandbox"
           ? worldsEndpoints({ worlds, clock, random: ownRandom, isTaken: async (key) => (await accounts.byKey(key)) !== undefined })
           : []),
+        ...(faultBoard === undefined ? [] : [faultsEndpoint(faultBoard, operations)]),
       ]),
     ],
     resolveKey: async (key) => {
@@ -202,6 +208,7 @@ export async function startCofre(config: Config, log: Log, ports: Ports = system
     clock,
     log,
     health: { state: () => (!isOpen ? "starting" : store.isWriting ? "ready" : "not_writing") },
+    faults: faultBoard === undefined ? undefined : new Faults({ board: faultBoard, scheduler, runner }),
     limits: { maxBodyBytes: config.maxBodyBytes, maxConnections: config.maxConnections, maxInFlight: config.maxInFlight },
   });
   parts.defer(async () => {
@@ -264,6 +271,11 @@ async function listenWithTls(
   renewLater();
   parts.defer(() => cancel());
   return address;
+}
+
+/** Nothing goes wrong on purpose where money is real, or where another server carries payments out. */
+function openFaultBoard(environment: string, simulators: ReadonlyMap<string, Simulated>): FaultBoard | undefined {
+  return environment === "sandbox" && simulators.size > 0 ? new FaultBoard() : undefined;
 }
 
 interface OpenConnectors {

@@ -45,6 +45,8 @@ export interface OperationRow {
   readonly answer: keyof typeof answerSchemas;
   /** Answers of another HTTP status than 200 and 503. */
   readonly otherAnswers?: Readonly<Record<string, keyof typeof answerSchemas>>;
+  /** Not there where no acquirer is simulated. */
+  readonly whereSimulated?: true;
   /** Takes an Idempotency-Key. */
   readonly idempotent?: true;
   /** Headers that the operation looks at beside. */
@@ -424,6 +426,19 @@ export const operationRows: readonly OperationRow[] = [
     answer: "ClockAnswer",
     codes: ["COFRE-73", "COFRE-74", "COFRE-78"],
     example: key,
+  },
+  {
+    path: "/__cofre/faults",
+    id: "faults",
+    tag: "Sandbox",
+    summary: "Make requests fail on their way",
+    description:
+      "Adds a fault that waits for the account's next requests, takes faults away, or lists them. docs/wire/sandbox.md says what each kind does.",
+    fields: fields.faultsFields,
+    answer: "FaultsAnswer",
+    whereSimulated: true,
+    codes: ["COFRE-90", "COFRE-91", "COFRE-92", "COFRE-93", "COFRE-94", "COFRE-95", "COFRE-96", "COFRE-97", "COFRE-98", "COFRE-99"],
+    example: { ...key, add: { kind: "drop_after_commit", path: "/ws/direct", merchant_payment_code: "$ORDER" } },
   },
   {
     path: "/__cofre/settings",
