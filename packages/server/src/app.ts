@@ -208,7 +208,7 @@ export async function startCofre(config: Config, log: Log, ports: Ports = system
     clock,
     log,
     health: { state: () => (!isOpen ? "starting" : store.isWriting ? "ready" : "not_writing") },
-    faults: faultBoard === undefined ? undefined : new Faults({ board: faultBoard, scheduler, runner }),
+    faults: faultBoard === undefined ? undefined : new Faults({ board: faultBoard, scheduler, runner: deps.runner }),
     limits: { maxBodyBytes: config.maxBodyBytes, maxConnections: config.maxConnections, maxInFlight: config.maxInFlight },
   });
   parts.defer(async () => {

@@ -1,5 +1,3 @@
-import type { CofreClient } from "./cli/cofre-client.ts";
-
 /** What goes wrong with an account's next requests; docs/wire/sandbox.md says what each kind does. */
 export type FaultKind =
   | "fail_before_commit"
@@ -46,8 +44,15 @@ export interface Faults {
   clear(id?: string): Promise<number>;
 }
 
+type Fields = Readonly<Record<string, unknown>>;
+
+/** What changes and lists an account's faults, in the words of `/__cofre/faults`. */
+interface FaultsClient {
+  faults(change: Fields): Promise<{ readonly faults: readonly Fields[]; readonly fault?: Fields; readonly cleared?: number }>;
+}
+
 /** The faults of the account whose key the client has. */
-export function faultsOf(client: CofreClient): Faults {
+export function faultsOf(client: FaultsClient): Faults {
   return {
     async add({ code, delayMs, ...fault }) {
       const { fault: added, faults } = await client.faults({ add: { ...fault, merchant_payment_code: code, delay_ms: delayMs } });
@@ -59,7 +64,7 @@ export function faultsOf(client: CofreClient): Faults {
 }
 
 /** What a Cofre of this version answers has these types. */
-function toldOf({ merchant_payment_code: code, delay_ms: delayMs, ...fault }: Readonly<Record<string, unknown>>): WaitingFault {
+function toldOf({ merchant_payment_code: code, delay_ms: delayMs, ...fault }: Fields): WaitingFault {
   const told = { ...fault, ...(code === undefined ? {} : { code }), ...(delayMs === undefined ? {} : { delayMs }) };
   return told as object as WaitingFault;
 }

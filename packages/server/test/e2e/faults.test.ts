@@ -1,6 +1,7 @@
 import assert from "node:assert/strict";
 import { request as httpRequest } from "node:http";
 import { describe, test } from "node:test";
+import { startCofre } from "../../src/app.ts";
 import { faultKindNames } from "../../src/http/faults/fault-kinds.ts";
 import { SeededRandom } from "../../src/kernel/seeded-random.ts";
 import { type Answer, directBody, integrationKey, startWorld, testCard, type World } from "../world.ts";
@@ -475,6 +476,14 @@ describe("/__cofre/faults", () => {
       return seen.map(({ status, headers, text }) => `${status} ${String(headers["x-cofre-fault"])} ${text}`);
     };
     assert.deepEqual(await run(), await run());
+  });
+
+  test("is not there where money is real", async () => {
+    await using world = await startWorld({
+      start: (config, log, ports) => startCofre({ ...config, environment: "production" as "sandbox" }, log, ports),
+    });
+    assert.deepEqual([(await faults(world)).status, (await faults(world, { add: { kind: "throttle" } })).status], [404, 404]);
+    assert.equal(paidBy(await pay(world, "order-1")), "CO");
   });
 
   test("is not there where another server carries payments out", async () => {
