@@ -138,13 +138,14 @@ export async function startCofre(config: Config, log: Log, ports: Ports = system
   parts.defer(() => recovery.stop());
 
   const [firstAcquirer = "simulator", ...otherAcquirers] = connectors.names;
+  const faultBoard = new FaultBoard();
   const worlds = new Worlds({
     ...surroundings,
     secretRandom: ownRandom,
     acquirers: [firstAcquirer, ...otherAcquirers],
     openAcquirer: (worldPorts) => connectorKinds.simulator(worldPorts),
     openStore: createMemoryStore,
-    onChanged: () => undefined,
+    onChanged: (id) => faultBoard.forget(id),
   });
   parts.defer(() => worlds.close());
   /** Where an account lives: in a world of its own, or in the server's store. */
@@ -173,7 +174,7 @@ export async function startCofre(config: Config, log: Log, ports: Ports = system
     sandbox: simulators.size > 0 ? { loseNextAuthorization } : undefined,
   };
   const operations = wireEndpoints(deps);
-  const faultBoard = openFaultBoard(config.environment, simulators);
+  const isSandbox = config.environment === "sandbox";
   /** Requests that come before the account is open wait for it; their number is bounded like that of all others. */
   const opened = Promise.withResolvers<void>();
   opened.promise.catch(() => undefined);
@@ -195,10 +196,12 @@ export async function startCofre(config: Config, log: Log, ports: Ports = system
         statsEndpoint(() => store.stats()),
         settingsEndpoint(runner, { forget }, connectors.names),
         simulatorEndpoint(instruct, [...simulators.keys()]),
-        ...(config.environment === "sandbox"
-          ? worldsEndpoints({ worlds, clock, random: ownRandom, isTaken: async (key) => (await accounts.byKey(key)) !== undefined })
+        ...(isSandbox
+          ? [
+              ...worldsEndpoints({ worlds, clock, random: ownRandom, isTaken: async (key) => (await accounts.byKey(key)) !== undefined }),
+              faultsEndpoint(faultBoard, operations, (id) => worlds.of(id) !== undefined || simulators.size > 0),
+            ]
           : []),
-        ...(faultBoard === undefined ? [] : [faultsEndpoint(faultBoard, operations)]),
       ]),
     ],
     resolveKey: async (key) => {
@@ -208,7 +211,7 @@ export async function startCofre(config: Config, log: Log, ports: Ports = system
     clock,
     log,
     health: { state: () => (!isOpen ? "starting" : store.isWriting ? "ready" : "not_writing") },
-    faults: faultBoard === undefined ? undefined : new Faults({ board: faultBoard, scheduler, runner: deps.runner }),
+    faults: isSandbox ? new Faults({ board: faultBoard, scheduler, runner }) : undefined,
     limits: { maxBodyBytes: config.maxBodyBytes, maxConnections: config.maxConnections, maxInFlight: config.maxInFlight },
   });
   parts.defer(async () => {
@@ -271,11 +274,6 @@ async function listenWithTls(
   renewLater();
   parts.defer(() => cancel());
   return address;
-}
-
-/** Nothing goes wrong on purpose where money is real, or where another server carries payments out. */
-function openFaultBoard(environment: string, simulators: ReadonlyMap<string, Simulated>): FaultBoard | undefined {
-  return environment === "sandbox" && simulators.size > 0 ? new FaultBoard() : undefined;
 }
 
 interface OpenConnectors {

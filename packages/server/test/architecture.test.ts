@@ -68,7 +68,10 @@ const arrows: readonly { readonly from: string; readonly to: readonly string[]; 
       "stores/world-store.ts",
     ],
   },
-  { from: "http/admin/", to: [...domain, ...contracts, ...logging, "operations/", "outbox/", "twin/", "http/wire/", "http/faults/", "http/routes.ts"] },
+  {
+    from: "http/admin/",
+    to: [...domain, ...contracts, ...logging, "operations/", "outbox/", "twin/", "http/wire/", "http/faults/", "http/routes.ts"],
+  },
   { from: "http/", to: [...domain, ...contracts, ...logging, "operations/"] },
   { from: "cli/", to: [...domain, ...contracts, ...logging, "operations/", "config/", "scan/", "move/", "stores/transfer.ts", "tls/"] },
   { from: "scan/", to: ["kernel/", "vault/"] },

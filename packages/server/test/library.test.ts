@@ -76,9 +76,9 @@ describe("startCofre of the package", () => {
     assert.equal((await cofre.payments.explain("order-1")).state, "captured");
     assert.equal((await pay(cofre, "control")).status, "CO");
     assert.deepEqual(await cofre.faults.list(), [{ id: "f2", kind: "slow", times: 0, met: 1, delayMs: 10 }]);
-    await assert.rejects(cofre.faults.clear("f1"), /COFRE-77/);
+    await assert.rejects(cofre.faults.clear("f1"), /COFRE-97/);
     assert.deepEqual([await cofre.faults.clear("f2"), await cofre.faults.clear(), await cofre.faults.list()], [1, 0, []]);
-    await assert.rejects(cofre.faults.add({ kind: "decline", reason: "no such reason" }), /COFRE-75/);
+    await assert.rejects(cofre.faults.add({ kind: "decline", reason: "no such reason" }), /COFRE-95/);
     // The types name what the program knows.
     const kinds: readonly FaultToAdd["kind"][] = faultKindNames;
     const named: readonly FaultKind[] = kinds;

@@ -189,8 +189,8 @@ describe("cofre fault", () => {
     await using world = await startWorld();
     const unknown = await run(context, world, "fault", "add", "explode");
     assert.deepEqual([unknown.child.exitCode, unknown.stdout], [1, ""]);
-    assert.match(unknown.stderr, /^Cofre refused: COFRE-70 .*fail_before_commit, unavailable/);
-    assert.match((await run(context, world, "fault", "clear", "f9")).stderr, /^Cofre refused: COFRE-77 /);
+    assert.match(unknown.stderr, /^Cofre refused: COFRE-90 .*fail_before_commit, unavailable/);
+    assert.match((await run(context, world, "fault", "clear", "f9")).stderr, /^Cofre refused: COFRE-97 /);
     const misplaced = await run(context, world, "fault", "list", "--times", "2");
     assert.equal(misplaced.child.exitCode, 2);
     assert.match(misplaced.stderr, /^--times is for `cofre fault add`, not for list\./);

@@ -360,6 +360,16 @@ describe("a fault that waits", { timeout: 60_000 }, () => {
     }
   });
 
+  test("slow: who sends the charge again meanwhile is charged once", async () => {
+    await using world = await startWorld();
+    await add(world, { kind: "slow", delay_ms: 300 });
+    const first = pay(world, "order-1");
+    while (!world.events.some(({ event }) => event === "fault_met")) await moment();
+    assert.equal(paidBy(await pay(world, "order-1")), "CO");
+    assert.equal(paidBy(await first), "BP-DR-0");
+    assert.equal(await charges(world), 1);
+  });
+
   test("slow: all is done, also when the client has gone", async () => {
     await using world = await startWorld();
     await add(world, { kind: "slow", delay_ms: 300 });
@@ -417,43 +427,43 @@ describe("/__cofre/faults", () => {
 
   const card = "4111111111111111";
   const hostile: readonly (readonly [fields: Fields, code: string])[] = [
-    [{ add: "slow" }, "COFRE-70"],
-    [{ add: ["slow"] }, "COFRE-70"],
-    [{ add: {} }, "COFRE-70"],
-    [{ add: { kind: ["slow"] } }, "COFRE-70"],
-    [{ add: { kind: "toString" } }, "COFRE-70"],
-    [{ add: { kind: card } }, "COFRE-70"],
-    [{ add: { kind: "slow", times: -1 } }, "COFRE-71"],
-    [{ add: { kind: "slow", times: 1_001 } }, "COFRE-71"],
-    [{ add: { kind: "slow", times: 1.5 } }, "COFRE-71"],
-    [{ add: { kind: "slow", times: card } }, "COFRE-71"],
-    [{ add: { kind: "slow", times: { x: 1 } } }, "COFRE-71"],
-    [{ add: { kind: "slow", path: "/__cofre/settings" } }, "COFRE-72"],
-    [{ add: { kind: "slow", path: "/ws/nothing" } }, "COFRE-72"],
-    [{ add: { kind: "slow", path: card } }, "COFRE-72"],
-    [{ add: { kind: "slow", path: "x".repeat(10_000) } }, "COFRE-72"],
-    [{ add: { kind: "acquirer_unknown_then_no", path: "/ws/capture" } }, "COFRE-72"],
-    [{ add: { kind: "decline", reason: "high_risk", path: "/ws/refund" } }, "COFRE-72"],
-    [{ add: { kind: "slow", merchant_payment_code: "x".repeat(129) } }, "COFRE-73"],
-    [{ add: { kind: "slow", merchant_payment_code: card } }, "COFRE-73"],
-    [{ add: { kind: "slow", merchant_payment_code: "order 4111 1111 1111 1111" } }, "COFRE-73"],
-    [{ add: { kind: "slow", merchant_payment_code: "a\nb" } }, "COFRE-73"],
-    [{ add: { kind: "slow", merchant_payment_code: ["order-1"] } }, "COFRE-73"],
-    [{ add: { kind: "slow", delay_ms: 0 } }, "COFRE-74"],
-    [{ add: { kind: "slow", delay_ms: 120_001 } }, "COFRE-74"],
-    [{ add: { kind: "slow", delay_ms: card } }, "COFRE-74"],
-    [{ add: { kind: "throttle", delay_ms: 10 } }, "COFRE-74"],
-    [{ add: { kind: "decline" } }, "COFRE-75"],
-    [{ add: { kind: "decline", reason: card } }, "COFRE-75"],
-    [{ add: { kind: "slow", reason: "high_risk" } }, "COFRE-75"],
-    [{ clear: "f9" }, "COFRE-77"],
-    [{ clear: card }, "COFRE-77"],
-    [{ clear: ["f1"] }, "COFRE-77"],
-    [{ add: { kind: "slow" }, clear: "all" }, "COFRE-78"],
-    [{ add: { kind: "slow", time: 3 } }, "COFRE-79"],
-    [{ add: { kind: "slow", [card]: 3 } }, "COFRE-79"],
-    [{ add: { kind: "slow", card_number: card } }, "COFRE-79"],
-    [{ add: { kind: "slow", __proto__: null, constructor: "x" } }, "COFRE-79"],
+    [{ add: "slow" }, "COFRE-90"],
+    [{ add: ["slow"] }, "COFRE-90"],
+    [{ add: {} }, "COFRE-90"],
+    [{ add: { kind: ["slow"] } }, "COFRE-90"],
+    [{ add: { kind: "toString" } }, "COFRE-90"],
+    [{ add: { kind: card } }, "COFRE-90"],
+    [{ add: { kind: "slow", times: -1 } }, "COFRE-91"],
+    [{ add: { kind: "slow", times: 1_001 } }, "COFRE-91"],
+    [{ add: { kind: "slow", times: 1.5 } }, "COFRE-91"],
+    [{ add: { kind: "slow", times: card } }, "COFRE-91"],
+    [{ add: { kind: "slow", times: { x: 1 } } }, "COFRE-91"],
+    [{ add: { kind: "slow", path: "/__cofre/settings" } }, "COFRE-92"],
+    [{ add: { kind: "slow", path: "/ws/nothing" } }, "COFRE-92"],
+    [{ add: { kind: "slow", path: card } }, "COFRE-92"],
+    [{ add: { kind: "slow", path: "x".repeat(10_000) } }, "COFRE-92"],
+    [{ add: { kind: "acquirer_unknown_then_no", path: "/ws/capture" } }, "COFRE-92"],
+    [{ add: { kind: "decline", reason: "high_risk", path: "/ws/refund" } }, "COFRE-92"],
+    [{ add: { kind: "slow", merchant_payment_code: "x".repeat(129) } }, "COFRE-93"],
+    [{ add: { kind: "slow", merchant_payment_code: card } }, "COFRE-93"],
+    [{ add: { kind: "slow", merchant_payment_code: "order 4111 1111 1111 1111" } }, "COFRE-93"],
+    [{ add: { kind: "slow", merchant_payment_code: "a\nb" } }, "COFRE-93"],
+    [{ add: { kind: "slow", merchant_payment_code: ["order-1"] } }, "COFRE-93"],
+    [{ add: { kind: "slow", delay_ms: 0 } }, "COFRE-94"],
+    [{ add: { kind: "slow", delay_ms: 120_001 } }, "COFRE-94"],
+    [{ add: { kind: "slow", delay_ms: card } }, "COFRE-94"],
+    [{ add: { kind: "throttle", delay_ms: 10 } }, "COFRE-94"],
+    [{ add: { kind: "decline" } }, "COFRE-95"],
+    [{ add: { kind: "decline", reason: card } }, "COFRE-95"],
+    [{ add: { kind: "slow", reason: "high_risk" } }, "COFRE-95"],
+    [{ clear: "f9" }, "COFRE-97"],
+    [{ clear: card }, "COFRE-97"],
+    [{ clear: ["f1"] }, "COFRE-97"],
+    [{ add: { kind: "slow" }, clear: "all" }, "COFRE-98"],
+    [{ add: { kind: "slow", time: 3 } }, "COFRE-99"],
+    [{ add: { kind: "slow", [card]: 3 } }, "COFRE-99"],
+    [{ add: { kind: "slow", card_number: card } }, "COFRE-99"],
+    [{ add: { kind: "slow", __proto__: null, constructor: "x" } }, "COFRE-99"],
   ];
 
   test("refuses what it does not understand, adds nothing, and repeats nothing of it", async () => {
@@ -486,13 +496,64 @@ describe("/__cofre/faults", () => {
     assert.equal(paidBy(await pay(world, "order-1")), "CO");
   });
 
-  test("is not there where another server carries payments out", async () => {
+  test("is refused where another server carries payments out, but for worlds", async () => {
     await using upstream = await startWorld();
     const environment = { COFRE_UPSTREAM_URL: upstream.url, COFRE_UPSTREAM_INTEGRATION_KEY: integrationKey };
     await using world = await startWorld({ environment });
-    assert.deepEqual([(await faults(world)).status, (await faults(world, { add: { kind: "throttle" } })).status], [404, 404]);
+    for (const fields of [{}, { add: { kind: "throttle" } }, { clear: "all" }]) {
+      assert.equal((await faults(world, fields)).body["status_code"], "COFRE-100");
+    }
     assert.equal((await query(world, "any")).body["status_code"], "BP-QRY-2");
-    const described = (await (await fetch(`${world.url}/openapi.json`)).json()) as { readonly paths: Fields };
-    assert.ok(!("/__cofre/faults" in described.paths) && "/ws/direct" in described.paths);
+    const key = await newWorld(world);
+    assert.equal((await faults(world, { integration_key: key, add: { kind: "throttle" } })).body["status"], "SUCCESS");
   });
 });
+
+describe("a fault of a world", { timeout: 60_000 }, () => {
+  const payIn = (world: World, key: string, code: string): Promise<Seen> =>
+    send(world, "/ws/direct", { ...directBody(code), integration_key: key });
+  const stateIn = async (world: World, key: string, code: string): Promise<unknown> =>
+    (await world.postJson("/__cofre/explain", { integration_key: key, merchant_payment_code: code })).body["state"];
+
+  test("touches no other account, and is gone when the world is reset", async () => {
+    await using world = await startWorld();
+    const [one, other] = [await newWorld(world), await newWorld(world)];
+    await faults(world, { integration_key: one, add: { kind: "drop_after_commit", times: 0, merchant_payment_code: "order-1" } });
+    assert.equal(paidBy(await payIn(world, other, "order-1")), "CO");
+    assert.equal(paidBy(await pay(world, "order-1")), "CO");
+    assert.equal((await payIn(world, one, "order-1")).status, undefined);
+    assert.equal(await stateIn(world, one, "order-1"), "captured");
+    // By its hash, which is found in the world alone.
+    const { body } = await world.postJson("/__cofre/explain", { integration_key: one, merchant_payment_code: "order-1" });
+    assert.equal((await send(world, "/ws/query", { integration_key: one, hash: body["hash"] })).status, undefined);
+    for (const key of [other, integrationKey]) {
+      assert.deepEqual((await faults(world, { integration_key: key })).body["faults"], []);
+      assert.equal((await faults(world, { integration_key: key, clear: "f1" })).body["status_code"], "COFRE-97");
+    }
+    assert.equal((await world.postJson("/__cofre/world", { integration_key: one, do: "reset" })).body["status"], "SUCCESS");
+    assert.deepEqual((await faults(world, { integration_key: one })).body["faults"], []);
+    assert.equal(paidBy(await payIn(world, one, "order-1")), "CO");
+  });
+
+  test("of its acquirer is found out when its time is moved", async () => {
+    await using world = await startWorld();
+    for (const [kind, state] of [
+      ["acquirer_unknown_then_yes", "captured"],
+      ["acquirer_unknown_then_no", "voided"],
+    ] as const) {
+      const key = await newWorld(world);
+      await faults(world, { integration_key: key, add: { kind } });
+      assert.equal(paidBy(await payIn(world, key, "order-1")), "PE");
+      assert.equal(await stateIn(world, key, "order-1"), "authorizing");
+      await world.postJson("/__cofre/clock", { integration_key: key, advance: "10min" });
+      assert.equal(await stateIn(world, key, "order-1"), state);
+    }
+  });
+});
+
+async function newWorld(world: World): Promise<string> {
+  const { body } = await world.postJson("/__cofre/worlds", { seed: "faults" });
+  assert.equal(body["status"], "SUCCESS", JSON.stringify(body));
+  const [made] = (body["worlds"] ?? [body["world"]]) as readonly Fields[];
+  return String(made?.["integration_key"]);
+}

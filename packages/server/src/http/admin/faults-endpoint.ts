@@ -1,4 +1,5 @@
 import { closestTo } from "../../kernel/closest.ts";
+import type { MerchantId } from "../../kernel/ids.ts";
 import { declineReasons, type DeclineReason } from "../../payment/payment.ts";
 import { type Fault, type FaultBoard, mostFaults, mostTimes, type WaitingFault } from "../faults/fault-board.ts";
 import { type FaultKind, faultKindNames, rowOf } from "../faults/fault-kinds.ts";
@@ -19,11 +20,16 @@ const usualDelayMs = 5_000;
 const mostNamed = 5;
 
 /**
- * `/__cofre/faults`, where the acquirer is simulated: what goes wrong with the account's next requests. `add`, an object with a
+ * `/__cofre/faults`, in the sandbox only: what goes wrong with the account's next requests. `add`, an object with a
  * `kind` and perhaps `times`, `path`, `merchant_payment_code`, `delay_ms` and `reason`, adds one; `clear`, an id or `all`, takes away. Every answer lists
- * those that wait. `operations` are the endpoints whose requests can be met.
+ * those that wait. `operations` are the endpoints whose requests can be met; nothing goes wrong on purpose where `isSimulated` says that
+ * another server carries the account's payments out.
  */
-export function faultsEndpoint(board: FaultBoard, operations: readonly Endpoint[]): Endpoint {
+export function faultsEndpoint(
+  board: FaultBoard,
+  operations: readonly Endpoint[],
+  isSimulated: (merchantId: MerchantId) => boolean,
+): Endpoint {
   const paths = operations.filter(({ key, path }) => key !== "none" && isInterfacePath(path)).map(({ path }) => path);
   return {
     path: "/__cofre/faults",
@@ -31,6 +37,8 @@ export function faultsEndpoint(board: FaultBoard, operations: readonly Endpoint[
     family: "parameters",
     cors: false,
     async handle({ params, account }) {
+      if (!isSimulated(account.id))
+        return errorAnswer("COFRE-100", "Another server carries this account's payments out: there are no faults");
       const { add, clear } = params;
       if (add !== undefined && clear !== undefined) return errorAnswer("COFRE-98", "Either add or clear, not both");
       if (add !== undefined) {

@@ -45,8 +45,6 @@ export interface OperationRow {
   readonly answer: keyof typeof answerSchemas;
   /** Answers of another HTTP status than 200 and 503. */
   readonly otherAnswers?: Readonly<Record<string, keyof typeof answerSchemas>>;
-  /** Not there where no acquirer is simulated. */
-  readonly whereSimulated?: true;
   /** Takes an Idempotency-Key. */
   readonly idempotent?: true;
   /** Headers that the operation looks at beside. */
@@ -436,8 +434,19 @@ export const operationRows: readonly OperationRow[] = [
       "Adds a fault that waits for the account's next requests, takes faults away, or lists them. docs/wire/sandbox.md says what each kind does.",
     fields: fields.faultsFields,
     answer: "FaultsAnswer",
-    whereSimulated: true,
-    codes: ["COFRE-90", "COFRE-91", "COFRE-92", "COFRE-93", "COFRE-94", "COFRE-95", "COFRE-96", "COFRE-97", "COFRE-98", "COFRE-99"],
+    codes: [
+      "COFRE-90",
+      "COFRE-91",
+      "COFRE-92",
+      "COFRE-93",
+      "COFRE-94",
+      "COFRE-95",
+      "COFRE-96",
+      "COFRE-97",
+      "COFRE-98",
+      "COFRE-99",
+      "COFRE-100",
+    ],
     example: { ...key, add: { kind: "drop_after_commit", path: "/ws/direct", merchant_payment_code: "$ORDER" } },
   },
   {

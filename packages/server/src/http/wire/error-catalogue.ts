@@ -249,6 +249,11 @@ export const catalogue: readonly CatalogueRow[] = [
   told("COFRE-97", "Parameter clear must be all, or the id of a fault that waits", "/__cofre/faults"),
   told("COFRE-98", "Either add or clear, not both", "/__cofre/faults"),
   told("COFRE-99", "Parameter add has members other than {list}", "/__cofre/faults"),
+  elsewhere(
+    "COFRE-100",
+    "Another server carries this account's payments out: there are no faults",
+    "/__cofre/faults, with COFRE_UPSTREAM_URL",
+  ),
   elsewhere("COFRE-45", "Another request with this Idempotency-Key is under way", "the same key at the same time, on another node"),
   told("COFRE-46", "Header Idempotency-Key must have between 1 and 255 characters without blanks", "an empty or too long key"),
   told("COFRE-47", "Parameter merchant_refund_code is invalid", "a card number, a list or an object"),
