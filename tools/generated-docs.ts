@@ -4,6 +4,7 @@ import { firstMinute } from "../packages/server/src/cli/banner.ts";
 import { commandsAsMarkdown } from "../packages/server/src/cli/help.ts";
 import { settingsAsMarkdown } from "../packages/server/src/config/reference.ts";
 import { magicCards, scenarioCards } from "../packages/server/src/connectors/simulator/magic-cards.ts";
+import { faultKindsAsMarkdown } from "../packages/server/src/http/faults/fault-kinds.ts";
 import { catalogueAsMarkdown } from "../packages/server/src/http/wire/error-catalogue.ts";
 import { wireStatusOf } from "../packages/server/src/http/wire/payment-answer.ts";
 import { accountSettings, chaosSettings, settingsTableAsMarkdown, simulatorSettings } from "../packages/server/src/merchant/settings.ts";
@@ -28,6 +29,7 @@ export const sections: readonly Section[] = [
   { file: "docs/operate/configuration.md", name: "settings", make: settingsAsMarkdown },
   { file: "docs/operate/logs.md", name: "log events", make: eventTable },
   { file: "docs/wire/sandbox.md", name: "test cards", make: cardTable },
+  { file: "docs/wire/sandbox.md", name: "kinds of faults", make: faultKindsAsMarkdown },
   { file: "docs/wire/sandbox.md", name: "account settings", make: () => settingsTableAsMarkdown(accountSettings) },
   { file: "docs/wire/sandbox.md", name: "simulator settings", make: () => settingsTableAsMarkdown(simulatorSettings) },
   { file: "docs/wire/sandbox.md", name: "notification chaos", make: () => settingsTableAsMarkdown(chaosSettings) },

@@ -9,6 +9,7 @@ import type { Upstream } from "./connectors/upstream/upstream-connector.ts";
 import type { ConnectorConfig } from "./config/connector-list.ts";
 import type { Simulator } from "./connectors/simulator/simulator-connector.ts";
 import { explainEndpoint } from "./http/admin/explain-endpoint.ts";
+import { faultsEndpoint } from "./http/admin/faults-endpoint.ts";
 import { certificateEndpoint, notificationsEndpoint } from "./http/admin/notifications-endpoint.ts";
 import { paymentEndpoint } from "./http/admin/payment-endpoint.ts";
 import { paymentsEndpoint } from "./http/admin/payments-endpoint.ts";
@@ -17,6 +18,8 @@ import { type Instruct, simulatorEndpoint } from "./http/admin/simulator-endpoin
 import { statsEndpoint } from "./http/admin/stats-endpoint.ts";
 import { consoleEndpoints } from "./http/console/console-endpoint.ts";
 import { documented } from "./http/docs/documented.ts";
+import { FaultBoard } from "./http/faults/fault-board.ts";
+import { Faults } from "./http/faults/faults.ts";
 import { createHttpServer, type HttpServer } from "./http/server.ts";
 import { worldsEndpoints } from "./http/admin/worlds-endpoint.ts";
 import type { EndpointDeps, OperationRunner } from "./http/wire/endpoints/deps.ts";
@@ -135,13 +138,14 @@ export async function startCofre(config: Config, log: Log, ports: Ports = system
   parts.defer(() => recovery.stop());
 
   const [firstAcquirer = "simulator", ...otherAcquirers] = connectors.names;
+  const faultBoard = new FaultBoard();
   const worlds = new Worlds({
     ...surroundings,
     secretRandom: ownRandom,
     acquirers: [firstAcquirer, ...otherAcquirers],
     openAcquirer: (worldPorts) => connectorKinds.simulator(worldPorts),
     openStore: createMemoryStore,
-    onChanged: () => undefined,
+    onChanged: (id) => faultBoard.forget(id),
   });
   parts.defer(() => worlds.close());
   /** Where an account lives: in a world of its own, or in the server's store. */
@@ -169,6 +173,8 @@ export async function startCofre(config: Config, log: Log, ports: Ports = system
     // Where another server carries payments out, nothing is simulated here.
     sandbox: simulators.size > 0 ? { loseNextAuthorization } : undefined,
   };
+  const operations = wireEndpoints(deps);
+  const isSandbox = config.environment === "sandbox";
   /** Requests that come before the account is open wait for it; their number is bounded like that of all others. */
   const opened = Promise.withResolvers<void>();
   opened.promise.catch(() => undefined);
@@ -179,7 +185,7 @@ export async function startCofre(config: Config, log: Log, ports: Ports = system
       certificateEndpoint({ keys: notificationKeys }),
       ...consoleEndpoints(config.environment),
       ...documented([
-        ...wireEndpoints(deps),
+        ...operations,
         explainEndpoint(runner),
         notificationsEndpoint(({ id }) => {
           const { store: kept, clock: time, dispatcher: sending } = installationOf(id);
@@ -190,8 +196,11 @@ export async function startCofre(config: Config, log: Log, ports: Ports = system
         statsEndpoint(() => store.stats()),
         settingsEndpoint(runner, { forget }, connectors.names),
         simulatorEndpoint(instruct, [...simulators.keys()]),
-        ...(config.environment === "sandbox"
-          ? worldsEndpoints({ worlds, clock, random: ownRandom, isTaken: async (key) => (await accounts.byKey(key)) !== undefined })
+        ...(isSandbox
+          ? [
+              ...worldsEndpoints({ worlds, clock, random: ownRandom, isTaken: async (key) => (await accounts.byKey(key)) !== undefined }),
+              faultsEndpoint(faultBoard, operations, (id) => worlds.of(id) !== undefined || simulators.size > 0),
+            ]
           : []),
       ]),
     ],
@@ -202,6 +211,7 @@ export async function startCofre(config: Config, log: Log, ports: Ports = system
     clock,
     log,
     health: { state: () => (!isOpen ? "starting" : store.isWriting ? "ready" : "not_writing") },
+    faults: isSandbox ? new Faults({ board: faultBoard, scheduler, runner }) : undefined,
     limits: { maxBodyBytes: config.maxBodyBytes, maxConnections: config.maxConnections, maxInFlight: config.maxInFlight },
   });
   parts.defer(async () => {

@@ -5,6 +5,7 @@ import { CofreClient } from "./cli/cofre-client.ts";
 import { readConfig } from "./config/read-config.ts";
 import { Secret } from "./kernel/secret.ts";
 import { systemScheduler } from "./kernel/system-scheduler.ts";
+import { type Faults, faultsOf } from "./library-faults.ts";
 import type { AccountSettings, SimulatorSettings } from "./merchant/account.ts";
 import type { NotificationChaos } from "./outbox/endpoint.ts";
 
@@ -37,6 +38,8 @@ export interface Sandbox {
     /** What happens to the account's next messages to the acquirer. */
     next(instruction: SimulatorInstruction): Promise<void>;
   };
+  /** What goes wrong with the account's next requests. */
+  readonly faults: Faults;
   readonly settings: {
     get(): Promise<AccountSettings>;
     /** Changes those that are named, and resolves with all of them. */
@@ -275,6 +278,7 @@ function sandboxOf(client: CofreClient, keys: Sandbox["keys"]): Sandbox {
     simulator: {
       next: ({ times, ...instruction }) => client.simulate({ ...instruction, ...(times === undefined ? {} : { times: String(times) }) }),
     },
+    faults: faultsOf(client),
     // What a Cofre of this version answers has these types.
     settings: {
       get: async () => (await client.settings()) as object as AccountSettings,

@@ -3,6 +3,8 @@ import { once } from "node:events";
 import { createServer } from "node:http";
 import type { AddressInfo } from "node:net";
 import { describe, test } from "node:test";
+import { type FaultKind, faultKindNames } from "../src/http/faults/fault-kinds.ts";
+import type { FaultToAdd } from "../src/library-faults.ts";
 import { type Cofre, startCofre } from "../src/library.ts";
 import { directBody } from "./world.ts";
 
@@ -57,6 +59,30 @@ describe("startCofre of the package", () => {
     assert.equal((await pay(cofre, "declined")).status, "CA");
     assert.equal((await pay(cofre, "control")).status, "CO");
     await assert.rejects(cofre.simulator.next({ next: "decline", reason: "no such reason" }), /COFRE-32/);
+  });
+
+  test("makes requests fail on their way, lists what waits, and takes it away", async () => {
+    await using cofre = await startCofre();
+    assert.deepEqual(await cofre.faults.add({ kind: "drop_after_commit", path: "/ws/direct", code: "order-1" }), {
+      id: "f1",
+      kind: "drop_after_commit",
+      times: 1,
+      met: 0,
+      path: "/ws/direct",
+      code: "order-1",
+    });
+    await cofre.faults.add({ kind: "slow", delayMs: 10, times: 0 });
+    await assert.rejects(pay(cofre, "order-1"), /fetch failed/);
+    assert.equal((await cofre.payments.explain("order-1")).state, "captured");
+    assert.equal((await pay(cofre, "control")).status, "CO");
+    assert.deepEqual(await cofre.faults.list(), [{ id: "f2", kind: "slow", times: 0, met: 1, delayMs: 10 }]);
+    await assert.rejects(cofre.faults.clear("f1"), /COFRE-97/);
+    assert.deepEqual([await cofre.faults.clear("f2"), await cofre.faults.clear(), await cofre.faults.list()], [1, 0, []]);
+    await assert.rejects(cofre.faults.add({ kind: "decline", reason: "no such reason" }), /COFRE-95/);
+    // The types name what the program knows.
+    const kinds: readonly FaultToAdd["kind"][] = faultKindNames;
+    const named: readonly FaultKind[] = kinds;
+    assert.ok(named.length > 0);
   });
 
   test("lists what receivers were told, and has them told again", async () => {

@@ -29,6 +29,10 @@ describe("the command line", () => {
     ["env perl", /^env takes only node or ruby or php or curl behind it, but there is: perl$/],
     ["payment", /^payment needs CODE\|HASH\.\.\. behind it\.$/],
     ["notification send", /^notification takes only list or resend behind it, but there is: send$/],
+    ["fault add", /^fault add needs KIND behind it\.$/],
+    ["fault add slow now", /^fault add takes one KIND behind it, but there is: slow now$/],
+    ["fault clear f1 f2", /^fault clear takes one \[ID\] behind it, but there is: f1 f2$/],
+    ["fault list all", /^fault takes only add or list or clear behind it, but there is: all$/],
     ["start --tls=yes", /^--tls takes no value\.$/],
     ["help strat", /^help takes only start or .* behind it, but there is: strat$/],
   ];
@@ -59,6 +63,9 @@ describe("the command line", () => {
     [["start", "--tls"], "start", { "--tls": "" }],
     [["env", "node", "--json"], "env", { "--json": "" }],
     [["notification"], "notification", {}],
+    [["fault", "add", "slow", "--delay", "10"], "fault", { "--delay": "10" }],
+    [["fault", "clear"], "fault", {}],
+    [["fault", "clear", "f1"], "fault", {}],
     [["--version"], "version", {}],
   ];
   for (const [args, command, flags] of taken) {

@@ -89,6 +89,17 @@ export class CofreClient {
     await this.#call("/__cofre/simulator", instruction);
   }
 
+  /** What goes wrong with the account's next requests, after what `change` adds or clears, as `/__cofre/faults` answers. */
+  async faults(change: Answer): Promise<{ readonly faults: readonly Answer[]; readonly fault?: Answer; readonly cleared?: number }> {
+    const { faults, fault, cleared } = await this.#call("/__cofre/faults", change);
+    const listed: unknown[] = Array.isArray(faults) ? faults : this.#otherVersion();
+    return {
+      faults: listed.filter(isRecord),
+      ...(isRecord(fault) ? { fault } : {}),
+      ...(typeof cleared === "number" ? { cleared } : {}),
+    };
+  }
+
   /** What this endpoint's messages are verified with: `whsec_...`, `whpk_...` and a certificate in PEM. */
   async receiverKeys(
     endpoint: string,

@@ -58,7 +58,7 @@ function readWords(
 ): ReturnType<typeof readCommandLine> {
   const found = commandRows.find(([each]) => each === name);
   if (found === undefined) return { problem: `${name} is no command.${suggestion(name, Object.keys(commands))}` };
-  const [command, { words = [], needsWord, paths, mayName, options }] = found;
+  const [command, { words = [], needsWord, behindWord = {}, paths, mayName, options }] = found;
   for (const flag of flags.keys()) {
     if (!Object.hasOwn(options, flag)) return { problem: `${command} has no option ${flag}.`, command };
   }
@@ -67,6 +67,12 @@ function readWords(
     return given.length === 0
       ? { problem: `${command} needs ${paths} behind it.`, command }
       : { command, word: undefined, paths: given, flags };
+  }
+  const form = word === undefined ? undefined : behindWord[word];
+  if (word !== undefined && form !== undefined) {
+    if (more.length === 0 && !form.startsWith("[")) return { problem: `${command} ${word} needs ${form} behind it.`, command };
+    if (more.length > 1) return { problem: `${command} ${word} takes one ${form} behind it, but there is: ${more.join(" ")}`, command };
+    return { command, word, paths: more, flags };
   }
   const takenWords = mayName === undefined ? words : Object.keys(commands);
   const unexpected = word !== undefined && takenWords.includes(word) ? more : [...(word === undefined ? [] : [word]), ...more];

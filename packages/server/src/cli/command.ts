@@ -21,6 +21,8 @@ export interface CommandRow {
   readonly words?: readonly string[];
   /** One of the words has to. */
   readonly needsWord?: true;
+  /** What stands behind a word, as the help shows it: one thing, which may be left out when it is in brackets. */
+  readonly behindWord?: Readonly<Record<string, string>>;
   /** What may stand behind the command instead, one or more times, as the help shows it: `PATH...`. */
   readonly paths?: string;
   /** The name of a command may stand behind it; `word` is that name. */
@@ -38,7 +40,7 @@ export interface ClientCommand extends CommandRow {
 /** What stood behind the command, checked against its row. */
 export interface CommandCall {
   readonly word: string | undefined;
-  /** Empty unless the command's row has `paths`. */
+  /** Empty unless the command's row has `paths` or something stands behind the word. */
   readonly paths: readonly string[];
   /** Values by option; a switch has an empty one. */
   readonly flags: ReadonlyMap<string, string>;

@@ -2,6 +2,7 @@ import { chaosCommand } from "./chaos.ts";
 import { clockCommand } from "./clock.ts";
 import type { CommandRow } from "./command.ts";
 import { envCommand } from "./env.ts";
+import { faultCommand } from "./fault.ts";
 import { listenCommand } from "./listen.ts";
 import { migrateStoreCommand } from "./migrate-store.ts";
 import { notificationCommand } from "./notification.ts";
@@ -34,6 +35,7 @@ export const commands = {
   clock: clockCommand,
   payment: paymentCommand,
   notification: notificationCommand,
+  fault: faultCommand,
   "migrate-store": migrateStoreCommand,
   listen: listenCommand,
   chaos: chaosCommand,

@@ -41,8 +41,9 @@ export function commandsAsMarkdown(): string {
   return commandRows.map(([name]) => `\`\`\`text\n${commandHelp(name)}\n\`\`\``).join("\n\n");
 }
 
-function synopsis(name: string, { words = [], needsWord, paths, mayName }: CommandRow): string {
-  const behind = needsWord === true ? [words.join("|")] : words.map((word) => `[${word}]`);
+function synopsis(name: string, { words = [], needsWord, behindWord = {}, paths, mayName }: CommandRow): string {
+  const shown = words.map((word) => (behindWord[word] === undefined ? word : `${word} ${behindWord[word]}`));
+  const behind = needsWord === true ? [shown.join("|")] : shown.map((word) => `[${word}]`);
   return [name, ...behind, ...(paths === undefined ? [] : [paths]), ...(mayName === undefined ? [] : [`[${mayName}]`])].join(" ");
 }
 

@@ -1,7 +1,7 @@
 import type { MerchantId } from "../kernel/ids.ts";
 import type { Instant } from "../kernel/instant.ts";
 import type { Money } from "../kernel/money.ts";
-import type { SimulatorSettings } from "../merchant/account.ts";
+import type { SimulatorTreatment } from "../merchant/account.ts";
 import type { Customer, DeclineReason, OrderCard, PaymentOrder, StoredCredential, ThreeDSecure } from "../payment/payment.ts";
 import type { Card } from "../vault/card.ts";
 import type { Cryptogram, Cvv } from "../vault/pan.ts";
@@ -81,7 +81,7 @@ interface AcquirerRequest {
   readonly reference: string;
   /** An answer that comes later is unknown. */
   readonly deadline: Instant;
-  readonly simulator: SimulatorSettings;
+  readonly simulator: SimulatorTreatment;
 }
 
 export interface AuthorizeRequest extends AcquirerRequest {

@@ -6,13 +6,14 @@ import { ServiceError } from "../kernel/service-error.ts";
 import { errorFacts } from "../observe/error-facts.ts";
 import type { Log } from "../observe/log-event.ts";
 import type { KeyHolder } from "../operations/account-directory.ts";
-import { answers, framingAnswers, goneAnswer, headRefused, noContent } from "./fixed-answers.ts";
+import type { Delivery, Faults } from "./faults/faults.ts";
+import { answers, cutAnswer, framingAnswers, goneAnswer, headRefused, noContent } from "./fixed-answers.ts";
 import { allowHeaders, commonHeaders, corsHeaders, jsonType, preflightHeaders, RequestHeaders, retryAfterSeconds } from "./headers.ts";
 import { isInterfacePath, pathOf, Routes } from "./routes.ts";
 import { type TlsCredentials, TlsListener } from "./tls-listener.ts";
 import { errorAnswer, type WireAnswer } from "./wire/answer.ts";
 import { decodeRequest, type DecodedRequest } from "./wire/decode.ts";
-import type { Endpoint, KeyedEndpoint } from "./wire/endpoint.ts";
+import type { Endpoint, KeyedEndpoint, WireRequest } from "./wire/endpoint.ts";
 import { wireErrorOf } from "./wire/errors.ts";
 import { resolveHolder } from "./wire/key-check.ts";
 import { requestError, requestErrors } from "./wire/request-errors.ts";
@@ -32,6 +33,8 @@ export interface HttpServerOptions {
     state(): "ready" | keyof typeof notReady;
   };
   readonly limits: HttpLimits;
+  /** What goes wrong on purpose; undefined where money is real. */
+  readonly faults?: Faults | undefined;
 }
 
 const notReady = {
@@ -156,6 +159,7 @@ export class HttpServer {
    */
   async close(): Promise<void> {
     this.#isStopping = true;
+    this.#options.faults?.close();
     const closed = new Promise<void>((resolve) => {
       this.#server.close(() => {
         resolve();
@@ -170,6 +174,7 @@ export class HttpServer {
   /** Cuts all connections. Work under way goes on, but nobody hears of its end, and `close` no longer waits for it. */
   closeAllConnections(): void {
     this.#isGivenUp = true;
+    this.#options.faults?.close();
     this.#server.closeAllConnections();
     this.#whenIdle?.();
   }
@@ -213,6 +218,7 @@ export class HttpServer {
     const headers = new RequestHeaders(request.rawHeaders);
     let merchantId: string | undefined;
     let answer: WireAnswer;
+    let delivery: Delivery | undefined;
     const { socket } = request;
     let isAdmitted = false;
     try {
@@ -229,7 +235,11 @@ export class HttpServer {
           const { account, grants } = await this.#holderOf(endpoint, decoded);
           merchantId = account.id;
           if (account.settings.strictForms && decoded.warnings.includes("form_repaired")) throw requestError("cut_form");
-          answer = await endpoint.handle({ method, params: decoded.params, account, grants, headers });
+          const keyed: WireRequest = { method, params: decoded.params, account, grants, headers };
+          const { faults } = this.#options;
+          // Of the sandbox's accounts, and there only of those that asked for it.
+          if (faults?.waitsFor(account.id) === true) delivery = await this.#met(faults, endpoint, keyed);
+          answer = delivery?.answer ?? (await endpoint.handle(keyed));
         }
       } finally {
         decoded.wipe();
@@ -237,9 +247,38 @@ export class HttpServer {
     } catch (error) {
       answer = this.#failure(error, endpoint.path, merchantId);
     }
+    if (delivery !== undefined) answer = await this.#deliver(delivery, response, endpoint.cors);
     if (isAdmitted) this.#leave(socket);
-    this.#write(response, answer, endpoint.cors);
+    if (delivery === undefined) this.#write(response, answer, endpoint.cors);
     this.#report(method, endpoint.path, answer, merchantId, startedAt);
+  }
+
+  /** What is to become of a request that a fault meets; undefined when none does. */
+  async #met(faults: Faults, endpoint: KeyedEndpoint, request: WireRequest): Promise<Delivery | undefined> {
+    const { path } = endpoint;
+    const { id: merchantId } = request.account;
+    const fault = isInterfacePath(path) ? await faults.meet(path, request) : undefined;
+    if (fault === undefined) return undefined;
+    this.#options.log.write({ event: "fault_met", fault: fault.id, kind: fault.kind, path, merchantId });
+    return faults.answer(fault, request, async (changed) => {
+      try {
+        return await endpoint.handle(changed);
+      } catch (error) {
+        return this.#failure(error, path, merchantId);
+      }
+    });
+  }
+
+  /** Writes what a fault leaves of an answer, and resolves with what became of it when that is over. */
+  async #deliver({ answer, waitMs, form }: Delivery, response: ServerResponse, cors: boolean): Promise<WireAnswer> {
+    if (form === "half") this.#writeHalf(response, answer, cors);
+    if (waitMs > 0) await this.#options.faults?.pause(waitMs);
+    if (form === "whole") {
+      this.#write(response, answer, cors);
+      return answer;
+    }
+    response.req.socket.destroy();
+    return cutAnswer;
   }
 
   get #isFull(): boolean {
@@ -400,15 +439,19 @@ export class HttpServer {
   }
 
   #write(response: ServerResponse, answer: WireAnswer, cors: boolean): void {
-    const { status, body, type = jsonType } = answer;
+    const { body } = answer;
     if (answer === goneAnswer) return;
     if (this.#isStopping) response.shouldKeepAlive = false;
     const length = Buffer.byteLength(body);
-    const headers = ["Content-Type", type, ...(cors ? corsHeaders : commonHeaders), "Content-Length", String(length)];
-    if (answer.headers !== undefined) headers.push(...answer.headers.flat());
-    if (status === 503) headers.push("Retry-After", retryAfterSeconds);
     // Head and body leave in one write, and a body of ASCII needs no conversion.
-    response.writeHead(status, headers).end(body, length === body.length ? "latin1" : "utf8");
+    response.writeHead(answer.status, headOf(answer, length, cors)).end(body, length === body.length ? "latin1" : "utf8");
+  }
+
+  /** The head, which promises all of the body, and half of it. */
+  #writeHalf(response: ServerResponse, answer: WireAnswer, cors: boolean): void {
+    if (answer === goneAnswer) return;
+    const body = Buffer.from(answer.body);
+    response.writeHead(answer.status, headOf(answer, body.length, cors)).write(body.subarray(0, body.length >> 1));
   }
 }
 
@@ -427,6 +470,13 @@ async function listening(server: Server | TlsListener["server"], port: number, h
   const address = server.address();
   assert(typeof address === "object" && address !== null, "a server that listens on TCP has an address");
   return { host: address.address, port: address.port };
+}
+
+function headOf({ status, type = jsonType, headers }: WireAnswer, length: number, cors: boolean): string[] {
+  const head = ["Content-Type", type, ...(cors ? corsHeaders : commonHeaders), "Content-Length", String(length)];
+  if (headers !== undefined) head.push(...headers.flat());
+  if (status === 503) head.push("Retry-After", retryAfterSeconds);
+  return head;
 }
 
 class ClientGone extends Error {

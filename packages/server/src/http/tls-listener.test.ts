@@ -4,9 +4,15 @@ import { connect as connectPlain } from "node:net";
 import { describe, test, type TestContext } from "node:test";
 import { connect, type TLSSocket } from "node:tls";
 import { SeededRandom } from "../kernel/seeded-random.ts";
+import type { MerchantId } from "../kernel/ids.ts";
 import { systemClock } from "../kernel/system-clock.ts";
+import { systemScheduler } from "../kernel/system-scheduler.ts";
+import type { Account } from "../merchant/account.ts";
+import { defaultAccountSettings } from "../merchant/settings.ts";
 import { makeAuthority, makeServerCertificate } from "../tls/local-authority.ts";
-import { createHttpServer, defaultHttpLimits, type HttpServer } from "./server.ts";
+import { FaultBoard } from "./faults/fault-board.ts";
+import { Faults } from "./faults/faults.ts";
+import { createHttpServer, defaultHttpLimits, type HttpServer, type HttpServerOptions } from "./server.ts";
 
 const making = { now: systemClock.now(), random: new SeededRandom("tls-listener") };
 const authority = await makeAuthority(making);
@@ -16,10 +22,12 @@ async function credentials(): Promise<{ readonly key: string; readonly cert: str
   return { key: key.export({ type: "pkcs8", format: "pem" }), cert: certificate.toString() };
 }
 
-async function start(context: TestContext): Promise<{ readonly server: HttpServer; readonly port: number }> {
+async function start(
+  context: TestContext,
+  faulty: Pick<HttpServerOptions, "endpoints" | "resolveKey" | "faults"> = { endpoints: [], resolveKey: async () => undefined },
+): Promise<{ readonly server: HttpServer; readonly port: number }> {
   const server = createHttpServer({
-    endpoints: [],
-    resolveKey: async () => undefined,
+    ...faulty,
     clock: systemClock,
     log: { write: () => undefined },
     health: { state: () => "ready" },
@@ -59,6 +67,37 @@ describe("a server that listens with TLS too", () => {
     assert.equal(socket.alpnProtocol, "http/1.1");
     for (let time = 0; time < 3; time += 1) assert.match(await ask(socket), /^HTTP\/1\.1 200 OK\r\n[^]*\{"status":"ok"\}$/);
     socket.destroy();
+  });
+
+  test("cuts a connection that a fault is to cut, before an answer and in the middle of one", async (context) => {
+    const account: Account = { id: "0000000a" as MerchantId, version: 1, name: "Ana", settings: defaultAccountSettings() };
+    const board = new FaultBoard();
+    const runner = { run: () => Promise.reject(new Error("nobody asks")) };
+    const { port } = await start(context, {
+      endpoints: [
+        {
+          path: "/ws/any",
+          key: "secret",
+          family: "json",
+          cors: false,
+          handle: async () => ({ status: 200, body: '{"status":"SUCCESS"}' }),
+        },
+      ],
+      resolveKey: async () => ({ account, grants: "secret" }),
+      faults: new Faults({ board, scheduler: systemScheduler, runner }),
+    });
+    const heard = async (kind: "drop_after_commit" | "stall_in_body"): Promise<string> => {
+      board.add(account.id, { kind, times: 1, path: undefined, code: undefined, delayMs: 20, reason: undefined });
+      const socket = await connected(port);
+      let text = "";
+      socket.on("data", (chunk: Buffer) => (text += chunk.toString()));
+      socket.on("error", () => undefined);
+      socket.write("GET /ws/any?integration_key=k HTTP/1.1\r\nHost: localhost\r\n\r\n");
+      await once(socket, "close");
+      return text;
+    };
+    assert.equal(await heard("drop_after_commit"), "");
+    assert.match(await heard("stall_in_body"), /^HTTP\/1\.1 200 OK\r\n[^]*\r\n\r\n\{"status":$/);
   });
 
   test("ends whoever speaks no TLS there, or no HTTP inside of it, and goes on", async (context) => {

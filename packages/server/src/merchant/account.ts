@@ -1,4 +1,5 @@
 import type { MerchantId } from "../kernel/ids.ts";
+import type { DeclineReason } from "../payment/payment.ts";
 import type { Route } from "./routing.ts";
 import type { NotificationChaos, NotificationEndpoint } from "../outbox/endpoint.ts";
 
@@ -86,3 +87,11 @@ export interface SimulatorSettings {
   /** The network delivers the request twice. */
   readonly doubleRequest: number;
 }
+
+/** How the simulated acquirer treats one request: as it treats the account, unless a fault met the request. Never kept. */
+export interface SimulatorTreatment extends SimulatorSettings {
+  /** What happens to each message of this request, before any instruction and any chance. */
+  readonly fault?: AcquirerFault;
+}
+
+export type AcquirerFault = "lose_request" | "lose_answer" | { readonly decline: DeclineReason };

@@ -77,6 +77,11 @@ export const logEvents = {
     doc: "A request ended in an error that is no refusal.",
     fields: { path: "text", errorName: "text", errorCode: "text?", where: "text?", merchantId: "id?" },
   },
+  fault_met: {
+    level: "info",
+    doc: "In the sandbox, a fault that somebody had asked for met a request. Where it cut the connection the request's status is 444.",
+    fields: { fault: "text", kind: "text", path: "text", merchantId: "id" },
+  },
   overloaded: {
     level: "warn",
     doc: "Requests are refused because a limit is reached; told once a second at most.",

@@ -163,6 +163,40 @@ describe("cofre notification", () => {
   });
 });
 
+describe("cofre fault", () => {
+  test("adds, lists and clears, as text or as JSON", async (context) => {
+    await using world = await startWorld();
+    const empty = await run(context, world, "fault");
+    assert.deepEqual([empty.child.exitCode, empty.stdout], [0, ""]);
+    assert.match(empty.stderr, /^No fault waits\. `cofre help fault`/);
+
+    const options = ["--path", "/ws/direct", "--code", "order-1", "--delay", "10", "--times", "2"];
+    const added = await run(context, world, "fault", "add", "late_answer", ...options);
+    assert.equal(added.stdout, "f1  late_answer                met 0 of 2  only /ws/direct, payment order-1, 10 ms\n", added.stderr);
+    const json = await run(context, world, "fault", "add", "decline", "--reason", "high_risk", "--times", "0", "--json");
+    assert.deepEqual(JSON.parse(json.stdout), { id: "f2", kind: "decline", times: 0, met: 0, reason: "high_risk" });
+    await pay(world, "order-1");
+    const listed = (await run(context, world, "fault", "list")).stdout.trimEnd().split("\n");
+    assert.match(listed[0] ?? "", /^f1 {2}late_answer +met 1 of 2 /);
+    assert.match(listed[1] ?? "", /^f2 {2}decline +met 0, until it is cleared {2}high_risk$/);
+
+    assert.equal((await run(context, world, "fault", "clear", "f1")).stdout, "1 fault was taken away.\n");
+    assert.deepEqual(JSON.parse((await run(context, world, "fault", "clear", "--json")).stdout), { cleared: 1 });
+    assert.equal((await run(context, world, "fault", "list", "--json")).stdout, "");
+  });
+
+  test("says what cannot be, and ends with 1; with 2 where the command line is wrong", async (context) => {
+    await using world = await startWorld();
+    const unknown = await run(context, world, "fault", "add", "explode");
+    assert.deepEqual([unknown.child.exitCode, unknown.stdout], [1, ""]);
+    assert.match(unknown.stderr, /^Cofre refused: COFRE-90 .*fail_before_commit, unavailable/);
+    assert.match((await run(context, world, "fault", "clear", "f9")).stderr, /^Cofre refused: COFRE-97 /);
+    const misplaced = await run(context, world, "fault", "list", "--times", "2");
+    assert.equal(misplaced.child.exitCode, 2);
+    assert.match(misplaced.stderr, /^--times is for `cofre fault add`, not for list\./);
+  });
+});
+
 test("a wrong command line shows the help of the command that was meant, and nothing else", async (context) => {
   const command = Command.cofre(context, ["config", "now"]);
   assert.equal(await command.code(), 2);

@@ -283,6 +283,22 @@ const provocations: Readonly<Record<string, () => Promise<Answer>>> = {
     for (let refunds = 0; refunds < 100; refunds += 1) await done(refund(hash, { amount: "0.01" }));
     return refund(hash, { amount: "0.01" });
   },
+  "COFRE-90": () => post("/__cofre/faults", { add: { kind: "explode" } }),
+  "COFRE-91": () => post("/__cofre/faults", { add: { kind: "slow", times: 1_001 } }),
+  "COFRE-92": () => post("/__cofre/faults", { add: { kind: "slow", path: "/ws/dirct" } }),
+  "COFRE-93": () => post("/__cofre/faults", { add: { kind: "slow", merchant_payment_code: "4111111111111111" } }),
+  "COFRE-94": () => post("/__cofre/faults", { add: { kind: "throttle", delay_ms: 1 } }),
+  "COFRE-95": () => post("/__cofre/faults", { add: { kind: "decline" } }),
+  "COFRE-96": async () => {
+    const fault = { kind: "throttle", merchant_payment_code: "nobody's" };
+    for (let count = 0; count < 100; count += 1) await done(post("/__cofre/faults", { add: fault }));
+    const answer = await post("/__cofre/faults", { add: fault });
+    await done(post("/__cofre/faults", { clear: "all" }));
+    return answer;
+  },
+  "COFRE-97": () => post("/__cofre/faults", { clear: "f1" }),
+  "COFRE-98": () => post("/__cofre/faults", { add: { kind: "slow" }, clear: "all" }),
+  "COFRE-99": () => post("/__cofre/faults", { add: { kind: "slow", delay: 1 } }),
   "COFRE-55": () => post("/__cofre/payments", { state: "captured, lost" }),
   "COFRE-56": () => post("/__cofre/payments", { brand: "shop" }),
   "COFRE-57": () => post("/__cofre/payments", { limit: 101 }),

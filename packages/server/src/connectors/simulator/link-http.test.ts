@@ -9,6 +9,7 @@ import type { MerchantId } from "../../kernel/ids.ts";
 import { laterBy } from "../../kernel/instant.ts";
 import { systemClock } from "../../kernel/system-clock.ts";
 import { systemScheduler } from "../../kernel/system-scheduler.ts";
+import type { SimulatorTreatment } from "../../merchant/account.ts";
 import type { AuthorizeRequest, Connector } from "../connector.ts";
 import { startAcquirerServer } from "./acquirer-server.ts";
 import { connectSimulator } from "./link-http.ts";
@@ -34,8 +35,10 @@ function requestWith(deadlineMs: number): AuthorizeRequest {
   };
 }
 
-function authorize(connector: Connector, deadlineMs = 30_000) {
-  return connector.authorize(requestWith(deadlineMs), { card: cardOf("4111111111111111"), cvv: undefined, cryptogram: undefined });
+function authorize(connector: Connector, deadlineMs = 30_000, fault?: SimulatorTreatment["fault"]) {
+  const request = requestWith(deadlineMs);
+  const simulator = fault === undefined ? request.simulator : { ...request.simulator, fault };
+  return connector.authorize({ ...request, simulator }, { card: cardOf("4111111111111111"), cvv: undefined, cryptogram: undefined });
 }
 
 /** Something that is no acquirer, except that it says what it can do. */
@@ -230,6 +233,17 @@ describe("the acquirer's server", () => {
     const { status } = await speak(server.port, "POST", "/authorize", Buffer.concat([card("4111111111111111"), Buffer.from(slow)]));
     assert.equal(status, 200);
     assert.deepEqual(slept, [250]);
+  });
+
+  test("a request's own fault happens there", async (context) => {
+    const connector = await connectSimulator({ ...ports, address: `http://127.0.0.1:${await started(context)}` });
+    context.after(() => connector.close());
+    const declined = await authorize(connector, 30_000, { decline: "high_risk" });
+    assert.ok(declined.kind === "declined" && declined.reason === "high_risk");
+    assert.deepEqual(await authorize(connector, 100, "lose_request"), { kind: "unknown", cause: "timeout" });
+    // Another fault is no message of ours.
+    const exploding: unknown = "explode";
+    assert.deepEqual(await authorize(connector, 30_000, exploding as "lose_answer"), { kind: "unknown", cause: "garbled" });
   });
 
   test("an instruction that it refuses rejects at the connector", async (context) => {

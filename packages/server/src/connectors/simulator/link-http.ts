@@ -3,7 +3,7 @@ import type { Clock } from "../../kernel/clock.ts";
 import type { MerchantId } from "../../kernel/ids.ts";
 import type { Instant } from "../../kernel/instant.ts";
 import type { Scheduler } from "../../kernel/scheduler.ts";
-import type { SimulatorSettings } from "../../merchant/account.ts";
+import type { SimulatorTreatment } from "../../merchant/account.ts";
 import type { Card } from "../../vault/card.ts";
 import type { AuthorizeRequest, Connector, NotSent, Unknown, VerifyRequest } from "../connector.ts";
 import type { AcquirerBooks } from "./acquirer.ts";
@@ -41,7 +41,7 @@ export interface RemoteSimulator extends Connector {
   close(): void;
 }
 
-type Timed = { readonly deadline: Instant; readonly simulator: SimulatorSettings };
+type Timed = { readonly deadline: Instant; readonly simulator: SimulatorTreatment };
 type Told = { readonly kind: "told"; readonly body: unknown };
 
 /** An inquiry tells up to 400 references of refunds (follow-up-answers.ts) of 64 characters each. */

@@ -2,14 +2,14 @@ import assert from "node:assert/strict";
 import { describe, test } from "node:test";
 import type { MerchantId } from "../../kernel/ids.ts";
 import { instant } from "../../kernel/instant.ts";
-import type { SimulatorSettings } from "../../merchant/account.ts";
+import type { SimulatorTreatment } from "../../merchant/account.ts";
 import { networkFaults } from "./network.ts";
 import type { Instruction, NetworkFault } from "./network.ts";
 import { buildAcquirer, defaultPersonality } from "./personality.ts";
 
 const merchantId = "0000000a" as MerchantId;
 const amount = { minor: 100_00n, currency: "BRL" };
-const calm: SimulatorSettings = { seed: "one", latencyMs: 0, loseAnswer: 0, loseRequest: 0, lateAnswer: 0, doubleRequest: 0 };
+const calm: SimulatorTreatment = { seed: "one", latencyMs: 0, loseAnswer: 0, loseRequest: 0, lateAnswer: 0, doubleRequest: 0 };
 
 /** A network whose late requests wait in `late` until a test lets them arrive. */
 function networkWith(lateArrivalMs = defaultPersonality.lateArrivalMs) {
@@ -49,7 +49,7 @@ function approvals({ acquirer }: World, reference: string): number {
 }
 
 /** What the network did to a message, by what was heard and what the acquirer did. */
-function seen(world: World, reference: string, simulator: SimulatorSettings): NetworkFault | undefined {
+function seen(world: World, reference: string, simulator: SimulatorTreatment): NetworkFault | undefined {
   const waitingBefore = world.late.length;
   const heard = authorize(world, reference, simulator) !== undefined;
   if (world.late.length > waitingBefore) return "late_answer";
@@ -61,7 +61,7 @@ function seen(world: World, reference: string, simulator: SimulatorSettings): Ne
 describe("chances of an account", () => {
   const stormy = { ...calm, loseRequest: 100, loseAnswer: 200, lateAnswer: 150, doubleRequest: 50 };
   const references = Array.from({ length: 2_000 }, (_, number) => `p-${number}`);
-  const run = (simulator: SimulatorSettings) => {
+  const run = (simulator: SimulatorTreatment) => {
     const world = networkWith();
     return references.map((reference) => seen(world, reference, simulator));
   };
@@ -95,6 +95,16 @@ describe("chances of an account", () => {
     const heard = Array.from({ length: 40 }, () => inquire(world, "p-1", half) !== undefined);
     assert.deepEqual(new Set(heard), new Set([true, false]));
   });
+});
+
+test("a request's own fault happens before any instruction and any chance, and leaves the instructions waiting", () => {
+  const world = networkWith();
+  world.network.instruct(merchantId, { next: "double_request", times: 1 });
+  assert.equal(seen(world, "a", { ...calm, loseAnswer: 1_000, fault: "lose_request" }), "lose_request");
+  assert.equal(seen(world, "b", { ...calm, loseRequest: 1_000, fault: "lose_answer" }), "lose_answer");
+  const declined = authorize(world, "c", { ...calm, fault: { decline: "high_risk" } });
+  assert.ok(declined?.kind === "declined" && declined.reason === "high_risk");
+  assert.equal(seen(world, "d", calm), "double_request");
 });
 
 describe("instructions", () => {

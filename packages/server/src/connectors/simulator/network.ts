@@ -1,7 +1,7 @@
 import { assert } from "../../kernel/assert.ts";
 import type { MerchantId } from "../../kernel/ids.ts";
 import type { Scheduler } from "../../kernel/scheduler.ts";
-import type { SimulatorSettings } from "../../merchant/account.ts";
+import type { SimulatorTreatment } from "../../merchant/account.ts";
 import type { DeclineReason } from "../../payment/payment.ts";
 import type {
   AuthorizeAnswer,
@@ -53,7 +53,7 @@ export interface NetworkOptions {
 export type Heard<Answer> = Answer | undefined;
 
 /** A message also says how the network is to treat this account. */
-export type Personal = { readonly simulator: SimulatorSettings };
+export type Personal = { readonly simulator: SimulatorTreatment };
 type Addressed = Pick<OriginalMessage, "merchantId" | "reference"> & Personal;
 type Planned = { readonly kind: MessageKind | undefined; readonly next: Instruction["next"]; left: number };
 
@@ -68,8 +68,8 @@ export class InstructionRefused extends Error {
 }
 
 /**
- * The network between Cofre and the simulated acquirer. It loses, delays and doubles messages: as instructed, else by the
- * chances of the account, drawn from its seed, so that a run can be repeated.
+ * The network between Cofre and the simulated acquirer. It loses, delays and doubles messages: as a request's own fault says, or
+ * as instructed, else by the chances of the account, drawn from its seed, so that a run can be repeated.
  *
  * A request without a fault arrives at once and all of an account's latency is spent by the answer, on the receiver's side:
  * that keeps `lateArrivalMs` true for every latency. Owns the instructions and a count of sendings, both bounded.
@@ -146,7 +146,7 @@ export class SimulatedNetwork {
   }
 
   #exchange<Answer>(kind: MessageKind, request: Addressed, work: (decline: DeclineReason | undefined) => Answer): Heard<Answer> {
-    const next = this.#instructed(kind, request.merchantId) ?? this.#drawn(kind, request);
+    const next = request.simulator.fault ?? this.#instructed(kind, request.merchantId) ?? this.#drawn(kind, request);
     if (next === undefined) return work(undefined);
     if (typeof next === "object") return work(next.decline);
     return this.#suffer(next, kind, request, work);

@@ -2,7 +2,7 @@ import type { Clock } from "../../kernel/clock.ts";
 import type { MerchantId } from "../../kernel/ids.ts";
 import type { Instant } from "../../kernel/instant.ts";
 import type { Scheduler } from "../../kernel/scheduler.ts";
-import type { SimulatorSettings } from "../../merchant/account.ts";
+import type { SimulatorTreatment } from "../../merchant/account.ts";
 import type { Connector, Unknown } from "../connector.ts";
 import type { AcquirerBooks } from "./acquirer.ts";
 import { traitsOf } from "./magic-cards.ts";
@@ -27,7 +27,7 @@ export interface Simulator extends Connector {
   copy(ports: SimulatorPorts): Simulator;
 }
 
-type Timed = { readonly deadline: Instant; readonly simulator: SimulatorSettings };
+type Timed = { readonly deadline: Instant; readonly simulator: SimulatorTreatment };
 
 const timedOut: Unknown = { kind: "unknown", cause: "timeout" };
 

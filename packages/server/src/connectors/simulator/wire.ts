@@ -1,7 +1,7 @@
 import type { MerchantId } from "../../kernel/ids.ts";
 import { instant } from "../../kernel/instant.ts";
 import type { Money } from "../../kernel/money.ts";
-import type { SimulatorSettings } from "../../merchant/account.ts";
+import type { AcquirerFault, SimulatorTreatment } from "../../merchant/account.ts";
 import type { Card } from "../../vault/card.ts";
 import { brands } from "../../vault/brand.ts";
 import { declineReasons, storedCredentialReasons } from "../../payment/payment.ts";
@@ -271,10 +271,10 @@ function readDecline({ kind, reason, responseCode, adviceCode, refusedBeforeIssu
 }
 
 function readAddress({ merchantId, reference, simulator }: Fields): Pick<OriginalMessage, "merchantId" | "reference"> & Personal {
-  return { merchantId: readMerchantId(merchantId), reference: text(reference), simulator: readSettings(fields(simulator)) };
+  return { merchantId: readMerchantId(merchantId), reference: text(reference), simulator: readTreatment(fields(simulator)) };
 }
 
-function readSettings(told: Fields): SimulatorSettings {
+function readTreatment(told: Fields): SimulatorTreatment {
   return {
     seed: text(told["seed"]),
     latencyMs: wholeNumber(told["latencyMs"]),
@@ -282,7 +282,14 @@ function readSettings(told: Fields): SimulatorSettings {
     loseRequest: wholeNumber(told["loseRequest"]),
     lateAnswer: wholeNumber(told["lateAnswer"]),
     doubleRequest: wholeNumber(told["doubleRequest"]),
+    ...(told["fault"] === undefined ? {} : { fault: readFault(told["fault"]) }),
   };
+}
+
+function readFault(told: unknown): AcquirerFault {
+  return typeof told === "object"
+    ? { decline: oneOf(declineReasons, fields(told)["decline"]) }
+    : oneOf(["lose_request", "lose_answer"] as const, told);
 }
 
 function readOriginal(value: unknown): OriginalAuthorization {

@@ -1,3 +1,4 @@
+import { faultKindNames } from "../faults/fault-kinds.ts";
 import type { Schema } from "./types.ts";
 
 /** What answers hold. A test reads real answers against these: a member that is not here, or is missing there, fails it. */
@@ -77,6 +78,16 @@ const payment = node(
     user_value_5: text,
     customer: node({ document: textOrNull, email: text, name: text, birth_date: textOrNull }),
   },
+);
+
+const fault = node(
+  {
+    id: text,
+    kind: { enum: faultKindNames },
+    times: { type: "integer", description: "0: until it is cleared." },
+    met: { type: "integer", description: "Requests that it has met." },
+  },
+  { path: text, merchant_payment_code: text, delay_ms: { type: "integer" }, reason: text },
 );
 
 const properties = node({
@@ -174,6 +185,10 @@ export const answerSchemas = {
     next: { ...textOrNull, description: "Goes on with `before`; null when there are no more." },
     status: success,
   }),
+  FaultsAnswer: node(
+    { faults: { type: "array", items: fault, description: "Those that wait, in the order in which they were added." }, status: success },
+    { fault: { ...fault, description: "The one that was added." }, cleared: { type: "integer", description: "How many were taken away." } },
+  ),
   SettingsAnswer: node({ settings: { type: "object", description: "Every switch of the account, by name." }, status: success }),
   NotificationsAnswer: node({
     notifications: { type: "array" },

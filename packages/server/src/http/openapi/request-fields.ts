@@ -1,10 +1,12 @@
 import { countryCodes, countryOf, type CountryField } from "../../payment/countries.ts";
 import { paymentStates } from "../../payment/payment-machine.ts";
 import { declineReasons, storedCredentialReasons } from "../../payment/payment.ts";
+import { longestFaultCode } from "../admin/faults-endpoint.ts";
 import { actionNames, longestDescription, unknownAction } from "../admin/payment-endpoint.ts";
 import { longestSearch, mostPayments } from "../admin/payments-endpoint.ts";
 import { faults, messages } from "../admin/simulator-endpoint.ts";
 import { worldActions } from "../admin/worlds-endpoint.ts";
+import { faultKindNames } from "../faults/fault-kinds.ts";
 import { brands } from "../../vault/brand.ts";
 import { credentialLongest, initiators, uses } from "../wire/credential-nodes.ts";
 import { directLongest } from "../wire/direct-request.ts";
@@ -642,6 +644,33 @@ export const clockFields: readonly Field[] = [
     note: "How much later it is to be: 10s, 30min, 36h, 4d, 14months; or next, to when something falls due. COFRE-73 for what is no span.",
   },
   { name: "run", type: "flag", note: "Whether the time goes on by itself. COFRE-73 for another word." },
+];
+
+export const faultsFields: readonly Field[] = [
+  secretKey,
+  {
+    name: "add",
+    type: "object",
+    note: "A fault that waits for the account's next requests; they are listed when neither add nor clear is given, and COFRE-98 when both are. COFRE-99 for members that are not here, COFRE-96 when a hundred wait.",
+    fields: [
+      { name: "kind", type: "text", required: { code: "COFRE-90" }, values: faultKindNames, note: "What goes wrong." },
+      {
+        name: "times",
+        type: "whole",
+        note: "How many requests it meets, 1 to 1000; 1 unless given, 0 for all until it is cleared. COFRE-91.",
+      },
+      { name: "path", type: "text", note: "Only requests of this operation, such as /ws/direct. COFRE-92." },
+      {
+        name: "merchant_payment_code",
+        type: "text",
+        longest: { characters: longestFaultCode, code: "COFRE-93" },
+        note: "Only requests about this payment.",
+      },
+      { name: "delay_ms", type: "whole", note: "How long a fault that waits does so, 1 to 120000; 5000 unless given. COFRE-94." },
+      { name: "reason", type: "text", note: `Why a decline declines: ${declineReasons.join(", ")}. COFRE-95.` },
+    ],
+  },
+  { name: "clear", type: "text", note: "The id of a fault that waits, or all. COFRE-97." },
 ];
 
 export const notificationsFields: readonly Field[] = [

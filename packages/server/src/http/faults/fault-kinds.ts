@@ -1,0 +1,125 @@
+interface FaultKindRow {
+  /** What becomes of the request itself: nothing is done, all of it is, or all of it with something happening on the way to the acquirer. */
+  readonly work: "none" | "done" | "acquirer";
+  /** Takes `delay_ms`. */
+  readonly waits: boolean;
+  /** Operations whose requests it can meet; every operation when there is no list. */
+  readonly paths?: readonly string[];
+  /** What the client sees, what the books say then, and what a good client does: one cell each of the table in docs/wire/sandbox.md. */
+  readonly seen: string;
+  readonly books: string;
+  readonly advice: string;
+}
+
+const asAsked = "what the request asked for, as if it had been answered";
+const untouched = "nothing of it";
+const asksFirst = "query by `merchant_payment_code`; sent again, the same code gets BP-DR-0 and never a second charge";
+
+/** What can go wrong for a client, one row each. */
+export const faultKinds = {
+  fail_before_commit: {
+    work: "none",
+    waits: false,
+    seen: "HTTP 500, COFRE-14: as `error_after_commit`",
+    books: untouched,
+    advice: "query; not found: send it again",
+  },
+  unavailable: {
+    work: "none",
+    waits: false,
+    seen: "HTTP 503 with `Retry-After`, COFRE-21",
+    books: untouched,
+    advice: "wait as long as it says, send it again",
+  },
+  throttle: {
+    work: "none",
+    waits: false,
+    seen: "HTTP 429 with `Retry-After`, COFRE-12",
+    books: untouched,
+    advice: "wait as long as it says, send it again, fewer at once",
+  },
+  drop_before_commit: {
+    work: "none",
+    waits: false,
+    seen: "the connection is cut, without an answer: as `drop_after_commit`",
+    books: untouched,
+    advice: "query; not found: send it again",
+  },
+  drop_after_commit: {
+    work: "done",
+    waits: false,
+    seen: "the connection is cut, without an answer",
+    books: asAsked,
+    advice: asksFirst,
+  },
+  error_after_commit: { work: "done", waits: false, seen: "HTTP 500, COFRE-14", books: asAsked, advice: asksFirst },
+  garbage_after_commit: {
+    work: "done",
+    waits: false,
+    seen: "HTTP 502 with a page in HTML, as proxies send it",
+    books: asAsked,
+    advice: `no answer to read: ${asksFirst}`,
+  },
+  stall_in_body: {
+    work: "done",
+    waits: true,
+    seen: "the head and half of the body, nothing for `delay_ms`, then the connection is cut",
+    books: asAsked,
+    advice: `a time limit for the whole answer; then ${asksFirst}`,
+  },
+  late_answer: {
+    work: "done",
+    waits: true,
+    seen: "the right answer, `delay_ms` after it was ready",
+    books: asAsked,
+    advice: `wait; or give up and ${asksFirst}`,
+  },
+  slow: {
+    work: "done",
+    waits: true,
+    seen: "the right answer, `delay_ms` late: all is done after that time, also when the client has gone",
+    books: "nothing of it for `delay_ms`, then what the request asked for",
+    advice: "wait; who gives up queries again later: not found is not the last word",
+  },
+  decline: {
+    work: "acquirer",
+    waits: false,
+    paths: ["/ws/direct", "/ws/verifycard", "/ws/cardverify", "/ws/capture", "/ws/cancel"],
+    seen: "a charge that is CA with the `reason`, a card that is no good; a capture or a cancel that is refused, BP-CAP-7 or BP-CAN-4",
+    books: "`declined`, and no money; the authorization that was not captured or given up stays as it was",
+    advice: "another card, under a new `merchant_payment_code`",
+  },
+  acquirer_unknown_then_yes: {
+    work: "acquirer",
+    waits: false,
+    paths: ["/ws/direct", "/ws/capture", "/ws/cancel"],
+    seen: "when the acquirer's time is over, a charge that is PE; COFRE-22 for a capture or a cancel",
+    books: "in flight (`authorizing`, `capturing`, `voiding`) until recovery has asked, some seconds later: then done",
+    advice: "wait for the notification, or query until it is no longer PE",
+  },
+  acquirer_unknown_then_no: {
+    work: "acquirer",
+    waits: false,
+    paths: ["/ws/direct"],
+    seen: "when the acquirer's time is over, a charge that is PE",
+    books: "`authorizing` until recovery is certain, half a minute later: then `voided` (CA), and no money",
+    advice: "wait for the notification, or query until it is no longer PE; then again, under a new code",
+  },
+} as const satisfies Readonly<Record<string, FaultKindRow>>;
+
+export type FaultKind = keyof typeof faultKinds;
+
+export const faultKindNames = Object.keys(faultKinds) as readonly FaultKind[];
+
+export function rowOf(kind: FaultKind): FaultKindRow {
+  return faultKinds[kind];
+}
+
+/** The kinds as a table: docs/wire/sandbox.md. */
+export function faultKindsAsMarkdown(): string {
+  const rows = faultKindNames.map((kind) => {
+    const { seen, books, advice } = faultKinds[kind];
+    return `| \`${kind}\` | ${seen} | ${books} | ${advice} |`;
+  });
+  return ["| kind | what the client sees | what the books say | what the client should do |", "|---|---|---|---|", ...rows].join("\n");
+}

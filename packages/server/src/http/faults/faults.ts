@@ -1,0 +1,159 @@
+import type { MerchantId } from "../../kernel/ids.ts";
+import type { Scheduler } from "../../kernel/scheduler.ts";
+import type { Account, AcquirerFault, SimulatorTreatment } from "../../merchant/account.ts";
+import { query } from "../../operations/query.ts";
+import { answers } from "../fixed-answers.ts";
+import { retryAfterSeconds } from "../headers.ts";
+import { errorAnswer, type WireAnswer } from "../wire/answer.ts";
+import type { WireRequest } from "../wire/endpoint.ts";
+import type { OperationRunner } from "../wire/endpoints/deps.ts";
+import { serviceUnavailable } from "../wire/errors.ts";
+import { requestErrors } from "../wire/request-errors.ts";
+import { isTreeObject, textOf, type TreeObject } from "../wire/tree.ts";
+import type { Fault, FaultBoard } from "./fault-board.ts";
+import type { FaultKind } from "./fault-kinds.ts";
+
+interface FaultParts {
+  readonly board: FaultBoard;
+  readonly scheduler: Scheduler;
+  readonly runner: OperationRunner;
+}
+
+/** How an answer that a fault had to do with goes out. */
+export interface Delivery {
+  readonly answer: WireAnswer;
+  /** Before anything of it is written; of `half`, after that. */
+  readonly waitMs: number;
+  /** `half`: the head and half of the body, and then the connection is cut; `nothing`: it is cut at once. */
+  readonly form: "whole" | "half" | "nothing";
+}
+
+type Handle = (request: WireRequest) => Promise<WireAnswer>;
+
+/**
+ * Carries faults out, for the server: which one meets a request, what is done of the request then, and how the answer goes out. Owns
+ * the waits, each of which belongs to a request that holds one of the server's places.
+ */
+export class Faults {
+  readonly #parts: FaultParts;
+  /** What cuts each wait short. */
+  readonly #waits = new Set<() => void>();
+  #isClosed = false;
+
+  constructor(parts: FaultParts) {
+    this.#parts = parts;
+  }
+
+  waitsFor(merchantId: MerchantId): boolean {
+    return this.#parts.board.waitsFor(merchantId);
+  }
+
+  /** The fault that meets this request, if any. */
+  async meet(path: string, { account, params }: WireRequest): Promise<Fault | undefined> {
+    const { board } = this.#parts;
+    const code = board.asksForCode(account.id, path) ? await this.#codeIn(params, account) : undefined;
+    return board.take(account.id, path, code);
+  }
+
+  /** What is done and answered under a fault. `handle` never rejects. */
+  async answer(fault: Fault, request: WireRequest, handle: Handle): Promise<Delivery> {
+    const delivery = await ways[fault.kind](fault, request, handle, (ms) => this.pause(ms));
+    const headers = [...(delivery.answer.headers ?? []), ["X-Cofre-Fault", `${fault.id} ${fault.kind}`] as const];
+    return { ...delivery, answer: { ...delivery.answer, headers } };
+  }
+
+  /** Resolves after so many milliseconds with true, or with false as soon as nothing is waited for any more. */
+  pause(ms: number): Promise<boolean> {
+    if (this.#isClosed) return Promise.resolve(false);
+    return new Promise((resolve) => {
+      const end = (isOver: boolean): void => {
+        this.#waits.delete(cut);
+        resolve(isOver);
+      };
+      const cancel = this.#parts.scheduler.after(ms, () => end(true));
+      const cut = (): void => {
+        cancel();
+        end(false);
+      };
+      this.#waits.add(cut);
+    });
+  }
+
+  /** Ends all waits, those that would begin later too. */
+  close(): void {
+    this.#isClosed = true;
+    for (const cut of this.#waits) cut();
+  }
+
+  /** The code of the payment that the request is about, whichever of its names was given. */
+  async #codeIn(params: TreeObject, account: Account): Promise<string | undefined> {
+    const { payment } = params;
+    // As the operations read it: the hash wins.
+    const hash = textOf(params, "hash")?.trim();
+    if (hash !== undefined && hash !== "") return this.#codeOf(account, hash);
+    return (
+      textOf(params, "merchant_payment_code") ?? (isTreeObject(payment) ? textOf(payment, "merchant_payment_code") : undefined)
+    )?.trim();
+  }
+
+  /** Undefined when there is no such payment, or it cannot be read now: the request itself will say so. */
+  async #codeOf(account: Account, hash: string): Promise<string | undefined> {
+    try {
+      return (await this.#parts.runner.run(query, account, { hash })).order.code;
+    } catch {
+      return undefined;
+    }
+  }
+}
+
+type Way = (fault: Fault, request: WireRequest, handle: Handle, pause: (ms: number) => Promise<boolean>) => Promise<Delivery>;
+
+const htmlPage = `<html>\r\n<head><title>502 Bad Gateway</title></head>\r\n<body>\r\n<center><h1>502 Bad Gateway</h1></center>\r\n</body>\r\n</html>\r\n`;
+
+const garbage: WireAnswer = { status: 502, body: htmlPage, type: "text/html" };
+const failure = errorAnswer(requestErrors.internal.code, requestErrors.internal.message, 500);
+const unavailable = errorAnswer(serviceUnavailable.code, serviceUnavailable.message, 503);
+const throttled: WireAnswer = {
+  ...errorAnswer(requestErrors.overloaded.code, requestErrors.overloaded.message, 429),
+  headers: [["Retry-After", retryAfterSeconds]],
+};
+
+/** One row per kind; fault-kinds.ts says what each means. */
+const ways: Readonly<Record<FaultKind, Way>> = {
+  fail_before_commit: nothingDone(failure),
+  unavailable: nothingDone(unavailable),
+  throttle: nothingDone(throttled),
+  drop_before_commit: async () => ({ answer: failure, waitMs: 0, form: "nothing" }),
+  drop_after_commit: async (_, request, handle) => ({ answer: await handle(request), waitMs: 0, form: "nothing" }),
+  error_after_commit: doneAndAnswered(failure),
+  garbage_after_commit: doneAndAnswered(garbage),
+  stall_in_body: async ({ delayMs }, request, handle) => ({ answer: await handle(request), waitMs: delayMs, form: "half" }),
+  late_answer: async ({ delayMs }, request, handle) => ({ answer: await handle(request), waitMs: delayMs, form: "whole" }),
+  // Not for the client's sake: a gateway does what it was asked for also when nobody waits any more.
+  slow: async ({ delayMs }, request, handle, pause) => whole((await pause(delayMs)) ? await handle(request) : answers.stopping),
+  decline: async ({ reason }, request, handle) => whole(await handle(treated(request, { decline: reason ?? "not_accepted" }))),
+  acquirer_unknown_then_yes: async (_, request, handle) => whole(await handle(treated(request, "lose_answer"))),
+  acquirer_unknown_then_no: async (_, request, handle) => whole(await handle(treated(request, "lose_request"))),
+};
+
+function whole(answer: WireAnswer): Delivery {
+  return { answer, waitMs: 0, form: "whole" };
+}
+
+function nothingDone(answer: WireAnswer): Way {
+  return async () => whole(answer);
+}
+
+function doneAndAnswered(answer: WireAnswer): Way {
+  return async (_, request, handle) => {
+    await handle(request);
+    return whole(answer);
+  };
+}
+
+/** The same request, which the simulated acquirer treats in another way than it treats the account. */
+function treated(request: WireRequest, fault: AcquirerFault): WireRequest {
+  const { account } = request;
+  const simulator: SimulatorTreatment = { ...account.settings.simulator, fault };
+  return { ...request, account: { ...account, settings: { ...account.settings, simulator } } };
+}

@@ -1,0 +1,559 @@
+import assert from "node:assert/strict";
+import { request as httpRequest } from "node:http";
+import { describe, test } from "node:test";
+import { startCofre } from "../../src/app.ts";
+import { faultKindNames } from "../../src/http/faults/fault-kinds.ts";
+import { SeededRandom } from "../../src/kernel/seeded-random.ts";
+import { type Answer, directBody, integrationKey, startWorld, testCard, type World } from "../world.ts";
+
+type Fields = Readonly<Record<string, unknown>>;
+
+/** What a client saw: an answer, whole or not; without a status none of it came. */
+interface Seen {
+  readonly status: number | undefined;
+  readonly headers: Readonly<Record<string, string | readonly string[] | undefined>>;
+  readonly text: string;
+  readonly isWhole: boolean;
+  readonly afterMs: number;
+}
+
+/** One request on a connection of its own, as a client without any repeating sends it. */
+function send(world: World, path: string, body: unknown, headers: Readonly<Record<string, string>> = {}): Promise<Seen> {
+  const from = performance.now();
+  return new Promise((resolve) => {
+    const seen = (status: number | undefined, of: Seen["headers"], text: string, isWhole: boolean): void =>
+      resolve({ status, headers: of, text, isWhole, afterMs: performance.now() - from });
+    const request = httpRequest({ host: "127.0.0.1", port: world.port, path, method: "POST", agent: false, headers }, (response) => {
+      let text = "";
+      response.setEncoding("utf8");
+      response.on("data", (chunk: string) => (text += chunk));
+      response.on("error", () => undefined);
+      response.on("close", () => seen(response.statusCode, response.headers, text, response.complete));
+    });
+    request.on("error", () => seen(undefined, {}, "", false));
+    request.end(JSON.stringify(body));
+  });
+}
+
+const pay = (world: World, code: string, headers: Readonly<Record<string, string>> = {}): Promise<Seen> =>
+  send(world, "/ws/direct", directBody(code), headers);
+
+const faults = (world: World, fields: Fields = {}): Promise<Answer> =>
+  world.postJson("/__cofre/faults", { integration_key: integrationKey, ...fields });
+
+async function add(world: World, fault: Fields): Promise<string> {
+  const { body } = await faults(world, { add: fault });
+  assert.equal(body["status"], "SUCCESS", JSON.stringify(body));
+  return (body["fault"] as { readonly id: string }).id;
+}
+
+const query = (world: World, code: string): Promise<Answer> =>
+  world.get("/ws/query", { integration_key: integrationKey, merchant_payment_code: code });
+
+async function statusOf(world: World, code: string): Promise<unknown> {
+  const { body } = await query(world, code);
+  return (body["payment"] as Fields | undefined)?.["status"] ?? body["status_code"];
+}
+
+/** The books' own word: the state, what was captured in the currency of the request, and that they balance. */
+async function booksOf(world: World, code: string): Promise<readonly [state: unknown, captured: unknown]> {
+  const { body } = await world.get("/__cofre/explain", { integration_key: integrationKey, merchant_payment_code: code });
+  if (body["status"] === "ERROR") return [body["status_code"], undefined];
+  assert.deepEqual(body["problems"], []);
+  const money = body["money"] as readonly Fields[];
+  return [body["state"], money.find(({ currency }) => currency === "USD")?.["captured"] ?? "0.00"];
+}
+
+/** How often the customer was charged, by the list of all payments. */
+async function charges(world: World): Promise<number> {
+  const { body } = await world.postJson("/__cofre/payments", { integration_key: integrationKey, limit: 100 });
+  return (body["payments"] as readonly Fields[]).filter(({ captured }) => Number(captured) > 0).length;
+}
+
+/** Recovery looks once a second; the clock is moved until it has settled the payment. */
+async function settled(world: World, code: string, status: string): Promise<void> {
+  for (let look = 0; look < 200 && (await statusOf(world, code)) === "PE"; look += 1) {
+    world.clock.advance(600_000);
+    await new Promise((resolve) => void setTimeout(resolve, 50));
+  }
+  assert.equal(await statusOf(world, code), status);
+}
+
+function envelope({ text }: Seen): Fields {
+  return JSON.parse(text) as Fields;
+}
+
+function paidBy(seen: Seen): unknown {
+  assert.deepEqual([seen.status, seen.isWhole], [200, true], seen.text);
+  return (envelope(seen)["payment"] as Fields | undefined)?.["status"] ?? envelope(seen)["status_code"];
+}
+
+/** What a good client does that does not know: it asks first, and sends again under the same code when there is nothing. */
+async function askAndSendAgain(world: World, code: string): Promise<void> {
+  if ((await statusOf(world, code)) === "BP-QRY-2") assert.equal(paidBy(await pay(world, code)), "CO");
+  // One that does not ask: the code is taken now, and nothing is charged.
+  assert.equal(paidBy(await pay(world, code)), "BP-DR-0");
+  assert.deepEqual(await booksOf(world, code), ["captured", "100.00"]);
+  assert.equal(await charges(world), 1);
+}
+
+const moment = (): Promise<void> => new Promise((resolve) => void setTimeout(resolve, 10));
+
+const paid = ["captured", "100.00"] as const;
+const nothing = ["BP-QRY-2", undefined] as const;
+
+const kinds: Readonly<
+  Record<string, { readonly fault?: Fields; readonly books: readonly unknown[]; readonly check: (seen: Seen) => void }>
+> = {
+  fail_before_commit: {
+    books: nothing,
+    check: (seen) => assert.deepEqual([seen.status, envelope(seen)["status_code"]], [500, "COFRE-14"]),
+  },
+  unavailable: {
+    books: nothing,
+    check: (seen) => {
+      assert.deepEqual([seen.status, envelope(seen)["status_code"], seen.headers["retry-after"]], [503, "COFRE-21", "1"]);
+    },
+  },
+  throttle: {
+    books: nothing,
+    check: (seen) => {
+      assert.deepEqual([seen.status, envelope(seen)["status_code"], seen.headers["retry-after"]], [429, "COFRE-12", "1"]);
+    },
+  },
+  drop_before_commit: { books: nothing, check: (seen) => assert.equal(seen.status, undefined) },
+  drop_after_commit: { books: paid, check: (seen) => assert.equal(seen.status, undefined) },
+  error_after_commit: {
+    books: paid,
+    check: (seen) => assert.deepEqual([seen.status, envelope(seen)["status_code"]], [500, "COFRE-14"]),
+  },
+  garbage_after_commit: {
+    books: paid,
+    check: (seen) => {
+      assert.deepEqual([seen.status, seen.headers["content-type"], seen.isWhole], [502, "text/html", true]);
+      assert.match(seen.text, /^<html>/);
+    },
+  },
+  stall_in_body: {
+    fault: { delay_ms: 200 },
+    books: paid,
+    check: (seen) => {
+      assert.deepEqual([seen.status, seen.isWhole], [200, false]);
+      const promised = Number(seen.headers["content-length"]);
+      assert.equal(Buffer.byteLength(seen.text), promised >> 1);
+      assert.match(seen.text, /^\{"payment":/);
+      assert.ok(seen.afterMs >= 195, String(seen.afterMs));
+    },
+  },
+  late_answer: {
+    fault: { delay_ms: 200 },
+    books: paid,
+    check: (seen) => {
+      assert.equal(paidBy(seen), "CO");
+      assert.ok(seen.afterMs >= 195, String(seen.afterMs));
+    },
+  },
+  slow: {
+    fault: { delay_ms: 200 },
+    books: paid,
+    check: (seen) => {
+      assert.equal(paidBy(seen), "CO");
+      assert.ok(seen.afterMs >= 195, String(seen.afterMs));
+    },
+  },
+};
+
+describe("a fault on the way of a charge", { timeout: 60_000 }, () => {
+  for (const [kind, { fault = {}, books, check }] of Object.entries(kinds)) {
+    test(`${kind}: the client sees it, the books are as documented, and sent again it is one charge`, async () => {
+      await using world = await startWorld();
+      const id = await add(world, { kind, ...fault });
+      const seen = await pay(world, "order-1");
+      check(seen);
+      assert.equal(seen.headers["x-cofre-fault"], seen.status === undefined ? undefined : `${id} ${kind}`);
+      assert.deepEqual(await booksOf(world, "order-1"), books);
+      assert.deepEqual((await faults(world)).body["faults"], []);
+      assert.equal(await statusOf(world, "order-1"), books[0] === "captured" ? "CO" : "BP-QRY-2");
+      await askAndSendAgain(world, "order-1");
+      const told = world.events.filter(({ event }) => event === "fault_met");
+      assert.deepEqual(
+        told.map((event) => ({ ...event, merchantId: undefined })),
+        [{ event: "fault_met", fault: id, kind, path: "/ws/direct", merchantId: undefined }],
+      );
+      const [first] = world.events.filter((event) => event.event === "request" && event.path === "/ws/direct");
+      const isCut = seen.status === undefined || !seen.isWhole;
+      assert.equal(first?.event === "request" && first.status, isCut ? 444 : seen.status);
+    });
+  }
+
+  test("decline: the charge is CA for the reason, no money moved, and another code is charged", async () => {
+    await using world = await startWorld();
+    await add(world, { kind: "decline", reason: "insufficient_funds" });
+    const seen = await pay(world, "order-1");
+    assert.equal(paidBy(seen), "CA");
+    const { transaction_status: told } = envelope(seen)["payment"] as { readonly transaction_status: Fields };
+    assert.deepEqual([told["code"], told["description"]], ["NOK", "Insufficient funds"]);
+    assert.deepEqual(await booksOf(world, "order-1"), ["declined", "0.00"]);
+    assert.equal(paidBy(await pay(world, "order-1")), "BP-DR-0");
+    assert.equal(paidBy(await pay(world, "order-2")), "CO");
+    assert.equal(await charges(world), 1);
+  });
+
+  test("acquirer_unknown_then_yes: PE, and recovery finds the approval", async () => {
+    await using world = await startWorld({ environment: { COFRE_ACQUIRER_TIMEOUT_MS: "100" } });
+    await add(world, { kind: "acquirer_unknown_then_yes" });
+    assert.equal(paidBy(await pay(world, "order-1")), "PE");
+    assert.deepEqual(await booksOf(world, "order-1"), ["authorizing", "0.00"]);
+    // Who does not wait is told that the payment exists.
+    assert.equal(paidBy(await pay(world, "order-1")), "BP-DR-0");
+    await settled(world, "order-1", "CO");
+    await askAndSendAgain(world, "order-1");
+  });
+
+  test("acquirer_unknown_then_no: PE, and recovery makes sure that nothing is held", async () => {
+    await using world = await startWorld({ environment: { COFRE_ACQUIRER_TIMEOUT_MS: "100" } });
+    await add(world, { kind: "acquirer_unknown_then_no" });
+    assert.equal(paidBy(await pay(world, "order-1")), "PE");
+    await settled(world, "order-1", "CA");
+    assert.deepEqual(await booksOf(world, "order-1"), ["voided", "0.00"]);
+    assert.equal(paidBy(await pay(world, "order-1")), "BP-DR-0");
+    assert.equal(paidBy(await pay(world, "order-1-again")), "CO");
+    assert.equal(await charges(world), 1);
+  });
+
+  test("all kinds have a test here", () => {
+    const tested = [...Object.keys(kinds), "decline", "acquirer_unknown_then_yes", "acquirer_unknown_then_no"];
+    assert.deepEqual(tested.toSorted(), faultKindNames.toSorted());
+  });
+});
+
+describe("a fault on the way of what follows a charge", { timeout: 60_000 }, () => {
+  const hold = async (world: World, code: string): Promise<string> => {
+    const { body } = await world.postJson("/ws/direct", directBody(code, { creditcard: { ...testCard, auto_capture: false } }));
+    return String((body["payment"] as Fields)["hash"]);
+  };
+
+  test("meets the payment that it is for by either of its names, and no other one", async () => {
+    await using world = await startWorld();
+    const [mine, other] = [await hold(world, "mine"), await hold(world, "other")];
+    await add(world, { kind: "drop_after_commit", path: "/ws/capture", merchant_payment_code: "mine" });
+    const capture = (hash: string): Promise<Seen> => send(world, "/ws/capture", { integration_key: integrationKey, hash });
+    assert.equal(paidBy(await capture(other)), "CO");
+    assert.equal((await capture(mine)).status, undefined);
+    assert.deepEqual(await booksOf(world, "mine"), paid);
+    // Sent again, it is not captured twice.
+    assert.equal(paidBy(await capture(mine)), "BP-CAP-4");
+    assert.deepEqual(await booksOf(world, "mine"), paid);
+
+    await add(world, { kind: "throttle", path: "/ws/query/", merchant_payment_code: "mine" });
+    assert.equal((await query(world, "other")).status, 200);
+    assert.equal((await query(world, "mine")).status, 429);
+  });
+
+  test("decline: a capture is refused, and the authorization is still there", async () => {
+    await using world = await startWorld();
+    const hash = await hold(world, "held");
+    await add(world, { kind: "decline", reason: "expired_card", path: "/ws/capture" });
+    const capture = (): Promise<Seen> => send(world, "/ws/capture", { integration_key: integrationKey, hash });
+    assert.equal(paidBy(await capture()), "BP-CAP-7");
+    assert.deepEqual(await booksOf(world, "held"), ["authorized", "0.00"]);
+    assert.equal(paidBy(await capture()), "CO");
+    assert.equal(await charges(world), 1);
+  });
+
+  test("acquirer_unknown_then_yes: a capture and a cancel are open, and recovery finds them done", async () => {
+    await using world = await startWorld({ environment: { COFRE_ACQUIRER_TIMEOUT_MS: "100" } });
+    for (const [verb, state, status] of [
+      ["capture", "capturing", "CO"],
+      ["cancel", "voiding", "CA"],
+    ] as const) {
+      const hash = await hold(world, verb);
+      await add(world, { kind: "acquirer_unknown_then_yes", path: `/ws/${verb}` });
+      assert.equal(paidBy(await send(world, `/ws/${verb}`, { integration_key: integrationKey, hash })), "COFRE-22");
+      assert.equal((await booksOf(world, verb))[0], state);
+      await settled(world, verb, status);
+    }
+  });
+
+  test("decline: a card is no good", async () => {
+    await using world = await startWorld();
+    await add(world, { kind: "decline", reason: "expired_card" });
+    const verify = () =>
+      world.postJson("/ws/verifycard", { integration_key: integrationKey, payment_type_code: "creditcard", country: "br", card: testCard });
+    const code = ({ body }: Answer): unknown =>
+      (body["card_verification"] as { readonly transaction_status: Fields }).transaction_status["code"];
+    assert.deepEqual([code(await verify()), code(await verify())], ["NOK", "OK"]);
+  });
+});
+
+describe("a request with an Idempotency-Key that a fault meets", () => {
+  const key = { "idempotency-key": "key-1" };
+
+  for (const kind of ["drop_after_commit", "error_after_commit", "garbage_after_commit"]) {
+    test(`${kind}: the retry gets what was committed`, async () => {
+      await using world = await startWorld();
+      await add(world, { kind });
+      assert.notEqual((await pay(world, "named", key)).status, 200);
+      const again = await pay(world, "named", key);
+      assert.deepEqual([paidBy(again), again.headers["idempotent-replayed"]], ["CO", "true"]);
+      assert.equal(await charges(world), 1);
+    });
+  }
+
+  for (const kind of ["fail_before_commit", "unavailable", "throttle", "drop_before_commit"]) {
+    test(`${kind}: the retry runs`, async () => {
+      await using world = await startWorld();
+      await add(world, { kind });
+      assert.notEqual((await pay(world, "named", key)).status, 200);
+      const again = await pay(world, "named", key);
+      assert.deepEqual([paidBy(again), again.headers["idempotent-replayed"]], ["CO", undefined]);
+      assert.equal(await charges(world), 1);
+    });
+  }
+
+  test("a refund that was done and not answered is made once", async () => {
+    await using world = await startWorld();
+    await pay(world, "paid");
+    await add(world, { kind: "drop_after_commit", path: "/ws/refund" });
+    const refund = {
+      integration_key: integrationKey,
+      operation: "request",
+      merchant_payment_code: "paid",
+      amount: "10.00",
+      description: "x",
+    };
+    assert.equal((await send(world, "/ws/refund", refund, key)).status, undefined);
+    assert.equal((await send(world, "/ws/refund", refund, key)).headers["idempotent-replayed"], "true");
+    const { body } = await query(world, "paid");
+    assert.equal((body["payment"] as { readonly refunds: readonly unknown[] }).refunds.length, 1);
+  });
+});
+
+describe("a fault that waits", { timeout: 60_000 }, () => {
+  test("ends when the server stops: what was done is answered, what was not is refused", async () => {
+    const world = await startWorld();
+    await add(world, { kind: "late_answer", delay_ms: 120_000, merchant_payment_code: "late" });
+    await add(world, { kind: "slow", delay_ms: 120_000, merchant_payment_code: "slow" });
+    await add(world, { kind: "stall_in_body", delay_ms: 120_000, merchant_payment_code: "stalled" });
+    const sent = ["late", "slow", "stalled"].map((code) => pay(world, code));
+    while ((await charges(world)) < 2) await moment();
+    const from = performance.now();
+    assert.equal(await world.cofre.close(), "drained");
+    assert.ok(performance.now() - from < 5_000);
+    const [late, slow, stalled] = await Promise.all(sent);
+    assert.ok(late !== undefined && slow !== undefined && stalled !== undefined);
+    assert.equal(paidBy(late), "CO");
+    assert.deepEqual([slow.status, envelope(slow)["status_code"]], [503, "COFRE-13"]);
+    assert.deepEqual([stalled.status, stalled.isWhole], [200, false]);
+  });
+
+  test("holds one of the server's places as long as it waits, and no longer", async () => {
+    await using world = await startWorld({ environment: { COFRE_MAX_IN_FLIGHT: "1" } });
+    for (const kind of ["late_answer", "stall_in_body", "slow"]) {
+      await add(world, { kind, delay_ms: 500, path: "/ws/direct" });
+      const sent = pay(world, kind);
+      while (!world.events.some((event) => event.event === "fault_met" && event.kind === kind)) await moment();
+      assert.deepEqual((await query(world, kind)).body["status_code"], "COFRE-12");
+      await sent;
+      while ((await query(world, kind)).status === 503) await moment();
+      assert.equal(await statusOf(world, kind), "CO");
+    }
+  });
+
+  test("slow: who sends the charge again meanwhile is charged once", async () => {
+    await using world = await startWorld();
+    await add(world, { kind: "slow", delay_ms: 300 });
+    const first = pay(world, "order-1");
+    while (!world.events.some(({ event }) => event === "fault_met")) await moment();
+    assert.equal(paidBy(await pay(world, "order-1")), "CO");
+    assert.equal(paidBy(await first), "BP-DR-0");
+    assert.equal(await charges(world), 1);
+  });
+
+  test("slow: all is done, also when the client has gone", async () => {
+    await using world = await startWorld();
+    await add(world, { kind: "slow", delay_ms: 300 });
+    const leaving = httpRequest({ host: "127.0.0.1", port: world.port, path: "/ws/direct", method: "POST", agent: false });
+    leaving.on("error", () => undefined);
+    leaving.end(JSON.stringify(directBody("slow")));
+    while (!world.events.some(({ event }) => event === "fault_met")) await moment();
+    leaving.destroy();
+    assert.equal(await statusOf(world, "slow"), "BP-QRY-2");
+    while ((await statusOf(world, "slow")) === "BP-QRY-2") await moment();
+    await askAndSendAgain(world, "slow");
+  });
+});
+
+describe("/__cofre/faults", () => {
+  test("lists what waits with how often it has met, and clears one or all", async () => {
+    await using world = await startWorld();
+    await add(world, { kind: "throttle", times: 3, path: "/WS/Query/" });
+    await add(world, { kind: "late_answer", times: 0, delay_ms: 40, merchant_payment_code: "order-1" });
+    await add(world, { kind: "decline", reason: "high_risk" });
+    await query(world, "any");
+    const all = [
+      { id: "f1", kind: "throttle", times: 3, met: 1, path: "/ws/query" },
+      { id: "f2", kind: "late_answer", times: 0, met: 0, merchant_payment_code: "order-1", delay_ms: 40 },
+      { id: "f3", kind: "decline", times: 1, met: 0, reason: "high_risk" },
+    ];
+    assert.deepEqual((await faults(world)).body, { faults: all, status: "SUCCESS" });
+    assert.deepEqual((await faults(world, { clear: "f1" })).body, { cleared: 1, faults: all.slice(1), status: "SUCCESS" });
+    assert.equal((await query(world, "any")).status, 200);
+    assert.deepEqual((await faults(world, { clear: "all" })).body, { cleared: 2, faults: [], status: "SUCCESS" });
+    assert.equal((await faults(world, { clear: "all" })).body["cleared"], 0);
+  });
+
+  test("takes a form too, and the secret key alone", async () => {
+    await using world = await startWorld();
+    const form = new URLSearchParams({ integration_key: integrationKey, "add[kind]": "slow", "add[delay_ms]": "1" });
+    const { faults: listed } = (await (await fetch(`${world.url}/__cofre/faults`, { method: "POST", body: form })).json()) as {
+      readonly faults: readonly Fields[];
+    };
+    assert.deepEqual(listed, [{ id: "f1", kind: "slow", times: 1, met: 0, delay_ms: 1 }]);
+    for (const key of ["test_pk_world", "nobody's"])
+      assert.equal((await faults(world, { integration_key: key })).body["status_code"], "BP-SA-2");
+  });
+
+  test("never meets a call of /__cofre or a request without a key", async () => {
+    await using world = await startWorld();
+    await add(world, { kind: "fail_before_commit", times: 0 });
+    assert.equal((await faults(world)).status, 200);
+    assert.equal((await world.postJson("/__cofre/settings", { integration_key: integrationKey })).status, 200);
+    assert.equal((await world.get("/ws/query", { integration_key: "nonsense" })).body["status_code"], "BP-SA-2");
+    assert.equal((await fetch(`${world.url}/healthz`)).status, 200);
+    assert.equal((await query(world, "any")).status, 500);
+    assert.equal(((await faults(world)).body["faults"] as readonly Fields[])[0]?.["met"], 1);
+  });
+
+  const card = "4111111111111111";
+  const hostile: readonly (readonly [fields: Fields, code: string])[] = [
+    [{ add: "slow" }, "COFRE-90"],
+    [{ add: ["slow"] }, "COFRE-90"],
+    [{ add: {} }, "COFRE-90"],
+    [{ add: { kind: ["slow"] } }, "COFRE-90"],
+    [{ add: { kind: "toString" } }, "COFRE-90"],
+    [{ add: { kind: card } }, "COFRE-90"],
+    [{ add: { kind: "slow", times: -1 } }, "COFRE-91"],
+    [{ add: { kind: "slow", times: 1_001 } }, "COFRE-91"],
+    [{ add: { kind: "slow", times: 1.5 } }, "COFRE-91"],
+    [{ add: { kind: "slow", times: card } }, "COFRE-91"],
+    [{ add: { kind: "slow", times: { x: 1 } } }, "COFRE-91"],
+    [{ add: { kind: "slow", path: "/__cofre/settings" } }, "COFRE-92"],
+    [{ add: { kind: "slow", path: "/ws/nothing" } }, "COFRE-92"],
+    [{ add: { kind: "slow", path: card } }, "COFRE-92"],
+    [{ add: { kind: "slow", path: "x".repeat(10_000) } }, "COFRE-92"],
+    [{ add: { kind: "acquirer_unknown_then_no", path: "/ws/capture" } }, "COFRE-92"],
+    [{ add: { kind: "decline", reason: "high_risk", path: "/ws/refund" } }, "COFRE-92"],
+    [{ add: { kind: "slow", merchant_payment_code: "x".repeat(129) } }, "COFRE-93"],
+    [{ add: { kind: "slow", merchant_payment_code: card } }, "COFRE-93"],
+    [{ add: { kind: "slow", merchant_payment_code: "order 4111 1111 1111 1111" } }, "COFRE-93"],
+    [{ add: { kind: "slow", merchant_payment_code: "a\nb" } }, "COFRE-93"],
+    [{ add: { kind: "slow", merchant_payment_code: ["order-1"] } }, "COFRE-93"],
+    [{ add: { kind: "slow", delay_ms: 0 } }, "COFRE-94"],
+    [{ add: { kind: "slow", delay_ms: 120_001 } }, "COFRE-94"],
+    [{ add: { kind: "slow", delay_ms: card } }, "COFRE-94"],
+    [{ add: { kind: "throttle", delay_ms: 10 } }, "COFRE-94"],
+    [{ add: { kind: "decline" } }, "COFRE-95"],
+    [{ add: { kind: "decline", reason: card } }, "COFRE-95"],
+    [{ add: { kind: "slow", reason: "high_risk" } }, "COFRE-95"],
+    [{ clear: "f9" }, "COFRE-97"],
+    [{ clear: card }, "COFRE-97"],
+    [{ clear: ["f1"] }, "COFRE-97"],
+    [{ add: { kind: "slow" }, clear: "all" }, "COFRE-98"],
+    [{ add: { kind: "slow", time: 3 } }, "COFRE-99"],
+    [{ add: { kind: "slow", [card]: 3 } }, "COFRE-99"],
+    [{ add: { kind: "slow", card_number: card } }, "COFRE-99"],
+    [{ add: { kind: "slow", __proto__: null, constructor: "x" } }, "COFRE-99"],
+  ];
+
+  test("refuses what it does not understand, adds nothing, and repeats nothing of it", async () => {
+    await using world = await startWorld();
+    for (const [fields, code] of hostile) {
+      const { body } = await faults(world, fields);
+      const text = JSON.stringify(body);
+      assert.equal(body["status_code"], code, `${JSON.stringify(fields)}: ${text}`);
+      assert.ok(!text.includes("1111") && !text.includes("xxx"), text);
+    }
+    assert.deepEqual((await faults(world)).body["faults"], []);
+    assert.ok(!JSON.stringify(world.events).includes("1111"));
+  });
+
+  test("is the same in two worlds of one seed", async () => {
+    const run = async (): Promise<readonly string[]> => {
+      await using world = await startWorld({ ports: { random: new SeededRandom("faults") } });
+      await add(world, { kind: "error_after_commit", times: 2 });
+      const seen = [await pay(world, "order-1"), await pay(world, "order-2"), await pay(world, "order-3")];
+      return seen.map(({ status, headers, text }) => `${status} ${String(headers["x-cofre-fault"])} ${text}`);
+    };
+    assert.deepEqual(await run(), await run());
+  });
+
+  test("is not there where money is real", async () => {
+    await using world = await startWorld({
+      start: (config, log, ports) => startCofre({ ...config, environment: "production" as "sandbox" }, log, ports),
+    });
+    assert.deepEqual([(await faults(world)).status, (await faults(world, { add: { kind: "throttle" } })).status], [404, 404]);
+    assert.equal(paidBy(await pay(world, "order-1")), "CO");
+  });
+
+  test("is refused where another server carries payments out, but for worlds", async () => {
+    await using upstream = await startWorld();
+    const environment = { COFRE_UPSTREAM_URL: upstream.url, COFRE_UPSTREAM_INTEGRATION_KEY: integrationKey };
+    await using world = await startWorld({ environment });
+    for (const fields of [{}, { add: { kind: "throttle" } }, { clear: "all" }]) {
+      assert.equal((await faults(world, fields)).body["status_code"], "COFRE-100");
+    }
+    assert.equal((await query(world, "any")).body["status_code"], "BP-QRY-2");
+    const key = await newWorld(world);
+    assert.equal((await faults(world, { integration_key: key, add: { kind: "throttle" } })).body["status"], "SUCCESS");
+  });
+});
+
+describe("a fault of a world", { timeout: 60_000 }, () => {
+  const payIn = (world: World, key: string, code: string): Promise<Seen> =>
+    send(world, "/ws/direct", { ...directBody(code), integration_key: key });
+  const stateIn = async (world: World, key: string, code: string): Promise<unknown> =>
+    (await world.postJson("/__cofre/explain", { integration_key: key, merchant_payment_code: code })).body["state"];
+
+  test("touches no other account, and is gone when the world is reset", async () => {
+    await using world = await startWorld();
+    const [one, other] = [await newWorld(world), await newWorld(world)];
+    await faults(world, { integration_key: one, add: { kind: "drop_after_commit", times: 0, merchant_payment_code: "order-1" } });
+    assert.equal(paidBy(await payIn(world, other, "order-1")), "CO");
+    assert.equal(paidBy(await pay(world, "order-1")), "CO");
+    assert.equal((await payIn(world, one, "order-1")).status, undefined);
+    assert.equal(await stateIn(world, one, "order-1"), "captured");
+    // By its hash, which is found in the world alone.
+    const { body } = await world.postJson("/__cofre/explain", { integration_key: one, merchant_payment_code: "order-1" });
+    assert.equal((await send(world, "/ws/query", { integration_key: one, hash: body["hash"] })).status, undefined);
+    for (const key of [other, integrationKey]) {
+      assert.deepEqual((await faults(world, { integration_key: key })).body["faults"], []);
+      assert.equal((await faults(world, { integration_key: key, clear: "f1" })).body["status_code"], "COFRE-97");
+    }
+    assert.equal((await world.postJson("/__cofre/world", { integration_key: one, do: "reset" })).body["status"], "SUCCESS");
+    assert.deepEqual((await faults(world, { integration_key: one })).body["faults"], []);
+    assert.equal(paidBy(await payIn(world, one, "order-1")), "CO");
+  });
+
+  test("of its acquirer is found out when its time is moved", async () => {
+    await using world = await startWorld();
+    for (const [kind, state] of [
+      ["acquirer_unknown_then_yes", "captured"],
+      ["acquirer_unknown_then_no", "voided"],
+    ] as const) {
+      const key = await newWorld(world);
+      await faults(world, { integration_key: key, add: { kind } });
+      assert.equal(paidBy(await payIn(world, key, "order-1")), "PE");
+      assert.equal(await stateIn(world, key, "order-1"), "authorizing");
+      await world.postJson("/__cofre/clock", { integration_key: key, advance: "10min" });
+      assert.equal(await stateIn(world, key, "order-1"), state);
+    }
+  });
+});
+
+async function newWorld(world: World): Promise<string> {
+  const { body } = await world.postJson("/__cofre/worlds", { seed: "faults" });
+  assert.equal(body["status"], "SUCCESS", JSON.stringify(body));
+  const [made] = (body["worlds"] ?? [body["world"]]) as readonly Fields[];
+  return String(made?.["integration_key"]);
+}
