@@ -152,7 +152,7 @@ function comparable(answer: string, ids: Owned): string {
     .replaceAll(/[0-9a-f]{128}/g, "(token)")
     .replaceAll(/[0-9a-f]{48}/g, "(hash)")
     .replaceAll(
-      /"(?:ebanx_session_id|pin|authcode|mandate_id|id|secret|payment_url_secret|public_key|certificate_fingerprint)":"[^"]+"|"attempt":\d{5,}/g,
+      /"name":"World [^"]+"|"(?:integration_key|public_integration_key|ebanx_session_id|pin|authcode|mandate_id|id|secret|payment_url_secret|public_key|certificate_fingerprint)":"[^"]+"|"attempt":\d{5,}/g,
       "(drawn)",
     );
 }
