@@ -135,6 +135,66 @@ test("the records of all worlds together are bounded; what is there goes on, and
   await worlds.close();
 });
 
+test("long settings count for the records that they take the room of", async () => {
+  const { worlds, create } = rig({ mostRecords: 2_500 });
+  const [one, other] = [await create(), await create()];
+  const routes = Array.from({ length: 50 }, () => ({ connectors: ["simulator"], bins: Array.from({ length: 200 }, () => "411111") }));
+  const long = (world: World): Change => {
+    const { account } = world.plan;
+    const next = { ...account, version: 2, settings: { ...account.settings, routes } };
+    return {
+      merchantId: world.id,
+      at: instant(epoch),
+      account: { next, replaces: 1, keys: [] },
+      facts: [],
+      entries: [],
+      notifications: [],
+    };
+  };
+  assert.equal(one.size, 0);
+  await one.installation.store.commit(long(one));
+  assert.ok(one.size > 300, String(one.size));
+  while (one.size + other.size <= 1_500) await claim(other, String(other.size));
+  await assert.rejects(other.installation.store.commit(long(other)), { code: "overloaded" });
+  await worlds.close();
+});
+
+describe("snapshots", () => {
+  test("of all worlds together have a bound, and those of a world that goes make room", async () => {
+    const { worlds, create } = rig({ mostKept: 90 });
+    const [one, other] = [await create(), await create()];
+    assert.ok(one.snapshot("a") && one.snapshot("b") && other.snapshot("c"));
+    assert.ok(!other.snapshot("d"));
+    // In place of another there is room.
+    assert.ok(one.snapshot("a"));
+    await claim(other, "one more");
+    assert.ok(!other.snapshot("c"));
+    assert.deepEqual(other.snapshots, ["c"]);
+    await worlds.delete(one);
+    assert.ok(other.snapshot("c") && other.snapshot("d"));
+    await worlds.close();
+  });
+
+  test("are of their moment, though the time of the world goes on", async () => {
+    const { worlds, create, advance } = rig();
+    const world = await create({ running: true });
+    advance(5 * second);
+    world.snapshot("then");
+    advance(hour);
+    assert.ok(await worlds.restore(world, "then"));
+    assert.deepEqual(world.time, { now: epoch + 5 * second, running: true });
+    advance(second);
+    assert.equal(world.time.now, epoch + 6 * second);
+    await worlds.close();
+  });
+});
+
+test("nothing is made once all are let go", async () => {
+  const { worlds, create } = rig();
+  await worlds.close();
+  await assert.rejects(create({ running: true }), new WorldRefused("full"));
+});
+
 test("where the time of a world goes on, what falls due is done without anybody's asking", async () => {
   const { worlds, create, advance } = rig();
   const world = await create({ running: true });
@@ -193,9 +253,38 @@ describe("a world's clock", () => {
     clock.fire();
     assert.deepEqual(happened, ["first", "second"]);
     assert.equal(clock.nextTimer, at(30));
+    // What is to happen is bounded: what has been on its way for longest is lost.
+    const late: number[] = [];
+    for (let ms = 31; ms <= 1_530; ms += 1) scheduler.after(ms, () => late.push(ms));
+    clock.set(at(2_000));
+    clock.fire();
+    assert.equal(late.length, 1_000);
+    assert.equal(late[0], 531);
     // Where time stands, nobody can wait in it.
     const began = performance.now();
     await scheduler.sleep(60_000);
+    assert.ok(performance.now() - began < 30_000);
+  });
+
+  test("stands while it is held, and lets nobody wait", async () => {
+    let system = epoch;
+    const clock = new WorldClock({ now: () => instant(system) }, { now: at(0), running: true });
+    const scheduler = clock.scheduler(systemScheduler);
+    const began = performance.now();
+    const waits = scheduler.sleep(60_000);
+    system += 5;
+    clock.hold();
+    await waits;
+    system += 1_000;
+    await scheduler.sleep(60_000);
+    assert.equal(clock.now(), at(5));
+    clock.set(at(90));
+    clock.release();
+    system += 1;
+    assert.equal(clock.now(), at(91));
+    const stopped = scheduler.sleep(60_000);
+    clock.run(false);
+    await stopped;
     assert.ok(performance.now() - began < 30_000);
   });
 });
