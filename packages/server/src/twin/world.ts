@@ -7,7 +7,7 @@ import { assert } from "../kernel/assert.ts";
 import type { Clock } from "../kernel/clock.ts";
 import { sha256Hex } from "../kernel/digest.ts";
 import type { MerchantId } from "../kernel/ids.ts";
-import { hour, type Instant, laterBy } from "../kernel/instant.ts";
+import { hour, type Instant, instant, laterBy } from "../kernel/instant.ts";
 import type { Random } from "../kernel/random.ts";
 import type { Scheduler } from "../kernel/scheduler.ts";
 import { SeededRandom } from "../kernel/seeded-random.ts";
@@ -91,6 +91,8 @@ const forgottenAfterMs = hour;
 const mostSnapshots = 10;
 /** What a snapshot of an empty world counts for: it is about as large. */
 const leastRecords = 30;
+/** Before every moment at which something can be due. */
+const beginningOfTime = instant(Number.MIN_SAFE_INTEGER);
 /** Moments at which something fell due that one call moves through. */
 const mostSteps = 100_000;
 /** Rounds of one moment: what falls due by what is done at it. */
@@ -231,6 +233,12 @@ export class World {
   /** When something falls due next; undefined when nothing does. */
   get nextDue(): Instant | undefined {
     return this.#nextDue(this.#life);
+  }
+
+  /** Whether something is due now. Costs next to nothing where there is nothing. */
+  get isDue(): boolean {
+    const first = this.#firstDue(this.#life, beginningOfTime);
+    return first !== undefined && first <= this.#life.clock.now();
   }
 
   /** Does what is due now. Never rejects. */
@@ -395,11 +403,15 @@ export class World {
     return this.#done.payments + this.#done.deliveries + this.#done.cards;
   }
 
-  #nextDue({ store, clock, installation }: Life): Instant | undefined {
-    const now = clock.now();
+  #nextDue(life: Life): Instant | undefined {
+    return this.#firstDue(life, life.clock.now());
+  }
+
+  /** The first moment after this one at which something falls due. */
+  #firstDue({ store, clock, installation }: Life, after: Instant): Instant | undefined {
     let first: Instant | undefined;
-    for (const at of [store.nextDue(now), cardsForgottenFrom(store), clock.nextTimer, installation.dispatcher.restsUntil(now)]) {
-      if (at !== undefined && at > now && (first === undefined || at < first)) first = at;
+    for (const at of [store.nextDue(after), cardsForgottenFrom(store), clock.nextTimer, installation.dispatcher.restsUntil(after)]) {
+      if (at !== undefined && at > after && (first === undefined || at < first)) first = at;
     }
     return first;
   }

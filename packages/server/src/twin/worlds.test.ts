@@ -1,6 +1,7 @@
 import assert from "node:assert/strict";
 import { describe, test } from "node:test";
 import { setTimeout as sleep } from "node:timers/promises";
+import * as given from "../../test/contract/store-fixtures.ts";
 import { createSimulator } from "../connectors/simulator/simulator-connector.ts";
 import { hexOf, type MerchantId } from "../kernel/ids.ts";
 import { hour, type Instant, instant, second } from "../kernel/instant.ts";
@@ -199,12 +200,25 @@ test("where the time of a world goes on, what falls due is done without anybody'
   const { worlds, create, advance } = rig();
   const world = await create({ running: true });
   const rounds: Instant[] = [];
-  const { recovery } = world.installation;
+  const { recovery, store } = world.installation;
+  // Nobody captures it.
+  await store.commit(
+    given.paymentChange({
+      ...given.newPayment(1),
+      merchantId: world.id,
+      state: "authorized",
+      attempt: undefined,
+      captureBy: instant(epoch + 3 * second),
+    }),
+  );
   const runDue = recovery.runDue.bind(recovery);
   recovery.runDue = () => {
     rounds.push(world.time.now);
     return runDue();
   };
+  // Nothing is due yet: nobody looks after it.
+  await sleep(1_200);
+  assert.deepEqual(rounds, []);
   advance(5 * second);
   assert.equal(world.time.now, epoch + 5 * second);
   for (let looks = 0; looks < 500 && rounds.length === 0; looks += 1) await sleep(20);

@@ -137,7 +137,7 @@ export class Worlds {
     if (this.#cancelTick !== undefined || this.#isOver || !this.list().some(({ time }) => time.running)) return;
     this.#cancelTick = this.#parts.scheduler.after(tickMs, () => {
       this.#cancelTick = undefined;
-      for (const world of this.#worlds.values()) if (world.time.running && !world.isBusy) void world.settle();
+      for (const world of this.#worlds.values()) if (world.time.running && !world.isBusy && world.isDue) void world.settle();
       this.watch();
     });
   }
