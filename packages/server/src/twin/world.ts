@@ -306,9 +306,12 @@ export class World {
     }
   }
 
-  /** What it is called towards acquirers and receivers: worlds with one seed the same, so that both treat them alike. */
+  /**
+   * What it is called towards acquirers and receivers: worlds with one seed the same, so that both treat them alike. No account has such an id:
+   * whoever found a seed for another's would be shown the secrets that are derived from it.
+   */
   get alias(): MerchantId {
-    return sha256Hex(`cofre world 1\0${this.#plan.seed}`).slice(0, 8) as MerchantId;
+    return `world ${sha256Hex(`cofre world 1\0${this.#plan.seed}`).slice(0, 32)}` as MerchantId;
   }
 
   /** One that begins, or goes on from what was kept. */

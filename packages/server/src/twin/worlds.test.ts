@@ -190,6 +190,14 @@ describe("snapshots", () => {
   });
 });
 
+test("no account can be called what a world is called towards receivers, whose secrets are derived from it", async () => {
+  const { worlds, create } = rig();
+  const [one, same] = [await create(), await create()];
+  assert.equal(one.alias, same.alias);
+  assert.doesNotMatch(one.alias, /^[0-9a-f]{8}$/);
+  await worlds.close();
+});
+
 test("nothing is made once all are let go", async () => {
   const { worlds, create } = rig();
   await worlds.close();
