@@ -198,6 +198,30 @@ test("no account can be called what a world is called towards receivers, whose s
   await worlds.close();
 });
 
+test("a move of the time that takes more than a minute says where it was to go, and the next one goes on", async () => {
+  const { worlds, create, advance } = rig();
+  const world = await create();
+  const { recovery, store } = world.installation;
+  for (const number of [1, 2, 3]) {
+    const held = { ...given.newPayment(number), merchantId: world.id, state: "authorized", attempt: undefined } as const;
+    await store.commit(given.paymentChange({ ...held, captureBy: instant(epoch + number * hour) }));
+  }
+  // Something takes very long.
+  const runDue = recovery.runDue.bind(recovery);
+  recovery.runDue = () => {
+    advance(25 * second);
+    return runDue();
+  };
+  const to = instant(epoch + 5 * hour);
+  const first = await world.move(() => to);
+  assert.equal(first?.left, to);
+  assert.equal(world.time.now, epoch + hour);
+  for (let moves = 0; moves < 20 && world.time.now < to; moves += 1) await world.move(() => to);
+  assert.equal(world.time.now, to);
+  assert.equal(await world.move(() => undefined), undefined);
+  await worlds.close();
+});
+
 test("nothing is made once all are let go", async () => {
   const { worlds, create } = rig();
   await worlds.close();

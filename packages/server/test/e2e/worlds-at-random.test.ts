@@ -7,7 +7,7 @@ import { type Cofre, type SimulatorInstruction, startCofre, type World } from ".
 type Fields = Readonly<Record<string, unknown>>;
 
 const seed = "worlds at random";
-const sequences = 40;
+const sequences = 25;
 const stepsOfEach = 16;
 
 const final: readonly string[] = ["captured", "voided", "declined", "expired"];
