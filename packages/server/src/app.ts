@@ -24,6 +24,7 @@ import { createHttpServer, type HttpServer } from "./http/server.ts";
 import { worldsEndpoints } from "./http/admin/worlds-endpoint.ts";
 import type { EndpointDeps, OperationRunner } from "./http/wire/endpoints/deps.ts";
 import { wireEndpoints } from "./http/wire/endpoints/index.ts";
+import { WireError } from "./http/wire/wire-error.ts";
 import { createInstallation, type Installation } from "./installation.ts";
 import type { Clock } from "./kernel/clock.ts";
 import type { MerchantId } from "./kernel/ids.ts";
@@ -54,6 +55,7 @@ import type { Beginning } from "./stores/postgres/origin.ts";
 import { openPostgresStore } from "./stores/postgres/postgres-store.ts";
 import type { RunningStore, StoreStats } from "./stores/store.ts";
 import { openLocalTls } from "./tls/authority-files.ts";
+import type { World } from "./twin/world.ts";
 import { Worlds } from "./twin/worlds.ts";
 import { Keyring } from "./vault/keyring.ts";
 import { createLocalVault } from "./vault/local-vault.ts";
@@ -104,7 +106,8 @@ export async function startCofre(config: Config, log: Log, ports: Ports = system
   await share.start();
   parts.defer(() => share.stop());
 
-  const isNew = (await store.accounts()).length === 0;
+  const known = await store.accounts();
+  const isNew = known.length === 0;
   // Two that make keys at once would each seal cards that the other cannot open.
   if (isNew && !share.isAlone) throw new FirstStartElsewhere();
   // Keys are made once, before there is anything to seal: whoever lost them gets them from a backup, not new ones without a word.
@@ -148,13 +151,27 @@ export async function startCofre(config: Config, log: Log, ports: Ports = system
     onChanged: (id) => faultBoard.forget(id),
   });
   parts.defer(() => worlds.close());
-  /** Where an account lives: in a world of its own, or in the server's store. */
-  const installationOf = (id: MerchantId): Installation => worlds.of(id)?.installation ?? own;
+  /** Accounts of the server's own store. */
+  const ownIds = new Set(known.map(({ id }) => id));
+  /** The world that an account is; undefined when it lives in the server's store. What is under way in a world that is gone goes nowhere. */
+  const worldOf = (id: MerchantId): World | undefined => {
+    if (ownIds.has(id)) return undefined;
+    const world = worlds.of(id);
+    if (world === undefined) throw new WireError("DA-1", "Invalid integration key");
+    return world;
+  };
+  const installationOf = (id: MerchantId): Installation => worldOf(id)?.installation ?? own;
   const runner: OperationRunner = { run: (operation, account, input) => installationOf(account.id).runner.run(operation, account, input) };
   const forget = (id: MerchantId): void => installationOf(id).accounts.forget(id);
-  const holderOf = async (key: string): Promise<KeyHolder | undefined> => (worlds.byKey(key)?.installation.accounts ?? accounts).byKey(key);
+  const holderOf = async (key: string): Promise<KeyHolder | undefined> => {
+    const world = worlds.byKey(key);
+    if (world !== undefined) return world.installation.accounts.byKey(key);
+    const holder = await accounts.byKey(key);
+    if (holder !== undefined) ownIds.add(holder.account.id);
+    return holder;
+  };
   const instruct: Instruct = (merchantId, instruction, name) => {
-    const world = worlds.of(merchantId);
+    const world = worldOf(merchantId);
     if (world !== undefined) return world.instruct(instruction, name);
     // Only a simulated acquirer does as it is told.
     const simulator = name === undefined ? simulators.values().next().value : simulators.get(name);
@@ -189,7 +206,7 @@ export async function startCofre(config: Config, log: Log, ports: Ports = system
         explainEndpoint(runner),
         notificationsEndpoint(({ id }) => {
           const { store: kept, clock: time, dispatcher: sending } = installationOf(id);
-          return { store: kept, clock: time, keys: notificationKeys, nudge: () => sending.nudge(), name: worlds.of(id)?.alias ?? id };
+          return { store: kept, clock: time, keys: notificationKeys, nudge: () => sending.nudge(), name: worldOf(id)?.alias ?? id };
         }),
         paymentEndpoint(runner),
         paymentsEndpoint(runner),
@@ -198,7 +215,18 @@ export async function startCofre(config: Config, log: Log, ports: Ports = system
         simulatorEndpoint(instruct, [...simulators.keys()]),
         ...(isSandbox
           ? [
-              ...worldsEndpoints({ worlds, clock, random: ownRandom, isTaken: async (key) => (await accounts.byKey(key)) !== undefined }),
+              ...worldsEndpoints({
+                worlds,
+                clock,
+                random: ownRandom,
+                isTaken: async (key) => {
+                  // Until then the account's own keys open nothing yet.
+                  await opened.promise;
+                  return (await accounts.byKey(key)) !== undefined;
+                },
+                isAccount: (id) => ownIds.has(id),
+                connectorNames: connectors.names,
+              }),
               faultsEndpoint(faultBoard, operations, (id) => worlds.of(id) !== undefined || simulators.size > 0),
             ]
           : []),

@@ -12,6 +12,7 @@ import { notificationAccounts } from "./operations/notification-accounts.ts";
 import { Runner } from "./operations/runner.ts";
 import { Dispatcher } from "./outbox/dispatcher.ts";
 import { targetsOf } from "./outbox/endpoint.ts";
+import type { Delivery } from "./outbox/events.ts";
 import { FirstAttempts } from "./outbox/first-attempts.ts";
 import type { Sender } from "./outbox/sender.ts";
 import type { Signable, SignedHeaders } from "./outbox/signature.ts";
@@ -31,6 +32,8 @@ export interface InstallationParts {
   readonly random: Random;
   /** Notifications draw from a source of their own: what is drawn from the other does not depend on who was told what, and when. */
   readonly deliveryRandom: Random;
+  /** One of each delivery's own, where chance is to be repeatable: receivers answer in any order. */
+  readonly deliveryRandomFor?: (delivery: Delivery) => Random;
   /** Keys in memory come from it. */
   readonly secretRandom: Random;
   readonly scheduler: Scheduler;
@@ -74,6 +77,7 @@ export function createInstallation(parts: InstallationParts): Installation {
     ...(parts.nameOf === undefined ? {} : { nameOf: parts.nameOf }),
     clock,
     random: parts.deliveryRandom,
+    ...(parts.deliveryRandomFor === undefined ? {} : { randomFor: parts.deliveryRandomFor }),
     scheduler,
     share,
     report: ({ kind, ...facts }) =>

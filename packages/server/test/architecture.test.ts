@@ -63,6 +63,7 @@ const arrows: readonly { readonly from: string; readonly to: readonly string[]; 
       ...logging,
       "installation.ts",
       "operations/",
+      "outbox/sender.ts",
       "connectors/connector-set.ts",
       "connectors/simulator/",
       "stores/world-store.ts",

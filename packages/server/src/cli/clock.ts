@@ -25,11 +25,11 @@ export const clockCommand: ClientCommand = {
       const run = flags.has("--run") ? "true" : flags.has("--stop") ? "false" : undefined;
       const answer = await clientOf(call, host).clock({ set: flags.get("--set"), advance: flags.get("--advance"), run });
       if (flags.has("--json")) {
-        const { clock, done, complete } = answer;
-        host.print(JSON.stringify({ clock, done, complete }));
+        const { clock, done, complete, to } = answer;
+        host.print(JSON.stringify({ clock, done, complete, to }));
         return exitCodes.done;
       }
-      const { clock, done, complete } = answer;
+      const { clock, done, complete, to } = answer;
       host.print(clockLine(clock));
       if (isRecord(done)) {
         const counts = Object.entries(done).map(([name, count]) => `${printable(name)} ${Number(count)}`);
@@ -37,7 +37,7 @@ export const clockCommand: ClientCommand = {
       }
       const next = isRecord(clock) ? printable(clock["next_due"]) : "";
       if (next !== "") host.print(`  next due  ${next}`);
-      if (complete === false) host.say("More fell due than one call goes through: the same command goes on.");
+      if (complete === false) host.say(`More fell due than one call goes through: \`cofre clock --set ${printable(to)}\` goes on.`);
       return exitCodes.done;
     }),
 };

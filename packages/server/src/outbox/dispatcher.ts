@@ -35,6 +35,8 @@ export interface DispatcherParts {
   readonly nameOf?: (merchantId: MerchantId) => MerchantId;
   readonly clock: Clock;
   readonly random: Random;
+  /** Whose chance a delivery's next attempt is drawn from, where it may not depend on which receiver answered first. */
+  readonly randomFor?: (delivery: Delivery) => Random;
   readonly scheduler: Scheduler;
   /** Whose notifications are this process's to send. */
   readonly share: Share;
@@ -134,7 +136,7 @@ export class Dispatcher {
 
   /** Sends what is due now and what becomes due by it; resolves when nothing is under way any more. */
   async runDue(): Promise<void> {
-    for (const lane of this.#lanes.values()) lane.stuck = false;
+    this.#tidy();
     await this.#nextRound();
     while (this.#tasks.size > 0) await Promise.all(this.#tasks);
   }
@@ -361,7 +363,7 @@ export class Dispatcher {
   }
 
   async #deliver(lane: Lane, delivery: Delivery, target: Target): Promise<void> {
-    const { clock, random, accounts } = this.#parts;
+    const { clock, random, randomFor, accounts } = this.#parts;
     const plan = lane.settings === undefined ? undefined : chaosPlan(lane.settings.chaos, delivery);
     if (plan?.holdUntil !== undefined && clock.now() < plan.holdUntil) {
       lane.catchingUp = false;
@@ -380,7 +382,7 @@ export class Dispatcher {
     if (outcome.kind === "failed" && outcome.cause === "aborted") return;
 
     const now = clock.now();
-    const { next, verdict, restUntil } = decideDelivery(delivery, outcome, now, random);
+    const { next, verdict, restUntil } = decideDelivery(delivery, outcome, now, randomFor?.(delivery) ?? random);
     if (verdict !== "delivered") {
       lane.catchingUp = false;
       if (lane.circuit.failed(now, restUntil)) {

@@ -11,7 +11,11 @@ export interface WorldStore extends Store {
   /** When the stored card that was left unused for longest was used last; undefined when there is none. */
   readonly leastRecentUse: Instant | undefined;
   readonly payments: number;
-  /** How many records there are of all kinds that somebody can add to without an end: payments, cards, notifications, named requests. */
+  /**
+   * How many records there are of all kinds that somebody can add to without an end: payments, cards, notifications or the
+   * deliveries of them, named requests; changes of payments where they are more than ten of each; and one for each 250 characters of an
+   * account's settings beyond 2,000.
+   */
   readonly size: number;
 }
 

@@ -8,6 +8,8 @@ export interface WorldTime {
   readonly running: boolean;
 }
 
+const mostTimers = 1_000;
+
 /** A world's own time. Owns what is to happen later in it, which whoever moves it calls. */
 export class WorldClock implements Clock {
   readonly #system: Clock;
@@ -15,6 +17,9 @@ export class WorldClock implements Clock {
   #at: Instant;
   #since: Instant | undefined;
   readonly #timers = new Set<{ readonly at: Instant; readonly task: () => void }>();
+  /** Who waits in the world's time. */
+  readonly #sleepers = new Set<AbortController>();
+  #isHeld = false;
 
   constructor(system: Clock, { now, running }: WorldTime) {
     this.#system = system;
@@ -23,7 +28,7 @@ export class WorldClock implements Clock {
   }
 
   now(): Instant {
-    return this.#since === undefined ? this.#at : laterBy(this.#at, Math.max(0, this.#system.now() - this.#since));
+    return this.#since === undefined || this.#isHeld ? this.#at : laterBy(this.#at, Math.max(0, this.#system.now() - this.#since));
   }
 
   get running(): boolean {
@@ -36,11 +41,30 @@ export class WorldClock implements Clock {
     if (this.running) this.#since = this.#system.now();
   }
 
+  /** Lets the time stand while it is moved: what is done at a moment is done at that moment, and nobody waits in it. */
+  hold(): void {
+    this.#at = this.now();
+    this.#isHeld = true;
+    this.wake();
+  }
+
+  /** Lets the time go on from where it is, when it did before it was held. */
+  release(): void {
+    this.#isHeld = false;
+    if (this.running) this.#since = this.#system.now();
+  }
+
+  /** Ends all waiting. */
+  wake(): void {
+    for (const sleeper of this.#sleepers) sleeper.abort();
+  }
+
   /** Lets the time go on from where it is, or stand there. */
   run(running: boolean): void {
     if (running === this.running) return;
     this.#at = this.now();
     this.#since = running ? this.#system.now() : undefined;
+    if (!running) this.wake();
   }
 
   /** When the first of what is to happen later happens. */
@@ -62,12 +86,26 @@ export class WorldClock implements Clock {
 
   /**
    * What the world's acquirer waits by. Where time stands still nobody can wait in it: an answer that takes its time is there at once, and an
-   * answer that never comes is missed at once. What arrives late arrives when the time has been moved so far.
+   * answer that never comes is missed at once. What arrives late arrives when the time has been moved so far; of more than `mostTimers` of
+   * those, what has been on its way for longest is lost.
    */
   scheduler(system: Scheduler): Scheduler {
     return {
-      sleep: (ms, signal) => system.sleep(this.running ? ms : 0, signal),
+      sleep: async (ms) => {
+        if (!this.running || this.#isHeld) return system.sleep(0);
+        const sleeper = new AbortController();
+        this.#sleepers.add(sleeper);
+        try {
+          await system.sleep(ms, sleeper.signal);
+        } catch (error) {
+          if (!sleeper.signal.aborted) throw error;
+        } finally {
+          this.#sleepers.delete(sleeper);
+        }
+      },
       after: (ms, task) => {
+        const [oldest] = this.#timers;
+        if (this.#timers.size >= mostTimers && oldest !== undefined) this.#timers.delete(oldest);
         const timer = { at: laterBy(this.now(), ms), task };
         this.#timers.add(timer);
         return () => void this.#timers.delete(timer);

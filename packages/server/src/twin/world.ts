@@ -7,13 +7,14 @@ import { assert } from "../kernel/assert.ts";
 import type { Clock } from "../kernel/clock.ts";
 import { sha256Hex } from "../kernel/digest.ts";
 import type { MerchantId } from "../kernel/ids.ts";
-import { hour, type Instant, laterBy } from "../kernel/instant.ts";
+import { hour, type Instant, instant, laterBy } from "../kernel/instant.ts";
 import type { Random } from "../kernel/random.ts";
 import type { Scheduler } from "../kernel/scheduler.ts";
 import { SeededRandom } from "../kernel/seeded-random.ts";
 import { wholeShare } from "../kernel/share.ts";
 import type { Account } from "../merchant/account.ts";
 import { accountChange, type Granted, grant, type SandboxKeys } from "../operations/sandbox-account.ts";
+import { errorFacts } from "../observe/error-facts.ts";
 import { Turns } from "../operations/turns.ts";
 import type { Change } from "../stores/change.ts";
 import type { WorldStore, WorldStoreOptions } from "../stores/world-store.ts";
@@ -32,6 +33,8 @@ export interface WorldSurroundings extends Pick<InstallationParts, "vault" | "se
   readonly openStore: (options: WorldStoreOptions) => WorldStore;
   /** Asked for each change: whether there is no room for it in all worlds together. */
   readonly isFull: (change: Change) => boolean;
+  /** Whether so much more, in records, may be kept in snapshots of all worlds together. */
+  readonly mayKeep: (records: number) => boolean;
 }
 
 /** How a world begins, and begins again when it is reset. */
@@ -55,22 +58,30 @@ export interface Done {
   cards: number;
 }
 
-/** Everything that a world is at one moment, as long as nobody changes it. */
-interface State {
+/** What became of moving the time. */
+export interface Moved {
+  readonly done: Done;
+  /** Where the time was to be, when more fell due on the way than one call goes through; undefined when it is there. */
+  readonly left: Instant | undefined;
+}
+
+/** What a world consists of at one moment, and nothing runs on. */
+interface Snapshot {
+  readonly store: WorldStore;
+  readonly acquirers: ReadonlyMap<string, Simulator>;
+  readonly time: WorldTime;
+  /** How much of its chance was drawn, in bytes. */
+  readonly drawn: number;
+  /** What it counts for in the bound of all snapshots. */
+  readonly records: number;
+}
+
+interface Life {
   readonly store: WorldStore;
   readonly acquirers: ReadonlyMap<string, Simulator>;
   readonly clock: WorldClock;
   readonly random: SeededRandom;
-  readonly deliveryRandom: SeededRandom;
-}
-
-interface Life extends State {
   readonly installation: Installation;
-}
-
-/** What is kept of a moment: a state that nothing runs on. */
-interface Snapshot extends State {
-  readonly at: Instant;
 }
 
 /** Changes of one moment are looked at together. */
@@ -78,10 +89,18 @@ const soonMs = 2;
 /** A card is forgotten so long after it expired (card-expiry-job.ts). */
 const forgottenAfterMs = hour;
 const mostSnapshots = 10;
+/** What a snapshot of an empty world counts for: it is about as large. */
+const leastRecords = 30;
+/** Before every moment at which something can be due. */
+const beginningOfTime = instant(Number.MIN_SAFE_INTEGER);
 /** Moments at which something fell due that one call moves through. */
 const mostSteps = 100_000;
 /** Rounds of one moment: what falls due by what is done at it. */
 const mostRounds = 1_000;
+/** How long one call moves the time for, in real milliseconds: an attempt at a receiver that hangs takes 20 seconds. */
+const mostMoveMs = 60_000;
+/** Everybody else in this process waits for a piece of work in memory no longer than about this, in milliseconds. */
+const pieceMs = 10;
 
 /**
  * An account of its own in memory, with its own store, acquirers, clock and chance: the parts of a server, put together as the server's own
@@ -91,18 +110,21 @@ export class World {
   readonly #around: WorldSurroundings;
   readonly #plan: WorldPlan;
   readonly #snapshots = new Map<string, Snapshot>();
-  readonly #turns = new Turns();
+  /** Whoever waits here is a request, and the server bounds those. */
+  readonly #turns = new Turns(Number.POSITIVE_INFINITY);
   readonly #done: Done = { payments: 0, deliveries: 0, cards: 0 };
   #life: Life;
   #busy = 0;
   #cancelSoon: (() => void) | undefined;
   #isOver = false;
+  #pausedAt: Instant;
 
   /** To be opened before it is used. */
   constructor(around: WorldSurroundings, plan: WorldPlan) {
     this.#around = around;
     this.#plan = plan;
-    this.#life = this.#live(this.#newState());
+    this.#life = this.#newLife();
+    this.#pausedAt = around.clock.now();
   }
 
   /** Makes its account. */
@@ -142,6 +164,13 @@ export class World {
     return this.#busy > 0;
   }
 
+  /** What its snapshots count for in the bound of all. */
+  get kept(): number {
+    let kept = 0;
+    for (const { records } of this.#snapshots.values()) kept += records;
+    return kept;
+  }
+
   /** Oldest first. */
   get snapshots(): readonly string[] {
     return [...this.#snapshots.keys()];
@@ -160,34 +189,45 @@ export class World {
   }
 
   /**
-   * Moves the time to `to`, through every moment at which something falls due, and does it, in order. Resolves when that is done. Before the
-   * present, the time is set back and nothing is done. `complete` is false when more fell due than one call goes through: it stopped there.
+   * Moves the time to what `target` makes of the present, through every moment at which something falls due, and does it, in order. Resolves
+   * when that is done, or when one call has done as much as it may. Before the present, the time is set back and nothing is done. Who asks
+   * while it is being moved moves it from where it is then. undefined when `target` gives none: nothing is moved.
    */
-  moveTo(to: Instant): Promise<{ readonly done: Done; readonly complete: boolean }> {
+  move(target: (now: Instant, nextDue: Instant | undefined) => Instant | undefined): Promise<Moved | undefined> {
     return this.#inTurn(async () => {
       const life = this.#life;
       const { clock } = life;
+      const to = target(clock.now(), this.#nextDue(life));
+      if (to === undefined) return undefined;
       const before = { ...this.#done };
-      let complete = true;
-      if (to < clock.now()) clock.set(to);
-      await this.#doDue(life);
-      for (let steps = 0; ; steps += 1) {
-        const next = this.#nextDue(life);
-        if (next === undefined || next > to) break;
-        if (steps === mostSteps) {
-          complete = false;
-          break;
-        }
-        clock.set(next);
-        await this.#doDue(life);
+      clock.hold();
+      try {
+        const isThere = await this.#goThrough(life, to);
+        if (isThere && to !== clock.now()) clock.set(to);
+        const { payments, deliveries, cards } = this.#done;
+        return {
+          done: { payments: payments - before.payments, deliveries: deliveries - before.deliveries, cards: cards - before.cards },
+          left: isThere ? undefined : to,
+        };
+      } finally {
+        clock.release();
       }
-      if (complete && to > clock.now()) clock.set(to);
-      const { payments, deliveries, cards } = this.#done;
-      return {
-        done: { payments: payments - before.payments, deliveries: deliveries - before.deliveries, cards: cards - before.cards },
-        complete,
-      };
     });
+  }
+
+  /** Goes to each moment up to `to` at which something falls due, and does it; false when that is too much for one call. */
+  async #goThrough(life: Life, to: Instant): Promise<boolean> {
+    const { clock } = life;
+    const began = this.#around.clock.now();
+    if (to < clock.now()) clock.set(to);
+    await this.#doDue(life);
+    for (let steps = 0; ; steps += 1) {
+      const next = this.#nextDue(life);
+      if (next === undefined || next > to) return true;
+      if (this.#isOver || steps === mostSteps || this.#around.clock.now() - began >= mostMoveMs) return false;
+      clock.set(next);
+      await this.#doDue(life);
+    }
   }
 
   /** When something falls due next; undefined when nothing does. */
@@ -195,26 +235,44 @@ export class World {
     return this.#nextDue(this.#life);
   }
 
-  /** Does what is due now. */
-  settle(): Promise<void> {
-    return this.#inTurn(() => this.#doDue(this.#life));
+  /** Whether something is due now. Costs next to nothing where there is nothing. */
+  get isDue(): boolean {
+    const first = this.#firstDue(this.#life, beginningOfTime);
+    return first !== undefined && first <= this.#life.clock.now();
+  }
+
+  /** Does what is due now. Never rejects. */
+  async settle(): Promise<void> {
+    try {
+      await this.#inTurn(() => this.#doDue(this.#life));
+    } catch (error) {
+      // Nobody asked for it, and it is nobody else's trouble.
+      const { errorName: what, where } = errorFacts(error);
+      this.#around.log.write({ event: "alarm", kind: "unexpected_failure", what, where, merchantId: this.id, paymentId: undefined });
+    }
   }
 
   /** Begins anew, as it began first: same keys, same seed, same time. Snapshots stay. */
   reset(): Promise<void> {
     return this.#inTurn(async () => {
       await this.#end();
-      this.#life = this.#live(this.#newState());
+      this.#life = this.#newLife();
       await this.open();
     });
   }
 
-  /** Keeps what the world is now under a name, in place of what was kept under it. false: there are too many, and nothing was kept. */
+  /** Keeps what the world is now under a name, in place of what was kept under it. false: there is no room for it, and nothing was kept. */
   snapshot(name: string): boolean {
-    if (!this.#snapshots.has(name) && this.#snapshots.size >= mostSnapshots) return false;
+    const former = this.#snapshots.get(name);
+    const { store, acquirers, random } = this.#life;
+    const records = leastRecords + store.size;
+    const isOneMore = former === undefined && this.#snapshots.size >= mostSnapshots;
+    if (isOneMore || !this.#around.mayKeep(records - (former?.records ?? 0))) return false;
     this.#snapshots.delete(name);
-    const copy = this.#copyOf(this.#life, {});
-    this.#snapshots.set(name, { ...copy, at: copy.clock.now() });
+    // Nothing runs on it, so it has no time of its own.
+    const ports = { clock: this.#around.clock, scheduler: this.#around.scheduler };
+    const kept = new Map(Array.from(acquirers, ([acquirer, it]) => [acquirer, it.copy(ports)]));
+    this.#snapshots.set(name, { store: store.copy({}), acquirers: kept, time: this.time, drawn: random.position, records });
     return true;
   }
 
@@ -224,14 +282,17 @@ export class World {
       const kept = this.#snapshots.get(name);
       if (kept === undefined) return false;
       await this.#end();
-      this.#life = this.#live(this.#copyOf(kept, this.#storeOptions));
+      this.#life = this.#newLife(kept);
       return true;
     });
   }
 
-  /** Ends what is under way; nothing more begins. */
+  /** Ends what is under way, moving the time too; nothing more begins. */
   async close(): Promise<void> {
     this.#isOver = true;
+    this.#snapshots.clear();
+    // Whoever moves the time may be waiting for a receiver that hangs.
+    await this.#life.installation.dispatcher.stop();
     await this.#inTurn(() => this.#end());
   }
 
@@ -245,54 +306,36 @@ export class World {
     }
   }
 
-  /** What it is called towards acquirers and receivers: worlds with one seed the same, so that both treat them alike. */
+  /**
+   * What it is called towards acquirers and receivers: worlds with one seed the same, so that both treat them alike. No account has such an id:
+   * whoever found a seed for another's would be shown the secrets that are derived from it.
+   */
   get alias(): MerchantId {
-    return sha256Hex(`cofre world 1\0${this.#plan.seed}`).slice(0, 8) as MerchantId;
+    return `world ${sha256Hex(`cofre world 1\0${this.#plan.seed}`).slice(0, 32)}` as MerchantId;
   }
 
-  get #storeOptions(): WorldStoreOptions {
-    return { isFull: this.#around.isFull, onApplied: (change) => this.#count(change) };
-  }
-
-  #newState(): State {
+  /** One that begins, or goes on from what was kept. */
+  #newLife(from?: Snapshot): Life {
+    const { acquirers: names, openAcquirer, openStore, vault, sender, sign, name, acquirerTimeoutMs, log } = this.#around;
+    const { clock: system, scheduler, secretRandom } = this.#around;
     const { seed, time } = this.#plan;
-    const { acquirers, openAcquirer, openStore, clock: system, scheduler } = this.#around;
-    const clock = new WorldClock(system, time);
-    const ports = { clock, scheduler: clock.scheduler(scheduler) };
-    return {
-      store: openStore(this.#storeOptions),
-      acquirers: new Map(acquirers.map((name) => [name, openAcquirer(ports)])),
-      clock,
-      random: new SeededRandom(seed),
-      deliveryRandom: new SeededRandom(`${seed}\0notifications`),
-    };
-  }
-
-  #copyOf({ store, acquirers, clock: from, random, deliveryRandom }: State, options: WorldStoreOptions): State {
-    const { clock: system, scheduler } = this.#around;
-    const { seed } = this.#plan;
-    const clock = new WorldClock(system, { now: from.now(), running: from.running });
-    const ports = { clock, scheduler: clock.scheduler(scheduler) };
-    return {
-      store: store.copy(options),
-      acquirers: new Map(Array.from(acquirers, ([name, acquirer]) => [name, acquirer.copy(ports)])),
-      clock,
-      random: new SeededRandom(seed, random.position),
-      deliveryRandom: new SeededRandom(`${seed}\0notifications`, deliveryRandom.position),
-    };
-  }
-
-  #live(state: State): Life {
-    const { vault, sender, sign, name, acquirerTimeoutMs, log, scheduler, secretRandom } = this.#around;
     const alias = this.alias;
-    const connectors = Array.from(state.acquirers, ([acquirer, it]) => ({ ...namedAs(it, alias), name: acquirer }));
+    const clock = new WorldClock(system, from?.time ?? time);
+    const ports = { clock, scheduler: clock.scheduler(scheduler) };
+    const options = { isFull: this.#around.isFull, onApplied: (change: Change) => this.#count(change) };
+    const store = from?.store.copy(options) ?? openStore(options);
+    const random = new SeededRandom(seed, from?.drawn);
+    const acquirers = new Map(names.map((acquirer) => [acquirer, from?.acquirers.get(acquirer)?.copy(ports) ?? openAcquirer(ports)]));
+    const connectors = Array.from(acquirers, ([acquirer, it]) => ({ ...namedAs(it, alias), name: acquirer }));
     const installation = createInstallation({
-      store: state.store,
+      store,
       vault,
       connectors: connectorsOf(connectors),
-      clock: state.clock,
-      random: state.random,
-      deliveryRandom: state.deliveryRandom,
+      clock,
+      random,
+      deliveryRandom: secretRandom,
+      deliveryRandomFor: ({ number, endpoint, askedAt, attempts }) =>
+        new SeededRandom(`${seed}\0notification\0${number}\0${endpoint}\0${askedAt}\0${attempts}`),
       secretRandom,
       scheduler,
       share: wholeShare,
@@ -303,14 +346,18 @@ export class World {
       acquirerTimeoutMs,
       log,
     });
-    return { ...state, installation };
+    return { store, acquirers, clock, random, installation };
   }
 
   async #end(): Promise<void> {
     this.#cancelSoon?.();
     this.#cancelSoon = undefined;
-    const { dispatcher, recovery, cardExpiry } = this.#life.installation;
-    await Promise.all([dispatcher.stop(), recovery.stop(), cardExpiry.stop()]);
+    const { clock, installation } = this.#life;
+    const { dispatcher, recovery, cardExpiry } = installation;
+    const ended = Promise.all([dispatcher.stop(), recovery.stop(), cardExpiry.stop()]);
+    // What is under way may be waiting for an acquirer's answer that never comes.
+    clock.wake();
+    await ended;
   }
 
   #count({ payment, deliveries, cardErasure }: Change): void {
@@ -327,13 +374,15 @@ export class World {
       this.#cancelSoon = undefined;
       const { store, clock } = this.#life;
       const next = store.nextDue(laterBy(clock.now(), -1));
-      if (next !== undefined && next <= clock.now()) void this.settle();
+      // Whoever moves the time does it too.
+      if (next !== undefined && next <= clock.now() && !this.isBusy) void this.settle();
     });
   }
 
   async #doDue({ store, clock, installation }: Life): Promise<void> {
     const { recovery, dispatcher, cardExpiry } = installation;
-    for (let round = 0; round < mostRounds; round += 1) {
+    for (let round = 0; round < mostRounds && !this.#isOver; round += 1) {
+      await this.#pause();
       const before = this.#changes;
       clock.fire();
       await recovery.runDue();
@@ -344,15 +393,28 @@ export class World {
     }
   }
 
+  /** Lets everybody else in when it is time: nothing that is done in memory does so by itself. */
+  async #pause(): Promise<void> {
+    const { clock, scheduler } = this.#around;
+    const sinceMs = clock.now() - this.#pausedAt;
+    if (0 <= sinceMs && sinceMs < pieceMs) return;
+    await scheduler.sleep(0);
+    this.#pausedAt = clock.now();
+  }
+
   get #changes(): number {
     return this.#done.payments + this.#done.deliveries + this.#done.cards;
   }
 
-  #nextDue({ store, clock, installation }: Life): Instant | undefined {
-    const now = clock.now();
+  #nextDue(life: Life): Instant | undefined {
+    return this.#firstDue(life, life.clock.now());
+  }
+
+  /** The first moment after this one at which something falls due. */
+  #firstDue({ store, clock, installation }: Life, after: Instant): Instant | undefined {
     let first: Instant | undefined;
-    for (const at of [store.nextDue(now), cardsForgottenFrom(store), clock.nextTimer, installation.dispatcher.restsUntil(now)]) {
-      if (at !== undefined && at > now && (first === undefined || at < first)) first = at;
+    for (const at of [store.nextDue(after), cardsForgottenFrom(store), clock.nextTimer, installation.dispatcher.restsUntil(after)]) {
+      if (at !== undefined && at > after && (first === undefined || at < first)) first = at;
     }
     return first;
   }

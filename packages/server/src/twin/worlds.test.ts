@@ -1,6 +1,7 @@
 import assert from "node:assert/strict";
 import { describe, test } from "node:test";
 import { setTimeout as sleep } from "node:timers/promises";
+import * as given from "../../test/contract/store-fixtures.ts";
 import { createSimulator } from "../connectors/simulator/simulator-connector.ts";
 import { hexOf, type MerchantId } from "../kernel/ids.ts";
 import { hour, type Instant, instant, second } from "../kernel/instant.ts";
@@ -135,16 +136,121 @@ test("the records of all worlds together are bounded; what is there goes on, and
   await worlds.close();
 });
 
+test("long settings count for the records that they take the room of", async () => {
+  const { worlds, create } = rig({ mostRecords: 2_500 });
+  const [one, other] = [await create(), await create()];
+  const routes = Array.from({ length: 50 }, () => ({ connectors: ["simulator"], bins: Array.from({ length: 200 }, () => "411111") }));
+  const long = (world: World): Change => {
+    const { account } = world.plan;
+    const next = { ...account, version: 2, settings: { ...account.settings, routes } };
+    return {
+      merchantId: world.id,
+      at: instant(epoch),
+      account: { next, replaces: 1, keys: [] },
+      facts: [],
+      entries: [],
+      notifications: [],
+    };
+  };
+  assert.equal(one.size, 0);
+  await one.installation.store.commit(long(one));
+  assert.ok(one.size > 300, String(one.size));
+  while (one.size + other.size <= 1_500) await claim(other, String(other.size));
+  await assert.rejects(other.installation.store.commit(long(other)), { code: "overloaded" });
+  await worlds.close();
+});
+
+describe("snapshots", () => {
+  test("of all worlds together have a bound, and those of a world that goes make room", async () => {
+    const { worlds, create } = rig({ mostKept: 90 });
+    const [one, other] = [await create(), await create()];
+    assert.ok(one.snapshot("a") && one.snapshot("b") && other.snapshot("c"));
+    assert.ok(!other.snapshot("d"));
+    // In place of another there is room.
+    assert.ok(one.snapshot("a"));
+    await claim(other, "one more");
+    assert.ok(!other.snapshot("c"));
+    assert.deepEqual(other.snapshots, ["c"]);
+    await worlds.delete(one);
+    assert.ok(other.snapshot("c") && other.snapshot("d"));
+    await worlds.close();
+  });
+
+  test("are of their moment, though the time of the world goes on", async () => {
+    const { worlds, create, advance } = rig();
+    const world = await create({ running: true });
+    advance(5 * second);
+    world.snapshot("then");
+    advance(hour);
+    assert.ok(await worlds.restore(world, "then"));
+    assert.deepEqual(world.time, { now: epoch + 5 * second, running: true });
+    advance(second);
+    assert.equal(world.time.now, epoch + 6 * second);
+    await worlds.close();
+  });
+});
+
+test("no account can be called what a world is called towards receivers, whose secrets are derived from it", async () => {
+  const { worlds, create } = rig();
+  const [one, same] = [await create(), await create()];
+  assert.equal(one.alias, same.alias);
+  assert.doesNotMatch(one.alias, /^[0-9a-f]{8}$/);
+  await worlds.close();
+});
+
+test("a move of the time that takes more than a minute says where it was to go, and the next one goes on", async () => {
+  const { worlds, create, advance } = rig();
+  const world = await create();
+  const { recovery, store } = world.installation;
+  for (const number of [1, 2, 3]) {
+    const held = { ...given.newPayment(number), merchantId: world.id, state: "authorized", attempt: undefined } as const;
+    await store.commit(given.paymentChange({ ...held, captureBy: instant(epoch + number * hour) }));
+  }
+  // Something takes very long.
+  const runDue = recovery.runDue.bind(recovery);
+  recovery.runDue = () => {
+    advance(25 * second);
+    return runDue();
+  };
+  const to = instant(epoch + 5 * hour);
+  const first = await world.move(() => to);
+  assert.equal(first?.left, to);
+  assert.equal(world.time.now, epoch + hour);
+  for (let moves = 0; moves < 20 && world.time.now < to; moves += 1) await world.move(() => to);
+  assert.equal(world.time.now, to);
+  assert.equal(await world.move(() => undefined), undefined);
+  await worlds.close();
+});
+
+test("nothing is made once all are let go", async () => {
+  const { worlds, create } = rig();
+  await worlds.close();
+  await assert.rejects(create({ running: true }), new WorldRefused("full"));
+});
+
 test("where the time of a world goes on, what falls due is done without anybody's asking", async () => {
   const { worlds, create, advance } = rig();
   const world = await create({ running: true });
   const rounds: Instant[] = [];
-  const { recovery } = world.installation;
+  const { recovery, store } = world.installation;
+  // Nobody captures it.
+  await store.commit(
+    given.paymentChange({
+      ...given.newPayment(1),
+      merchantId: world.id,
+      state: "authorized",
+      attempt: undefined,
+      captureBy: instant(epoch + 3 * second),
+    }),
+  );
   const runDue = recovery.runDue.bind(recovery);
   recovery.runDue = () => {
     rounds.push(world.time.now);
     return runDue();
   };
+  // Nothing is due yet: nobody looks after it.
+  await sleep(1_200);
+  assert.deepEqual(rounds, []);
   advance(5 * second);
   assert.equal(world.time.now, epoch + 5 * second);
   for (let looks = 0; looks < 500 && rounds.length === 0; looks += 1) await sleep(20);
@@ -193,9 +299,38 @@ describe("a world's clock", () => {
     clock.fire();
     assert.deepEqual(happened, ["first", "second"]);
     assert.equal(clock.nextTimer, at(30));
+    // What is to happen is bounded: what has been on its way for longest is lost.
+    const late: number[] = [];
+    for (let ms = 31; ms <= 1_530; ms += 1) scheduler.after(ms, () => late.push(ms));
+    clock.set(at(2_000));
+    clock.fire();
+    assert.equal(late.length, 1_000);
+    assert.equal(late[0], 531);
     // Where time stands, nobody can wait in it.
     const began = performance.now();
     await scheduler.sleep(60_000);
+    assert.ok(performance.now() - began < 30_000);
+  });
+
+  test("stands while it is held, and lets nobody wait", async () => {
+    let system = epoch;
+    const clock = new WorldClock({ now: () => instant(system) }, { now: at(0), running: true });
+    const scheduler = clock.scheduler(systemScheduler);
+    const began = performance.now();
+    const waits = scheduler.sleep(60_000);
+    system += 5;
+    clock.hold();
+    await waits;
+    system += 1_000;
+    await scheduler.sleep(60_000);
+    assert.equal(clock.now(), at(5));
+    clock.set(at(90));
+    clock.release();
+    system += 1;
+    assert.equal(clock.now(), at(91));
+    const stopped = scheduler.sleep(60_000);
+    clock.run(false);
+    await stopped;
     assert.ok(performance.now() - began < 30_000);
   });
 });

@@ -1,25 +1,35 @@
 import type { KeyDigest, MerchantId } from "../kernel/ids.ts";
 import { hour, type Instant, second } from "../kernel/instant.ts";
 import { digestOfKey } from "../operations/account-directory.ts";
+import type { Account } from "../merchant/account.ts";
 import type { Change } from "../stores/change.ts";
+import { SharedSender } from "./shared-sender.ts";
 import { grantsOf, World, type WorldPlan, type WorldSurroundings } from "./world.ts";
 
 export interface WorldLimits {
   /** Worlds at the same time. */
   readonly mostWorlds: number;
-  /** Records of all worlds together, snapshots not counted: payments, cards, notifications, named requests. */
+  /** Records of all worlds together, snapshots not counted: payments, cards, notifications, named requests (WorldStore.size). */
   readonly mostRecords: number;
+  /** Records in snapshots of all worlds together. An empty world's counts for thirty. */
+  readonly mostKept: number;
 }
 
-const usualLimits: WorldLimits = { mostWorlds: 10_000, mostRecords: 300_000 };
+const usualLimits: WorldLimits = { mostWorlds: 10_000, mostRecords: 300_000, mostKept: 300_000 };
 /** One that nobody has asked anything for so long makes room for a new one. */
 const idleMs = hour;
+/** Notifications of all worlds that are on their way at once. */
+const mostSent = 512;
 /** How often worlds whose time goes on do what is due. */
 const tickMs = second;
 /** New records that are taken between two counts of all worlds. */
 const recordsPerCount = 1_000;
+/** A payment that was changed so often takes more room with each further change: an acquirer that never answers is asked for ever. */
+const manyVersions = 50;
+/** In characters. */
+const longSettings = 4_000;
 
-export interface WorldsParts extends Omit<WorldSurroundings, "isFull"> {
+export interface WorldsParts extends Omit<WorldSurroundings, "isFull" | "mayKeep"> {
   readonly limits?: Partial<WorldLimits>;
   /** Told of every world that is reset, restored or gone: what is remembered of its account elsewhere is old. */
   readonly onChanged: (id: MerchantId) => void;
@@ -46,12 +56,18 @@ export class Worlds {
   readonly #byKey = new Map<KeyDigest, World>();
   readonly #usedAt = new Map<MerchantId, Instant>();
   #room = 0;
+  #isOver = false;
   #cancelTick: (() => void) | undefined;
 
   constructor(parts: WorldsParts) {
     this.#parts = parts;
     this.#limits = { ...usualLimits, ...parts.limits };
-    this.#around = { ...parts, isFull: (change) => this.#isFull(change) };
+    this.#around = {
+      ...parts,
+      sender: new SharedSender(parts.sender, mostSent),
+      isFull: (change) => this.#isFull(change),
+      mayKeep: (records) => this.#mayKeep(records),
+    };
   }
 
   get size(): number {
@@ -77,9 +93,11 @@ export class Worlds {
 
   /** Rejects with WorldRefused. */
   async create(plan: WorldPlan): Promise<World> {
+    if (this.#isOver) throw new WorldRefused("full");
     const digests = grantsOf(plan.keys).map(({ digest }) => digest);
     if (digests.some((digest) => this.#byKey.has(digest)) || this.#worlds.has(plan.account.id)) throw new WorldRefused("key_taken");
     if (this.#worlds.size >= this.#limits.mostWorlds && !this.#makeRoom()) throw new WorldRefused("full");
+    if (hasLongSettings(plan.account) && !this.#takeRoom(recordsPerCount)) throw new WorldRefused("full");
     const world = new World(this.#around, plan);
     // Theirs at once: who comes with the same key meanwhile is refused.
     this.#worlds.set(world.id, world);
@@ -116,19 +134,19 @@ export class Worlds {
 
   /** To be called when the time of a world begins to go on. */
   watch(): void {
-    if (this.#cancelTick !== undefined || !this.list().some(({ time }) => time.running)) return;
+    if (this.#cancelTick !== undefined || this.#isOver || !this.list().some(({ time }) => time.running)) return;
     this.#cancelTick = this.#parts.scheduler.after(tickMs, () => {
       this.#cancelTick = undefined;
-      for (const world of this.#worlds.values()) if (world.time.running && !world.isBusy) void world.settle();
+      for (const world of this.#worlds.values()) if (world.time.running && !world.isBusy && world.isDue) void world.settle();
       this.watch();
     });
   }
 
   /** Lets all of them go. */
   async close(): Promise<void> {
+    this.#isOver = true;
     this.#cancelTick?.();
     await Promise.all(this.list().map((world) => this.delete(world)));
-    this.#cancelTick?.();
   }
 
   #makeRoom(): boolean {
@@ -145,19 +163,35 @@ export class Worlds {
     return idle !== undefined;
   }
 
+  #mayKeep(records: number): boolean {
+    let kept = records;
+    for (const world of this.#worlds.values()) kept += world.kept;
+    return kept <= this.#limits.mostKept;
+  }
+
   /** Only what adds a record that somebody may add to without an end is refused: what is there goes on. */
-  #isFull({ payment, card, request }: Change): boolean {
+  #isFull({ payment, card, request, account }: Change): boolean {
     const adds =
-      (payment !== undefined && payment.replaces === undefined) ||
+      (payment !== undefined && (payment.replaces === undefined || payment.next.version > manyVersions)) ||
+      (account?.replaces !== undefined && hasLongSettings(account.next)) ||
       (card !== undefined && card.replaces === undefined) ||
       request?.replaces === "nothing";
-    if (!adds) return false;
-    if (this.#room <= 0) {
+    return adds && !this.#takeRoom(account === undefined ? 1 : recordsPerCount);
+  }
+
+  /** Room for about so many records; false when there is none. */
+  #takeRoom(records: number): boolean {
+    if (this.#room < records) {
       let left = this.#limits.mostRecords;
       for (const { size } of this.#worlds.values()) left -= size;
       this.#room = Math.min(recordsPerCount, left);
     }
-    this.#room -= 1;
-    return this.#room < 0;
+    this.#room -= records;
+    return this.#room >= 0;
   }
+}
+
+/** A few switches have their room in what each account may have. */
+function hasLongSettings({ settings }: Account): boolean {
+  return JSON.stringify(settings).length > longSettings;
 }

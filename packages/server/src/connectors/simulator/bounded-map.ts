@@ -27,7 +27,7 @@ export class BoundedMap<Value> {
   copy(copied: (value: Value) => Value): BoundedMap<Value> {
     const copy = new BoundedMap<Value>(this.#limit);
     for (const [key, value] of this.#entries) copy.#entries.set(key, copied(value));
-    copy.#ring.push(...this.#ring);
+    for (const key of this.#ring) copy.#ring.push(key);
     copy.#next = this.#next;
     return copy;
   }

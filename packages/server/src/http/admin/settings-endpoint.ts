@@ -2,7 +2,7 @@ import type { AccountSettings } from "../../merchant/account.ts";
 import { accountSettings, validateSettings } from "../../merchant/settings.ts";
 import { changeSettings } from "../../operations/change-settings.ts";
 import type { AccountDirectory } from "../../operations/account-directory.ts";
-import { errorAnswer } from "../wire/answer.ts";
+import { errorAnswer, type WireAnswer } from "../wire/answer.ts";
 import type { Endpoint } from "../wire/endpoint.ts";
 import { answering, type OperationRunner } from "../wire/endpoints/deps.ts";
 import { isTreeObject } from "../wire/tree.ts";
@@ -33,11 +33,8 @@ export function settingsEndpoint(
       const changes = typedSettings(asked, account.settings);
       const checked = validateSettings(changes, account.settings);
       if ("problems" in checked) return errorAnswer("COFRE-31", checked.problems.join(" "));
-      const named = checked.settings.routes.flatMap(({ connectors }) => connectors);
       // What was stored before the configuration changed is let be.
-      if (changes["routes"] !== undefined && !named.every((name) => connectorNames.includes(name))) {
-        return errorAnswer("COFRE-31", `routes names a connector that is none of these: ${connectorNames.join(", ")}.`);
-      }
+      if (changes["routes"] !== undefined && !leadTo(checked.settings, connectorNames)) return unknownConnector(connectorNames);
       return answering("query", async () => {
         const changed = await runner.run(changeSettings, account, (current) => {
           const again = validateSettings(changes, current);
@@ -48,6 +45,15 @@ export function settingsEndpoint(
       });
     },
   };
+}
+
+/** Whether all routes lead to one of these connectors. */
+export function leadTo({ routes }: AccountSettings, connectorNames: readonly string[]): boolean {
+  return routes.every(({ connectors }) => connectors.every((name) => connectorNames.includes(name)));
+}
+
+export function unknownConnector(connectorNames: readonly string[]): WireAnswer {
+  return errorAnswer("COFRE-31", `routes names a connector that is none of these: ${connectorNames.join(", ")}.`);
 }
 
 function settingsBody(settings: AccountSettings): string {

@@ -1,6 +1,6 @@
 import type { Clock } from "../../kernel/clock.ts";
 import { afterSpan, formatInstant, parseInstant } from "../../kernel/calendar.ts";
-import { hexOf, newMerchantId } from "../../kernel/ids.ts";
+import { hexOf, type MerchantId, newMerchantId } from "../../kernel/ids.ts";
 import type { Instant } from "../../kernel/instant.ts";
 import type { Random } from "../../kernel/random.ts";
 import type { Account } from "../../merchant/account.ts";
@@ -11,6 +11,7 @@ import { WorldRefused, type Worlds } from "../../twin/worlds.ts";
 import { errorAnswer, type WireAnswer } from "../wire/answer.ts";
 import type { Endpoint } from "../wire/endpoint.ts";
 import { isTreeObject, textOf, type TreeObject } from "../wire/tree.ts";
+import { leadTo, unknownConnector } from "./settings-endpoint.ts";
 import { typedSettings } from "./typed-settings.ts";
 
 export interface WorldsDeps {
@@ -20,10 +21,16 @@ export interface WorldsDeps {
   readonly random: Random;
   /** Whether a key opens something that is no world. */
   readonly isTaken: (key: string) => Promise<boolean>;
+  /** Whether an account that is no world has this id. */
+  readonly isAccount: (id: MerchantId) => boolean;
+  /** Names of the acquirers that routes may lead to. */
+  readonly connectorNames: readonly string[];
 }
 
 /** What a seed asks for is repeatable, and so is the time that it begins at. */
 const seededStart = parseInstant("2026-01-01") as Instant;
+/** No world's time is later. */
+const endOfTime = parseInstant("9900-01-01") as Instant;
 
 /**
  * What makes, shows and moves worlds (docs/twin.md), in the sandbox only:
@@ -55,7 +62,7 @@ async function create(deps: WorldsDeps, params: TreeObject): Promise<WireAnswer>
   const { plan } = read;
   const { integrationKey, publicIntegrationKey } = plan.keys;
   const taken = await Promise.all([integrationKey, publicIntegrationKey].map((key) => deps.isTaken(key)));
-  if (taken.includes(true) || integrationKey === publicIntegrationKey) return keyTaken;
+  if (taken.includes(true) || integrationKey === publicIntegrationKey || deps.isAccount(plan.account.id)) return keyTaken;
   try {
     return answer({ world: shown(await deps.worlds.create(plan)) });
   } catch (error) {
@@ -66,7 +73,7 @@ async function create(deps: WorldsDeps, params: TreeObject): Promise<WireAnswer>
 
 const keyTaken = errorAnswer("COFRE-71", "Parameter new_integration_key or new_public_integration_key is in use already");
 
-function readPlan({ clock, random }: WorldsDeps, params: TreeObject): { readonly plan: WorldPlan } | WireAnswer {
+function readPlan({ clock, random, connectorNames }: WorldsDeps, params: TreeObject): { readonly plan: WorldPlan } | WireAnswer {
   const unknown = Object.keys(params).find((name) => !creating.includes(name) && !keys.includes(name));
   if (unknown !== undefined) return errorAnswer("COFRE-70", `Parameters of a world are ${creating.join(", ")}`);
   for (const name of creating) {
@@ -74,7 +81,7 @@ function readPlan({ clock, random }: WorldsDeps, params: TreeObject): { readonly
   }
   const seed = textOf(params, "seed");
   const at = textOf(params, "clock");
-  const now = at === undefined ? (seed === undefined ? clock.now() : seededStart) : parseInstant(at);
+  const now = at === undefined ? (seed === undefined ? clock.now() : seededStart) : worldTime(parseInstant(at));
   if (now === undefined) return invalid("clock");
   const running = booleanOf(textOf(params, "running") ?? (seed === undefined && at === undefined ? "true" : "false"));
   if (running === undefined) return invalid("running");
@@ -92,6 +99,7 @@ function readPlan({ clock, random }: WorldsDeps, params: TreeObject): { readonly
   if ("problems" in plain) throw new Error("settings have defaults");
   const checked = validateSettings(typedSettings(asked, plain.settings), plain.settings);
   if ("problems" in checked) return errorAnswer("COFRE-31", checked.problems.join(" "));
+  if (!leadTo(checked.settings, connectorNames)) return unknownConnector(connectorNames);
   const id = newMerchantId(random);
   const name = textOf(params, "name") ?? `World ${id}`;
   const account: Account = { id, version: 1, name, settings: checked.settings };
@@ -144,7 +152,7 @@ async function act({ worlds }: WorldsDeps, params: TreeObject, { id }: Account):
   }
   if (action === "reset") await worlds.reset(world);
   else if (action === "snapshot") {
-    if (!world.snapshot(name)) return errorAnswer("COFRE-76", "The world has as many snapshots as it can have");
+    if (!world.snapshot(name)) return errorAnswer("COFRE-76", "There is no room for another snapshot");
   } else if (!(await worlds.restore(world, name))) return errorAnswer("COFRE-77", "The world has no snapshot of this name");
   return answer({ world: shown(world) });
 }
@@ -155,26 +163,34 @@ async function clock(deps: WorldsDeps, params: TreeObject, { id }: Account): Pro
   const moves = ["set", "advance", "run"].filter((name) => params[name] !== undefined);
   if (world === undefined) return moves.length === 0 ? answer({ clock: { now: formatInstant(deps.clock.now()), running: true } }) : noWorld;
   if (moves.length > 1) return errorAnswer("COFRE-78", "Only one of the parameters set, advance and run can be given");
-  const run = params["run"] === undefined ? undefined : booleanOf(textOf(params, "run") ?? "");
-  const to = targetOf(world, params);
-  if (moves.includes("run") && run === undefined) return invalid("run");
-  if (moves.length > 0 && run === undefined && to === undefined) return invalid(moves[0] ?? "");
-  if (run !== undefined) {
+  const [move] = moves;
+  if (move === undefined) return answer({ clock: clockOf(world) });
+  if (move === "run") {
+    const run = booleanOf(textOf(params, "run") ?? "");
+    if (run === undefined) return invalid("run");
     world.run(run);
     worlds.watch();
+    return answer({ clock: clockOf(world) });
   }
-  if (to === undefined) return answer({ clock: clockOf(world) });
-  const { done, complete } = await world.moveTo(to);
-  return answer({ clock: clockOf(world), done, complete });
+  // From where the time is when its turn comes: another request may be moving it.
+  const moved = await world.move((now, nextDue) => targetOf(params, now, nextDue));
+  if (moved === undefined) return invalid(move);
+  const { done, left } = moved;
+  const rest = left === undefined ? { complete: true } : { complete: false, to: formatInstant(left) };
+  return answer({ clock: clockOf(world), done, ...rest });
 }
 
-/** Where the time is to be moved; undefined when the request does not say it, or not so that it can be understood. */
-function targetOf(world: World, params: TreeObject): Instant | undefined {
+/** Where the time is to be moved; undefined when the request does not say it so that it can be understood, or to no time of a world. */
+function targetOf(params: TreeObject, now: Instant, nextDue: Instant | undefined): Instant | undefined {
   const [set, advance] = [textOf(params, "set"), textOf(params, "advance")];
-  if (set !== undefined) return parseInstant(set);
-  if (advance === undefined) return undefined;
-  const { now } = world.time;
-  return advance === "next" ? (world.nextDue ?? now) : afterSpan(now, advance);
+  if (set !== undefined) return worldTime(parseInstant(set));
+  if (advance === "next") return nextDue ?? now;
+  return advance === undefined ? undefined : worldTime(afterSpan(now, advance));
+}
+
+/** Hashes and signatures hold no time before 1970; and whatever is due after the last time still is in a year of four digits. */
+function worldTime(at: Instant | undefined): Instant | undefined {
+  return at !== undefined && at >= 0 && at < endOfTime ? at : undefined;
 }
 
 function clockOf(world: World): object {

@@ -224,7 +224,11 @@ export const catalogue: readonly CatalogueRow[] = [
   told("COFRE-73", "Parameter {name} is invalid", "/__cofre/worlds, /__cofre/world, /__cofre/clock"),
   told("COFRE-74", "This account is no world: its time is the system's, and it is never reset", "/__cofre/world, /__cofre/clock"),
   told("COFRE-75", "Parameter do must be one of {list}", "/__cofre/world"),
-  told("COFRE-76", "The world has as many snapshots as it can have", "/__cofre/world: ten"),
+  told(
+    "COFRE-76",
+    "There is no room for another snapshot",
+    "/__cofre/world: ten of a world, and 300,000 records in those of all worlds together",
+  ),
   told("COFRE-77", "The world has no snapshot of this name", "/__cofre/world"),
   told("COFRE-78", "Only one of the parameters set, advance and run can be given", "/__cofre/clock"),
   told(

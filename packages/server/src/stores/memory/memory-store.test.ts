@@ -95,3 +95,28 @@ test("what is handed out is frozen", async () => {
 
   assert.ok(Object.isFrozen(stored) && Object.isFrozen(stored?.order.customer) && Object.isFrozen(stored?.order.userValues));
 });
+
+test("a copy has everything, however much it is, and neither sees what is written to the other", async () => {
+  const store = createMemoryStore();
+  const notifications = Array.from({ length: 200_000 }, () => ({ kind: "update", paymentId: payment.id }) as const);
+  await store.commit(given.paymentChange(payment, { notifications }));
+  const copy = store.copy({});
+  assert.equal(copy.size, store.size);
+  assert.deepEqual(await copy.notificationsAfter(199_990, 20), await store.notificationsAfter(199_990, 20));
+  await copy.commit(given.paymentChange(given.newPayment(2)));
+  assert.equal(await store.paymentById(merchantA, given.newPayment(2).id), undefined);
+  assert.equal(copy.payments, 2);
+  assert.equal(store.payments, 1);
+});
+
+test("changes of a payment beyond the tenth count for its size", async () => {
+  const store = createMemoryStore();
+  await store.commit(given.paymentChange(payment));
+  const sizes: number[] = [];
+  for (let version = 2; version <= 15; version += 1) {
+    await store.commit(given.paymentChange({ ...payment, version }));
+    sizes.push(store.size);
+  }
+  const [first = 0] = sizes;
+  assert.deepEqual(sizes, [...Array.from({ length: 9 }, () => first), first + 1, first + 2, first + 3, first + 4, first + 5]);
+});

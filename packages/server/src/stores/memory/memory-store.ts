@@ -55,6 +55,11 @@ export function createMemoryStore(options: MemoryStoreOptions = {}): WorldStore 
   return new MemoryStore(options);
 }
 
+/** What accounts and payments have beyond this counts for more of them (WorldStore.size). */
+const usualSettingsLength = 2_000;
+const settingsPerRecord = 250;
+const usualVersions = 10;
+
 interface PaymentKey {
   readonly merchantId: MerchantId;
   readonly paymentId: PaymentId;
@@ -77,6 +82,10 @@ class MemoryStore implements WorldStore {
   readonly #cardPositions = new Map<string, number>();
   #lastCardPosition = 0;
   readonly #accounts = new Map<MerchantId, Account>();
+  /** Of accounts' settings, in characters. */
+  readonly #settingsLengths = new Map<MerchantId, number>();
+  /** Of all payments together: each has a row in the history. */
+  #versions = 0;
   readonly #accountKeys = new Map<KeyDigest, { readonly merchantId: MerchantId; readonly grants: KeyGrant }>();
   readonly #requests = new Map<string, NamedRequest>();
   readonly #outbox: OutboxRow[] = [];
@@ -314,7 +323,10 @@ class MemoryStore implements WorldStore {
     for (const [key, value] of this.#accounts) copy.#accounts.set(key, value);
     for (const [key, value] of this.#accountKeys) copy.#accountKeys.set(key, value);
     for (const [key, value] of this.#requests) copy.#requests.set(key, value);
-    copy.#outbox.push(...this.#outbox);
+    // One by one: so many arguments as there may be of them, no call takes.
+    for (const row of this.#outbox) copy.#outbox.push(row);
+    copy.#versions = this.#versions;
+    for (const [key, length] of this.#settingsLengths) copy.#settingsLengths.set(key, length);
     for (const [key, rows] of this.#numbered) copy.#numbered.set(key, [...rows]);
     for (const [key, value] of this.#deliveries) copy.#deliveries.set(key, value);
     for (const [key, waiting] of this.#waiting) copy.#waiting.set(key, new Map(waiting));
@@ -342,7 +354,13 @@ class MemoryStore implements WorldStore {
   }
 
   get size(): number {
-    return this.#payments.size + this.#cards.size + this.#outbox.length + this.#requests.size;
+    const { size: payments } = this.#payments;
+    const changes = Math.max(0, this.#versions - usualVersions * payments);
+    let settings = 0;
+    for (const length of this.#settingsLengths.values())
+      settings += Math.ceil(Math.max(0, length - usualSettingsLength) / settingsPerRecord);
+    const told = Math.max(this.#outbox.length, this.#deliveries.size);
+    return payments + this.#cards.size + told + this.#requests.size + changes + settings;
   }
 
   #beforeRead(method: ReadMethod): void {
@@ -448,6 +466,7 @@ class MemoryStore implements WorldStore {
     if (payment === undefined) return;
     const { next } = payment;
     const row = Object.freeze({ version: next.version, at, facts, entries });
+    this.#versions += 1;
     const record = this.#payments.get(keyOf(merchantId, next.id));
     if (record === undefined) {
       this.#payments.set(keyOf(merchantId, next.id), { current: next, history: [row] });
@@ -507,6 +526,7 @@ class MemoryStore implements WorldStore {
   #writeAccount({ merchantId, account }: Change): void {
     if (account === undefined) return;
     this.#accounts.set(merchantId, account.next);
+    if (this.#options.isFull !== undefined) this.#settingsLengths.set(merchantId, JSON.stringify(account.next.settings).length);
     for (const { digest, grants } of account.keys) this.#accountKeys.set(digest, { merchantId, grants });
   }
 }

@@ -1,0 +1,209 @@
+import assert from "node:assert/strict";
+import { once } from "node:events";
+import { createServer, type IncomingMessage, type ServerResponse } from "node:http";
+import type { AddressInfo } from "node:net";
+import { describe, test, type TestContext } from "node:test";
+import { setTimeout as sleep } from "node:timers/promises";
+import { type Cofre, type Sandbox, startCofre, type World } from "../../src/library.ts";
+import { directBody, integrationKey, startWorld } from "../world.ts";
+
+type Fields = Readonly<Record<string, unknown>>;
+
+async function post(
+  { url }: { readonly url: string },
+  { integrationKey: key }: Pick<Sandbox, "integrationKey">,
+  path: string,
+  fields: Fields,
+  headers: Readonly<Record<string, string>> = {},
+): Promise<Fields> {
+  const response = await fetch(url + path, {
+    method: "POST",
+    headers: { "content-type": "application/json", ...headers },
+    body: JSON.stringify({ integration_key: key, ...fields }),
+  });
+  return (await response.json()) as Fields;
+}
+
+function pay(cofre: Cofre, world: World, code: string, creditcard: Fields = {}): Promise<Fields> {
+  return post(cofre, world, "/ws/direct", orderOf(code, creditcard));
+}
+
+function orderOf(code: string, creditcard: Fields = {}): Fields {
+  const { payment } = directBody(code) as { readonly payment: Fields };
+  return { operation: "request", payment: { ...payment, creditcard: { ...(payment["creditcard"] as Fields), ...creditcard } } };
+}
+
+/** A receiver that does with each message as it is told. */
+async function startReceiver(context: TestContext, handle: (request: IncomingMessage, response: ServerResponse) => void): Promise<string> {
+  const server = createServer((request, response) => {
+    request.resume().on("end", () => handle(request, response));
+  });
+  await once(server.listen(0, "127.0.0.1"), "listening");
+  context.after(() => {
+    server.close();
+    server.closeAllConnections();
+  });
+  return `http://127.0.0.1:${(server.address() as AddressInfo).port}/`;
+}
+
+const started = "2026-01-01T00:00:00.000Z";
+
+describe("what is asked of a world at the same time", () => {
+  test("advances add up, however many there are, and none sets the time back", async (context) => {
+    // The first takes its time.
+    const url = await startReceiver(context, (_, response) => void setTimeout(() => response.end(), 500));
+    await using cofre = await startCofre();
+    const world = await cofre.worlds.create({ seed: "at once", settings: { notificationEndpoints: [{ id: "shop", url }] } });
+    await pay(cofre, world, "order", { auto_capture: false });
+    await Promise.all([world.clock.advance("5d"), world.clock.advance("1d"), world.clock.advance("next")]);
+    assert.equal((await world.clock.now()).toISOString(), "2026-01-07T00:00:00.000Z");
+    await pay(cofre, world, "another", { auto_capture: false });
+    await Promise.all([world.clock.advance("4d"), ...Array.from({ length: 100 }, () => world.clock.advance("1h"))]);
+    assert.equal((await world.clock.now()).toISOString(), "2026-01-15T04:00:00.000Z");
+  });
+
+  test("everything: nothing fails, and nothing is left of it", async () => {
+    const events: string[] = [];
+    await using cofre = await startCofre({ log: ({ event }) => void events.push(event) });
+    const world = await cofre.worlds.create({ seed: "everything" });
+    await world.snapshot("begin");
+    const asked = Array.from({ length: 60 }, async (_, index) => {
+      await pay(cofre, world, `order-${index}`, { auto_capture: index % 2 === 0 });
+      if (index % 5 === 0) await world.clock.advance("2d");
+      if (index % 7 === 0) await world.restore("begin");
+      if (index % 11 === 0) await world.reset();
+      if (index % 13 === 0) await world.snapshot(`s${index}`);
+    });
+    await Promise.all(asked);
+    assert.deepEqual(
+      events.filter((event) => event === "alarm" || event === "request_failed"),
+      [],
+    );
+    await world.delete();
+    assert.deepEqual(await cofre.worlds.list(), []);
+  });
+
+  test("what goes on in a world that is deleted meanwhile never reaches the account that is none", async () => {
+    await using server = await startWorld({ environment: { COFRE_ACQUIRER_TIMEOUT_MS: "700" } });
+    const { world } = (await post(server, { integrationKey }, "/__cofre/worlds", {})) as {
+      readonly world: { readonly integration_key: string };
+    };
+    const key = { integrationKey: world.integration_key };
+    await post(server, key, "/__cofre/simulator", { next: "lose_answer", of: "authorize" });
+    const before = (await post(server, { integrationKey }, "/__cofre/stats", {}))["store"] as { readonly changes?: number };
+    // The second waits for the first, and begins when the world is gone.
+    const named = () => post(server, key, "/ws/direct", orderOf("order"), { "idempotency-key": "one" });
+    const both = [named(), named()];
+    await sleep(150);
+    assert.equal((await post(server, key, "/__cofre/world", { do: "delete" }))["status"], "SUCCESS");
+    const answers = await Promise.all(both);
+    assert.deepEqual(
+      answers.slice(1).map(({ status_code: code }) => code),
+      ["DA-1"],
+    );
+    const after = (await post(server, { integrationKey }, "/__cofre/stats", {}))["store"];
+    assert.deepEqual(after, before);
+  });
+});
+
+describe("a world that takes its time", () => {
+  test("keeps nobody else waiting", async () => {
+    await using cofre = await startCofre();
+    const world = await cofre.worlds.create({ seed: "large" });
+    for (let first = 0; first < 1_500; first += 50) {
+      await Promise.all(Array.from({ length: 50 }, (_, index) => pay(cofre, world, `order-${first + index}`, { auto_capture: false })));
+      // Each fifty lapse at a moment of their own.
+      await world.clock.advance("1min");
+    }
+    const move = { isOver: false };
+    const moved = world.clock.advance("5d").finally(() => (move.isOver = true));
+    let answered = 0;
+    for (; !move.isOver; answered += 1) await post(cofre, cofre, "/__cofre/clock", {});
+    assert.equal((await moved).payments, 3_000);
+    assert.ok(answered >= 5, String(answered));
+  });
+
+  test("ends when it is deleted, and when the server is closed, though its receiver hangs", async (context) => {
+    const heard: string[] = [];
+    const url = await startReceiver(context, ({ url: path = "" }) => void heard.push(path));
+    const cofre = await startCofre();
+    const settings = { notificationEndpoints: [{ id: "shop", url }] };
+    const hanging = async (): Promise<{ readonly world: World; readonly moved: Promise<unknown> }> => {
+      const world = await cofre.worlds.create({ seed: "hangs", settings });
+      await pay(cofre, world, "order", { auto_capture: false });
+      const before = heard.length;
+      const moved = Promise.allSettled([world.clock.advance("30d")]);
+      for (let looks = 0; looks < 500 && heard.length === before; looks += 1) await sleep(10);
+      return { world, moved };
+    };
+    const began = performance.now();
+    const { world, moved } = await hanging();
+    await world.delete();
+    await moved;
+    const other = await hanging();
+    const closed = cofre.close();
+    await Promise.all([other.moved, closed]);
+    // An attempt alone takes twenty seconds.
+    assert.ok(performance.now() - began < 15_000, String(performance.now() - began));
+  });
+
+  test("is moved at once though its time goes on and its acquirer never answers", async () => {
+    await using cofre = await startCofre();
+    const world = await cofre.worlds.create({ settings: { simulator: { loseRequest: 1_000 } } });
+    const began = performance.now();
+    // Whoever waits for the acquirer's answer is told that there is none when the time is moved past it.
+    const asked = pay(cofre, world, "order");
+    await sleep(100);
+    assert.ok((await world.clock.advance("1d")).payments >= 30);
+    assert.equal((await asked)["status"], "SUCCESS");
+    assert.ok(performance.now() - began < 20_000);
+  });
+});
+
+test("worlds of one seed try again at the same times, in whatever order their receivers answer", async (context) => {
+  await using cofre = await startCofre();
+  const timesOf = async (slow: "1" | "2"): Promise<readonly string[]> => {
+    const heard: string[] = [];
+    const url = await startReceiver(context, ({ headers }, response) => {
+      heard.push(`${String(headers["x-cofre-sequence"])} ${String(headers["x-cofre-attempt"])} ${String(headers["webhook-timestamp"])}`);
+      setTimeout(() => response.writeHead(500).end(), headers["x-cofre-sequence"] === slow ? 300 : 0);
+    });
+    const world = await cofre.worlds.create({ seed: "order", settings: { notificationEndpoints: [{ id: "shop", url }] } });
+    for (const code of ["one", "two"]) {
+      await pay(cofre, world, code, { auto_capture: false });
+      await post(cofre, world, "/ws/capture", { merchant_payment_code: code });
+    }
+    await world.clock.advance("2h");
+    return heard.toSorted();
+  };
+  const [first, second] = [await timesOf("1"), await timesOf("2")];
+  assert.ok(first.length >= 6, JSON.stringify(first));
+  assert.deepEqual(second, first);
+});
+
+describe("what a world is asked for", () => {
+  test("no time in which hashes, times or signatures could not be written", async () => {
+    await using cofre = await startCofre();
+    const world = await cofre.worlds.create({ seed: "times" });
+    for (const time of ["0000-01-01", "1969-12-31T23:59:59.999Z", "9900-01-01", "9999-12-31"]) {
+      assert.equal((await post(cofre, world, "/__cofre/clock", { set: time }))["status_code"], "COFRE-73", time);
+      assert.equal((await post(cofre, world, "/__cofre/worlds", { clock: time }))["status_code"], "COFRE-73", time);
+    }
+    assert.equal((await world.clock.now()).toISOString(), started);
+    for (const time of ["1970-01-01T00:00:00.000Z", "2106-02-07T06:28:16.000Z", "9899-12-31T23:59:59.999Z"]) {
+      await world.clock.set(new Date(time));
+      const answer = await pay(cofre, world, `at ${time.slice(0, 4)}`, { card_due_date: `12/${Number(time.slice(0, 4)) + 5}` });
+      const { payment = {} } = answer as { readonly payment?: Fields };
+      assert.equal(answer["status"], "SUCCESS", `${time} ${JSON.stringify(answer)}`);
+      assert.match(String(payment["hash"]), /^[0-9a-f]{48}$/, time);
+      assert.equal((await post(cofre, world, "/ws/query", { hash: payment["hash"] }))["status"], "SUCCESS");
+    }
+    await assert.rejects(world.clock.advance("1d"), /COFRE-73/);
+  });
+
+  test("no route to an acquirer that is not there", async () => {
+    await using cofre = await startCofre();
+    await assert.rejects(cofre.worlds.create({ settings: { routes: [{ connectors: ["elsewhere"] }] } }), /COFRE-31/);
+    assert.deepEqual(await cofre.worlds.list(), []);
+  });
+});
