@@ -6,6 +6,7 @@ import { startAcquirer } from "../../acquirer/start-acquirer.ts";
 import { Chance } from "../../simulation/chance.ts";
 import { booksOf, brokenPromises } from "./check-promises.ts";
 import { CofreProcess } from "./cofre-process.ts";
+import { until } from "./faulty-run.ts";
 import { factsOfFile } from "./judge-facts.ts";
 import { attemptsInFlight, KillJudge } from "./kill-judge.ts";
 import { KillLoad } from "./kill-load.ts";
@@ -120,7 +121,9 @@ class KillRun {
         this.#killsWhileStarting += 1;
       } else {
         // The power has to fail after something was acknowledged: else a server that loses everything has lost nothing.
+        const before = this.#promises.acknowledged;
         await sleep(this.#chance.between(this.#disk === undefined ? 20 : 400, 900));
+        if (this.#disk !== undefined) await until("a write is acknowledged", async () => this.#promises.acknowledged > before);
       }
       await this.#kill();
       await this.#judgeCrash();
