@@ -235,7 +235,7 @@ async function killServer(server: Server): Promise<void> {
   signal(pid, "SIGKILL");
   await ended(server);
   // Their shared memory would be in the way of a start.
-  for (let tries = 0; tries < 1_000 && children.some(isAlive); tries += 1) await sleep(10);
+  for (let tries = 0; tries < 10_000 && children.some(isAlive); tries += 1) await sleep(10);
 }
 
 async function ended({ process: server }: Server): Promise<void> {
