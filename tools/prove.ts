@@ -33,10 +33,10 @@ interface Budget {
 const minutes = 60_000;
 const proving = lanes.filter(({ proves }) => proves);
 const budgets: Readonly<Record<string, Budget>> = {
-  quick: { amounts: "quick", lanes: lanes.filter(({ quick }) => quick), longestMs: 15 * minutes },
-  ci: { amounts: "ci", lanes: proving, longestMs: 15 * minutes },
+  quick: { amounts: "quick", lanes: lanes.filter(({ quick }) => quick), longestMs: 30 * minutes },
+  ci: { amounts: "ci", lanes: proving, longestMs: 30 * minutes },
   night: { amounts: "night", lanes: proving, longestMs: 360 * minutes },
-  landing: { amounts: "ci", lanes, longestMs: 15 * minutes },
+  landing: { amounts: "ci", lanes, longestMs: 30 * minutes },
 };
 
 const { values, positionals } = parseArgs({
