@@ -1,62 +1,119 @@
-import { spawn } from "node:child_process";
+import { type ChildProcess, spawn } from "node:child_process";
+import { closeSync, mkdirSync, mkdtempSync, openSync, readFileSync, rmSync, writeFileSync } from "node:fs";
+import { tmpdir } from "node:os";
 import { join } from "node:path";
 import { fileURLToPath } from "node:url";
+import { parseArgs } from "node:util";
+import { type Lane, lanes, runLanes } from "./lanes.ts";
 
-/**
- * Runs the lanes that prove what docs/proof.md promises, one after the other, and ends with a line for each: `node tools/prove.ts
- * [quick|ci|night] [LANE...]`. Exit code 1 when one failed.
- */
+const help = `node tools/prove.ts [quick | ci | night | landing] [--results FOLDER] [LANE...]
+
+Runs the lanes that prove what docs/proof.md promises, two at a time, and ends with a line for each. What a lane says comes whole, when it
+has ended. Exit code 1 when one failed.
+
+  quick     the simulation, non-interference, leaks and histories, with few of each
+  ci        all of them, with the numbers of a landing; this unless another is named
+  night     all of them, with a night's numbers
+  landing   ci, and the lanes that prove something else: .ci/run has these
+
+  --results FOLDER  keeps what LANE said as LANE.log, and as LANE.status its exit code and its seconds
+`;
+
 const root = join(fileURLToPath(import.meta.url), "..", "..");
-const lanes = join(root, "packages", "server", "test", "lanes");
+const folder = join(root, "packages", "server", "test", "lanes");
 
-const everything = [
-  "simulation",
-  "noninterference",
-  "leaks",
-  "histories",
-  "kill",
-  "nodes",
-  "failover",
-  "power",
-  "disk",
-  "fuzz",
-  "sockets",
-  "overload",
-  "upstream",
-];
+interface Budget {
+  /** How thorough each lane is (test/lanes/support/amount.ts). */
+  readonly amounts: "quick" | "ci" | "night";
+  readonly lanes: readonly Lane[];
+  /** For each test of a lane; a lane that is still there after twice as long is ended. */
+  readonly longestMs: number;
+}
 
-/** What a budget runs. A night's are those of CI with larger numbers (test/lanes/support/amount.ts). */
-const lanesOf: Readonly<Record<string, readonly string[]>> = {
-  quick: ["simulation", "noninterference", "leaks", "histories"],
-  ci: everything,
-  night: everything,
+const minutes = 60_000;
+const proving = lanes.filter(({ proves }) => proves);
+const budgets: Readonly<Record<string, Budget>> = {
+  quick: { amounts: "quick", lanes: lanes.filter(({ quick }) => quick), longestMs: 30 * minutes },
+  ci: { amounts: "ci", lanes: proving, longestMs: 30 * minutes },
+  night: { amounts: "night", lanes: proving, longestMs: 360 * minutes },
+  landing: { amounts: "ci", lanes, longestMs: 30 * minutes },
 };
 
-const [budget = "ci", ...named] = process.argv.slice(2);
-const chosen = lanesOf[budget];
-if (chosen === undefined) {
-  process.stderr.write(`prove: ${budget} is none of ${Object.keys(lanesOf).join(", ")}.\n`);
+const { values, positionals } = parseArgs({
+  allowPositionals: true,
+  options: { results: { type: "string" }, help: { type: "boolean", short: "h" } },
+});
+if (values.help === true) {
+  process.stdout.write(help);
+  process.exit();
+}
+const [name = "ci", ...named] = positionals;
+const budget = budgets[name];
+const unknown = named.filter((each) => !lanes.some((lane) => lane.name === each));
+if (budget === undefined || unknown.length > 0) {
+  process.stderr.write(budget === undefined ? help : `prove: there is no lane ${unknown.join(", ")}.\n`);
   process.exit(2);
 }
+const { amounts, longestMs } = budget;
+const chosen = named.length === 0 ? budget.lanes : lanes.filter((lane) => named.includes(lane.name));
 
-const results: string[] = [];
-for (const lane of named.length === 0 ? chosen : named) {
-  const began = performance.now();
-  const code = await run(lane, budget);
-  if (code !== 0) process.exitCode = 1;
-  const seconds = Math.round((performance.now() - began) / 1_000);
-  results.push(`${code === 0 ? "held  " : "BROKEN"}  ${lane.padEnd(16)} ${seconds} s`);
-}
-process.stdout.write(`\n${results.join("\n")}\n`);
-
-function run(lane: string, chosenBudget: string): Promise<number> {
-  const hours = chosenBudget === "night" ? 6 : 1;
-  const child = spawn(process.execPath, ["--test", `--test-timeout=${hours * 3_600_000}`, join(lanes, `${lane}.lane.ts`)], {
-    stdio: "inherit",
-    env: { ...process.env, COFRE_PROVE: chosenBudget },
+const results = values.results ?? mkdtempSync(join(tmpdir(), "cofre-prove-"));
+mkdirSync(results, { recursive: true });
+const children = new Set<ChildProcess>();
+for (const signal of ["SIGINT", "SIGTERM"] as const) {
+  process.once(signal, () => {
+    for (const child of children) end(child);
+    process.exit(1);
   });
+}
+
+const began = performance.now();
+const lines: string[] = [];
+await runLanes(chosen, async (lane) => {
+  const laneBegan = performance.now();
+  const file = join(results, `${lane.name}.log`);
+  const code = await run(lane, file);
+  if (code !== 0) process.exitCode = 1;
+  const seconds = secondsSince(laneBegan);
+  writeFileSync(join(results, `${lane.name}.status`), `${code} ${seconds}\n`);
+  lines.push(`${code === 0 ? "held  " : "BROKEN"}  ${lane.name.padEnd(16)} ${seconds} s`);
+  process.stdout.write(`\n== ${lane.name}\n${readFileSync(file, "utf8")}`);
+});
+if (values.results === undefined) rmSync(results, { recursive: true });
+process.stdout.write(`\n${lines.join("\n")}\nin all ${secondsSince(began)} s\n`);
+
+function secondsSince(from: number): number {
+  return Math.round((performance.now() - from) / 1_000);
+}
+
+/** Resolves with the exit code; 1 when it was ended from outside. */
+function run(lane: Lane, file: string): Promise<number> {
+  const log = openSync(file, "w");
+  const child = spawn(process.execPath, ["--test", `--test-timeout=${longestMs}`, join(folder, `${lane.name}.lane.ts`)], {
+    stdio: ["ignore", log, log],
+    env: { ...process.env, COFRE_PROVE: amounts },
+    // A group of its own, so that what it started is ended with it.
+    detached: true,
+  });
+  closeSync(log);
+  children.add(child);
+  const limit = setTimeout(() => end(child), longestMs * 2);
   return new Promise((resolve, reject) => {
     child.on("error", reject);
-    child.on("close", (code) => resolve(code ?? 1));
+    child.on("close", (code) => {
+      clearTimeout(limit);
+      children.delete(child);
+      end(child);
+      resolve(code ?? 1);
+    });
   });
+}
+
+/** Ends all that is left of its group. */
+function end({ pid }: ChildProcess): void {
+  try {
+    if (pid !== undefined) process.kill(-pid, "SIGKILL");
+  } catch {
+    // Nothing is.
+  }
 }

@@ -99,10 +99,14 @@ export function exchange(port: number, pieces: readonly Buffer[]): Promise<Excha
   });
 }
 
-/** Asserts that no six of the hidden digits of the corpus' card stand in a row in an answer. */
+/** What the server draws for a payment, as it is written: six given digits stand in some of thousands by chance. */
+const drawn = /"(?:hash|token)":"(?:[0-9a-f]{48}|[0-9a-f]{128})"|"pin":"\d{9}"|"authcode":"\d{6}"/g;
+
+/** Asserts that no six of the hidden digits of the corpus' card stand in a row in an answer, but for what is drawn. */
 export function assertNoDigits(told: string, which: string): void {
+  const rest = told.replaceAll(drawn, "");
   for (let at = 0; at + 6 <= secretDigits.length; at += 1) {
-    assert.ok(!told.includes(secretDigits.slice(at, at + 6)), `no card digits in an answer: ${which}`);
+    assert.ok(!rest.includes(secretDigits.slice(at, at + 6)), `no card digits in an answer: ${which}`);
   }
 }
 

@@ -2,12 +2,11 @@ import assert from "node:assert/strict";
 import { type ChildProcess, execFileSync, spawn } from "node:child_process";
 import { once } from "node:events";
 import { chmodSync, chownSync, cpSync, mkdirSync, mkdtempSync, readFileSync, rmSync, writeFileSync } from "node:fs";
-import { createServer, type AddressInfo } from "node:net";
 import { tmpdir } from "node:os";
 import { join } from "node:path";
 import { test } from "node:test";
 import { fileURLToPath } from "node:url";
-import { postgresBinaries } from "../postgres/cluster.ts";
+import { freePort, postgresBinaries } from "../postgres/cluster.ts";
 import { directBody } from "../world.ts";
 import { CofreProcess } from "./support/cofre-process.ts";
 import { WireClient } from "./support/wire-client.ts";
@@ -156,12 +155,3 @@ test(
     }
   },
 );
-
-async function freePort(): Promise<number> {
-  const server = createServer().listen(0, "127.0.0.1");
-  await once(server, "listening");
-  const { port } = server.address() as AddressInfo;
-  server.close();
-  await once(server, "close");
-  return port;
-}

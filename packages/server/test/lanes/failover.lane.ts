@@ -22,7 +22,7 @@ const dropped = amount({ quick: 50, ci: 1_000, night: 20_000 });
 const troubles = amount({ quick: 20, ci: 100, night: 2_000 });
 
 /** Of one kind of trouble; a night has its own number of them, and hours. */
-const longestMs = amount({ quick: 120_000, ci: 180_000, night: 3_600_000 });
+const longestMs = amount({ quick: 300_000, ci: 600_000, night: 3_600_000 });
 
 const skip = postgresBinaries() === undefined ? "PostgreSQL is not installed" : false;
 
@@ -122,7 +122,7 @@ describe("two nodes on a primary and its synchronous standby, under load: nothin
 test("a node of this version and one of the version before, together under load: no error", { skip }, async (context) => {
   const earlier = earlierCopy();
   context.after(() => rmSync(earlier, { recursive: true, force: true }));
-  const report = await runFailover({ roots: [earlier], seed: seed + 30 }, async (run) => {
+  const report = await runFailover({ roots: [earlier], seed: seed + 30, answerMs: 20_000 }, async (run) => {
     assert.equal(await run.countMigrations(), migrations.length - migrationsSince);
     // This version brings the tables up to date under the load of the other.
     await run.addNode(serverRoot);

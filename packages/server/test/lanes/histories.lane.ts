@@ -10,7 +10,7 @@ import { plantedCopy, serverRoot } from "./support/planted-copy.ts";
 
 /** COFRE_HISTORY_SEED for another mix. */
 const seed = Number(process.env["COFRE_HISTORY_SEED"] ?? "1");
-const payments = Number(process.env["COFRE_HISTORY_PAYMENTS"] ?? amount({ quick: 100, ci: 500, night: 5_000 }));
+const payments = Number(process.env["COFRE_HISTORY_PAYMENTS"] ?? amount({ quick: 300, ci: 500, night: 5_000 }));
 /** Within so many payments each planted mistake must be found. */
 const paymentsToFind = 2_000;
 

@@ -166,6 +166,16 @@ describe("controls: what is planted is found", () => {
     assert.ok((noise.toString("latin1").match(/cvv/gi)?.length ?? 0) > 3);
     assert.deepEqual(scanForSecurityCodes("rows", noise), []);
   });
+
+  test("letters within a drawn value name no code, wherever it stands; beside it they do", () => {
+    const drawn = Buffer.from("\u0003cvv~\u0080\u0090\u00a0\u00b0\u00c0\u00d0\u00e0\u00f0cvv", "latin1");
+    const row = Buffer.concat([drawn, Buffer.from("leak-1234")]);
+    assert.equal(scanForSecurityCodes("control", row).length, 1);
+    for (const bytes of [row, Buffer.concat([Buffer.from("7371 "), drawn]), Buffer.concat([Buffer.alloc(9), row, Buffer.alloc(9)])]) {
+      assert.deepEqual(scanForSecurityCodes("row", bytes, [noiseOf(40), drawn]), []);
+    }
+    assert.equal(scanForSecurityCodes("planted", Buffer.concat([drawn, Buffer.from("cvv=737")]), [drawn]).length, 1);
+  });
 });
 
 /** Bytes of every value, which form no known number. */

@@ -14,8 +14,8 @@ import { merchants, NodeGroup, until } from "./support/node-group.ts";
 
 const skip = postgresBinaries() === undefined ? "PostgreSQL is not installed" : false;
 
-/** Longer than anything here takes on a machine that does other things as well. */
-const patienceS = 240;
+/** Longer than anything here takes on a machine that does other things as well: recovery alone asks for the third time after 4.5 minutes. */
+const patienceS = 600;
 
 test(
   "nodes that come take their share, and each notification is sent once, by the node that holds its merchant",

@@ -3,10 +3,11 @@ import { spawn } from "node:child_process";
 import { once } from "node:events";
 import { fileURLToPath } from "node:url";
 import { mkdtempSync, readFileSync, rmSync } from "node:fs";
+import { createServer } from "node:net";
 import { tmpdir } from "node:os";
 import { join } from "node:path";
 import { after, before, describe, test } from "node:test";
-import { postgresBinaries, startCluster } from "../postgres/cluster.ts";
+import { freePort, postgresBinaries, startCluster } from "../postgres/cluster.ts";
 import * as given from "../contract/store-fixtures.ts";
 import { openStoreOn, query, TestDatabases } from "../postgres/databases.ts";
 import { directBody, integrationKey } from "../world.ts";
@@ -46,6 +47,27 @@ test("the PostgreSQL store keeps the contract and gives the memory store's answe
   for (const word of ["jose@example.com", "Maracana", "411111xxxxxx1111", "order-1"]) assert.ok(!cluster.log().includes(word), word);
   assert.ok(cluster.log().includes("database system is ready"), "control: the log is the server's");
 });
+
+test(
+  "a port for a server is free where the server listens, below those of outgoing connections, and no other lane is given it",
+  { skip },
+  async () => {
+    const port = await freePort();
+    const lowest = Number(readFileSync("/proc/sys/net/ipv4/ip_local_port_range", "latin1").split("\t")[0]);
+    assert.ok(port < lowest, `${port} is below ${lowest}`);
+    const listens = async (address: string): Promise<boolean> => {
+      const server = createServer().listen(port, address);
+      const outcome = await once(server, "listening").then(
+        () => true,
+        () => false,
+      );
+      server.close();
+      return outcome;
+    };
+    assert.equal(await listens("127.0.0.1"), true);
+    assert.equal(await listens("127.0.0.2"), false, "it is held");
+  },
+);
 
 test("a node whose standby is gone does not take itself for one that writes", { skip }, async () => {
   await using cluster = await startCluster({ log_parameter_max_length: "0" });

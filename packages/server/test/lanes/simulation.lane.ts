@@ -1,5 +1,6 @@
 import assert from "node:assert/strict";
 import { spawn } from "node:child_process";
+import { mkdtempSync, rmSync } from "node:fs";
 import { cp, mkdtemp, readFile, rm, symlink, writeFile } from "node:fs/promises";
 import { tmpdir } from "node:os";
 import { dirname, join } from "node:path";
@@ -9,6 +10,10 @@ import { amount } from "./support/amount.ts";
 import { type PlantedBug, plantedBugs } from "../simulation/planted-bugs.ts";
 
 const server = join(dirname(fileURLToPath(import.meta.url)), "..", "..");
+/** What a process compiles is kept for the next: there are more than a hundred of them, of which most look at a few seeds. */
+const compiled = mkdtempSync(join(tmpdir(), "cofre-compiled-"));
+after(() => rmSync(compiled, { recursive: true, force: true }));
+
 /** Two processes side by side. */
 const seeds = amount({ quick: 2_000, ci: 20_000, night: 1_000_000 });
 const seedsForBug = 2_000;
@@ -184,7 +189,10 @@ async function plant(copy: string, bug: PlantedBug): Promise<void> {
 
 function simulate(root: string, options: readonly string[]): Promise<{ readonly code: number | null; readonly output: string }> {
   return new Promise((resolve, reject) => {
-    const child = spawn(process.execPath, [join(root, "test", "simulation", "main.ts"), ...options], { stdio: ["ignore", "pipe", "pipe"] });
+    const child = spawn(process.execPath, [join(root, "test", "simulation", "main.ts"), ...options], {
+      stdio: ["ignore", "pipe", "pipe"],
+      env: { ...process.env, NODE_COMPILE_CACHE: compiled },
+    });
     let output = "";
     const collect = (chunk: Buffer): void => {
       output += chunk.toString();

@@ -20,7 +20,8 @@ test(`two Cofre processes agree to the cent after ${faulted} payments over a bad
   assert.deepEqual(report.violations, []);
 });
 
-describe("controls: the comparison objects", () => {
+/** All at once: they wait for the network most of the time. */
+describe("controls: the comparison objects", { concurrency: true }, () => {
   const controls: readonly (readonly [bug: PlantedBug, faulted: number, says: RegExp])[] = [
     [
       {

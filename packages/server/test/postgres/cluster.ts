@@ -1,7 +1,8 @@
 import assert from "node:assert/strict";
 import { execFile } from "node:child_process";
 import { chownSync, existsSync, mkdtempSync, readFileSync, rmSync } from "node:fs";
-import { createServer, type AddressInfo } from "node:net";
+import { randomInt } from "node:crypto";
+import { createServer, type Server } from "node:net";
 import { tmpdir } from "node:os";
 import { join } from "node:path";
 import { promisify } from "node:util";
@@ -66,11 +67,29 @@ export async function postgresIdentity(): Promise<Identity> {
   return { uid, gid };
 }
 
-/** A loopback port that nobody listens on. */
+/** Below those that the system gives to outgoing connections: one of these would be in the way of a server that starts again. */
+const ports = { from: 10_000, below: 32_768 };
+
+/** A loopback port that nobody listens on, and that nobody who asks here is given as long as this process lives. */
 export async function freePort(): Promise<number> {
-  const server = createServer();
-  await new Promise<void>((resolve) => void server.listen(0, "127.0.0.1", resolve));
-  const { port } = server.address() as AddressInfo;
-  await new Promise((resolve) => server.close(resolve));
-  return port;
+  for (let tries = 0; tries < 1_000; tries += 1) {
+    const port = randomInt(ports.from, ports.below);
+    const used = await listenOn("127.0.0.1", port);
+    if (used === undefined) continue;
+    // What is held on another loopback address is in no server's way, and is given back whatever becomes of this process.
+    const held = await listenOn("127.0.0.2", port);
+    await new Promise((resolve) => used.close(resolve));
+    if (held !== undefined) return port;
+  }
+  throw new Error("there is a free port");
+}
+
+/** Undefined: somebody else does. The server keeps no process alive. */
+async function listenOn(address: string, port: number): Promise<Server | undefined> {
+  const server = createServer().unref();
+  const isListening = new Promise<boolean>((resolve) => {
+    server.once("listening", () => resolve(true)).once("error", () => resolve(false));
+  });
+  server.listen(port, address);
+  return (await isListening) ? server : undefined;
 }

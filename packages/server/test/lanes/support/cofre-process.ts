@@ -15,7 +15,7 @@ export interface CofreOptions {
   readonly nodeOptions?: readonly string[];
 }
 
-const longestStartMs = 30_000;
+const longestStartMs = 240_000;
 
 /** Cofre as a process of its own, as an operator starts it, for tests that end it in bad moments. */
 export class CofreProcess {

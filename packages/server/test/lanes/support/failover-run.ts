@@ -27,12 +27,15 @@ export interface FailoverOptions {
   readonly waived?: boolean;
   /** How long recovery may take in the end. Default three minutes. */
   readonly settleMs?: number;
+  /**
+   * How long a node waits for the acquirer's answer. Default two seconds: a slow answer of the acquirer's would put off by minutes what is to
+   * be over within one.
+   */
+  readonly answerMs?: number;
 }
 
 const integrationKey = "test_ik_failoverfailoverfailover";
 const clients = 24;
-/** Long: a slow answer of the acquirer's would put off by minutes what is to be over within one. */
-const answerMs = 2_000;
 const lateArrivalMs = 300;
 const longestMs = 240_000;
 const database = "cofre";
@@ -285,7 +288,7 @@ export class FailoverRun implements AsyncDisposable {
   }
 
   async #startNode(root: string): Promise<void> {
-    const { scratch, acquirerAddress, waived = false } = this.#parts;
+    const { scratch, acquirerAddress, waived = false, answerMs = 2_000 } = this.#parts;
     const node = CofreProcess.spawn({
       root,
       dataDirectory: join(scratch, "data"),

@@ -6,6 +6,7 @@ import { startAcquirer } from "../../acquirer/start-acquirer.ts";
 import { Chance } from "../../simulation/chance.ts";
 import { booksOf, brokenPromises } from "./check-promises.ts";
 import { CofreProcess } from "./cofre-process.ts";
+import { until } from "./faulty-run.ts";
 import { factsOfFile } from "./judge-facts.ts";
 import { attemptsInFlight, KillJudge } from "./kill-judge.ts";
 import { KillLoad } from "./kill-load.ts";
@@ -34,8 +35,16 @@ export interface KillReport {
 const integrationKey = "test_ik_killkillkillkillkillkill";
 const clients = 24;
 const answerMs = 400;
+/** When the faults are over: what a busy machine answers late is no unknown outcome, which recovery would put off by minutes. */
+const faultlessAnswerMs = 20_000;
 /** A request may reach the acquirer this long after it was sent; below the pause before the last start. */
 const lateArrivalMs = 300;
+
+/**
+ * Every second kill comes after so many acknowledged writes at least, on a busy machine too; the others when they come, which may be before
+ * the first. The power always fails after one: else a server that loses everything has lost nothing.
+ */
+const writesBeforeKill = 40;
 
 /** In thousandths: some of everything, and little enough that most requests get through. */
 const faults = { latencyMs: 3, loseRequest: 10, loseAnswer: 15, lateAnswer: 10, doubleRequest: 30 };
@@ -54,7 +63,7 @@ export async function runKills(options: KillOptions): Promise<KillReport> {
     if (options.power === true) disk = new LoopDisk(scratch);
     run = new KillRun(options, scratch, acquirer.address, disk);
     await run.run();
-    return { violations: [...run.violations], figures: run.figures() };
+    return { violations: run.violations(), figures: run.figures() };
   } finally {
     await run?.close();
     await acquirer.stop();
@@ -64,7 +73,7 @@ export async function runKills(options: KillOptions): Promise<KillReport> {
 }
 
 class KillRun {
-  readonly violations = new Set<string>();
+  readonly #violations = new Map<string, number>();
   readonly #options: KillOptions;
   readonly #scratch: string;
   readonly #acquirerAddress: string;
@@ -74,6 +83,7 @@ class KillRun {
   readonly #chance: Chance;
   readonly #promises = new Promises();
   readonly #load: KillLoad;
+  #cycle = 0;
   #starts = 0;
   #server: CofreProcess | undefined;
   #port: number | undefined;
@@ -108,6 +118,7 @@ class KillRun {
     this.#disk?.flush();
     this.#load.start(clients);
     for (let cycle = 0; cycle < this.#options.cycles; cycle += 1) {
+      this.#cycle = cycle;
       // Every eighth kill meets a server that has just begun to open its store and to recover.
       if (cycle % 8 === 7) {
         await this.#kill();
@@ -115,15 +126,23 @@ class KillRun {
         await sleep(this.#chance.between(100, 700));
         this.#killsWhileStarting += 1;
       } else {
-        // The power has to fail after something was acknowledged: else a server that loses everything has lost nothing.
+        const before = this.#promises.acknowledged;
         await sleep(this.#chance.between(this.#disk === undefined ? 20 : 400, 900));
+        const least = this.#disk === undefined ? writesBeforeKill * ((cycle + 1) % 2) : 1;
+        await until("so many writes are acknowledged", async () => this.#promises.acknowledged >= before + least);
       }
       await this.#kill();
       await this.#judgeCrash();
-      if (this.violations.size > 0 && this.#options.stop === true) return;
+      if (this.#violations.size > 0 && this.#options.stop === true) return;
       await this.#start();
     }
+    this.#cycle = this.#options.cycles;
     await this.#settle();
+  }
+
+  /** Each with the seed, and the cycle after whose kill it was first seen: `no more is taken than was authorized: … (seed 1, cycle 17)`. */
+  violations(): readonly string[] {
+    return [...this.#violations].map(([violation, cycle]) => `${violation} (seed ${this.#options.seed}, cycle ${cycle})`);
   }
 
   figures(): Readonly<Record<string, number>> {
@@ -150,7 +169,11 @@ class KillRun {
     this.#client.close();
   }
 
-  #spawn(): CofreProcess {
+  #object(violation: string): void {
+    if (!this.#violations.has(violation)) this.#violations.set(violation, this.#cycle);
+  }
+
+  #spawn(acquirerTimeoutMs = answerMs): CofreProcess {
     this.#starts += 1;
     this.#server = CofreProcess.spawn({
       root: this.#options.root,
@@ -159,16 +182,16 @@ class KillRun {
       name: `start-${this.#starts}`,
       environment: {
         COFRE_ACQUIRER_URL: this.#acquirerAddress,
-        COFRE_ACQUIRER_TIMEOUT_MS: String(answerMs),
+        COFRE_ACQUIRER_TIMEOUT_MS: String(acquirerTimeoutMs),
         COFRE_SANDBOX_INTEGRATION_KEY: integrationKey,
       },
     });
     return this.#server;
   }
 
-  async #start(): Promise<void> {
+  async #start(acquirerTimeoutMs = answerMs): Promise<void> {
     const begin = Date.now();
-    const port = await this.#spawn().listening();
+    const port = await this.#spawn(acquirerTimeoutMs).listening();
     if (port === undefined) throw new Error("Cofre ended before it listened");
     this.#startMs.push(Date.now() - begin);
     this.#port = port;
@@ -189,7 +212,7 @@ class KillRun {
     const judge = new KillJudge(factsOfFile(this.#dataDirectory, join(this.#scratch, "judged")));
     judge.checkAlways(await booksOf(this.#client, this.#acquirerAddress));
     judge.checkAcknowledged(this.#promises);
-    for (const violation of judge.violations) this.violations.add(violation);
+    for (const violation of judge.violations) this.#object(violation);
     if (judge.inFlight > 0) this.#killsInFlight += 1;
     this.#attemptsInFlight += judge.inFlight;
   }
@@ -201,19 +224,19 @@ class KillRun {
     await this.#kill();
     // What is late arrives now, or never: the start after it finds everything.
     await sleep(lateArrivalMs);
-    await this.#start();
+    await this.#start(faultlessAnswerMs);
     const begin = Date.now();
     while (attemptsInFlight(this.#dataDirectory) > 0 && Date.now() - begin < this.#options.settleMs) await sleep(100);
     this.#settledMs = Date.now() - begin;
     const broken = await brokenPromises(this.#promises, `kill-${this.#options.seed}`, (path, fields) => this.#ask(path, fields));
-    for (const problem of broken) this.violations.add(problem);
+    for (const problem of broken) this.#object(problem);
     await this.#server?.end("SIGTERM");
     this.#recovered += this.#server?.events("recovery_settled").length ?? 0;
     const judge = new KillJudge(factsOfFile(this.#dataDirectory, join(this.#scratch, "judged")));
     judge.checkSettled(await booksOf(this.#client, this.#acquirerAddress));
     judge.checkAcknowledged(this.#promises);
     this.#payments = judge.payments;
-    for (const violation of judge.violations) this.violations.add(violation);
+    for (const violation of judge.violations) this.#object(violation);
   }
 
   async #setFaults(simulator: object): Promise<void> {

@@ -1,4 +1,4 @@
-import { mkdirSync, mkdtempSync, readdirSync, readFileSync, rmSync, writeFileSync } from "node:fs";
+import { mkdirSync, mkdtempSync, readdirSync, readFileSync, rmSync, statSync, writeFileSync } from "node:fs";
 import { tmpdir } from "node:os";
 import { join, relative } from "node:path";
 import { DatabaseSync } from "node:sqlite";
@@ -6,6 +6,7 @@ import { setTimeout as sleep } from "node:timers/promises";
 import { startAcquirer } from "../../acquirer/start-acquirer.ts";
 import { Chance } from "../../simulation/chance.ts";
 import { CofreProcess } from "./cofre-process.ts";
+import { until } from "./faulty-run.ts";
 import { approvedBins, canaries, type Canary, type LeakTarget, type Way, wayOf } from "./leak-load.ts";
 import { type Finding, LeakScanner, scanForSecurityCodes } from "./leak-scanner.ts";
 import { canReadMemory, memoryOf } from "./process-memory.ts";
@@ -57,6 +58,7 @@ class LeakRun {
   readonly #client: WireClient;
   readonly #findings = new Map<string, Finding>();
   readonly #ways = new Map<string, { sent: number; answered: number }>();
+  #drawn: readonly Uint8Array[] = [];
   #inHeap: Finding[] = [];
   #heapBytes = 0;
   #inMemory: Finding[] = [];
@@ -133,7 +135,7 @@ class LeakRun {
       await this.#send(target, cards.slice(0, -clients));
       if (ending === "SIGABRT") {
         this.#inMemory = this.#scanMemory(server.pid);
-        await this.#snapshotHeap(server, heap);
+        await this.#snapshotHeap(server, port, heap);
       }
       // The process ends, and tells of itself before, while the last cards are under way.
       const last = this.#send(target, inTheEnd);
@@ -168,17 +170,12 @@ class LeakRun {
     this.#answers.push(answer);
   }
 
-  async #snapshotHeap(server: CofreProcess, folder: string): Promise<void> {
+  async #snapshotHeap(server: CofreProcess, port: number, folder: string): Promise<void> {
     server.signal("SIGUSR1");
-    let size = -1;
-    // Complete when it has stopped growing.
-    for (let waited = 0; waited < 60_000; waited += 500) {
-      await sleep(500);
-      const length = readdirSync(folder).reduce((sum, name) => sum + readFileSync(join(folder, name)).length, 0);
-      if (length > 0 && length === size) break;
-      size = length;
-    }
-    this.#heapBytes = size;
+    await until("a heap snapshot is begun", async () => readdirSync(folder).length > 0);
+    // It is written in one go: who asks meanwhile is answered when it is whole, or finds the connection ended by then.
+    await this.#client.send({ port, method: "GET", path: "/readyz" });
+    this.#heapBytes = readdirSync(folder).reduce((sum, name) => sum + statSync(join(folder, name)).size, 0);
     for (const name of readdirSync(folder)) {
       const snapshot = readFileSync(join(folder, name));
       if (!snapshot.includes("/ws/direct")) throw new Error("a heap snapshot shows the strings of the program");
@@ -198,6 +195,7 @@ class LeakRun {
   #scanKept(): void {
     const kept = join(this.#scratch, "kept");
     const begin = Date.now();
+    this.#drawn = drawnIn(join(kept, "data", "cofre.db"));
     for (const entry of readdirSync(kept, { recursive: true, withFileTypes: true })) {
       if (!entry.isFile()) continue;
       const file = join(entry.parentPath, entry.name);
@@ -211,7 +209,7 @@ class LeakRun {
   #look(place: string, bytes: Uint8Array): void {
     this.#scannedBytes += bytes.length;
     // Answers name the field of the security code when it is wrong, with the number of digits that it must have.
-    const codes = place.endsWith(".answers") ? [] : scanForSecurityCodes(place, withoutExamples(bytes));
+    const codes = place.endsWith(".answers") ? [] : scanForSecurityCodes(place, withoutExamples(bytes), this.#drawn);
     for (const finding of [...this.#scanner.scan(place, bytes), ...codes]) {
       this.#findings.set(`${finding.place} ${finding.offset} ${finding.form} ${finding.maskedPan}`, finding);
     }
@@ -252,6 +250,25 @@ class LeakRun {
     return { ...finding, way: this.#wayOf(finding)?.name ?? "" };
   }
 }
+
+/** Identifiers, digests, fingerprints and sealed cards: the values that were drawn or look like it, for they are written as bytes. */
+function drawnIn(file: string): readonly Uint8Array[] {
+  const database = new DatabaseSync(file, { readOnly: true });
+  try {
+    const tables = database.prepare("SELECT name FROM sqlite_schema WHERE type = 'table'").all();
+    return tables.flatMap(({ name }) => {
+      const statement = database.prepare(`SELECT * FROM "${String(name)}"`);
+      statement.setReadBigInts(true);
+      const values = statement.all().flatMap((row) => Object.values(row));
+      return values.filter((value) => value instanceof Uint8Array).filter(({ length }) => length >= leastDrawn);
+    });
+  } finally {
+    database.close();
+  }
+}
+
+/** Shorter ones are a merchant's number, which is everywhere. */
+const leastDrawn = 16;
 
 /** No text, so that what stands in two values is not read as one. */
 const betweenValues = Buffer.from("\u0001");

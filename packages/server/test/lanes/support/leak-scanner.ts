@@ -28,9 +28,10 @@ export class LeakScanner {
 
 /**
  * Security codes cannot be known by their value: `cvv` within forty bytes of three or four digits, in 8 or 16 bits per character, and nothing but
- * text between them. In the bytes of thousands of sealed cards `cvv` comes by chance, and the mask of the number stands in the same row.
+ * text between them. In the bytes of thousands of sealed cards, digests and identifiers `cvv` comes by chance, beside digits of the same row:
+ * `drawn` are such values as a whole, and letters within one of them name nothing.
  */
-export function scanForSecurityCodes(place: string, bytes: Uint8Array): Finding[] {
+export function scanForSecurityCodes(place: string, bytes: Uint8Array, drawn: readonly Uint8Array[] = []): Finding[] {
   const findings: Finding[] = [];
   const text = Buffer.from(bytes.buffer, bytes.byteOffset, bytes.length).toString("latin1");
   for (const { index } of text.matchAll(/c\0?v\0?v/gi)) {
@@ -38,7 +39,8 @@ export function scanForSecurityCodes(place: string, bytes: Uint8Array): Finding[
     const before = /[\0\t\n\r -~]*$/.exec(text.slice(Math.max(0, index - 40), index))?.[0] ?? "";
     const behind = /^[\0\t\n\r -~]*/.exec(text.slice(index, index + 46))?.[0] ?? "";
     // What comes behind the x of a mask are the last four digits of a number.
-    if (/(?<![\dA-Fa-fx])\d{3,4}(?![\dA-Fa-f])/.test((before + behind).replaceAll("\0", ""))) {
+    const hasCode = /(?<![\dA-Fa-fx])\d{3,4}(?![\dA-Fa-f])/.test((before + behind).replaceAll("\0", ""));
+    if (hasCode && !isInOneOf(drawn, bytes, index)) {
       findings.push({ place, offset: index, form: "security code", maskedPan: "" });
     }
   }
@@ -52,4 +54,13 @@ function isInDigest(text: string, index: number): boolean {
   const around = text.slice(Math.max(0, index - digestCharacters), index + digestCharacters);
   const from = Math.min(index, digestCharacters);
   return [...around.matchAll(/[\w-]{43,}/g)].some((run) => run.index <= from && from < run.index + run[0].length);
+}
+
+function isInOneOf(values: readonly Uint8Array[], bytes: Uint8Array, index: number): boolean {
+  const nameBytes = 3;
+  return values.some(({ buffer, byteOffset, length }) => {
+    const from = Math.max(0, index + nameBytes - length);
+    const around = Buffer.from(bytes.buffer, bytes.byteOffset + from, Math.min(index + length, bytes.length) - from);
+    return around.includes(Buffer.from(buffer, byteOffset, length));
+  });
 }

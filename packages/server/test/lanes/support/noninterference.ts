@@ -180,7 +180,7 @@ class Run {
     const database = new DatabaseSync(this.#file, { readOnly: true });
     const count = database.prepare("SELECT count(*) AS count FROM delivery");
     const told = (): number => this.#world.events.filter(({ event }) => event === "notification_delivered").length;
-    for (let look = 0; look < 1_000 && told() < Number(count.get()?.["count"]); look += 1) await sleep(2);
+    for (let look = 0; look < 30_000 && told() < Number(count.get()?.["count"]); look += 1) await sleep(2);
     database.close();
   }
 

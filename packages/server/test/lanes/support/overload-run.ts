@@ -97,7 +97,7 @@ export class OverloadRun {
   }
 
   /** Lets recovery settle what is left, for so long at most, stops the server, and tells what does not hold of all that was asked for. */
-  async judge(settleMs = 5_000): Promise<readonly string[]> {
+  async judge(settleMs = 60_000): Promise<readonly string[]> {
     const dataDirectory = join(this.#scratch, "data");
     const begin = performance.now();
     while (attemptsInFlight(dataDirectory) > 0 && performance.now() - begin < settleMs) await sleep(50);

@@ -118,7 +118,7 @@ export class PostgresPair implements AsyncDisposable {
   async promote(): Promise<void> {
     const [row] = await query<{ readonly promoted: boolean }>(
       `postgres://postgres@127.0.0.1:${this.standbyPort}/postgres`,
-      "SELECT pg_promote(true, 30) AS promoted",
+      `SELECT pg_promote(true, ${longestMs / 1_000}) AS promoted`,
     );
     assert.equal(row?.promoted, true, "the standby was promoted");
     [this.#primary, this.#standby] = [this.#standby, this.#primary];
@@ -235,7 +235,7 @@ async function killServer(server: Server): Promise<void> {
   signal(pid, "SIGKILL");
   await ended(server);
   // Their shared memory would be in the way of a start.
-  for (let tries = 0; tries < 1_000 && children.some(isAlive); tries += 1) await sleep(10);
+  for (let tries = 0; tries < 10_000 && children.some(isAlive); tries += 1) await sleep(10);
 }
 
 async function ended({ process: server }: Server): Promise<void> {
