@@ -50,9 +50,8 @@ import { openEmbeddedStore } from "./stores/embedded/embedded-store.ts";
 import { openMoveSource } from "./stores/embedded/move-source.ts";
 import { StoreOpenError } from "./stores/embedded/open-error.ts";
 import { createMemoryStore } from "./stores/memory/memory-store.ts";
-import { type MoveTargetOptions, openMoveTarget } from "./stores/postgres/move-target.ts";
+import type { MoveTargetOptions } from "./stores/postgres/move-target.ts";
 import type { Beginning } from "./stores/postgres/origin.ts";
-import { openPostgresStore } from "./stores/postgres/postgres-store.ts";
 import type { RunningStore, StoreStats } from "./stores/store.ts";
 import { openLocalTls } from "./tls/authority-files.ts";
 import type { World } from "./twin/world.ts";
@@ -377,7 +376,10 @@ async function openStore(config: Config, log: Log, { clock, scheduler }: Ports, 
   const store =
     database === undefined
       ? await openEmbedded(config, onWriting)
-      : await openPostgresStore({
+      : await // The driver is loaded where the store is no file.
+        (
+          await import("./stores/postgres/postgres-store.ts")
+        ).openPostgresStore({
           ...database,
           beginning: await beginningOf(config),
           onWriting,
@@ -443,7 +445,7 @@ export async function openMoveSides(config: Config, ports: Pick<Ports, "clock" |
   parts.defer(() => source.close());
   const { vault } = await openKeys(config, ports, false);
   const database = databaseOf(config, ports.clock);
-  const target = database === undefined ? undefined : await openMoveTarget(database);
+  const target = database === undefined ? undefined : await (await import("./stores/postgres/move-target.ts")).openMoveTarget(database);
   parts.defer(() => target?.close());
   const open = parts.move();
   return { source, target, vault, random: ports.random, close: () => open.disposeAsync() };

@@ -1,5 +1,8 @@
-import { createServer, type IncomingHttpHeaders, type IncomingMessage, request } from "node:http";
+import type { IncomingHttpHeaders, IncomingMessage } from "node:http";
 import type { Scheduler } from "../kernel/scheduler.ts";
+
+/** As in http/server.ts: an import would read every export, and with one of them load a WebSocket client. */
+const { createServer, request } = process.getBuiltinModule("node:http");
 
 export interface Exchange {
   readonly method: "GET" | "POST";

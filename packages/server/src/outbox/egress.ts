@@ -1,5 +1,5 @@
 import { lookup } from "node:dns/promises";
-import { Agent, buildConnector } from "undici";
+import type { Agent, buildConnector } from "undici";
 import type { Scheduler } from "../kernel/scheduler.ts";
 import { type Destination, type EgressPolicy, type EgressRefusalCause, readDestination, refusalOf } from "./address-guard.ts";
 import type { Sender, SendFailure, SendOutcome, SendRequest } from "./sender.ts";
@@ -31,19 +31,28 @@ export interface Egress extends Sender {
  */
 export function createEgress(options: EgressOptions): Egress {
   const { policy, scheduler } = options;
-  const agent = new Agent({
-    connect: guardedConnect(options),
-    connections: connectionsPerOrigin,
-    pipelining: 1,
-    maxHeaderSize: 16_384,
-    // One clock covers everything: see below.
-    headersTimeout: 0,
-    bodyTimeout: 0,
-  });
+  /** Loaded when there is something to send: a sixth of each start, and most starts of a sandbox never send anything. */
+  let agent: Promise<Agent> | undefined;
+  let isClosed = false;
+
+  async function makeAgent(): Promise<Agent> {
+    const undici = await import("undici");
+    return new undici.Agent({
+      connect: guardedConnect(undici.buildConnector, options),
+      connections: connectionsPerOrigin,
+      pipelining: 1,
+      maxHeaderSize: 16_384,
+      // One clock covers everything: see below.
+      headersTimeout: 0,
+      bodyTimeout: 0,
+    });
+  }
 
   async function post(destination: Destination, { headers, body }: SendRequest, signal: AbortSignal): Promise<SendOutcome> {
     const { origin, pathname, search } = destination.url;
-    const answer = await agent.request({ origin, path: pathname + search, method: "POST", headers, body, signal });
+    if (isClosed) throw new Error("closed");
+    agent ??= makeAgent();
+    const answer = await (await agent).request({ origin, path: pathname + search, method: "POST", headers, body, signal });
     const retryAfter = answer.headers["retry-after"];
     let read = 0;
     for await (const chunk of answer.body as AsyncIterable<Uint8Array>) {
@@ -76,7 +85,8 @@ export function createEgress(options: EgressOptions): Egress {
     },
 
     async close() {
-      await agent.destroy();
+      isClosed = true;
+      await (await agent)?.destroy();
     },
   };
 }
@@ -96,7 +106,7 @@ interface Resolved {
   readonly family: number;
 }
 
-function guardedConnect({ policy, resolve = resolveBySystem, ca }: EgressOptions): buildConnector.connector {
+function guardedConnect(build: typeof buildConnector, { policy, resolve = resolveBySystem, ca }: EgressOptions): buildConnector.connector {
   return (options, callback) => {
     const encrypted = options.protocol === "https:";
     const destination = { encrypted, port: options.port === "" ? (encrypted ? 443 : 80) : Number(options.port) };
@@ -105,7 +115,7 @@ function guardedConnect({ policy, resolve = resolveBySystem, ca }: EgressOptions
       if (refused !== undefined) throw new EgressRefused(refused);
     };
     const host = options.hostname.startsWith("[") ? options.hostname.slice(1, -1) : options.hostname;
-    const connect = buildConnector({
+    const connect = build({
       timeout: connectTimeoutMs,
       allowH2: false,
       autoSelectFamily: true,
