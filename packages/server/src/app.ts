@@ -13,18 +13,22 @@ import { faultsEndpoint } from "./http/admin/faults-endpoint.ts";
 import { certificateEndpoint, notificationsEndpoint } from "./http/admin/notifications-endpoint.ts";
 import { paymentEndpoint } from "./http/admin/payment-endpoint.ts";
 import { paymentsEndpoint } from "./http/admin/payments-endpoint.ts";
+import { requestsEndpoint } from "./http/admin/requests-endpoint.ts";
 import { settingsEndpoint } from "./http/admin/settings-endpoint.ts";
 import { type Instruct, simulatorEndpoint } from "./http/admin/simulator-endpoint.ts";
 import { statsEndpoint } from "./http/admin/stats-endpoint.ts";
+import { timelineEndpoint } from "./http/admin/timeline-endpoint.ts";
 import { consoleEndpoints } from "./http/console/console-endpoint.ts";
 import { documented } from "./http/docs/documented.ts";
 import { FaultBoard } from "./http/faults/fault-board.ts";
 import { Faults } from "./http/faults/faults.ts";
+import { attemptFactsOf } from "./http/recording/attempt-facts.ts";
+import { createRequestRecorder } from "./http/recording/request-recorder.ts";
 import { createHttpServer, type HttpServer } from "./http/server.ts";
 import { worldsEndpoints } from "./http/admin/worlds-endpoint.ts";
 import type { EndpointDeps, OperationRunner } from "./http/wire/endpoints/deps.ts";
 import { wireEndpoints } from "./http/wire/endpoints/index.ts";
-import { createInstallation, type Installation } from "./installation.ts";
+import { createInstallation, type Installation, type InstallationRecording } from "./installation.ts";
 import type { Clock } from "./kernel/clock.ts";
 import type { MerchantId } from "./kernel/ids.ts";
 import { day } from "./kernel/instant.ts";
@@ -54,6 +58,8 @@ import type { Beginning } from "./stores/postgres/origin.ts";
 import { openPostgresStore } from "./stores/postgres/postgres-store.ts";
 import type { RunningStore, StoreStats } from "./stores/store.ts";
 import { openLocalTls } from "./tls/authority-files.ts";
+import { recordingConnectors } from "./twin/recording/recorded-connector.ts";
+import { Recorder } from "./twin/recording/recorder.ts";
 import { Worlds } from "./twin/worlds.ts";
 import { Keyring } from "./vault/keyring.ts";
 import { createLocalVault } from "./vault/local-vault.ts";
@@ -118,6 +124,13 @@ export async function startCofre(config: Config, log: Log, ports: Ports = system
   const egress = createEgress({ policy: sandboxEgress, scheduler });
   parts.defer(() => egress.close());
   const sign = createSigner(notificationKeys);
+  // Where money is real nothing of it is there.
+  const recorder = config.environment === "sandbox" ? new Recorder({ elapsedMs: systemElapsed }) : undefined;
+  const recording: InstallationRecording | undefined = recorder && {
+    connectors: (all, time) => recordingConnectors(all, recorder, time),
+    attempted: (attempt, at) => recorder.attempt(attempt.delivery.merchantId, at, attemptFactsOf(attempt)),
+    committed: ({ merchantId, id, version }, at) => recorder.committed(merchantId, at, id, version),
+  };
   const surroundings = {
     vault,
     sender: egress,
@@ -125,6 +138,7 @@ export async function startCofre(config: Config, log: Log, ports: Ports = system
     name: notificationKeys.certificate.fingerprint,
     acquirerTimeoutMs: config.acquirerTimeoutMs,
     log,
+    recording,
     clock,
     scheduler,
   };
@@ -145,7 +159,10 @@ export async function startCofre(config: Config, log: Log, ports: Ports = system
     acquirers: [firstAcquirer, ...otherAcquirers],
     openAcquirer: (worldPorts) => connectorKinds.simulator(worldPorts),
     openStore: createMemoryStore,
-    onChanged: (id) => faultBoard.forget(id),
+    onChanged: (id) => {
+      faultBoard.forget(id);
+      recorder?.forget(id);
+    },
   });
   parts.defer(() => worlds.close());
   /** Where an account lives: in a world of its own, or in the server's store. */
@@ -194,6 +211,9 @@ export async function startCofre(config: Config, log: Log, ports: Ports = system
         paymentEndpoint(runner),
         paymentsEndpoint(runner),
         statsEndpoint(() => store.stats()),
+        ...(recorder === undefined
+          ? []
+          : [requestsEndpoint(recorder), timelineEndpoint({ runner, storeOf: ({ id }) => installationOf(id).store, recorder })]),
         settingsEndpoint(runner, { forget }, connectors.names),
         simulatorEndpoint(instruct, [...simulators.keys()]),
         ...(isSandbox
@@ -213,6 +233,7 @@ export async function startCofre(config: Config, log: Log, ports: Ports = system
     health: { state: () => (!isOpen ? "starting" : store.isWriting ? "ready" : "not_writing") },
     faults: isSandbox ? new Faults({ board: faultBoard, scheduler, runner }) : undefined,
     limits: { maxBodyBytes: config.maxBodyBytes, maxConnections: config.maxConnections, maxInFlight: config.maxInFlight },
+    recorder: recorder && createRequestRecorder(recorder, (id) => installationOf(id).clock),
   });
   parts.defer(async () => {
     server.closeAllConnections();

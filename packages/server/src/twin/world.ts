@@ -21,7 +21,7 @@ import { tokenExpiresAt } from "../vault/token.ts";
 import { WorldClock, type WorldTime } from "./world-clock.ts";
 
 /** What all worlds share with the server that they live in. */
-export interface WorldSurroundings extends Pick<InstallationParts, "vault" | "sender" | "sign" | "name" | "acquirerTimeoutMs" | "log"> {
+export interface WorldSurroundings extends Pick<InstallationParts, "vault" | "sender" | "sign" | "name" | "acquirerTimeoutMs" | "log" | "recording"> {
   /** The system's. */
   readonly clock: Clock;
   readonly scheduler: Scheduler;
@@ -283,7 +283,7 @@ export class World {
   }
 
   #live(state: State): Life {
-    const { vault, sender, sign, name, acquirerTimeoutMs, log, scheduler, secretRandom } = this.#around;
+    const { vault, sender, sign, name, acquirerTimeoutMs, log, recording, scheduler, secretRandom } = this.#around;
     const alias = this.alias;
     const connectors = Array.from(state.acquirers, ([acquirer, it]) => ({ ...namedAs(it, alias), name: acquirer }));
     const installation = createInstallation({
@@ -302,6 +302,7 @@ export class World {
       nameOf: () => alias,
       acquirerTimeoutMs,
       log,
+      recording,
     });
     return { ...state, installation };
   }
