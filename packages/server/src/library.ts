@@ -184,6 +184,8 @@ export interface PaymentTimeline {
     readonly left_out: number;
   };
   readonly entries: readonly TimelineEntry[];
+  /** What should hold of the books and does not: never any. */
+  readonly problems: readonly string[];
   /** As /ws/query shows it. */
   readonly payment: Readonly<Record<string, unknown>>;
 }

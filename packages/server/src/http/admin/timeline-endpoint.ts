@@ -50,6 +50,7 @@ export function timelineEndpoint({ runner, storeOf, recorder }: TimelineDeps): E
             left_out: leftOut,
           },
           entries,
+          problems: explained.explanation.problems,
           // As /ws/query shows it, which is a request of its own.
           payment: JSON.parse(renderPayment(payment, account)) as unknown,
           status: "SUCCESS",

@@ -173,6 +173,7 @@ export const answerSchemas = {
         data: { type: "object" },
       }),
     },
+    problems: { type: "array", items: text, description: "What should hold of the books and does not: never any." },
     payment: refTo("Payment"),
     status: success,
   }),
