@@ -126,11 +126,7 @@ export async function startCofre(config: Config, log: Log, ports: Ports = system
   const sign = createSigner(notificationKeys);
   // Where money is real nothing of it is there.
   const recorder = config.environment === "sandbox" ? new Recorder({ elapsedMs: systemElapsed }) : undefined;
-  const recording: InstallationRecording | undefined = recorder && {
-    connectors: (all, time) => recordingConnectors(all, recorder, time),
-    attempted: (attempt, at) => recorder.attempt(attempt.delivery.merchantId, at, attemptFactsOf(attempt)),
-    committed: ({ merchantId, id, version }, at) => recorder.committed(merchantId, at, id, version),
-  };
+  const recording = recorder === undefined ? undefined : recordingInto(recorder);
   const surroundings = {
     vault,
     sender: egress,
@@ -233,7 +229,7 @@ export async function startCofre(config: Config, log: Log, ports: Ports = system
     health: { state: () => (!isOpen ? "starting" : store.isWriting ? "ready" : "not_writing") },
     faults: isSandbox ? new Faults({ board: faultBoard, scheduler, runner }) : undefined,
     limits: { maxBodyBytes: config.maxBodyBytes, maxConnections: config.maxConnections, maxInFlight: config.maxInFlight },
-    recorder: recorder && createRequestRecorder(recorder, (id) => installationOf(id).clock),
+    recorder: recorder === undefined ? undefined : createRequestRecorder(recorder, (id) => installationOf(id).clock),
   });
   parts.defer(async () => {
     server.closeAllConnections();
@@ -268,6 +264,14 @@ export async function startCofre(config: Config, log: Log, ports: Ports = system
       await running.disposeAsync();
       return ended;
     },
+  };
+}
+
+function recordingInto(recorder: Recorder): InstallationRecording {
+  return {
+    connectors: (connectors, clock) => recordingConnectors(connectors, recorder, clock),
+    attempted: (attempt, at) => recorder.attempt(attempt.delivery.merchantId, at, attemptFactsOf(attempt)),
+    committed: ({ merchantId, id, version }, at) => recorder.committed(merchantId, at, id, version),
   };
 }
 

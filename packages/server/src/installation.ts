@@ -91,7 +91,7 @@ export function createInstallation(parts: InstallationParts): Installation {
       log.write({ event: kind === "delivered" ? "notification_delivered" : "notification_failed", kind, ...facts }),
     alarm: (what, { merchantId }) =>
       log.write({ event: "alarm", kind: "unexpected_failure", what, where: undefined, merchantId, paymentId: undefined }),
-    attempted: recording && ((attempt) => recording.attempted(attempt, clock.now())),
+    attempted: (attempt) => recording?.attempted(attempt, clock.now()),
   });
   const runner = new Runner({
     store,
@@ -108,7 +108,7 @@ export function createInstallation(parts: InstallationParts): Installation {
       // What another process sends, nobody here sees ending.
       return dispatcher.sendsFor(change.merchantId) ? firstAttempts.of(change, settings.notificationChaos) : undefined;
     },
-    committed: recording && ((payment) => recording.committed(payment, clock.now())),
+    committed: (payment) => recording?.committed(payment, clock.now()),
   });
   const cardExpiry = new CardExpiryJob({
     store,

@@ -210,7 +210,7 @@ export interface TimelineRequest {
   readonly method: "GET" | "POST";
   readonly path: string;
   readonly key: "secret" | "public";
-  /** Those that may be shown: card numbers as their masks, no security code, tokens by their first eight characters. */
+  /** Those that may be shown: card numbers as their masks, no security codes, tokens by their first eight characters. */
   readonly parameters: Readonly<Record<string, unknown>>;
   readonly parameters_left_out: number;
   readonly hash: string | null;

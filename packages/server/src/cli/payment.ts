@@ -6,7 +6,8 @@ type Fields = Readonly<Record<string, unknown>>;
 
 /** Shows a payment as the books and its history have it. */
 export const paymentCommand: ClientCommand = {
-  summary: "show payments by your code or by hash: state, money and history; or the timeline, with requests, acquirer calls and notifications",
+  summary:
+    "show payments by your code or by hash: state, money and history; or the timeline, with requests, acquirer calls and notifications",
   paths: "[timeline] CODE|HASH...",
   options: clientOptions,
   examples: ["cofre payment order-1", "cofre payment --json order-1", "cofre payment timeline order-1"],

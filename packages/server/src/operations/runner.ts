@@ -47,7 +47,7 @@ export interface RunnerParts {
    */
   readonly told: (account: Account, change: Change) => Promise<void> | undefined;
   /** Told of each new version of a payment as soon as it is committed. Costs next to nothing and never throws. */
-  readonly committed?: ((payment: Payment) => void) | undefined;
+  readonly committed?: (payment: Payment) => void;
 }
 
 /** Gives operations their context and their failures a meaning. */

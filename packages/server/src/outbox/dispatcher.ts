@@ -41,7 +41,7 @@ export interface DispatcherParts {
   /** Told of every attempt, and of endpoints that begin to rest. Never throws. */
   readonly report: (event: DeliveryEvent) => void;
   /** Told of every attempt when its end has been kept. Never throws. */
-  readonly attempted?: ((attempt: DeliveryAttempt) => void) | undefined;
+  readonly attempted?: (attempt: DeliveryAttempt) => void;
   /** Told when an attempt at this delivery has ended, or was put off. Never throws. */
   readonly ended?: (delivery: Delivery) => void;
   /** Told of what should not be: the property that did not hold, or the class of the error. Never throws. */

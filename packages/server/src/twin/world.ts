@@ -21,7 +21,10 @@ import { tokenExpiresAt } from "../vault/token.ts";
 import { WorldClock, type WorldTime } from "./world-clock.ts";
 
 /** What all worlds share with the server that they live in. */
-export interface WorldSurroundings extends Pick<InstallationParts, "vault" | "sender" | "sign" | "name" | "acquirerTimeoutMs" | "log" | "recording"> {
+export interface WorldSurroundings extends Pick<
+  InstallationParts,
+  "vault" | "sender" | "sign" | "name" | "acquirerTimeoutMs" | "log" | "recording"
+> {
   /** The system's. */
   readonly clock: Clock;
   readonly scheduler: Scheduler;

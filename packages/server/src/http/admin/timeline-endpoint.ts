@@ -67,5 +67,8 @@ async function toldOf(
 ): Promise<{ readonly notifications: readonly OutboxRow[]; readonly deliveries: readonly Delivery[] }> {
   const notifications = (await store.notificationsOfPayment(merchantId, paymentId)).slice(-mostNotifications);
   const deliveries = await Promise.all(notifications.map(({ number }) => store.deliveriesOf(merchantId, number, mostOfOne)));
-  return { notifications, deliveries: deliveries.flatMap((some, index) => some.filter(({ number }) => number === notifications[index]?.number)) };
+  return {
+    notifications,
+    deliveries: deliveries.flatMap((some, index) => some.filter(({ number }) => number === notifications[index]?.number)),
+  };
 }

@@ -61,9 +61,14 @@ export function timelineOf(sources: TimelineSources): Timeline {
     ...newest(calls).map((each) => placedAs("call", each, callText(each), callView(each))),
     ...newest(attempts).map((each) => placedAs("attempt", each, attemptText(each), attemptView(each))),
   ];
-  const entries = placed.toSorted((one, other) => one.at - other.at || one.sequence - other.sequence || one.rank - other.rank);
+  const entries = placed.toSorted(inOrder);
   const leftOut = [requests, calls, attempts].reduce((sum, { length }) => sum + Math.max(0, length - mostOfKind), 0);
   return { entries: entries.map(({ entry }) => entry), leftOut };
+}
+
+function inOrder(one: Placed, other: Placed): number {
+  if (one.at !== other.at) return one.at - other.at;
+  return one.sequence === other.sequence ? one.rank - other.rank : one.sequence - other.sequence;
 }
 
 function newest<Item>(items: readonly Item[]): readonly Item[] {

@@ -125,7 +125,7 @@ function outcomeText(outcome: OutcomeFacts): string {
     case "unknown_original":
       return "it knows of nothing to reverse,";
     default:
-      return String(kind);
+      return kind;
   }
 }
 

@@ -22,9 +22,8 @@ const rows: Readonly<Record<string, Showing>> = {
   ...shownAs("token", ["token"]),
   ...shownAs("hash", ["hash"]),
   ...shownAs("number", ["card_number", "network_token_pan"]),
-  // Sealed with the card, or kept by nobody at all: only that there was one.
-  ...shownAs("secret", ["card_cvv", "network_token_cryptogram", "threeds_cryptogram"], ["card_name", "card_due_date"]),
-  ...shownAs("secret", ["network_token_expire_date"]),
+  // Sealed with the card: only that they were there. Of security codes and cryptograms not even that is kept.
+  ...shownAs("secret", ["card_name", "card_due_date", "network_token_expire_date"]),
   ...shownAs("node", ["payment", "creditcard", "card", "responsible", "cof_info"]),
 };
 

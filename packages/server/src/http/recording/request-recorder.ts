@@ -32,10 +32,7 @@ const recordedOfSandbox: ReadonlySet<string> = new Set(["/__cofre/payment", "/__
 
 const isRecorded = (path: string): boolean => path.startsWith("/ws/") || recordedOfSandbox.has(path);
 
-export function createRequestRecorder(
-  recorder: Pick<Recorder, "request">,
-  clockOf: (merchantId: MerchantId) => Clock,
-): RequestRecorder {
+export function createRequestRecorder(recorder: Pick<Recorder, "request">, clockOf: (merchantId: MerchantId) => Clock): RequestRecorder {
   return {
     begin({ merchantId, method, path, grants, params }) {
       if (!isRecorded(path)) return undefined;

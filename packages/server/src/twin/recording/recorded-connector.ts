@@ -128,8 +128,7 @@ function outcomeOf(outcome: AnyOutcome, original: OriginalAuthorization | undefi
       return {
         kind: "found",
         authorization: outcome.authorization.kind,
-        captured:
-          original === undefined ? String(outcome.captured) : formatAmount(outcome.captured, scaleOf(original.amount.currency)),
+        captured: original === undefined ? String(outcome.captured) : formatAmount(outcome.captured, scaleOf(original.amount.currency)),
         voided: outcome.voided,
         refunds: String(outcome.refunds.length),
       };

@@ -128,7 +128,7 @@ export interface Recording {
   readonly calls: readonly RecordedCall[];
   readonly attempts: readonly RecordedAttempt[];
   /** When versions of a payment were committed, among what is recorded, as far as that is known. */
-  commitsOf(paymentId: PaymentId): ReadonlyMap<number, Sequence>;
+  readonly commitsOf: (paymentId: PaymentId) => ReadonlyMap<number, Sequence>;
 }
 
 interface Commit {
