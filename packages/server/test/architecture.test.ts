@@ -74,6 +74,7 @@ const arrows: readonly { readonly from: string; readonly to: readonly string[]; 
     from: "http/admin/",
     to: [...domain, ...contracts, ...logging, "operations/", "outbox/", "twin/", "http/wire/", "http/faults/", "http/routes.ts"],
   },
+  { from: "http/admin/", to: [...domain, ...contracts, ...logging, "operations/", "outbox/", "twin/", "http/wire/", "http/recording/"] },
   { from: "http/recording/", to: [...domain, ...contracts, "outbox/dispatcher.ts", "http/wire/", "twin/recording/"] },
   { from: "http/", to: [...domain, ...contracts, ...logging, "operations/"] },
   { from: "cli/", to: [...domain, ...contracts, ...logging, "operations/", "config/", "scan/", "move/", "stores/transfer.ts", "tls/"] },

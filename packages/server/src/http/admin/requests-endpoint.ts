@@ -5,7 +5,7 @@ import { errorAnswer } from "../wire/answer.ts";
 import { maskedText } from "../wire/card-like.ts";
 import type { Endpoint } from "../wire/endpoint.ts";
 import { textOf } from "../wire/tree.ts";
-import { requestView } from "./recorded-view.ts";
+import { concernedBy, requestView } from "../recording/recorded-view.ts";
 
 /** Each may have eight thousand characters. */
 export const requestsOfPage = 50;
@@ -43,7 +43,8 @@ export function requestsEndpoint(recorder: Pick<Recorder, "of">): Endpoint {
   };
 }
 
-function isAbout({ hash, code, answer }: RecordedRequest, asked: string | undefined, askedCode: string | undefined): boolean {
-  if (asked !== undefined) return (answer?.hash ?? hash) === asked;
-  return askedCode === undefined || (answer?.paymentCode ?? code) === maskedText(askedCode, longestCode);
+function isAbout(request: RecordedRequest, asked: string | undefined, askedCode: string | undefined): boolean {
+  const { hash, code } = concernedBy(request);
+  if (asked !== undefined) return hash === asked;
+  return askedCode === undefined || code === maskedText(askedCode, longestCode);
 }

@@ -7,7 +7,7 @@ import type { HistoryRow } from "../../stores/change.ts";
 import type { OutboxRow } from "../../stores/store.ts";
 import type { Recording, RecordedRequest } from "../../twin/recording/recorder.ts";
 import { maskedText } from "../wire/card-like.ts";
-import { attemptView, callView, requestView } from "./recorded-view.ts";
+import { attemptView, callView, concernedBy, requestView } from "../recording/recorded-view.ts";
 import { attemptText, callText, factText, notificationText, requestText } from "./timeline-text.ts";
 
 export const timelineKinds = ["request", "fact", "call", "notification", "attempt"] as const;
@@ -76,9 +76,10 @@ function newest<Item>(items: readonly Item[]): readonly Item[] {
 }
 
 /** By the payment's hash; by its code, when that is all that the request named; or by the stored card that it is paid with. */
-function isAbout({ hash, code, answer, at }: RecordedRequest, { id, order, createdAt }: Payment): boolean {
-  const told = answer?.hash ?? hash;
-  if (told !== undefined) return told === id;
+function isAbout(request: RecordedRequest, { id, order, createdAt }: Payment): boolean {
+  const { answer, at } = request;
+  const { hash, code } = concernedBy(request);
+  if (hash !== undefined) return hash === id;
   if (answer?.tokenDigest !== undefined) return answer.tokenDigest === order.card.tokenDigest && at <= createdAt;
   return code !== undefined && code === maskedText(order.code, longestCode);
 }

@@ -6,10 +6,10 @@ import type { CallKind, OutcomeFacts, RecordedAttempt, RecordedCall, RecordedReq
 
 /** What a timeline says of each of its entries: one sentence of plain English, in words of ours. */
 
-export function requestText({ method, path, key, answer }: RecordedRequest): string {
+export function requestText({ method, path, key, answer, durationMs }: RecordedRequest): string {
   const asked = `${method} ${path} with the ${key} key`;
   if (answer === undefined) return `${asked} is being carried out.`;
-  const { status, code, durationMs, isReplayed } = answer;
+  const { status, code, isReplayed } = answer;
   const how = code === undefined ? `was answered with HTTP ${status}` : `was refused with ${code} (HTTP ${status})`;
   const again = isReplayed ? ", as the request of the same Idempotency-Key before it" : "";
   return `${asked} ${how} after ${shortMs(durationMs)}${again}.`;

@@ -1,13 +1,12 @@
-import { isPaymentId } from "../../kernel/ids.ts";
 import type { AnswerFacts } from "../../twin/recording/recorder.ts";
 import { digestOfToken } from "../../vault/token.ts";
 import type { WireAnswer } from "../wire/answer.ts";
 import { holdsCardNumber, maskCardNumbers } from "../wire/card-like.ts";
+import { apart } from "./apart.ts";
 import { shortened } from "./parameter-view.ts";
 
 /** How paymentAnswer begins (payment-answer.ts); a test holds it. */
 const paymentStart = '{"payment":{"hash":"';
-const hashEnd = paymentStart.length + 48;
 
 const tokenMember = /"token":"((?:[^"\\]|\\.)*)"/;
 const codeMember = /"merchant_payment_code":"((?:[^"\\]|\\.)*)"/;
@@ -15,27 +14,26 @@ const refundCodeMembers = /"merchant_refund_code":"((?:[^"\\]|\\.)*)"/g;
 
 /**
  * What may be kept of an answer. Answers hold no card data; what is taken out are tokens, and card numbers in the names that a merchant
- * chose where the account allows them.
+ * chose where the account allows them. On the way of every request: most answers are kept as they are.
  */
 export function answerFactsOf({ status, code, body, headers }: WireAnswer, characters: number): AnswerFacts {
-  const tellsPayment = body.startsWith(paymentStart);
-  const hash = tellsPayment ? apart(body.slice(paymentStart.length, hashEnd)) : undefined;
-  const paymentCode = tellsPayment ? textIn(codeMember.exec(body)?.[1]) : undefined;
+  const isCut = body.length > characters;
   const token = body.includes('"token":"') ? textIn(tokenMember.exec(body)?.[1]) : undefined;
-  const withoutToken = token === undefined ? body : body.replace(tokenMember, () => `"token":${JSON.stringify(shortened(token))}`);
-  const isToMask = !tellsPayment || holdsCardNumber(paymentCode ?? "") || refundCodesHoldCard(body);
-  const shown = isToMask ? maskCardNumbers(withoutToken) : withoutToken;
-  const isCut = shown.length > characters;
+  const isPayment = body.startsWith(paymentStart);
+  const isToMask = !isPayment || holdsCardNumber(textIn(codeMember.exec(body)?.[1]) ?? "") || refundCodesHoldCard(body);
   return {
     status,
     code,
-    body: isCut ? apart(shown.slice(0, characters)) : shown === body ? body : apart(shown),
+    body: isCut || isToMask || token !== undefined ? apart(shownOf(body, token, isToMask).slice(0, characters)) : body,
     isCut,
     isReplayed: headers?.some(([name]) => name === "Idempotent-Replayed") ?? false,
-    hash: hash !== undefined && isPaymentId(hash) ? hash : undefined,
-    paymentCode: paymentCode === undefined ? undefined : apart(maskCardNumbers(paymentCode)),
-    tokenDigest: token === undefined || tellsPayment ? undefined : digestOfToken(token),
+    tokenDigest: token === undefined || isPayment ? undefined : digestOfToken(token),
   };
+}
+
+function shownOf(body: string, token: string | undefined, isToMask: boolean): string {
+  const shown = token === undefined ? body : body.replace(tokenMember, () => `"token":${JSON.stringify(shortened(token))}`);
+  return isToMask ? maskCardNumbers(shown) : shown;
 }
 
 function refundCodesHoldCard(body: string): boolean {
@@ -50,7 +48,11 @@ function textIn(written: string | undefined): string | undefined {
   return written.includes("\\") ? (JSON.parse(`"${written}"`) as string) : written;
 }
 
-/** In memory of its own: a part of a text holds the whole of it. */
-export function apart(text: string): string {
-  return Buffer.from(text, "utf8").toString("utf8");
+/** The payment that a kept answer tells of. */
+export function paymentToldBy({
+  body,
+}: Pick<AnswerFacts, "body">): { readonly hash: string; readonly code: string | undefined } | undefined {
+  if (!body.startsWith(paymentStart)) return undefined;
+  const hash = body.slice(paymentStart.length, paymentStart.length + 48);
+  return { hash, code: textIn(codeMember.exec(body)?.[1]) };
 }

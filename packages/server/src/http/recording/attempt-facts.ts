@@ -1,7 +1,7 @@
 import type { DeliveryAttempt } from "../../outbox/dispatcher.ts";
 import type { AttemptFacts } from "../../twin/recording/recorder.ts";
 import { maskedText } from "../wire/card-like.ts";
-import { apart } from "./answer-view.ts";
+import { apart } from "./apart.ts";
 
 const longestUrl = 300;
 

@@ -1,12 +1,14 @@
 import { isPaymentId } from "../../kernel/ids.ts";
 import { maskOfDigits } from "../../vault/mask.ts";
-import { maskedText, oneLine } from "../wire/card-like.ts";
+import type { ParameterList } from "../../twin/recording/recorder.ts";
+import { mayHoldCard, maskedText, oneLine } from "../wire/card-like.ts";
 import { isTreeObject, Lifted, type Tree, type TreeObject } from "../wire/tree.ts";
+import { apart } from "./apart.ts";
 
 /** What is shown of a value. What has no row is not shown, whatever it is called. */
 type Showing = "text" | "token" | "hash" | "number" | "secret" | "node";
 
-const rows: Readonly<Record<string, Showing>> = {
+const rows: ReadonlyMap<string, Showing> = new Map([
   ...shownAs(
     "text",
     ["operation", "mode", "country", "currency_code", "currency_base_code", "currency_base", "payment_type_code"],
@@ -25,71 +27,66 @@ const rows: Readonly<Record<string, Showing>> = {
   // Sealed with the card: only that they were there. Of security codes and cryptograms not even that is kept.
   ...shownAs("secret", ["card_name", "card_due_date", "network_token_expire_date"]),
   ...shownAs("node", ["payment", "creditcard", "card", "responsible", "cof_info"]),
-};
+]);
 
-function shownAs(how: Showing, ...names: readonly (readonly string[])[]): Record<string, Showing> {
-  return Object.fromEntries(names.flat().map((name) => [name, how]));
+function shownAs(how: Showing, ...names: readonly (readonly string[])[]): readonly (readonly [string, Showing])[] {
+  return names.flat().map((name) => [name, how]);
 }
 
 /** Told by the key's kind alone. */
 const keys: ReadonlySet<string> = new Set(["integration_key", "public_integration_key", "publicIntegrationKey"]);
 
 const longestValue = 200;
-/** What stands around a value: quotes, colon, comma. */
-const around = 6;
 
 export interface ParameterView {
-  /** JSON text, no longer than it may be. */
-  readonly json: string;
+  readonly parameters: ParameterList;
+  /** Of names and values; no more than there may be. */
+  readonly characters: number;
   readonly leftOut: number;
 }
 
 /**
  * What may be shown and kept of a request's parameters: those of the table above, card numbers as their masks, whatever looks like one
- * masked, tokens shortened. Text of its own: nothing of what it was made from is held by it.
+ * masked, tokens shortened. On the way of every request, so a value that needs nothing done to it is kept as it is.
  */
 export function viewOf(params: TreeObject, characters: number): ParameterView {
   const view = new View(characters);
-  const shown = view.node(params);
-  return { json: JSON.stringify(shown), leftOut: view.leftOut };
-}
-
-interface ShownNode {
-  [name: string]: string | ShownNode;
+  const parameters = view.node(params);
+  return { parameters, characters: view.characters, leftOut: view.leftOut };
 }
 
 class View {
+  characters = 0;
   leftOut = 0;
-  #left: number;
+  readonly #most: number;
 
-  constructor(characters: number) {
-    this.#left = characters - 2;
+  constructor(most: number) {
+    this.#most = most;
   }
 
-  node(params: TreeObject): ShownNode {
-    const shown: ShownNode = {};
+  node(params: TreeObject): ParameterList {
+    const shown: (string | ParameterList)[] = [];
     for (const name in params) {
       if (keys.has(name)) continue;
-      const how = Object.hasOwn(rows, name) ? rows[name] : undefined;
+      const how = rows.get(name);
       const value = params[name];
       if (value === undefined) continue;
       const member = how === undefined ? undefined : this.#member(name, value, how);
       if (member === undefined) this.leftOut += 1;
-      else shown[name] = member;
+      else shown.push(name, member);
     }
     return shown;
   }
 
-  #member(name: string, value: Tree, how: Showing): string | ShownNode | undefined {
-    if (how === "node") return isTreeObject(value) && this.#takes(name.length + around) ? this.node(value) : undefined;
+  #member(name: string, value: Tree, how: Showing): string | ParameterList | undefined {
+    if (how === "node") return isTreeObject(value) && this.#takes(name.length) ? this.node(value) : undefined;
     const text = textOf(value, how);
-    // A quote or a backslash takes two.
-    return text !== undefined && this.#takes(name.length + 2 * text.length + around) ? text : undefined;
+    return text !== undefined && this.#takes(name.length + text.length) ? text : undefined;
   }
 
   #takes(characters: number): boolean {
-    if (characters > this.#left) return false;
-    this.#left -= characters;
+    if (this.characters + characters > this.#most) return false;
+    this.characters += characters;
     return true;
   }
 }
@@ -103,10 +100,14 @@ function textOf(value: Tree, how: Exclude<Showing, "node">): string | undefined 
       return shortened(value);
     case "hash":
       // Digits follow each other by chance in it.
-      return isPaymentId(value) ? value : maskedText(oneLine(value), longestValue);
+      return isPaymentId(value) ? value : masked(value);
     default:
-      return maskedText(oneLine(value), longestValue);
+      return masked(value);
   }
+}
+
+function masked(text: string): string {
+  return text.length <= longestValue && !mayHoldCard(text) ? text : apart(maskedText(oneLine(text), longestValue));
 }
 
 const secret = "[not kept]";
@@ -114,7 +115,7 @@ const shownOfToken = 8;
 
 /** The first eight characters of a token; of one that is too short to be one, nothing. */
 export function shortened(token: string): string {
-  return token.length < 2 * shownOfToken ? secret : `${maskedText(oneLine(token.slice(0, shownOfToken)), shownOfToken)}…`;
+  return token.length < 2 * shownOfToken ? secret : `${oneLine(token.slice(0, shownOfToken))}…`;
 }
 
 /** Digits that no mask fits are no card number, but may have been meant for one. */

@@ -1,11 +1,10 @@
 import type { Clock } from "../../kernel/clock.ts";
-import { isPaymentId, type MerchantId, type PaymentId } from "../../kernel/ids.ts";
+import type { MerchantId } from "../../kernel/ids.ts";
 import type { KeyGrant } from "../../stores/change.ts";
 import { type Recorder, recordingBounds } from "../../twin/recording/recorder.ts";
 import type { WireAnswer } from "../wire/answer.ts";
-import { maskedText } from "../wire/card-like.ts";
-import { isTreeObject, textOf, type TreeObject } from "../wire/tree.ts";
-import { answerFactsOf, apart } from "./answer-view.ts";
+import type { TreeObject } from "../wire/tree.ts";
+import { answerFactsOf } from "./answer-view.ts";
 import { viewOf } from "./parameter-view.ts";
 
 /** A request whose key has been checked. */
@@ -24,9 +23,6 @@ export interface RequestRecorder {
   begin(request: RequestToRecord): ((answer: WireAnswer) => void) | undefined;
 }
 
-/** As long as a code may be. */
-const longestCode = 128;
-
 /** Beside the interface itself only what makes something happen: the console asks for the rest every few seconds. */
 const recordedOfSandbox: ReadonlySet<string> = new Set(["/__cofre/payment", "/__cofre/simulator", "/__cofre/clock", "/__cofre/faults"]);
 
@@ -36,28 +32,10 @@ export function createRequestRecorder(recorder: Pick<Recorder, "request">, clock
   return {
     begin({ merchantId, method, path, grants, params }) {
       if (!isRecorded(path)) return undefined;
-      const { json, leftOut } = viewOf(params, recordingBounds.parameterCharacters);
-      const names = isTreeObject(params["payment"]) ? params["payment"] : params;
-      const answered = recorder.request(merchantId, clockOf(merchantId).now(), {
-        method,
-        path,
-        key: grants,
-        parameters: json,
-        leftOut,
-        hash: hashIn(params),
-        code: codeIn(names),
-      });
+      const { parameters, characters, leftOut } = viewOf(params, recordingBounds.parameterCharacters);
+      const facts = { method, path, key: grants, parameters, characters, leftOut };
+      const answered = recorder.request(merchantId, clockOf(merchantId).now(), facts);
       return (answer) => answered(answerFactsOf(answer, recordingBounds.answerCharacters));
     },
   };
-}
-
-function hashIn(params: TreeObject): PaymentId | undefined {
-  const hash = textOf(params, "hash");
-  return hash !== undefined && isPaymentId(hash) ? hash : undefined;
-}
-
-function codeIn(params: TreeObject): string | undefined {
-  const code = textOf(params, "merchant_payment_code");
-  return code === undefined ? undefined : apart(maskedText(code, longestCode));
 }

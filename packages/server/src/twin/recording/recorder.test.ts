@@ -10,12 +10,12 @@ const merchant = (number: number) => String(number).padStart(8, "0") as Merchant
 const payment = "a".repeat(48) as PaymentId;
 const one = merchant(1);
 
-function asked(parameters = "{}"): RequestFacts {
-  return { method: "POST", path: "/ws/query", key: "secret", parameters, leftOut: 0, hash: undefined, code: undefined };
+function asked(text = ""): RequestFacts {
+  return { method: "POST", path: "/ws/query", key: "secret", parameters: ["x", text], characters: text.length, leftOut: 0 };
 }
 
 function answer(body = "{}"): AnswerFacts {
-  const nothing = { code: undefined, isCut: false, isReplayed: false, hash: undefined, paymentCode: undefined, tokenDigest: undefined };
+  const nothing = { code: undefined, isCut: false, isReplayed: false, tokenDigest: undefined };
   return { status: 200, body, ...nothing };
 }
 
@@ -51,14 +51,15 @@ describe("a ring", () => {
 describe("a recorder", () => {
   test("keeps a request from when it comes, and its answer and how long it took when there is one", () => {
     const { recorder, elapse } = recorderWith();
-    const answered = recorder.request(one, instant(5), asked('{"hash":"h"}'));
+    const answered = recorder.request(one, instant(5), asked("h"));
     assert.deepEqual(
       recorder.of(one).requests.map(({ number, at, parameters, answer: none }) => [number, at, parameters, none]),
-      [[1, 5, '{"hash":"h"}', undefined]],
+      [[1, 5, ["x", "h"], undefined]],
     );
     elapse(12.5);
     answered(answer('{"status":"SUCCESS"}'));
-    assert.deepEqual(recorder.of(one).requests[0]?.answer, { ...answer('{"status":"SUCCESS"}'), durationMs: 12.5 });
+    const [request] = recorder.of(one).requests;
+    assert.deepEqual([request?.answer, request?.durationMs], [answer('{"status":"SUCCESS"}'), 12.5]);
   });
 
   test("counts what happens of all kinds in one order", () => {
@@ -123,7 +124,7 @@ describe("a recorder", () => {
     recorder.request(merchant(2), instant(0), asked("12"));
     assert.deepEqual(
       recorder.of(merchant(2)).requests.map(({ parameters }) => parameters),
-      ["12"],
+      [["x", "12"]],
     );
     recorder.forget(one);
     late(answer("an answer that comes afterwards"));

@@ -38,14 +38,16 @@ export interface RequestFacts {
   /** The endpoint's own, never what the client wrote. */
   readonly path: string;
   readonly key: "secret" | "public";
-  /** The parameters that may be shown, as JSON text. */
-  readonly parameters: string;
+  /** The parameters that may be shown. */
+  readonly parameters: ParameterList;
+  /** What they hold. */
+  readonly characters: number;
   /** How many parameters are not shown: their names may be anything. */
   readonly leftOut: number;
-  /** The payment that the request names. */
-  readonly hash: PaymentId | undefined;
-  readonly code: string | undefined;
 }
+
+/** Names and values in turns: made quickly, and read when somebody asks. A value is text, or a list of its own. */
+export interface ParameterList extends ReadonlyArray<string | ParameterList> {}
 
 export interface AnswerFacts {
   readonly status: number;
@@ -56,9 +58,6 @@ export interface AnswerFacts {
   readonly isCut: boolean;
   /** It is the answer to an earlier request under the same Idempotency-Key. */
   readonly isReplayed: boolean;
-  /** The payment that it tells of. */
-  readonly hash: PaymentId | undefined;
-  readonly paymentCode: string | undefined;
   /** The token that it tells, where it is about no payment. */
   readonly tokenDigest: TokenDigest | undefined;
 }
@@ -67,7 +66,8 @@ export interface RecordedRequest extends Recorded, RequestFacts {
   /** Counts up from 1 within the account. */
   readonly number: number;
   /** Undefined while it is under way. */
-  readonly answer: (AnswerFacts & { readonly durationMs: number }) | undefined;
+  readonly answer: AnswerFacts | undefined;
+  readonly durationMs: number;
 }
 
 export const callKinds = ["authorize", "capture", "void", "refund", "verify", "reverse", "inquire"] as const;
@@ -180,14 +180,29 @@ export class Recorder {
   request(merchantId: MerchantId, at: Instant, facts: RequestFacts): (answer: AnswerFacts) => void {
     const account = this.#accountOf(merchantId, at);
     account.number += 1;
-    const entry: Growing<RecordedRequest> = { sequence: this.#next(), at, ...facts, number: account.number, answer: undefined };
+    const { method, path, key, parameters, characters, leftOut } = facts;
+    const [sequence, number] = [this.#next(), account.number];
+    const entry: Growing<RecordedRequest> = {
+      sequence,
+      at,
+      number,
+      method,
+      path,
+      key,
+      parameters,
+      characters,
+      leftOut,
+      answer: undefined,
+      durationMs: 0,
+    };
     const began = this.#elapsedMs();
     const gone = account.requests.add(entry);
     this.#dropped(account, gone);
-    this.#count(account, facts.parameters.length - charactersOf(gone));
+    this.#count(account, characters - charactersOf(gone));
     this.#makeRoom(merchantId);
     return (answer) => {
-      entry.answer = { ...answer, durationMs: this.#since(began) };
+      entry.answer = answer;
+      entry.durationMs = this.#since(began);
       // What is forgotten meanwhile counts no more.
       const isHeld = entry.number > account.number - account.requests.size;
       if (!isHeld || this.#accounts.get(merchantId) !== account) return;
@@ -305,5 +320,5 @@ export class Recorder {
 }
 
 function charactersOf(request: RecordedRequest | undefined): number {
-  return request === undefined ? 0 : request.parameters.length + (request.answer?.body.length ?? 0);
+  return request === undefined ? 0 : request.characters + (request.answer?.body.length ?? 0);
 }
