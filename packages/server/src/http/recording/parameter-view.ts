@@ -47,7 +47,7 @@ export interface ParameterView {
 
 /**
  * What may be shown and kept of a request's parameters: those of the table above, card numbers as their masks, whatever looks like one
- * masked, tokens shortened. On the way of every request, so a value that needs nothing done to it is kept as it is.
+ * masked, tokens shortened. On the way of every request, so what needs nothing done to it is only copied.
  */
 export function viewOf(params: TreeObject, characters: number): ParameterView {
   const view = new View(characters);
@@ -100,14 +100,14 @@ function textOf(value: Tree, how: Exclude<Showing, "node">): string | undefined 
       return shortened(value);
     case "hash":
       // Digits follow each other by chance in it.
-      return isPaymentId(value) ? value : masked(value);
+      return isPaymentId(value) ? apart(value) : masked(value);
     default:
       return masked(value);
   }
 }
 
 function masked(text: string): string {
-  return text.length <= longestValue && !mayHoldCard(text) ? text : apart(maskedText(oneLine(text), longestValue));
+  return apart(text.length <= longestValue && !mayHoldCard(text) ? text : maskedText(oneLine(text), longestValue));
 }
 
 const secret = "[not kept]";
