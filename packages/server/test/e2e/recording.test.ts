@@ -169,12 +169,17 @@ describe("/__cofre/requests", () => {
         const refund = { integration_key: integrationKey, operation: "request", merchant_payment_code: pan, amount: "1" };
         await world.postJson("/ws/refund", { ...refund, merchant_refund_code: `r ${pan}`, description: pan });
         await world.get("/ws/query", { integration_key: integrationKey, merchant_payment_code: pan });
+        // The mask goes through an escape, and yet what is left can be read.
+        const escaped = `${pan.slice(0, 6)}\\u003${pan[6] ?? ""}\\u003${pan[7] ?? ""}${pan.slice(8)}`;
+        const { body } = await world.postJson("/ws/direct", directBody(escaped));
+        assert.equal(body["status"], "SUCCESS", JSON.stringify(body));
       }
     } finally {
       client.close();
     }
     const requests = await all(world);
     texts.push(JSON.stringify(requests));
+    assert.ok(requests.some(({ merchant_payment_code: code }) => code?.startsWith(`${cards[0]?.pan.slice(0, 6) ?? ""}xxxxxxxxxxxx`)));
     for (const hash of new Set(requests.flatMap(({ hash: named }) => named ?? []))) {
       const { body } = await world.get("/__cofre/timeline", { integration_key: integrationKey, hash });
       // The payment itself has the name that it was given.

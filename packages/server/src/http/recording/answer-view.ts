@@ -1,3 +1,4 @@
+import { isPaymentId } from "../../kernel/ids.ts";
 import type { AnswerFacts } from "../../twin/recording/recorder.ts";
 import { digestOfToken } from "../../vault/token.ts";
 import type { WireAnswer } from "../wire/answer.ts";
@@ -17,23 +18,39 @@ const refundCodeMembers = /"merchant_refund_code":"((?:[^"\\]|\\.)*)"/g;
  * chose where the account allows them. On the way of every request: most answers are kept as they are.
  */
 export function answerFactsOf({ status, code, body, headers }: WireAnswer, characters: number): AnswerFacts {
-  const isCut = body.length > characters;
   const token = body.includes('"token":"') ? textIn(tokenMember.exec(body)?.[1]) : undefined;
   const isPayment = body.startsWith(paymentStart);
   const isToMask = !isPayment || holdsCardNumber(textIn(codeMember.exec(body)?.[1]) ?? "") || refundCodesHoldCard(body);
+  const shown = isToMask || token !== undefined ? shownOf(body) : body;
+  const isCut = shown.length > characters;
   return {
     status,
     code,
-    body: isCut || isToMask || token !== undefined ? apart(shownOf(body, token, isToMask).slice(0, characters)) : body,
+    body: isCut ? apart(shown.slice(0, characters)) : shown,
     isCut,
     isReplayed: headers?.some(([name]) => name === "Idempotent-Replayed") ?? false,
     tokenDigest: token === undefined || isPayment ? undefined : digestOfToken(token),
   };
 }
 
-function shownOf(body: string, token: string | undefined, isToMask: boolean): string {
-  const shown = token === undefined ? body : body.replace(tokenMember, () => `"token":${JSON.stringify(shortened(token))}`);
-  return isToMask ? maskCardNumbers(shown) : shown;
+/** What is no JSON is no answer of ours: of that only the masked text is kept. */
+function shownOf(body: string): string {
+  try {
+    return JSON.stringify(shownIn(JSON.parse(body)));
+  } catch {
+    return apart(maskCardNumbers(body));
+  }
+}
+
+/** The same with every token shortened, and every text but a payment's hash without the middle of any card number in it. */
+function shownIn(value: unknown, name = ""): unknown {
+  if (typeof value === "string") {
+    if (name === "token") return shortened(value);
+    return name === "hash" && isPaymentId(value) ? value : maskCardNumbers(value);
+  }
+  if (Array.isArray(value)) return value.map((member: unknown) => shownIn(member));
+  if (typeof value !== "object" || value === null) return value;
+  return Object.fromEntries(Object.entries(value).map(([key, member]) => [key, shownIn(member, key)]));
 }
 
 function refundCodesHoldCard(body: string): boolean {

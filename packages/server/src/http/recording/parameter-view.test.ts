@@ -137,6 +137,10 @@ describe("what is kept of an answer", () => {
     assert.ok(!kept(`{"status":"ERROR","status_message":"no ${pan}"}`).body.includes(pan));
   });
 
+  test("is masked text where it is no JSON", () => {
+    assert.deepEqual(kept(`no JSON: ${pan}`).body, "no JSON: 411111xxxxxx1111");
+  });
+
   test("is cut where it is too long", () => {
     const { body, isCut } = kept(payment(`"note":"${"ã".repeat(10_000)}"`));
     assert.deepEqual([body.length, isCut], [4_096, true]);

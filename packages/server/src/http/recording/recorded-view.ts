@@ -1,6 +1,6 @@
 import { formatInstant } from "../../kernel/calendar.ts";
 import { isPaymentId } from "../../kernel/ids.ts";
-import type { ParameterList, RecordedAttempt, RecordedCall, RecordedRequest } from "../../twin/recording/recorder.ts";
+import type { AnswerFacts, ParameterList, RecordedAttempt, RecordedCall, RecordedRequest } from "../../twin/recording/recorder.ts";
 import { paymentToldBy } from "./answer-view.ts";
 
 /** The payment that a request was about, as far as it named it or was told. */
@@ -57,10 +57,19 @@ export function requestView(request: RecordedRequest): Readonly<Record<string, u
           status_code: answer.code ?? null,
           duration_ms: durationMs,
           replayed: answer.isReplayed,
-          // The beginning of a longer one is no JSON any more.
-          ...(answer.isCut ? { answer: null, answer_begins: answer.body } : { answer: JSON.parse(answer.body) as unknown }),
+          ...answerView(answer),
         }),
   };
+}
+
+/** The beginning of a longer one is no JSON any more. */
+function answerView({ body, isCut }: AnswerFacts): Readonly<Record<string, unknown>> {
+  if (isCut) return { answer: null, answer_begins: body };
+  try {
+    return { answer: JSON.parse(body) as unknown };
+  } catch {
+    return { answer: null, answer_begins: body };
+  }
 }
 
 /** A recorded call of an acquirer. What is missing is left out. */
