@@ -10,6 +10,8 @@ export function requestText({ method, path, key, answer, durationMs }: RecordedR
   const asked = `${method} ${path} with the ${key} key`;
   if (answer === undefined) return `${asked} is being carried out.`;
   const { status, code, isReplayed } = answer;
+  // As access logs tell it: nothing of the answer, or not all of it, was written.
+  if (status === 444) return `${asked} was carried out, and its connection was cut by a fault after ${shortMs(durationMs)}.`;
   const how = code === undefined ? `was answered with HTTP ${status}` : `was refused with ${code} (HTTP ${status})`;
   const again = isReplayed ? ", as the request of the same Idempotency-Key before it" : "";
   return `${asked} ${how} after ${shortMs(durationMs)}${again}.`;

@@ -19,14 +19,15 @@ const rows: ReadonlyMap<string, Showing> = new Map([
     ["note", "user_value_1", "user_value_2", "user_value_3", "user_value_4", "user_value_5", "notification_url", "soft_descriptor"],
     ["cof_type", "initiator", "trans_type", "transType", "mandate_id"],
     ["threeds_eci", "threeds_version", "threeds_trxid", "threeds_xid"],
-    ["action", "next", "reason", "times", "of", "connector", "do"],
+    ["action", "next", "reason", "times", "of", "connector"],
+    ["set", "advance", "run", "kind", "path", "delay_ms", "clear"],
   ),
   ...shownAs("token", ["token"]),
   ...shownAs("hash", ["hash"]),
   ...shownAs("number", ["card_number", "network_token_pan"]),
   // Sealed with the card: only that they were there. Of security codes and cryptograms not even that is kept.
   ...shownAs("secret", ["card_name", "card_due_date", "network_token_expire_date"]),
-  ...shownAs("node", ["payment", "creditcard", "card", "responsible", "cof_info"]),
+  ...shownAs("node", ["payment", "creditcard", "card", "responsible", "cof_info", "add"]),
 ]);
 
 function shownAs(how: Showing, ...names: readonly (readonly string[])[]): readonly (readonly [string, Showing])[] {
