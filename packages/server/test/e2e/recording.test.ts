@@ -179,7 +179,8 @@ describe("/__cofre/requests", () => {
     }
     const requests = await all(world);
     texts.push(JSON.stringify(requests));
-    assert.ok(requests.some(({ merchant_payment_code: code }) => code?.startsWith(`${cards[0]?.pan.slice(0, 6) ?? ""}xxxxxxxxxxxx`)));
+    const maskedEscapes = `${cards[0]?.pan.slice(0, 6) ?? ""}xxxxxxxxxxxx`;
+    assert.ok(requests.some(({ merchant_payment_code: code }) => code?.startsWith(maskedEscapes) === true));
     for (const hash of new Set(requests.flatMap(({ hash: named }) => named ?? []))) {
       const { body } = await world.get("/__cofre/timeline", { integration_key: integrationKey, hash });
       // The payment itself has the name that it was given.
