@@ -13,19 +13,23 @@ import { faultsEndpoint } from "./http/admin/faults-endpoint.ts";
 import { certificateEndpoint, notificationsEndpoint } from "./http/admin/notifications-endpoint.ts";
 import { paymentEndpoint } from "./http/admin/payment-endpoint.ts";
 import { paymentsEndpoint } from "./http/admin/payments-endpoint.ts";
+import { requestsEndpoint } from "./http/admin/requests-endpoint.ts";
 import { settingsEndpoint } from "./http/admin/settings-endpoint.ts";
 import { type Instruct, simulatorEndpoint } from "./http/admin/simulator-endpoint.ts";
 import { statsEndpoint } from "./http/admin/stats-endpoint.ts";
+import { timelineEndpoint } from "./http/admin/timeline-endpoint.ts";
 import { consoleEndpoints } from "./http/console/console-endpoint.ts";
 import { documented } from "./http/docs/documented.ts";
 import { FaultBoard } from "./http/faults/fault-board.ts";
 import { Faults } from "./http/faults/faults.ts";
+import { attemptFactsOf } from "./http/recording/attempt-facts.ts";
+import { createRequestRecorder } from "./http/recording/request-recorder.ts";
 import { createHttpServer, type HttpServer } from "./http/server.ts";
 import { worldsEndpoints } from "./http/admin/worlds-endpoint.ts";
 import type { EndpointDeps, OperationRunner } from "./http/wire/endpoints/deps.ts";
 import { wireEndpoints } from "./http/wire/endpoints/index.ts";
 import { WireError } from "./http/wire/wire-error.ts";
-import { createInstallation, type Installation } from "./installation.ts";
+import { createInstallation, type Installation, type InstallationRecording } from "./installation.ts";
 import type { Clock } from "./kernel/clock.ts";
 import type { MerchantId } from "./kernel/ids.ts";
 import { day } from "./kernel/instant.ts";
@@ -54,6 +58,8 @@ import type { MoveTargetOptions } from "./stores/postgres/move-target.ts";
 import type { Beginning } from "./stores/postgres/origin.ts";
 import type { RunningStore, StoreStats } from "./stores/store.ts";
 import { openLocalTls } from "./tls/authority-files.ts";
+import { recordingConnectors } from "./twin/recording/recorded-connector.ts";
+import { Recorder } from "./twin/recording/recorder.ts";
 import type { World } from "./twin/world.ts";
 import { Worlds } from "./twin/worlds.ts";
 import { Keyring } from "./vault/keyring.ts";
@@ -120,6 +126,9 @@ export async function startCofre(config: Config, log: Log, ports: Ports = system
   const egress = createEgress({ policy: sandboxEgress, scheduler });
   parts.defer(() => egress.close());
   const sign = createSigner(notificationKeys);
+  // Where money is real nothing of it is there.
+  const recorder = config.environment === "sandbox" ? new Recorder({ elapsedMs: systemElapsed }) : undefined;
+  const recording = recorder === undefined ? undefined : recordingInto(recorder);
   const surroundings = {
     vault,
     sender: egress,
@@ -127,6 +136,7 @@ export async function startCofre(config: Config, log: Log, ports: Ports = system
     name: notificationKeys.certificate.fingerprint,
     acquirerTimeoutMs: config.acquirerTimeoutMs,
     log,
+    recording,
     clock,
     scheduler,
   };
@@ -147,7 +157,10 @@ export async function startCofre(config: Config, log: Log, ports: Ports = system
     acquirers: [firstAcquirer, ...otherAcquirers],
     openAcquirer: (worldPorts) => connectorKinds.simulator(worldPorts),
     openStore: createMemoryStore,
-    onChanged: (id) => faultBoard.forget(id),
+    onChanged: (id) => {
+      faultBoard.forget(id);
+      recorder?.forget(id);
+    },
   });
   parts.defer(() => worlds.close());
   /** Accounts of the server's own store. */
@@ -210,6 +223,9 @@ export async function startCofre(config: Config, log: Log, ports: Ports = system
         paymentEndpoint(runner),
         paymentsEndpoint(runner),
         statsEndpoint(() => store.stats()),
+        ...(recorder === undefined
+          ? []
+          : [requestsEndpoint(recorder), timelineEndpoint({ runner, storeOf: ({ id }) => installationOf(id).store, recorder })]),
         settingsEndpoint(runner, { forget }, connectors.names),
         simulatorEndpoint(instruct, [...simulators.keys()]),
         ...(isSandbox
@@ -240,6 +256,7 @@ export async function startCofre(config: Config, log: Log, ports: Ports = system
     health: { state: () => (!isOpen ? "starting" : store.isWriting ? "ready" : "not_writing") },
     faults: isSandbox ? new Faults({ board: faultBoard, scheduler, runner }) : undefined,
     limits: { maxBodyBytes: config.maxBodyBytes, maxConnections: config.maxConnections, maxInFlight: config.maxInFlight },
+    recorder: recorder === undefined ? undefined : createRequestRecorder(recorder, (id) => installationOf(id).clock),
   });
   parts.defer(async () => {
     server.closeAllConnections();
@@ -274,6 +291,14 @@ export async function startCofre(config: Config, log: Log, ports: Ports = system
       await running.disposeAsync();
       return ended;
     },
+  };
+}
+
+function recordingInto(recorder: Recorder): InstallationRecording {
+  return {
+    connectors: (connectors, clock) => recordingConnectors(connectors, recorder, clock),
+    attempted: (attempt, at) => recorder.attempt(attempt.delivery.merchantId, at, attemptFactsOf(attempt)),
+    committed: ({ merchantId, id, version }, at) => recorder.committed(merchantId, at, id, version),
   };
 }
 
@@ -376,8 +401,8 @@ async function openStore(config: Config, log: Log, { clock, scheduler }: Ports, 
   const store =
     database === undefined
       ? await openEmbedded(config, onWriting)
-      : await // The driver is loaded where the store is no file.
-        (
+      : // The driver is loaded where the store is no file.
+        await (
           await import("./stores/postgres/postgres-store.ts")
         ).openPostgresStore({
           ...database,

@@ -1,6 +1,7 @@
 import type { Connectors } from "./connectors/connector.ts";
 import type { Clock } from "./kernel/clock.ts";
 import type { MerchantId } from "./kernel/ids.ts";
+import type { Instant } from "./kernel/instant.ts";
 import type { Random } from "./kernel/random.ts";
 import type { Scheduler } from "./kernel/scheduler.ts";
 import type { Share } from "./kernel/share.ts";
@@ -10,12 +11,13 @@ import { AccountDirectory } from "./operations/account-directory.ts";
 import { NamedRequests } from "./operations/named-requests.ts";
 import { notificationAccounts } from "./operations/notification-accounts.ts";
 import { Runner } from "./operations/runner.ts";
-import { Dispatcher } from "./outbox/dispatcher.ts";
+import { type DeliveryAttempt, Dispatcher } from "./outbox/dispatcher.ts";
 import { targetsOf } from "./outbox/endpoint.ts";
 import type { Delivery } from "./outbox/events.ts";
 import { FirstAttempts } from "./outbox/first-attempts.ts";
 import type { Sender } from "./outbox/sender.ts";
 import type { Signable, SignedHeaders } from "./outbox/signature.ts";
+import type { Payment } from "./payment/payment.ts";
 import { CardExpiryJob } from "./recovery/card-expiry-job.ts";
 import { RecoveryJob } from "./recovery/recovery-job.ts";
 import type { Store } from "./stores/store.ts";
@@ -46,6 +48,15 @@ export interface InstallationParts {
   readonly nameOf?: (merchantId: MerchantId) => MerchantId;
   readonly acquirerTimeoutMs: number;
   readonly log: Log;
+  /** The sandbox's request log; nothing is recorded without it. */
+  readonly recording?: InstallationRecording | undefined;
+}
+
+/** What a request log is told of an installation, with the time of its clock. */
+export interface InstallationRecording {
+  readonly connectors: (connectors: Connectors, clock: Clock) => Connectors;
+  readonly attempted: (attempt: DeliveryAttempt, at: Instant) => void;
+  readonly committed: (payment: Payment, at: Instant) => void;
 }
 
 /** A whole payment service over one store: what runs operations, and the jobs, none of which has begun. */
@@ -63,7 +74,7 @@ export interface Installation {
 
 /** Puts one together. Nothing is read, and nothing runs by itself, until somebody starts the jobs or asks them to do what is due. */
 export function createInstallation(parts: InstallationParts): Installation {
-  const { store, clock, random, scheduler, share, log } = parts;
+  const { store, clock, random, scheduler, share, log, recording } = parts;
   const accounts = new AccountDirectory(store, clock);
   const firstAttempts = new FirstAttempts(scheduler);
   const dispatcher = new Dispatcher({
@@ -84,11 +95,12 @@ export function createInstallation(parts: InstallationParts): Installation {
       log.write({ event: kind === "delivered" ? "notification_delivered" : "notification_failed", kind, ...facts }),
     alarm: (what, { merchantId }) =>
       log.write({ event: "alarm", kind: "unexpected_failure", what, where: undefined, merchantId, paymentId: undefined }),
+    attempted: (attempt) => recording?.attempted(attempt, clock.now()),
   });
   const runner = new Runner({
     store,
     vault: parts.vault,
-    connectors: parts.connectors,
+    connectors: recording?.connectors(parts.connectors, clock) ?? parts.connectors,
     pocket: new CvvPocket(parts.secretRandom),
     clock,
     random,
@@ -100,6 +112,7 @@ export function createInstallation(parts: InstallationParts): Installation {
       // What another process sends, nobody here sees ending.
       return dispatcher.sendsFor(change.merchantId) ? firstAttempts.of(change, settings.notificationChaos) : undefined;
     },
+    committed: (payment) => recording?.committed(payment, clock.now()),
   });
   const cardExpiry = new CardExpiryJob({
     store,

@@ -54,6 +54,8 @@ export interface Sandbox {
   readonly payments: {
     /** A payment's state, money and history, by your `merchant_payment_code` or by its hash. */
     explain(codeOrHash: string): Promise<ExplainedPayment>;
+    /** All that happened to it, in the order of time: requests, facts with their postings, acquirer calls, notifications and attempts. */
+    timeline(codeOrHash: string): Promise<PaymentTimeline>;
   };
 }
 
@@ -167,6 +169,123 @@ export interface ExplainedPayment {
   /** Amounts are decimal text. */
   readonly money: readonly { readonly currency: string; readonly [position: string]: string }[];
   readonly problems: readonly string[];
+}
+
+export interface PaymentTimeline {
+  readonly hash: string;
+  readonly merchant_payment_code: string;
+  readonly state: string;
+  readonly recording: {
+    /** Requests, acquirer calls and attempts before this moment may be missing; null when none are recorded. */
+    readonly since: string | null;
+    /** Nothing about the payment is missing. */
+    readonly complete: boolean;
+    /** Older ones of this payment that are recorded and not shown. */
+    readonly left_out: number;
+  };
+  readonly entries: readonly TimelineEntry[];
+  /** What should hold of the books and does not: never any. */
+  readonly problems: readonly string[];
+  /** As /ws/query shows it. */
+  readonly payment: Readonly<Record<string, unknown>>;
+}
+
+export type TimelineEntry = {
+  /** UTC, such as `2026-01-31T12:00:00.000Z`. */
+  readonly at: string;
+  /** One sentence. */
+  readonly text: string;
+} & (
+  | { readonly kind: "request"; readonly data: TimelineRequest }
+  | { readonly kind: "fact"; readonly data: TimelineFact }
+  | { readonly kind: "call"; readonly data: TimelineCall }
+  | { readonly kind: "notification"; readonly data: TimelineNotification }
+  | { readonly kind: "attempt"; readonly data: TimelineAttempt }
+);
+
+export interface TimelineRequest {
+  /** Counts up from 1 within the account. */
+  readonly number: number;
+  readonly at: string;
+  readonly method: "GET" | "POST";
+  readonly path: string;
+  readonly key: "secret" | "public";
+  /** Those that may be shown: card numbers as their masks, no security codes, tokens by their first eight characters. */
+  readonly parameters: Readonly<Record<string, unknown>>;
+  readonly parameters_left_out: number;
+  readonly hash: string | null;
+  readonly merchant_payment_code: string | null;
+  /** null while there is none, and when it is longer than what is kept. */
+  readonly answer: Readonly<Record<string, unknown>> | null;
+  readonly answer_begins?: string;
+  readonly http_status?: number;
+  /** Of a refusal. */
+  readonly status_code?: string | null;
+  readonly duration_ms?: number;
+  /** It got the answer of an earlier one with its Idempotency-Key. */
+  readonly replayed?: boolean;
+}
+
+export interface TimelineFact {
+  /** Of the payment: facts of one version were committed together. */
+  readonly version: number;
+  readonly fact: string;
+  readonly by: "merchant" | "recovery" | "clock" | "operator";
+  /** The attempt it belongs to; of a refund the refund's id. */
+  readonly attempt?: number;
+  /** What was booked with it. Amounts are decimal text, debits positive. */
+  readonly postings: readonly {
+    readonly kind: string;
+    readonly account: string;
+    readonly currency: string;
+    readonly amount: string;
+    readonly balance: string;
+  }[];
+  readonly [detail: string]: unknown;
+}
+
+export interface TimelineCall {
+  readonly connector: string;
+  readonly kind: "authorize" | "capture" | "void" | "refund" | "verify" | "reverse" | "inquire";
+  readonly sent_at: string;
+  readonly reference: string;
+  readonly original_reference?: string;
+  /** Decimal text. */
+  readonly amount?: string;
+  readonly currency?: string;
+  readonly capture?: boolean;
+  readonly brand?: string;
+  readonly masked_card_number?: string;
+  /** null while there is no answer. */
+  readonly answered_at: string | null;
+  readonly duration_ms?: number;
+  /** `approved`, `declined` with a `reason`, `unknown` with a `cause`, and others. */
+  readonly outcome: { readonly kind: string; readonly [detail: string]: string | boolean } | null;
+}
+
+export interface TimelineNotification {
+  readonly number: number;
+  readonly notification_type: string;
+  readonly deliveries: readonly {
+    readonly endpoint: string;
+    readonly state: string;
+    readonly attempts: number;
+    readonly outcome?: string;
+    readonly due_at?: string;
+  }[];
+}
+
+export interface TimelineAttempt {
+  readonly number: number;
+  readonly notification_type: string;
+  readonly endpoint: string;
+  readonly url: string;
+  /** From 1, since the notification or its replay was asked for. */
+  readonly attempt: number;
+  /** An HTTP status, or a word. */
+  readonly outcome: string;
+  readonly verdict: "delivered" | "again" | "given_up" | "gone";
+  readonly due_at?: string;
 }
 
 /** A test that ends must not wait for a request that hangs, in milliseconds. */
@@ -300,6 +419,7 @@ function sandboxOf(client: CofreClient, keys: Sandbox["keys"]): Sandbox {
     },
     payments: {
       explain: async (codeOrHash) => (await client.explain(codeOrHash)) as object as ExplainedPayment,
+      timeline: async (codeOrHash) => (await client.timeline(codeOrHash)) as object as PaymentTimeline,
     },
   };
 }

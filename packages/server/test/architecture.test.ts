@@ -55,6 +55,8 @@ const arrows: readonly { readonly from: string; readonly to: readonly string[]; 
   { from: "move/", to: [...domain, "stores/transfer.ts", "stores/rows.ts"] },
   // The parts of a payment service put together over whatever ports it is given; and worlds, each of which is one.
   { from: "installation.ts", to: [...domain, ...contracts, ...logging, "operations/", "outbox/", "recovery/"] },
+  // The sandbox's request log knows of what it records, and of nobody who does it.
+  { from: "twin/recording/", to: [...domain, "connectors/connector.ts"] },
   {
     from: "twin/",
     to: [
@@ -71,8 +73,20 @@ const arrows: readonly { readonly from: string; readonly to: readonly string[]; 
   },
   {
     from: "http/admin/",
-    to: [...domain, ...contracts, ...logging, "operations/", "outbox/", "twin/", "http/wire/", "http/faults/", "http/routes.ts"],
+    to: [
+      ...domain,
+      ...contracts,
+      ...logging,
+      "operations/",
+      "outbox/",
+      "twin/",
+      "http/wire/",
+      "http/faults/",
+      "http/recording/",
+      "http/routes.ts",
+    ],
   },
+  { from: "http/recording/", to: [...domain, ...contracts, "outbox/dispatcher.ts", "http/wire/", "twin/recording/"] },
   { from: "http/", to: [...domain, ...contracts, ...logging, "operations/"] },
   { from: "cli/", to: [...domain, ...contracts, ...logging, "operations/", "config/", "scan/", "move/", "stores/transfer.ts", "tls/"] },
   { from: "scan/", to: ["kernel/", "vault/"] },

@@ -51,6 +51,12 @@ describe("startCofre of the package", () => {
     assert.equal((await one.payments.explain("order-1")).hash, hash);
     assert.deepEqual((await one.payments.explain(hash)).problems, []);
     await assert.rejects(other.payments.explain("order-1"), /BP-QRY-2/);
+
+    const { entries, recording } = await one.payments.timeline("order-1");
+    assert.deepEqual([recording.complete, entries[0]?.kind, entries.at(-1)?.kind], [true, "request", "notification"]);
+    const [call] = entries.flatMap(({ kind, data }) => (kind === "call" ? [data] : []));
+    assert.deepEqual([call?.kind, call?.amount, call?.currency, call?.outcome?.kind], ["authorize", "100.00", "USD", "approved"]);
+    await assert.rejects(other.payments.timeline("order-1"), /BP-QRY-2/);
   });
 
   test("has the simulated acquirer do as it is told", async () => {

@@ -27,7 +27,7 @@ describe("the command line", () => {
     ["lisetn", /^lisetn is no command\. Did you mean listen\?$/],
     ["env", /^env needs one of node, ruby, php, curl behind it\.$/],
     ["env perl", /^env takes only node or ruby or php or curl behind it, but there is: perl$/],
-    ["payment", /^payment needs CODE\|HASH\.\.\. behind it\.$/],
+    ["payment", /^payment needs \[timeline\] CODE\|HASH\.\.\. behind it\.$/],
     ["notification send", /^notification takes only list or resend behind it, but there is: send$/],
     ["fault add", /^fault add needs KIND behind it\.$/],
     ["fault add slow now", /^fault add takes one KIND behind it, but there is: slow now$/],

@@ -143,6 +143,11 @@ export class CofreClient {
     return this.#call("/__cofre/explain", /^[0-9a-f]{48}$/.test(name) ? { hash: name } : { merchant_payment_code: name });
   }
 
+  /** All that happened to a payment, by the same names, as `/__cofre/timeline` answers. */
+  async timeline(name: string): Promise<Answer> {
+    return this.#call("/__cofre/timeline", /^[0-9a-f]{48}$/.test(name) ? { hash: name } : { merchant_payment_code: name });
+  }
+
   /** Some hundreds of what the account's receivers were told, from after the number `after`. */
   async notifications(after: number): Promise<readonly Answer[]> {
     const { notifications } = await this.#call("/__cofre/notifications", { after: String(after) });

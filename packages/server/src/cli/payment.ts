@@ -6,23 +6,28 @@ type Fields = Readonly<Record<string, unknown>>;
 
 /** Shows a payment as the books and its history have it. */
 export const paymentCommand: ClientCommand = {
-  summary: "show payments by your code or by hash: state, where the money is, and all that happened",
-  paths: "CODE|HASH...",
+  summary:
+    "show payments by your code or by hash: state, money and history; or the timeline, with requests, acquirer calls and notifications",
+  paths: "[timeline] CODE|HASH...",
   options: clientOptions,
-  examples: ["cofre payment order-1", "cofre payment --json order-1"],
+  examples: ["cofre payment order-1", "cofre payment --json order-1", "cofre payment timeline order-1"],
 
   run: (call, host) =>
     tellingProblems(host.say, async () => {
       const client = clientOf(call, host);
-      for (const name of call.paths) {
-        const explained = await client.explain(name).catch((error: unknown) => {
+      // Alone it is the code of a payment.
+      const isTimeline = call.paths[0] === "timeline" && call.paths.length > 1;
+      for (const name of isTimeline ? call.paths.slice(1) : call.paths) {
+        const asked = isTimeline ? client.timeline(name) : client.explain(name);
+        const answer = await asked.catch((error: unknown) => {
           if (!(error instanceof ClientProblem)) throw error;
           throw new ClientProblem(
             `${printable(name)}: ${error.message.replace(/\.$/, "")}. A payment goes by your merchant_payment_code or its hash of 48 characters.`,
           );
         });
-        if (call.flags.has("--json")) host.print(JSON.stringify(explained));
-        else for (const line of linesOf(explained)) host.print(line);
+        const lines = isTimeline ? timelineLines : linesOf;
+        if (call.flags.has("--json")) host.print(JSON.stringify(answer));
+        else for (const line of lines(answer)) host.print(line);
       }
       return exitCodes.done;
     }),
@@ -45,6 +50,18 @@ function linesOf({ hash, state, facts, money, problems }: Fields): string[] {
     }),
     // Never, unless the books are broken.
     ...(Array.isArray(problems) ? problems.map((each) => `  PROBLEM: ${printable(each)}`) : []),
+  ];
+}
+
+function timelineLines({ hash, state, entries, recording }: Fields): string[] {
+  const { since, complete } = isRecord(recording) ? recording : {};
+  const missing = `Requests, acquirer calls and attempts are in memory: ${
+    typeof since === "string" ? `what was before ${printable(since)} is not here` : "none are there"
+  }.`;
+  return [
+    `${printable(hash)}  ${printable(state)}`,
+    ...recordsIn(entries).map(({ at, kind, text }) => `  ${printable(at)}  ${printable(kind).padEnd(12)}  ${printable(text)}`),
+    ...(complete === true ? [] : [`  ${missing}`]),
   ];
 }
 

@@ -9,6 +9,7 @@ import type { KeyHolder } from "../operations/account-directory.ts";
 import type { Delivery, Faults } from "./faults/faults.ts";
 import { answers, cutAnswer, framingAnswers, goneAnswer, headRefused, noContent } from "./fixed-answers.ts";
 import { allowHeaders, commonHeaders, corsHeaders, jsonType, preflightHeaders, RequestHeaders, retryAfterSeconds } from "./headers.ts";
+import type { RequestRecorder } from "./recording/request-recorder.ts";
 import { isInterfacePath, pathOf, Routes } from "./routes.ts";
 import { type TlsCredentials, TlsListener } from "./tls-listener.ts";
 import { errorAnswer, type WireAnswer } from "./wire/answer.ts";
@@ -35,6 +36,8 @@ export interface HttpServerOptions {
   readonly limits: HttpLimits;
   /** What goes wrong on purpose; undefined where money is real. */
   readonly faults?: Faults | undefined;
+  /** The sandbox's request log; nothing is recorded without it. */
+  readonly recorder?: RequestRecorder | undefined;
 }
 
 const notReady = {
@@ -221,6 +224,7 @@ export class HttpServer {
     let delivery: Delivery | undefined;
     const { socket } = request;
     let isAdmitted = false;
+    let answered: ReturnType<RequestRecorder["begin"]>;
     try {
       // Who sends slowly takes no place: a thousand such clients would lock everybody else out.
       const body = headers.hasBody ? await this.#readBody(request, response) : undefined;
@@ -234,6 +238,8 @@ export class HttpServer {
         } else {
           const { account, grants } = await this.#holderOf(endpoint, decoded);
           merchantId = account.id;
+          // While there are card numbers to make masks of.
+          answered = this.#options.recorder?.begin({ merchantId: account.id, method, path: endpoint.path, grants, params: decoded.params });
           if (account.settings.strictForms && decoded.warnings.includes("form_repaired")) throw requestError("cut_form");
           const keyed: WireRequest = { method, params: decoded.params, account, grants, headers };
           const { faults } = this.#options;
@@ -251,6 +257,8 @@ export class HttpServer {
     if (isAdmitted) this.#leave(socket);
     if (delivery === undefined) this.#write(response, answer, endpoint.cors);
     this.#report(method, endpoint.path, answer, merchantId, startedAt);
+    // Nobody waits for this.
+    answered?.(answer);
   }
 
   /** What is to become of a request that a fault meets; undefined when none does. */

@@ -46,6 +46,8 @@ export interface RunnerParts {
    * may have to wait for the promise, which never rejects.
    */
   readonly told: (account: Account, change: Change) => Promise<void> | undefined;
+  /** Told of each new version of a payment as soon as it is committed. Costs next to nothing and never throws. */
+  readonly committed?: (payment: Payment) => void;
 }
 
 /** Gives operations their context and their failures a meaning. */
@@ -119,6 +121,7 @@ class Context implements OperationContext {
   readonly #alarm: RunnerParts["alarm"];
   readonly #deliverTo: RunnerParts["deliverTo"];
   readonly #told: RunnerParts["told"];
+  readonly #committed: RunnerParts["committed"];
 
   constructor(parts: RunnerParts, account: Account, turns: Turns) {
     this.account = account;
@@ -133,6 +136,7 @@ class Context implements OperationContext {
     this.#alarm = parts.alarm;
     this.#deliverTo = parts.deliverTo;
     this.#told = parts.told;
+    this.#committed = parts.committed;
   }
 
   cardNotReadable(error: unknown): void {
@@ -151,6 +155,7 @@ class Context implements OperationContext {
       const deliverTo = this.#deliverTo(this.account, decided.payment.next);
       return deliverTo.length > 0 ? { ...decided, deliverTo } : decided;
     });
+    if (change?.payment !== undefined) this.#committed?.(change.payment.next);
     if (change?.deliverTo !== undefined) {
       const wait = this.#told(this.account, change);
       if (wait !== undefined) this.answerWaitsFor.push(wait);

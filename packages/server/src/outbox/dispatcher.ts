@@ -42,6 +42,8 @@ export interface DispatcherParts {
   readonly share: Share;
   /** Told of every attempt, and of endpoints that begin to rest. Never throws. */
   readonly report: (event: DeliveryEvent) => void;
+  /** Told of every attempt when its end has been kept. Never throws. */
+  readonly attempted?: (attempt: DeliveryAttempt) => void;
   /** Told when an attempt at this delivery has ended, or was put off. Never throws. */
   readonly ended?: (delivery: Delivery) => void;
   /** Told of what should not be: the property that did not hold, or the class of the error. Never throws. */
@@ -57,6 +59,15 @@ export interface DeliveryEvent extends EndpointKey {
   readonly attempts: number;
   /** A status, or a word of delivery.ts. */
   readonly outcome: string | undefined;
+}
+
+/** One attempt that has ended: which of those since the delivery was asked for, and what has come of it. */
+export interface DeliveryAttempt {
+  readonly number: number;
+  readonly url: string;
+  readonly verdict: Exclude<DeliveryEvent["kind"], "resting">;
+  /** The delivery as it is now. */
+  readonly delivery: Delivery;
 }
 
 const usualPollMs = second;
@@ -374,6 +385,7 @@ export class Dispatcher {
     if (plan?.drop === true) {
       const dropped = { ...delivery, version: delivery.version + 1, attempts: delivery.attempts + 1, outcome: "dropped" };
       await this.#write({ ...dropped, state: "delivered" });
+      this.#tell(delivery, target, "delivered", { ...dropped, state: "delivered" });
       return;
     }
     const outcome = await this.#send(delivery, target, plan?.breakSignature === true);
@@ -398,6 +410,7 @@ export class Dispatcher {
     // Not before that is kept: a store that takes nothing must not have the receiver hear the same again and again.
     if (verdict === "delivered" && lane.circuit.succeeded()) lane.catchingUp = true;
     this.#report(verdict, next);
+    this.#tell(delivery, target, verdict, next);
   }
 
   async #send(delivery: Delivery, { url, secrets }: Target, broken: boolean): Promise<SendOutcome> {
@@ -426,6 +439,10 @@ export class Dispatcher {
   async #write(next: Delivery): Promise<void> {
     const { store, clock } = this.#parts;
     await store.commit(deliveryChange(clock.now(), next));
+  }
+
+  #tell({ attempts }: Delivery, { url }: Target, verdict: DeliveryAttempt["verdict"], delivery: Delivery): void {
+    this.#parts.attempted?.({ number: attempts + 1, url, verdict, delivery });
   }
 
   #report(kind: DeliveryEvent["kind"], { merchantId, endpoint, paymentId, number, attempts, outcome }: Delivery): void {

@@ -22,7 +22,10 @@ import { tokenExpiresAt } from "../vault/token.ts";
 import { WorldClock, type WorldTime } from "./world-clock.ts";
 
 /** What all worlds share with the server that they live in. */
-export interface WorldSurroundings extends Pick<InstallationParts, "vault" | "sender" | "sign" | "name" | "acquirerTimeoutMs" | "log"> {
+export interface WorldSurroundings extends Pick<
+  InstallationParts,
+  "vault" | "sender" | "sign" | "name" | "acquirerTimeoutMs" | "log" | "recording"
+> {
   /** The system's. */
   readonly clock: Clock;
   readonly scheduler: Scheduler;
@@ -316,7 +319,7 @@ export class World {
 
   /** One that begins, or goes on from what was kept. */
   #newLife(from?: Snapshot): Life {
-    const { acquirers: names, openAcquirer, openStore, vault, sender, sign, name, acquirerTimeoutMs, log } = this.#around;
+    const { acquirers: names, openAcquirer, openStore, vault, sender, sign, name, acquirerTimeoutMs, log, recording } = this.#around;
     const { clock: system, scheduler, secretRandom } = this.#around;
     const { seed, time } = this.#plan;
     const alias = this.alias;
@@ -345,6 +348,7 @@ export class World {
       nameOf: () => alias,
       acquirerTimeoutMs,
       log,
+      recording,
     });
     return { store, acquirers, clock, random, installation };
   }

@@ -75,6 +75,30 @@ describe("cofre payment", () => {
     assert.deepEqual(JSON.parse(one), body);
   });
 
+  test("tells the timeline of a payment, as text or as the admin call's JSON", async (context) => {
+    await using world = await startWorld();
+    const hash = await pay(world, "order-1");
+
+    const { child, stdout, stderr } = await run(context, world, "payment", "timeline", "order-1");
+    assert.equal(child.exitCode, 0, stderr);
+    const [title, ...lines] = stdout.trimEnd().split("\n");
+    assert.equal(title, `${hash}  captured`);
+    assert.deepEqual(
+      lines.map((line) => /^ {2}\d{4}-\d\d-\d\dT\d\d:\d\d:\d\d\.\d{3}Z {2}(\w+) +[A-Z].*\.$/.exec(line)?.[1]),
+      ["request", "fact", "call", "fact", "notification"],
+      stdout,
+    );
+    assert.match(lines[3] ?? "", /booked: capture of 100\.00 USD \(585\.22 BRL\)\.$/);
+
+    const asJson = await run(context, world, "payment", "timeline", hash, "--json");
+    const { body } = await world.get("/__cofre/timeline", { integration_key: integrationKey, hash });
+    assert.deepEqual(JSON.parse(asJson.stdout), body);
+
+    await pay(world, "timeline");
+    assert.match((await run(context, world, "payment", "timeline")).stdout, /captured\n {2}money/, "alone it is a code");
+    assert.match((await run(context, world, "payment", "timeline", "nowhere")).stderr, /nowhere: .*BP-QRY-2/);
+  });
+
   test("says which payment is not there, and ends with 1", async (context) => {
     await using world = await startWorld();
     const { child, stdout, stderr } = await run(context, world, "payment", "nowhere");

@@ -289,8 +289,11 @@ describe("the console in a real browser", { skip: noBrowser, timeout: 600_000 },
       const history = await part(page, "What has happened").innerText();
       assert.match(
         history,
-        /Authorization sent to the acquirer[^]*Authorization approved[^]*Capture sent to the acquirer[^]*Captured[^]*Refund requested/,
+        /\/ws\/direct[^]*asked to authorize[^]*the amount is held[^]*asked to capture 80\.00 USD[^]*\/ws\/refund[^]*A refund was asked for/,
       );
+      const request = page.getByRole("listitem").filter({ hasText: "POST /ws/direct" });
+      await request.getByText("Request and answer").click();
+      assert.match(await request.locator("pre").innerText(), /"card_number": "411111xxxxxx1111",\n/);
       await page.getByText(/postings$/).click();
       await page.getByRole("table", { name: "Postings" }).getByText("merchant_payable").first().waitFor();
       await picture(page, "payment");

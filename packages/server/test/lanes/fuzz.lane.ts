@@ -101,6 +101,8 @@ function validRequests(): { readonly target: string; readonly body: Buffer }[] {
     form("/__cofre/settings", { integration_key: key, "settings[partialCapture]": "1" }),
     form("/__cofre/payment", { integration_key: key, merchant_payment_code: "fuzzed-sale", action: "chargeback", description: "x" }),
     form("/__cofre/explain", { integration_key: key, merchant_payment_code: "fuzzed-sale" }),
+    form("/__cofre/timeline", { integration_key: key, merchant_payment_code: "fuzzed-sale" }),
+    form("/__cofre/requests", { integration_key: key, after: "1", merchant_payment_code: "fuzzed-sale" }),
   ];
 }
 

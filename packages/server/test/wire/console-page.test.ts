@@ -4,7 +4,8 @@ import { fileURLToPath, pathToFileURL } from "node:url";
 import { gzipSync } from "node:zlib";
 import { after, before, describe, test } from "node:test";
 import { consoleEndpoints } from "../../src/http/console/console-endpoint.ts";
-import { paymentFacts, paymentNotes, paymentStates } from "../../src/payment/payment-machine.ts";
+import { timelineKinds } from "../../src/http/admin/timeline-entries.ts";
+import { paymentStates } from "../../src/payment/payment-machine.ts";
 import { brands } from "../../src/vault/brand.ts";
 import { startWorld, type World } from "../world.ts";
 
@@ -87,9 +88,10 @@ describe("the console", () => {
     }
   });
 
-  test("has a word for every state, brand and fact that there is", () => {
+  test("has a word for every state, brand and kind of entry that there is", () => {
     const words = textOf("words.js");
-    for (const word of [...paymentStates, ...paymentFacts, ...paymentNotes]) assert.ok(words.includes(`  ${word}: `), word);
+    for (const state of paymentStates) assert.ok(words.includes(`  ${state}: `), state);
+    for (const kind of timelineKinds) assert.match(words, new RegExp(`[{,] ${kind}: "`), kind);
     for (const brand of brands) assert.ok(words.includes(`"${brand}"`), brand);
   });
 

@@ -315,6 +315,7 @@ const provocations: Readonly<Record<string, () => Promise<Answer>>> = {
   },
   "COFRE-77": async () => inWorld("/__cofre/world", { do: "restore", name: "never" }),
   "COFRE-78": async () => inWorld("/__cofre/clock", { advance: "4d", run: true }),
+  "COFRE-85": () => post("/__cofre/requests", { after: "the last" }),
   "COFRE-48": () => post("/__cofre/notifications", { replay: "everything" }),
   "COFRE-44": async () => {
     await named("catalogue", "00");

@@ -1,4 +1,5 @@
 import { faultKindNames } from "../faults/fault-kinds.ts";
+import { timelineKinds } from "../admin/timeline-entries.ts";
 import type { Schema } from "./types.ts";
 
 /** What answers hold. A test reads real answers against these: a member that is not here, or is missing there, fails it. */
@@ -152,6 +153,57 @@ export const answerSchemas = {
     postings: { type: "array", items: { type: "object" } },
     money: { type: "array", items: { type: "object" } },
     problems: { type: "array", items: text },
+    status: success,
+  }),
+  TimelineAnswer: node({
+    hash: text,
+    merchant_payment_code: text,
+    state: text,
+    recording: node({
+      since: { ...textOrNull, description: "Requests, calls and attempts before this moment may be missing; null: none was recorded." },
+      complete: { ...flag, description: "Nothing about this payment is missing." },
+      left_out: { type: "number", description: "Older requests, calls and attempts of this payment that are recorded and not shown." },
+    }),
+    entries: {
+      type: "array",
+      items: node({
+        at: { type: "string", description: "Such as 2026-01-31T12:00:00.000Z." },
+        kind: { enum: timelineKinds },
+        text: { type: "string", description: "One sentence." },
+        data: { type: "object" },
+      }),
+    },
+    problems: { type: "array", items: text, description: "What should hold of the books and does not: never any." },
+    payment: refTo("Payment"),
+    status: success,
+  }),
+  RequestsAnswer: node({
+    requests: {
+      type: "array",
+      items: node(
+        {
+          number: { type: "number", description: "Counts up from 1 within the account." },
+          at: text,
+          method: { enum: ["GET", "POST"] },
+          path: text,
+          key: { enum: ["secret", "public"] },
+          parameters: { type: "object", description: "Those that may be shown, as they may be shown." },
+          parameters_left_out: { type: "number" },
+          hash: textOrNull,
+          merchant_payment_code: textOrNull,
+          answer: { type: ["object", "array", "null"], description: "null while there is none, and when it is longer than what is kept." },
+        },
+        {
+          http_status: { type: "number" },
+          status_code: textOrNull,
+          duration_ms: { type: "number" },
+          replayed: flag,
+          answer_begins: { type: "string", description: "The beginning of a longer answer." },
+        },
+      ),
+    },
+    next: { type: ["number", "null"], description: "Goes on with `after`; null when there are no more." },
+    recording: node({ since: textOrNull, keeps: { type: "number" } }),
     status: success,
   }),
   PaymentsAnswer: node({

@@ -352,6 +352,35 @@ export const operationRows: readonly OperationRow[] = [
     needs: "held",
   },
   {
+    path: "/__cofre/timeline",
+    id: "timeline",
+    tag: "Sandbox",
+    summary: "Tell all that happened to a payment",
+    description:
+      "Requests, facts with their postings, calls of acquirers, notifications and attempts to deliver them, as one list in the order of time. " +
+      "Requests, calls and attempts are kept in memory: what was before `recording.since` is gone.",
+    fields: fields.queryFields,
+    answer: "TimelineAnswer",
+    family: "query",
+    runs: [query],
+    codes: ["BP-QRY-1"],
+    example: order,
+    needs: "held",
+  },
+  {
+    path: "/__cofre/requests",
+    id: "listRequests",
+    tag: "Sandbox",
+    summary: "List the account's requests",
+    description:
+      "The newest thousand, oldest first, fifty at a time: as long as there is a `next`, the same with `after` goes on. They hold no card number, no " +
+      "security code and no whole token.",
+    fields: fields.requestsFields,
+    answer: "RequestsAnswer",
+    codes: ["COFRE-85"],
+    example: { ...key, after: 0 },
+  },
+  {
     path: "/__cofre/payments",
     id: "listPayments",
     tag: "Sandbox",

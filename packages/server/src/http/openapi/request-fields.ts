@@ -687,6 +687,13 @@ export const notificationsFields: readonly Field[] = [
   { name: "to", type: "whole", note: "The last number, for `range`." },
 ];
 
+export const requestsFields: readonly Field[] = [
+  secretKey,
+  { name: "after", type: "whole", note: "Lists what has a higher number; 0 unless given. COFRE-85 for anything else." },
+  { name: "hash", type: "text", note: "Only requests about this payment. COFRE-85 for what is no hash." },
+  { name: "merchant_payment_code", type: "text", note: "Only requests about the payment of this code; not looked at beside a hash." },
+];
+
 export const paymentsFields: readonly Field[] = [
   secretKey,
   {

@@ -87,8 +87,8 @@ function runsOf(text: string): readonly Run[] {
   return escape.test(text) ? [...runs, ...readRuns(decodedPieces(text))] : runs;
 }
 
-/** Most texts end here. Escapes of digits are written with digits; another script's character can stand for two of them. */
-function mayHoldCard(text: string): boolean {
+/** Whether a text has enough digits for a card number: most have not. Escapes of digits are written with digits; another script's character can stand for two of them. */
+export function mayHoldCard(text: string): boolean {
   let digits = 0;
   for (let index = 0; index < text.length; index += 1) {
     const unit = text.charCodeAt(index);

@@ -258,6 +258,7 @@ export const catalogue: readonly CatalogueRow[] = [
     "Another server carries this account's payments out: there are no faults",
     "/__cofre/faults, with COFRE_UPSTREAM_URL",
   ),
+  told("COFRE-85", "Parameter after must be a whole number, and hash a payment's", "/__cofre/requests"),
   elsewhere("COFRE-45", "Another request with this Idempotency-Key is under way", "the same key at the same time, on another node"),
   told("COFRE-46", "Header Idempotency-Key must have between 1 and 255 characters without blanks", "an empty or too long key"),
   told("COFRE-47", "Parameter merchant_refund_code is invalid", "a card number, a list or an object"),

@@ -41,9 +41,10 @@ export function forgetKey() {
  * @property {boolean} needs_review
  */
 /** @typedef {{ payments: Listed[], next: string | null }} Page */
-/** @typedef {{ version: number, at: string, fact: string, by: string, attempt?: number } & Record<string, unknown>} Fact */
-/** @typedef {{ kind: string, at: string, account: string, currency: string, amount: string, balance: string }} Posting */
-/** @typedef {{ facts: Fact[], postings: Posting[], problems: string[] }} Explained */
+/** @typedef {{ kind: string, account: string, currency: string, amount: string, balance: string }} Posting */
+/** @typedef {{ at: string, kind: string, text: string, data: Readonly<Record<string, unknown>> & { postings?: Posting[] } }} Entry */
+/** @typedef {{ since: string | null, complete: boolean, left_out: number }} Recording */
+/** @typedef {{ entries: Entry[], recording: Recording, problems: string[], payment: Payment }} Timeline */
 /** @typedef {{ id: string, status: string, amount_ext: string, request_date: string, description: string }} Refund */
 /** @typedef {{ code: string, description: string, authcode?: string }} TransactionStatus */
 /** @typedef {{ hash: string, status: string, currency_rate: string, transaction_status: TransactionStatus, refunds?: Refund[] }} Payment */

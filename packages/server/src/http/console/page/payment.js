@@ -6,9 +6,9 @@ import { stateMark } from "./list.js";
 import { bothAmounts, moneyBar } from "./money.js";
 import { notifications } from "./notifications.js";
 import { keepFresh } from "./poll.js";
-import { factWords, refundWords, sourceWords } from "./words.js";
+import { kindWords, refundWords } from "./words.js";
 
-/** @import { Explained, Fact, Listed, Page, Payment, Told } from "./api.js" */
+/** @import { Entry, Listed, Page, Payment, Timeline, Told } from "./api.js" */
 
 /** @type {import("./main.js").View} */
 export async function paymentView(main, [hash = ""], _query, signal) {
@@ -40,18 +40,16 @@ export async function paymentView(main, [hash = ""], _query, signal) {
       madeTold = JSON.stringify(told);
       keepingFocus(parts.told, () => notifications(hash, told, refresh));
     }
-    const [explained, { payment: wire }] = await Promise.all([
-      /** @type {Promise<Explained>} */ (call("/__cofre/explain", { hash })),
-      /** @type {Promise<{ payment: Payment }>} */ (call("/ws/query", { hash })),
-    ]);
-    const now = JSON.stringify([payment, explained, wire]);
+    const timeline = /** @type {Timeline} */ (await call("/__cofre/timeline", { hash }));
+    const { payment: wire } = timeline;
+    const now = JSON.stringify([payment, timeline]);
     if (isOver() || now === made) return;
     made = now;
     parts.head.replaceChildren(...headOf(payment, wire));
     parts.money.replaceChildren(h("h2", {}, "Money"), moneyBar(payment), ...refundsOf(wire, payment.currency_ext));
     keepingFocus(parts.actions, () => actions(payment, refresh));
-    parts.history.replaceChildren(h("h2", {}, "What has happened"), timeline(explained.facts));
-    parts.books.replaceChildren(...booksOf(explained));
+    keepingFocus(parts.history, () => historyOf(timeline));
+    keepingFocus(parts.books, () => booksOf(timeline));
   };
 
   await refresh();
@@ -61,15 +59,24 @@ export async function paymentView(main, [hash = ""], _query, signal) {
 }
 
 /**
- * Whoever is at a button of the part is at the button of that name afterwards.
+ * Whoever is at something of the part that has a name is there afterwards, and what was opened is open.
  * @param {HTMLElement} part
  * @param {() => readonly Node[]} make
  */
 function keepingFocus(part, make) {
-  const name = part.contains(document.activeElement) ? document.activeElement?.getAttribute("name") : undefined;
+  const active = document.activeElement;
+  const name = part.contains(active) ? nameOf(active) : undefined;
+  const open = new Set(Array.from(part.querySelectorAll("details[open] > summary"), nameOf));
   part.replaceChildren(...make());
-  const again = typeof name === "string" ? part.querySelector(`[name="${CSS.escape(name)}"]`) : null;
+  const named = Array.from(part.querySelectorAll("[name], [data-name]"));
+  for (const each of named) if (each.parentElement instanceof HTMLDetailsElement && open.has(nameOf(each))) each.parentElement.open = true;
+  const again = named.find((each) => name !== undefined && nameOf(each) === name);
   if (again instanceof HTMLElement) again.focus();
+}
+
+/** @param {Element | null} element */
+function nameOf(element) {
+  return element?.getAttribute("name") ?? element?.getAttribute("data-name") ?? undefined;
 }
 
 /**
@@ -111,42 +118,73 @@ function refundsOf({ refunds = [] }, currency) {
   return [h("h3", {}, "Refunds"), h("div", { class: "wide" }, table("Refunds", ["Refund", "Amount", "State", "Asked (UTC)", "Why"], rows))];
 }
 
-/** Members of a fact that are said in words. */
-const said = new Set(["version", "at", "fact", "by", "attempt"]);
+/** What the raw message of an entry is called, of those that have one. */
+const messages = new Map([
+  ["request", "Request and answer"],
+  ["call", "Message and answer"],
+]);
 
-/** @param {readonly Fact[]} happened */
-function timeline(happened) {
+/** @param {Timeline} timeline */
+function historyOf({ entries, recording }) {
+  const { since, complete } = recording;
+  const missing = since === null ? "none are there." : `what was before ${moment(since)} is not here.`;
+  return [
+    h("h2", {}, "What has happened"),
+    ...(complete ? [] : [h("p", { class: "soft" }, `Requests, calls of the acquirer and deliveries are kept in memory: ${missing}`)]),
+    h("ol", { class: "timeline" }, ...entries.map(entryOf)),
+  ];
+}
+
+/**
+ * @param {Entry} entry
+ * @param {number} place
+ */
+function entryOf({ at, kind, text, data }, place) {
+  const message = messages.get(kind);
   return h(
-    "ol",
-    { class: "timeline" },
-    ...happened.map((fact) => {
-      const details = Object.entries(fact).filter(([name, value]) => !said.has(name) && value !== undefined);
-      return h(
-        "li",
+    "li",
+    {},
+    h("time", { datetime: at, class: "soft" }, moment(at)),
+    h("span", {}, h("strong", {}, shown(kindWords(kind))), " ", foreign(text)),
+    message !== undefined &&
+      h(
+        "details",
         {},
-        h("time", { datetime: `${fact.at.replace(" ", "T")}Z`, class: "soft" }, fact.at),
-        h("span", {}, factWords(fact.fact)),
-        h(
-          "span",
-          { class: "soft" },
-          [sourceWords(fact.by), ...details.map(([name, value]) => `${name} ${shown(String(value))}`)].join(", "),
-        ),
-      );
-    }),
+        // An entry keeps its name when others come behind it.
+        h("summary", { "data-name": `${place} ${at} ${kind}` }, message),
+        h("pre", {}, ...linesOf(data)),
+      ),
   );
 }
 
-/** @param {Explained} explained */
-function booksOf({ postings, problems }) {
+/**
+ * As JSON, with the breaks between its lines as they are.
+ * @param {unknown} data
+ */
+function linesOf(data) {
+  return JSON.stringify(data, undefined, 2)
+    .split("\n")
+    .map((line) => `${shown(line)}\n`);
+}
+
+/** @param {string} at */
+function moment(at) {
+  return shown(at.replace("T", " ").replace("Z", ""));
+}
+
+/** @param {Timeline} timeline */
+function booksOf({ entries, problems }) {
   const heads = ["When (UTC)", "Entry", "Account", "Amount", "Balance"];
-  const rows = postings.map(({ at, kind, account, amount, balance, currency }) => [at, kind, account, `${amount} ${currency}`, balance]);
+  const rows = entries.flatMap(({ at, data: { postings = [] } }) =>
+    postings.map(({ kind, account, amount, balance, currency }) => [moment(at), kind, account, `${amount} ${currency}`, balance]),
+  );
   return [
     h("h2", {}, "Books"),
     ...problems.map((text) => h("p", { class: "problem" }, text)),
     h(
       "details",
       {},
-      h("summary", {}, `${postings.length} postings`),
+      h("summary", { "data-name": "postings" }, `${rows.length} postings`),
       h("div", { class: "wide", tabindex: "0", role: "region", "aria-label": "Postings" }, table("Postings", heads, rows)),
     ),
   ];

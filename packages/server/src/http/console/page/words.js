@@ -45,51 +45,14 @@ export function stateWords(state) {
 }
 
 /** @type {Readonly<Record<string, string>>} */
-const facts = {
-  authorization_sent: "Authorization sent to the acquirer",
-  authorization_approved: "Authorization approved",
-  authorization_held: "Approved, and held for a reviewer",
-  sale_approved: "Approved and captured at once",
-  authorization_declined: "Declined",
-  review_accepted: "Reviewer accepted",
-  review_rejected: "Reviewer refused",
-  capture_sent: "Capture sent to the acquirer",
-  capture_approved: "Captured",
-  capture_declined: "Capture declined: the hold stays",
-  void_sent: "Void sent to the acquirer",
-  void_approved: "Voided: nothing is held any more",
-  void_declined: "Void declined: the hold stays",
-  void_declined_in_review: "Void declined: the hold stays",
-  reversal_sent: "Reversal sent, for the outcome is unknown",
-  reversal_approved: "Reversed: nothing is held",
-  authorization_lapsed: "Nobody captured in time: the hold is given up",
-  lapse_approved: "Expired: nothing is held any more",
-  attempt_unanswered: "The acquirer did not answer in time: outcome unknown",
-  authorization_rerouted: "Sent to another acquirer",
-  attempt_repeated: "Sent again under the same reference",
-  notification_resent: "Announced once more",
-  marked_for_review: "Something is wrong with this payment: somebody must look",
-  chargeback_opened: "Charged back by the issuer",
-  chargeback_credited: "Chargeback won: the money is back",
-};
+const kinds = { request: "Request", fact: "Payment", call: "Acquirer", notification: "Notification", attempt: "Delivery" };
 
-/** @param {string} name */
-export function factWords(name) {
-  const words = facts[name] ?? name.replaceAll("_", " ");
-  return words.charAt(0).toUpperCase() + words.slice(1);
-}
-
-/** @type {Readonly<Record<string, string>>} */
-const sources = {
-  merchant: "by a request",
-  recovery: "found out by recovery",
-  clock: "by the clock",
-  operator: "by the operator",
-};
-
-/** @param {string} by */
-export function sourceWords(by) {
-  return sources[by] ?? by;
+/**
+ * Whom an entry of a timeline is about.
+ * @param {string} kind
+ */
+export function kindWords(kind) {
+  return kinds[kind] ?? kind;
 }
 
 /** @type {Readonly<Record<string, string>>} */

@@ -1,0 +1,50 @@
+import { formatInstant } from "../../kernel/calendar.ts";
+import { isPaymentId } from "../../kernel/ids.ts";
+import { type Recorder, recordingBounds, type RecordedRequest } from "../../twin/recording/recorder.ts";
+import { errorAnswer } from "../wire/answer.ts";
+import { maskedText } from "../wire/card-like.ts";
+import type { Endpoint } from "../wire/endpoint.ts";
+import { textOf } from "../wire/tree.ts";
+import { concernedBy, requestView } from "../recording/recorded-view.ts";
+
+/** Each may have eight thousand characters. */
+export const requestsOfPage = 50;
+
+const longestCode = 128;
+
+/**
+ * `/__cofre/requests`, in the sandbox only: the account's newest requests, as far as they are kept, oldest first, a page at a time from after the
+ * number `after`; with `hash` or `merchant_payment_code` only those about that payment.
+ */
+export function requestsEndpoint(recorder: Pick<Recorder, "of">): Endpoint {
+  return {
+    path: "/__cofre/requests",
+    key: "secret",
+    family: "parameters",
+    cors: false,
+    async handle({ params, account }) {
+      const after = textOf(params, "after") ?? "0";
+      const hash = textOf(params, "hash");
+      const code = textOf(params, "merchant_payment_code");
+      if (!/^\d{1,15}$/.test(after) || (hash !== undefined && !isPaymentId(hash))) {
+        return errorAnswer("COFRE-85", "Parameter after must be a whole number, and hash a payment's");
+      }
+      const { since, requests } = recorder.of(account.id);
+      const wanted = requests.filter((request) => request.number > Number(after) && isAbout(request, hash, code));
+      const page = wanted.slice(0, requestsOfPage);
+      const body = {
+        requests: page.map(requestView),
+        next: wanted.length > page.length ? (page.at(-1)?.number ?? null) : null,
+        recording: { since: since === undefined ? null : formatInstant(since), keeps: recordingBounds.requests },
+        status: "SUCCESS",
+      };
+      return { status: 200, body: JSON.stringify(body) };
+    },
+  };
+}
+
+function isAbout(request: RecordedRequest, asked: string | undefined, askedCode: string | undefined): boolean {
+  const { hash, code } = concernedBy(request);
+  if (asked !== undefined) return hash === asked;
+  return askedCode === undefined || code === maskedText(askedCode, longestCode);
+}

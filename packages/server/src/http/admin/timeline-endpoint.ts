@@ -1,0 +1,74 @@
+import { formatInstant } from "../../kernel/calendar.ts";
+import type { MerchantId } from "../../kernel/ids.ts";
+import type { Account } from "../../merchant/account.ts";
+import { explainPayment } from "../../operations/explain-payment.ts";
+import type { Delivery } from "../../outbox/events.ts";
+import type { OutboxRow, Store } from "../../stores/store.ts";
+import type { Recorder } from "../../twin/recording/recorder.ts";
+import type { Endpoint } from "../wire/endpoint.ts";
+import { answering, type OperationRunner } from "../wire/endpoints/deps.ts";
+import { renderPayment } from "../wire/payment-answer.ts";
+import { readSelector } from "../wire/payment-request.ts";
+import { timelineOf } from "./timeline-entries.ts";
+
+export interface TimelineDeps {
+  readonly runner: OperationRunner;
+  readonly storeOf: (account: Account) => Pick<Store, "notificationsOfPayment" | "deliveriesOf">;
+  readonly recorder: Pick<Recorder, "of">;
+}
+
+const mostNotifications = 50;
+/** Deliveries of one notification: more than an account can have endpoints, for some were taken away. */
+const mostOfOne = 64;
+
+/**
+ * `/__cofre/timeline`, in the sandbox only: all that happened to a payment, named by `hash` or `merchant_payment_code`, as one list in the order of time.
+ * Facts, postings and notifications are the store's; requests, calls and attempts are what this process has recorded since it began.
+ */
+export function timelineEndpoint({ runner, storeOf, recorder }: TimelineDeps): Endpoint {
+  return {
+    path: "/__cofre/timeline",
+    key: "secret",
+    family: "parameters",
+    cors: false,
+    handle: ({ params, account }) =>
+      answering("query", async () => {
+        const explained = await runner.run(explainPayment, account, readSelector(params, "query"));
+        const { payment } = explained;
+        const recording = recorder.of(account.id);
+        const { since } = recording;
+        const told = await toldOf(storeOf(account), account.id, payment.id);
+        const { entries, leftOut } = timelineOf({ ...explained, ...told, recording });
+        const body = {
+          hash: payment.id,
+          merchant_payment_code: payment.order.code,
+          state: payment.state,
+          recording: {
+            since: since === undefined ? null : formatInstant(since),
+            // Everything about the payment was seen, and is shown.
+            complete: since !== undefined && since <= payment.createdAt && leftOut === 0,
+            left_out: leftOut,
+          },
+          entries,
+          problems: explained.explanation.problems,
+          // As /ws/query shows it, which is a request of its own.
+          payment: JSON.parse(renderPayment(payment, account)) as unknown,
+          status: "SUCCESS",
+        };
+        return JSON.stringify(body);
+      }),
+  };
+}
+
+async function toldOf(
+  store: ReturnType<TimelineDeps["storeOf"]>,
+  merchantId: MerchantId,
+  paymentId: Parameters<Store["notificationsOfPayment"]>[1],
+): Promise<{ readonly notifications: readonly OutboxRow[]; readonly deliveries: readonly Delivery[] }> {
+  const notifications = (await store.notificationsOfPayment(merchantId, paymentId)).slice(-mostNotifications);
+  const deliveries = await Promise.all(notifications.map(({ number }) => store.deliveriesOf(merchantId, number, mostOfOne)));
+  return {
+    notifications,
+    deliveries: deliveries.flatMap((some, index) => some.filter(({ number }) => number === notifications[index]?.number)),
+  };
+}

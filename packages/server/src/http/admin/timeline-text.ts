@@ -1,0 +1,158 @@
+import { scaleOf } from "../../kernel/currency.ts";
+import { formatAmount } from "../../kernel/money.ts";
+import type { EntryKind, JournalEntry, LedgerAccount } from "../../ledger/journal.ts";
+import type { FactRecord, FactSource, HistoryFact } from "../../stores/change.ts";
+import type { CallKind, OutcomeFacts, RecordedAttempt, RecordedCall, RecordedRequest } from "../../twin/recording/recorder.ts";
+
+/** What a timeline says of each of its entries: one sentence of plain English, in words of ours. */
+
+export function requestText({ method, path, key, answer, durationMs }: RecordedRequest): string {
+  const asked = `${method} ${path} with the ${key} key`;
+  if (answer === undefined) return `${asked} is being carried out.`;
+  const { status, code, isReplayed } = answer;
+  // As access logs tell it: nothing of the answer, or not all of it, was written.
+  if (status === 444) return `${asked} was carried out, and its connection was cut by a fault after ${shortMs(durationMs)}.`;
+  const how = code === undefined ? `was answered with HTTP ${status}` : `was refused with ${code} (HTTP ${status})`;
+  const again = isReplayed ? ", as the request of the same Idempotency-Key before it" : "";
+  return `${asked} ${how} after ${shortMs(durationMs)}${again}.`;
+}
+
+const facts = {
+  authorization_sent: "The authorization was written down and sent to the acquirer",
+  authorization_approved: "The acquirer approved: the amount is held",
+  authorization_held: "The acquirer approved, and a reviewer has to look",
+  sale_approved: "The acquirer approved, and the amount was captured at once",
+  authorization_declined: "The authorization was declined",
+  review_accepted: "The reviewer accepted",
+  review_rejected: "The reviewer refused: what is held is given up",
+  capture_sent: "The capture was written down and sent to the acquirer",
+  capture_approved: "The acquirer captured",
+  capture_declined: "The capture was declined, and the hold stays",
+  void_sent: "The void was written down and sent to the acquirer",
+  void_approved: "The acquirer gave the hold up",
+  void_declined: "The void was declined, and the hold stays",
+  void_declined_in_review: "The void was declined, and the payment stays in review",
+  reversal_sent: "The outcome stayed unknown, and a reversal was written down and sent",
+  reversal_approved: "The authorization was reversed: nothing is held",
+  authorization_lapsed: "Nobody captured in time: the hold is given up",
+  lapse_approved: "The payment expired: nothing is held any more",
+  attempt_unanswered: "The acquirer's answer did not settle the question: the outcome is unknown",
+  authorization_rerouted: "The acquirer certainly holds nothing, and another one is asked",
+  attempt_repeated: "The request was sent again under the same reference",
+  notification_resent: "The merchant asked to be told once more",
+  marked_for_review: "Something that must not be was seen on this payment: somebody must look",
+  refund_requested: "A refund was asked for",
+  refund_queued: "The refund became pending",
+  refund_sent: "The refund was written down and sent to the acquirer",
+  refund_approved: "The acquirer gave the money back",
+  refund_declined: "The acquirer declined the refund",
+  refund_not_done: "The refund turned out not to have been carried out, and is sent again",
+  refund_cancelled: "The refund was taken back before it was sent",
+  chargeback_opened: "The issuer took the money back",
+  chargeback_credited: "The chargeback was won: the money is paid again",
+} as const satisfies Record<HistoryFact, string>;
+
+const sources = {
+  merchant: "",
+  recovery: ", as recovery found out",
+  clock: ", for its time had come",
+  operator: ", as the operator said",
+} as const satisfies Record<FactSource, string>;
+
+/** `entries`: what was booked with it. */
+export function factText({ fact, by }: FactRecord, entries: readonly JournalEntry[]): string {
+  const booked = entries.map(bookedText).join(", ");
+  return `${facts[fact]}${sources[by]}${booked === "" ? "" : `; booked: ${booked}`}.`;
+}
+
+/** Which account of an entry shows its amount. */
+const shownAccounts = {
+  hold: "authorized_holds",
+  release: "authorized_holds",
+  capture: "acquirer_receivable",
+  refund: "acquirer_receivable",
+  chargeback: "acquirer_receivable",
+  chargeback_credit: "acquirer_receivable",
+} as const satisfies Record<EntryKind, LedgerAccount>;
+
+/** `capture of 100.00 USD (585.22 BRL)`. */
+function bookedText({ kind, postings }: JournalEntry): string {
+  const amounts = postings
+    .filter(({ account }) => account === shownAccounts[kind])
+    .map(({ currency, minor }) => `${formatAmount(minor < 0n ? -minor : minor, scaleOf(currency))} ${currency}`);
+  const [first = "nothing", ...others] = amounts;
+  return `${kind.replaceAll("_", " ")} of ${first}${others.map((other) => ` (${other})`).join("")}`;
+}
+
+const asked = {
+  authorize: "authorize",
+  capture: "capture",
+  void: "void",
+  refund: "refund",
+  verify: "verify the card",
+  reverse: "reverse",
+  inquire: "say what became of it",
+} as const satisfies Record<CallKind, string>;
+
+export function callText({ connector, kind, amount, currency, capture, answered }: RecordedCall): string {
+  const money = amount === undefined ? "" : ` ${amount} ${currency ?? ""}`;
+  const verb = capture === true ? "authorize and capture" : asked[kind];
+  const question = `The acquirer ${connector} was asked to ${verb}${money}`;
+  if (answered === undefined) return `${question} and has not answered yet.`;
+  return `${question}: ${outcomeText(answered.outcome)} after ${shortMs(answered.durationMs)}.`;
+}
+
+const causes: Readonly<Record<string, string>> = {
+  timeout: "no answer came in time",
+  connection: "the connection gave no answer",
+  garbled: "the answer could not be read",
+  refused_to_say: "the acquirer would not say",
+};
+
+function outcomeText(outcome: OutcomeFacts): string {
+  const { kind, reason, cause, response_code: code, authorization, captured, voided } = outcome;
+  switch (kind) {
+    case "approved":
+      return "approved";
+    case "declined":
+      return `declined${reason === undefined ? "" : `, ${String(reason).replaceAll("_", " ")}`}${code === undefined ? "" : ` (${String(code)})`}`;
+    case "unknown":
+      return `unknown, for ${causes[String(cause)] ?? "it is not said"},`;
+    case "not_sent":
+      return "nothing was sent,";
+    case "found":
+      return `found ${String(authorization)}, ${String(captured)} captured${voided === true ? ", voided" : ""},`;
+    case "not_found":
+      return "it knows nothing of it,";
+    case "unknown_original":
+      return "it knows of nothing to reverse,";
+    default:
+      return kind;
+  }
+}
+
+export function notificationText(number: number, kind: string, endpoints: readonly string[]): string {
+  const whom = endpoints.length === 0 ? "nobody, for the account has no address" : endpoints.join(", ");
+  return `Notification ${number} (${kind}) was written down for ${whom}.`;
+}
+
+const verdicts = {
+  delivered: "",
+  again: ", and it is tried again",
+  given_up: ", and it was given up",
+  gone: ", and the endpoint was switched off",
+} as const satisfies Record<RecordedAttempt["verdict"], string>;
+
+export function attemptText({ attempt, number, endpoint, outcome, verdict }: RecordedAttempt): string {
+  const how = /^\d+$/.test(outcome)
+    ? `was answered with HTTP ${outcome}`
+    : outcome === "dropped"
+      ? "was dropped by the account's chaos"
+      : `failed (${outcome.replaceAll("_", " ")})`;
+  return `Attempt ${attempt} to deliver notification ${number} to ${endpoint} ${how}${verdicts[verdict]}.`;
+}
+
+/** Whole milliseconds; less than one is said so. */
+function shortMs(ms: number): string {
+  return ms < 1 ? "less than 1 ms" : `${Math.round(ms)} ms`;
+}

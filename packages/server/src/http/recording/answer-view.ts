@@ -1,0 +1,75 @@
+import { isPaymentId } from "../../kernel/ids.ts";
+import type { AnswerFacts } from "../../twin/recording/recorder.ts";
+import { digestOfToken } from "../../vault/token.ts";
+import type { WireAnswer } from "../wire/answer.ts";
+import { holdsCardNumber, maskCardNumbers } from "../wire/card-like.ts";
+import { apart } from "./apart.ts";
+import { shortened } from "./parameter-view.ts";
+
+/** How paymentAnswer begins (payment-answer.ts); a test holds it. */
+const paymentStart = '{"payment":{"hash":"';
+
+const tokenMember = /"token":"((?:[^"\\]|\\.)*)"/;
+const codeMember = /"merchant_payment_code":"((?:[^"\\]|\\.)*)"/;
+const refundCodeMembers = /"merchant_refund_code":"((?:[^"\\]|\\.)*)"/g;
+
+/**
+ * What may be kept of an answer. Answers hold no card data; what is taken out are tokens, and card numbers in the names that a merchant
+ * chose where the account allows them. On the way of every request: most answers are kept as they are.
+ */
+export function answerFactsOf({ status, code, body, headers }: WireAnswer, characters: number): AnswerFacts {
+  const token = body.includes('"token":"') ? textIn(tokenMember.exec(body)?.[1]) : undefined;
+  const isPayment = body.startsWith(paymentStart);
+  const isToMask = !isPayment || holdsCardNumber(textIn(codeMember.exec(body)?.[1]) ?? "") || refundCodesHoldCard(body);
+  const shown = isToMask || token !== undefined ? shownOf(body) : body;
+  const isCut = shown.length > characters;
+  return {
+    status,
+    code,
+    body: isCut ? apart(shown.slice(0, characters)) : shown,
+    isCut,
+    isReplayed: headers?.some(([name]) => name === "Idempotent-Replayed") ?? false,
+    tokenDigest: token === undefined || isPayment ? undefined : digestOfToken(token),
+  };
+}
+
+/** What is no JSON is no answer of ours: of that only the masked text is kept. */
+function shownOf(body: string): string {
+  try {
+    return JSON.stringify(shownIn(JSON.parse(body)));
+  } catch {
+    return apart(maskCardNumbers(body));
+  }
+}
+
+/** The same with every token shortened, and every text but a payment's hash without the middle of any card number in it. */
+function shownIn(value: unknown, name = ""): unknown {
+  if (typeof value === "string") {
+    if (name === "token") return shortened(value);
+    return name === "hash" && isPaymentId(value) ? value : maskCardNumbers(value);
+  }
+  if (Array.isArray(value)) return value.map((member: unknown) => shownIn(member));
+  if (typeof value !== "object" || value === null) return value;
+  return Object.fromEntries(Object.entries(value).map(([key, member]) => [key, shownIn(member, key)]));
+}
+
+function refundCodesHoldCard(body: string): boolean {
+  if (!body.includes('"merchant_refund_code":"')) return false;
+  for (const [, written] of body.matchAll(refundCodeMembers)) if (holdsCardNumber(textIn(written) ?? "")) return true;
+  return false;
+}
+
+/** The text that stands in a JSON string. */
+function textIn(written: string | undefined): string | undefined {
+  if (written === undefined) return undefined;
+  return written.includes("\\") ? (JSON.parse(`"${written}"`) as string) : written;
+}
+
+/** The payment that a kept answer tells of. */
+export function paymentToldBy({
+  body,
+}: Pick<AnswerFacts, "body">): { readonly hash: string; readonly code: string | undefined } | undefined {
+  if (!body.startsWith(paymentStart)) return undefined;
+  const hash = body.slice(paymentStart.length, paymentStart.length + 48);
+  return { hash, code: textIn(codeMember.exec(body)?.[1]) };
+}

@@ -1,0 +1,22 @@
+import type { DeliveryAttempt } from "../../outbox/dispatcher.ts";
+import type { AttemptFacts } from "../../twin/recording/recorder.ts";
+import { maskedText } from "../wire/card-like.ts";
+import { apart } from "./apart.ts";
+
+const longestUrl = 300;
+
+/** What is recorded of an attempt to deliver a notification. */
+export function attemptFactsOf({ number: attempt, url, verdict, delivery }: DeliveryAttempt): AttemptFacts {
+  const { paymentId, endpoint, number, kind, state, outcome, dueAt } = delivery;
+  return {
+    paymentId,
+    endpoint,
+    url: apart(maskedText(url, longestUrl)),
+    number,
+    notificationType: kind,
+    attempt,
+    outcome: outcome ?? "nothing",
+    verdict,
+    dueAt: state === "waiting" && verdict === "again" ? dueAt : undefined,
+  };
+}

@@ -1,0 +1,126 @@
+import { isPaymentId } from "../../kernel/ids.ts";
+import { maskOfDigits } from "../../vault/mask.ts";
+import type { ParameterList } from "../../twin/recording/recorder.ts";
+import { mayHoldCard, maskedText, oneLine } from "../wire/card-like.ts";
+import { isTreeObject, Lifted, type Tree, type TreeObject } from "../wire/tree.ts";
+import { apart } from "./apart.ts";
+
+/** What is shown of a value. What has no row is not shown, whatever it is called. */
+type Showing = "text" | "token" | "hash" | "number" | "secret" | "node";
+
+const rows: ReadonlyMap<string, Showing> = new Map([
+  ...shownAs(
+    "text",
+    ["operation", "mode", "country", "currency_code", "currency_base_code", "currency_base", "payment_type_code"],
+    ["amount", "amount_total", "amount_itens", "amount_shipping", "instalments", "create_token", "auto_capture", "manual_review"],
+    ["merchant_payment_code", "merchant_refund_code", "merchant_capture_code", "refund_id", "order_number", "description"],
+    ["name", "email", "document", "document_type", "person_type", "birth_date", "phone_number", "customer_ip", "device_id"],
+    ["zipcode", "address", "street_number", "street_complement", "city", "state"],
+    ["note", "user_value_1", "user_value_2", "user_value_3", "user_value_4", "user_value_5", "notification_url", "soft_descriptor"],
+    ["cof_type", "initiator", "trans_type", "transType", "mandate_id"],
+    ["threeds_eci", "threeds_version", "threeds_trxid", "threeds_xid"],
+    ["action", "next", "reason", "times", "of", "connector"],
+    ["set", "advance", "run", "kind", "path", "delay_ms", "clear"],
+  ),
+  ...shownAs("token", ["token"]),
+  ...shownAs("hash", ["hash"]),
+  ...shownAs("number", ["card_number", "network_token_pan"]),
+  // Sealed with the card: only that they were there. Of security codes and cryptograms not even that is kept.
+  ...shownAs("secret", ["card_name", "card_due_date", "network_token_expire_date"]),
+  ...shownAs("node", ["payment", "creditcard", "card", "responsible", "cof_info", "add"]),
+]);
+
+function shownAs(how: Showing, ...names: readonly (readonly string[])[]): readonly (readonly [string, Showing])[] {
+  return names.flat().map((name) => [name, how]);
+}
+
+/** Told by the key's kind alone. */
+const keys: ReadonlySet<string> = new Set(["integration_key", "public_integration_key", "publicIntegrationKey"]);
+
+const longestValue = 200;
+
+export interface ParameterView {
+  readonly parameters: ParameterList;
+  /** Of names and values; no more than there may be. */
+  readonly characters: number;
+  readonly leftOut: number;
+}
+
+/**
+ * What may be shown and kept of a request's parameters: those of the table above, card numbers as their masks, whatever looks like one
+ * masked, tokens shortened. On the way of every request, so what needs nothing done to it is only copied.
+ */
+export function viewOf(params: TreeObject, characters: number): ParameterView {
+  const view = new View(characters);
+  const parameters = view.node(params);
+  return { parameters, characters: view.characters, leftOut: view.leftOut };
+}
+
+class View {
+  characters = 0;
+  leftOut = 0;
+  readonly #most: number;
+
+  constructor(most: number) {
+    this.#most = most;
+  }
+
+  node(params: TreeObject): ParameterList {
+    const shown: (string | ParameterList)[] = [];
+    for (const name in params) {
+      if (keys.has(name)) continue;
+      const how = rows.get(name);
+      const value = params[name];
+      if (value === undefined) continue;
+      const member = how === undefined ? undefined : this.#member(name, value, how);
+      if (member === undefined) this.leftOut += 1;
+      else shown.push(name, member);
+    }
+    return shown;
+  }
+
+  #member(name: string, value: Tree, how: Showing): string | ParameterList | undefined {
+    if (how === "node") return isTreeObject(value) && this.#takes(name.length) ? this.node(value) : undefined;
+    const text = textOf(value, how);
+    return text !== undefined && this.#takes(name.length + text.length) ? text : undefined;
+  }
+
+  #takes(characters: number): boolean {
+    if (this.characters + characters > this.#most) return false;
+    this.characters += characters;
+    return true;
+  }
+}
+
+function textOf(value: Tree, how: Exclude<Showing, "node">): string | undefined {
+  if (value instanceof Lifted) return how === "number" ? maskOfLifted(value) : secret;
+  if (how === "secret") return secret;
+  if (typeof value !== "string") return undefined;
+  switch (how) {
+    case "token":
+      return shortened(value);
+    case "hash":
+      // Digits follow each other by chance in it.
+      return isPaymentId(value) ? apart(value) : masked(value);
+    default:
+      return masked(value);
+  }
+}
+
+function masked(text: string): string {
+  return apart(text.length <= longestValue && !mayHoldCard(text) ? text : maskedText(oneLine(text), longestValue));
+}
+
+const secret = "[not kept]";
+const shownOfToken = 8;
+
+/** The first eight characters of a token; of one that is too short to be one, nothing. */
+export function shortened(token: string): string {
+  return token.length < 2 * shownOfToken ? secret : `${oneLine(token.slice(0, shownOfToken))}…`;
+}
+
+/** Digits that no mask fits are no card number, but may have been meant for one. */
+function maskOfLifted({ bytes }: Lifted): string {
+  const isNumber = bytes.length >= 14 && bytes.length <= 19 && bytes.every((byte) => byte >= 0x30 && byte <= 0x39);
+  return isNumber ? maskOfDigits(bytes) : secret;
+}

@@ -1,0 +1,108 @@
+import { formatInstant } from "../../kernel/calendar.ts";
+import { isPaymentId } from "../../kernel/ids.ts";
+import type { AnswerFacts, ParameterList, RecordedAttempt, RecordedCall, RecordedRequest } from "../../twin/recording/recorder.ts";
+import { paymentToldBy } from "./answer-view.ts";
+
+/** The payment that a request was about, as far as it named it or was told. */
+export interface Concerned {
+  readonly hash: string | undefined;
+  /** Without the middle of any card number in it. */
+  readonly code: string | undefined;
+}
+
+export function concernedBy({ parameters, answer }: Pick<RecordedRequest, "parameters" | "answer">): Concerned {
+  const told = answer === undefined ? undefined : paymentToldBy(answer);
+  if (told !== undefined) return told;
+  const hash = memberOf(parameters, "hash");
+  const payment = memberOf(parameters, "payment");
+  const code = memberOf(typeof payment === "object" ? payment : parameters, "merchant_payment_code");
+  return {
+    hash: typeof hash === "string" && isPaymentId(hash) ? hash : undefined,
+    code: typeof code === "string" ? code : undefined,
+  };
+}
+
+function memberOf(list: ParameterList, name: string): string | ParameterList | undefined {
+  for (let index = 0; index < list.length; index += 2) if (list[index] === name) return list[index + 1];
+  return undefined;
+}
+
+function objectOf(list: ParameterList): Readonly<Record<string, unknown>> {
+  const members: [string, unknown][] = [];
+  for (let index = 0; index + 1 < list.length; index += 2) {
+    const [name, value] = [list[index], list[index + 1]];
+    if (typeof name === "string") members.push([name, typeof value === "object" ? objectOf(value) : value]);
+  }
+  return Object.fromEntries(members);
+}
+
+/** A recorded request as `/__cofre/requests` and the timeline show it. */
+export function requestView(request: RecordedRequest): Readonly<Record<string, unknown>> {
+  const { number, at, method, path, key, parameters, leftOut, answer, durationMs } = request;
+  const { hash, code } = concernedBy(request);
+  return {
+    number,
+    at: formatInstant(at),
+    method,
+    path,
+    key,
+    parameters: objectOf(parameters),
+    parameters_left_out: leftOut,
+    hash: hash ?? null,
+    merchant_payment_code: code ?? null,
+    ...(answer === undefined
+      ? { answer: null }
+      : {
+          http_status: answer.status,
+          status_code: answer.code ?? null,
+          duration_ms: durationMs,
+          replayed: answer.isReplayed,
+          ...answerView(answer),
+        }),
+  };
+}
+
+/** The beginning of a longer one is no JSON any more. */
+function answerView({ body, isCut }: AnswerFacts): Readonly<Record<string, unknown>> {
+  if (isCut) return { answer: null, answer_begins: body };
+  try {
+    return { answer: JSON.parse(body) as unknown };
+  } catch {
+    return { answer: null, answer_begins: body };
+  }
+}
+
+/** A recorded call of an acquirer. What is missing is left out. */
+export function callView(call: RecordedCall): Readonly<Record<string, unknown>> {
+  const { at, connector, kind, reference, originalReference, amount, currency, capture, brand, maskedPan, answered } = call;
+  return {
+    connector,
+    kind,
+    sent_at: formatInstant(at),
+    reference,
+    original_reference: originalReference,
+    amount,
+    currency,
+    capture,
+    brand,
+    masked_card_number: maskedPan,
+    answered_at: answered === undefined ? null : formatInstant(answered.at),
+    duration_ms: answered?.durationMs,
+    outcome: answered?.outcome ?? null,
+  };
+}
+
+/** A recorded attempt to deliver a notification. */
+export function attemptView(attempt: RecordedAttempt): Readonly<Record<string, unknown>> {
+  const { number, notificationType, endpoint, url, attempt: count, outcome, verdict, dueAt } = attempt;
+  return {
+    number,
+    notification_type: notificationType,
+    endpoint,
+    url,
+    attempt: count,
+    outcome,
+    verdict,
+    due_at: dueAt === undefined ? undefined : formatInstant(dueAt),
+  };
+}

@@ -1,0 +1,41 @@
+import type { Clock } from "../../kernel/clock.ts";
+import type { MerchantId } from "../../kernel/ids.ts";
+import type { KeyGrant } from "../../stores/change.ts";
+import { type Recorder, recordingBounds } from "../../twin/recording/recorder.ts";
+import type { WireAnswer } from "../wire/answer.ts";
+import type { TreeObject } from "../wire/tree.ts";
+import { answerFactsOf } from "./answer-view.ts";
+import { viewOf } from "./parameter-view.ts";
+
+/** A request whose key has been checked. */
+export interface RequestToRecord {
+  readonly merchantId: MerchantId;
+  readonly method: string;
+  /** The endpoint's. */
+  readonly path: string;
+  readonly grants: KeyGrant;
+  readonly params: TreeObject;
+}
+
+/** Port: told of the requests of accounts. */
+export interface RequestRecorder {
+  /** Before the request is carried out. What it returns is called with the answer; undefined when the request is not recorded. Never throws. */
+  begin(request: RequestToRecord): ((answer: WireAnswer) => void) | undefined;
+}
+
+/** Beside the interface itself only what makes something happen: the console asks for the rest every few seconds. */
+const recordedOfSandbox: ReadonlySet<string> = new Set(["/__cofre/payment", "/__cofre/simulator", "/__cofre/clock", "/__cofre/faults"]);
+
+const isRecorded = (path: string): boolean => path.startsWith("/ws/") || recordedOfSandbox.has(path);
+
+export function createRequestRecorder(recorder: Pick<Recorder, "request">, clockOf: (merchantId: MerchantId) => Clock): RequestRecorder {
+  return {
+    begin({ merchantId, method, path, grants, params }) {
+      if (!isRecorded(path)) return undefined;
+      const { parameters, characters, leftOut } = viewOf(params, recordingBounds.parameterCharacters);
+      const facts = { method, path, key: grants, parameters, characters, leftOut };
+      const answered = recorder.request(merchantId, clockOf(merchantId).now(), facts);
+      return (answer) => answered(answerFactsOf(answer, recordingBounds.answerCharacters));
+    },
+  };
+}
