@@ -65,6 +65,8 @@ function productEnvironment(port: number, dataDir: string): NodeJS.ProcessEnv {
     COFRE_PORT: String(port),
     COFRE_HOST: "127.0.0.1",
     COFRE_DATA_DIR: dataDir,
+    // What is measured is what production does, where nothing is recorded.
+    COFRE_RECORDING: "no",
     COFRE_SANDBOX_INTEGRATION_KEY: integrationKey,
     COFRE_SANDBOX_PUBLIC_INTEGRATION_KEY: "test_pk_benchmarkbenchmarkbench",
   };

@@ -128,7 +128,9 @@ export async function startCofre(config: Config, log: Log, ports: Ports = system
   const sign = createSigner(notificationKeys);
   // Where money is real nothing of it is there.
   const recorder = config.environment === "sandbox" ? new Recorder({ elapsedMs: systemElapsed }) : undefined;
-  const recording = recorder === undefined ? undefined : recordingInto(recorder);
+  /** What is told of what happens: nobody, where that is not wanted, and timelines are of facts and notifications alone. */
+  const told = config.recording === "yes" ? recorder : undefined;
+  const recording = told === undefined ? undefined : recordingInto(told);
   const surroundings = {
     vault,
     sender: egress,
@@ -256,7 +258,7 @@ export async function startCofre(config: Config, log: Log, ports: Ports = system
     health: { state: () => (!isOpen ? "starting" : store.isWriting ? "ready" : "not_writing") },
     faults: isSandbox ? new Faults({ board: faultBoard, scheduler, runner }) : undefined,
     limits: { maxBodyBytes: config.maxBodyBytes, maxConnections: config.maxConnections, maxInFlight: config.maxInFlight },
-    recorder: recorder === undefined ? undefined : createRequestRecorder(recorder, (id) => installationOf(id).clock),
+    recorder: told === undefined ? undefined : createRequestRecorder(told, (id) => installationOf(id).clock),
   });
   parts.defer(async () => {
     server.closeAllConnections();

@@ -48,6 +48,13 @@ export const settings = {
     read: readDirectory,
     doc: "Where everything is kept, the sandbox's root key included; made when it is missing. `:memory:` keeps nothing after the process.",
   },
+  recording: {
+    variable: "COFRE_RECORDING",
+    form: "yes or no",
+    fallback: "yes",
+    read: oneOf("yes", "no"),
+    doc: "`no` keeps no requests, calls to acquirers and attempts at notifications in memory for [timelines](../console.md), which spares a request some microseconds. There is none outside of the sandbox.",
+  },
   tls: {
     variable: "COFRE_TLS",
     flag: "--tls",

@@ -116,6 +116,8 @@ export class Worlds {
     for (const { digest } of grantsOf(world.plan.keys)) this.#byKey.delete(digest);
     this.#parts.onChanged(world.id);
     await world.close();
+    // What ended meanwhile may have been remembered.
+    this.#parts.onChanged(world.id);
   }
 
   /** Begins a world anew, as it began first. */

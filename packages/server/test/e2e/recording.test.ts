@@ -44,6 +44,15 @@ async function all(world: World, asked: Readonly<Record<string, string>> = {}): 
 }
 
 describe("/__cofre/requests", () => {
+  test("records nothing where that is not wanted, and timelines have what the store keeps", async () => {
+    await using world = await startWorld({ environment: { COFRE_RECORDING: "no" } });
+    await world.postJson("/ws/direct", directBody("first"));
+    assert.deepEqual(await all(world), []);
+    const { body } = await world.get("/__cofre/timeline", { integration_key: integrationKey, merchant_payment_code: "first" });
+    const entries = body["entries"] as readonly { readonly kind: string }[];
+    assert.deepEqual(new Set(entries.map(({ kind }) => kind)), new Set(["fact", "notification"]), JSON.stringify(body));
+  });
+
   test("lists the account's requests of the interface, oldest first, with what they came to", async () => {
     await using world = await startWorld();
     assert.deepEqual(await page(world), { requests: [], next: null, recording: { since: null, keeps: 1_000 }, status: "SUCCESS" });
