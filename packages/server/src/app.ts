@@ -10,6 +10,7 @@ import type { ConnectorConfig } from "./config/connector-list.ts";
 import type { Simulator } from "./connectors/simulator/simulator-connector.ts";
 import { explainEndpoint } from "./http/admin/explain-endpoint.ts";
 import { faultsEndpoint } from "./http/admin/faults-endpoint.ts";
+import { figuresEndpoint } from "./http/admin/figures-endpoint.ts";
 import { certificateEndpoint, notificationsEndpoint } from "./http/admin/notifications-endpoint.ts";
 import { paymentEndpoint } from "./http/admin/payment-endpoint.ts";
 import { paymentsEndpoint } from "./http/admin/payments-endpoint.ts";
@@ -18,6 +19,7 @@ import { settingsEndpoint } from "./http/admin/settings-endpoint.ts";
 import { type Instruct, simulatorEndpoint } from "./http/admin/simulator-endpoint.ts";
 import { statsEndpoint } from "./http/admin/stats-endpoint.ts";
 import { timelineEndpoint } from "./http/admin/timeline-endpoint.ts";
+import { tokensEndpoint } from "./http/admin/tokens-endpoint.ts";
 import { consoleEndpoints } from "./http/console/console-endpoint.ts";
 import { documented } from "./http/docs/documented.ts";
 import { FaultBoard } from "./http/faults/fault-board.ts";
@@ -224,6 +226,8 @@ export async function startCofre(config: Config, log: Log, ports: Ports = system
         }),
         paymentEndpoint(runner),
         paymentsEndpoint(runner),
+        figuresEndpoint(runner, deps.clockOf),
+        tokensEndpoint(runner),
         statsEndpoint(() => store.stats()),
         ...(recorder === undefined
           ? []

@@ -21,8 +21,17 @@ export type TokenDigest = Branded<"TokenDigest">;
 export type KeyDigest = Branded<"KeyDigest">;
 
 export function newPaymentId(at: Instant, random: Random): PaymentId {
+  return (timeInId(at) + hexOf(random.bytes(18))) as PaymentId;
+}
+
+/** The least id that a payment made at this moment can have: all made before have lesser ones. */
+export function leastPaymentId(at: Instant): PaymentId {
+  return timeInId(at).padEnd(48, "0") as PaymentId;
+}
+
+function timeInId(at: Instant): string {
   const seconds = Math.floor(at / 1_000);
-  return (hexDigits(seconds % 2 ** 32, 8) + hexDigits(Math.floor(at - seconds * 1_000), 4) + hexOf(random.bytes(18))) as PaymentId;
+  return hexDigits(seconds % 2 ** 32, 8) + hexDigits(Math.floor(at - seconds * 1_000), 4);
 }
 
 export function newMerchantId(random: Random): MerchantId {

@@ -10,6 +10,8 @@ interface Setting<Value> {
   readonly allows: (value: unknown) => value is Value;
   /** The allowed values in words, for whoever gave another one. */
   readonly allowed: string;
+  /** All allowed values, where they are few. */
+  readonly values?: readonly Value[];
   /** One sentence for people. */
   readonly doc: string;
 }
@@ -124,6 +126,35 @@ export function settingsTableAsMarkdown(table: Readonly<Record<string, Setting<u
   return ["| setting | unless set | allowed | meaning |", "|---|---|---|---|", ...rows].join("\n");
 }
 
+/** What people and programs are told of a setting. */
+export interface DescribedSetting {
+  readonly name: string;
+  readonly default: unknown;
+  readonly allowed: string;
+  readonly values?: readonly unknown[];
+  readonly doc: string;
+  /** Of an object: its settings. */
+  readonly settings?: readonly DescribedSetting[];
+}
+
+/** Every switch of an account in the order of its table; those of the simulator and of the notifications inside. */
+export function describedSettings(): readonly DescribedSetting[] {
+  const inside: Readonly<Record<string, readonly DescribedSetting[]>> = {
+    simulator: described(simulatorSettings),
+    notificationChaos: described(chaosSettings),
+  };
+  return described(accountSettings).map((setting) => {
+    const settings = inside[setting.name];
+    return settings === undefined ? setting : { ...setting, settings };
+  });
+}
+
+function described(table: Readonly<Record<string, Setting<unknown>>>): readonly DescribedSetting[] {
+  return Object.entries(table).map(([name, { default: initially, allowed, values, doc }]) => {
+    return { name, default: initially, allowed, ...(values === undefined ? {} : { values }), doc };
+  });
+}
+
 export type SettingsResult = { readonly settings: AccountSettings } | { readonly problems: readonly string[] };
 
 /**
@@ -222,5 +253,6 @@ function oneOf<Value extends string>(initially: Value, values: readonly Value[])
     default: initially,
     allows: (value): value is Value => values.some((allowed) => allowed === value),
     allowed: `one of ${values.join(", ")}`,
+    values,
   };
 }

@@ -10,6 +10,8 @@ import type { Refund } from "../payment/refund.ts";
 import type { FactRecord, HistoryRow, NamedRequest } from "./change.ts";
 import { orderFromJson, searchedInOrder } from "./order-row.ts";
 import type { Listed } from "./payment-list.ts";
+import type { PaymentFigure } from "./store.ts";
+import type { Brand } from "../vault/brand.ts";
 import { accountCodes, entryKindCodes, factCodes, factSourceCodes } from "./codes.ts";
 
 /** How domain values are packed into columns, and back. JSON members that are undefined are left out and come back undefined. */
@@ -66,6 +68,16 @@ export function paymentFromRow(row: PaymentRow): Payment {
     verdict: row.verdict === null ? undefined : verdictFromJson(row.verdict),
     needsReview: row.needs_review === 1,
   };
+}
+
+/** A row of what is counted of a payment, as the databases read it. */
+export interface FigureRow extends Pick<PaymentRow, "id" | "created_at" | "state" | "authorized" | "captured"> {
+  readonly currency: string;
+  readonly brand: Brand;
+}
+
+export function figureFromRow({ id, created_at: createdAt, state, authorized, captured, currency, brand }: FigureRow): PaymentFigure {
+  return { id, createdAt, state, brand, currency, authorized: BigInt(authorized), captured: BigInt(captured) };
 }
 
 export function listedRow(row: PaymentRow): Listed {

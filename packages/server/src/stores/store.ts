@@ -51,8 +51,17 @@ export interface Store {
    */
   paymentsListed(merchantId: MerchantId, filter: PaymentFilter, page: ListPage): Promise<PaymentList>;
 
+  /**
+   * What is counted of this merchant's payments, in the order of their ids from the greatest down, from below `before` on (from the greatest
+   * when it is undefined), at most `limit`. A quarter of what the payments themselves cost.
+   */
+  paymentFigures(merchantId: MerchantId, before: PaymentId | undefined, limit: number): Promise<readonly PaymentFigure[]>;
+
   /** Reads a stored card of this merchant by the SHA-256 of its token; undefined when there is none. */
   cardByToken(merchantId: MerchantId, digest: TokenDigest): Promise<StoredCard | undefined>;
+
+  /** What may be shown of this merchant's stored cards, in the order of their tokens' SHA-256 from after `after` on, at most `limit`. */
+  cardsListed(merchantId: MerchantId, after: TokenDigest | undefined, limit: number): Promise<readonly ListedCard[]>;
 
   /**
    * Stored cards of all merchants in the order in which they were stored, after `position` (0 for the first), at most `limit`:
@@ -175,6 +184,19 @@ export interface PaymentList {
   /** The last one that was looked at; undefined when there is none below it. */
   readonly next: PaymentId | undefined;
 }
+
+export interface PaymentFigure {
+  readonly id: PaymentId;
+  readonly createdAt: Instant;
+  readonly state: PaymentState;
+  readonly brand: Brand;
+  /** Of both amounts. */
+  readonly currency: string;
+  readonly authorized: bigint;
+  readonly captured: bigint;
+}
+
+export type ListedCard = Pick<StoredCard, "tokenDigest" | "brand" | "maskedPan" | "createdAt" | "lastUsedAt">;
 
 export interface CardAge {
   /** Where to go on from. */

@@ -29,6 +29,8 @@ const statements = {
   paymentsDueAfter: ["cofre_jobs", "payment_due", "payment_pkey"],
   paymentsInFlight: ["cofre_jobs", "payment_due"],
   paymentsListed: ["cofre_gateway", "payment_pkey"],
+  paymentFigures: ["cofre_gateway", "payment_pkey"],
+  cardsListed: ["cofre_vault", "card_pkey"],
   cardsByToken: ["cofre_vault", "card_pkey"],
   cardsAfter: ["cofre_jobs", "card_no"],
   namedRequest: ["cofre_gateway", "named_request_pkey"],

@@ -286,6 +286,8 @@ async function everything(store: Store, base: number): Promise<unknown> {
       ...[0, 1, 2, 3, 4, 5].map((each) => store.paymentByRefund(id, { id: refundId(base, each) })),
       ...numbers.map((each) => store.paymentByRefund(id, { code: `refund ${each}` })),
       ...numbers.map((each) => store.paymentByMandate(id, `network ${each}`)),
+      store.paymentFigures(id, undefined, 3),
+      store.cardsListed(id, undefined, 3),
       ...listings.map(([filter, page]) => store.paymentsListed(id, filter, page)),
     ]);
   });

@@ -181,6 +181,20 @@ export function describeStoreContract(name: string, open: () => Promise<Store>):
       );
     });
 
+    test("a merchant's own cards are listed by their tokens' digests, with nothing of the card but its mask and brand", async (context) => {
+      const store = await opened(context);
+      for (const number of [2, 5, 1]) await store.commit(given.cardChange(given.newCard(number)));
+      await store.commit(given.cardChange(given.newCard(3, { merchantId: merchantB })));
+      await store.commit(given.cardUseChange(2, start + 5_000));
+      const shown = (number: number, over: object = {}) => {
+        const { tokenDigest, brand, maskedPan, createdAt, lastUsedAt } = given.newCard(number);
+        return { tokenDigest, brand, maskedPan, createdAt, lastUsedAt, ...over };
+      };
+      assert.deepEqual(await store.cardsListed(merchantA, undefined, 2), [shown(1), shown(2, { lastUsedAt: instant(start + 5_000) })]);
+      assert.deepEqual(await store.cardsListed(merchantA, given.tokenDigest(2), 2), [shown(5)]);
+      assert.deepEqual(await store.cardsListed(merchantA, given.tokenDigest(5), 2), []);
+    });
+
     test("a named request is claimed once, answered once, and seen by its merchant alone", async (context) => {
       const store = await opened(context);
       const claim = { key: "order-1", digest: "ab".repeat(32), claimedAt: instant(start), answer: undefined };
@@ -552,6 +566,21 @@ export function describeStoreContract(name: string, open: () => Promise<Store>):
       assert.deepEqual(codesOf(await list({ limit: 2, lookAt: 10, before: given.paymentId(2) })), [["order-1"], undefined]);
       assert.deepEqual(codesOf(await list({ limit: 5, lookAt: 5 })).at(1), undefined, "a page that ends with the last one says so");
       assert.deepEqual(codesOf(await list({ limit: 10, lookAt: 10, before: given.paymentId(1) })), [[], undefined]);
+    });
+
+    test("what is counted of payments comes newest first, of one merchant only, and says what became of them", async (context) => {
+      const store = await opened(context);
+      for (const number of [3, 1, 2]) await store.commit(given.paymentChange(given.newPayment(number)));
+      await store.commit(given.paymentChange(given.newPayment(6, { merchantId: merchantB })));
+      await store.commit(given.paidChange(given.newPayment(2)));
+      const figure = ({ id, createdAt, state, order, authorized, captured }: Payment) => {
+        return { id, createdAt, state, brand: order.card.brand, currency: order.amount.currency, authorized, captured };
+      };
+      const paid = figure(given.paidNext(given.newPayment(2)));
+      assert.ok(paid.captured > 0n);
+      assert.deepEqual(await store.paymentFigures(merchantA, undefined, 2), [figure(given.newPayment(3)), paid]);
+      assert.deepEqual(await store.paymentFigures(merchantA, given.paymentId(2), 2), [figure(given.newPayment(1))]);
+      assert.deepEqual(await store.paymentFigures(merchantA, given.paymentId(1), 2), []);
     });
 
     test("a list looks at no more payments than it may, and says where to go on", async (context) => {

@@ -12,6 +12,7 @@ import { hostile, poisoned } from "../browser/hostile.ts";
 import { listen } from "../browser/listen.ts";
 import { type Shop, startShop } from "../browser/shop.ts";
 import { violations } from "../browser/violations.ts";
+import { look, viewTests } from "./support/console-views.ts";
 import { directBody, integrationKey, publicIntegrationKey, startWorld, testCard, type World } from "../world.ts";
 
 /** Where pictures of the console are put, for people to look at; nowhere unless it is set. */
@@ -24,7 +25,7 @@ describe("the console in a real browser", { skip: noBrowser, timeout: 600_000 },
   let world: World;
   let shop: Shop;
   let browser: Browser;
-  let receiver: { readonly url: string; readonly heard: string[]; close(): void };
+  let receiver: Receiver;
   let numbers = 0;
 
   before(async () => {
@@ -224,6 +225,7 @@ describe("the console in a real browser", { skip: noBrowser, timeout: 600_000 },
         const codes: string[] = [];
         for (let count = 0; count < 53; count += 1) codes.push((await made({ email })).code);
         await page.evaluate("delete document.hidden");
+        await look(page);
         await page.getByRole("link", { name: codes.at(-1) ?? "", exact: true }).waitFor();
         const more = page.getByRole("button", { name: "Show more" });
         if (await more.isVisible()) await more.click();
@@ -250,6 +252,7 @@ describe("the console in a real browser", { skip: noBrowser, timeout: 600_000 },
       await page.goto(`${world.url}/#/payments?search=looked%40example.com`);
       await page.getByText("2 payments", { exact: true }).waitFor();
       isFresh = true;
+      await look(page);
       await page.getByText("1 payment", { exact: true }).waitFor();
       assert.equal(await page.getByRole("link", { name: older.code, exact: true }).count(), 1);
       assert.equal(await page.getByRole("link", { name: newer.code, exact: true }).count(), 0);
@@ -261,6 +264,7 @@ describe("the console in a real browser", { skip: noBrowser, timeout: 600_000 },
     await inConsole("#/payments", async (page) => {
       await page.getByRole("table").waitFor();
       await page.evaluate("sessionStorage.setItem('cofre.integration_key', 'nonsense')");
+      await look(page);
       await page.getByRole("status").filter({ hasText: "does not know this key any more" }).waitFor();
       await page.getByRole("button", { name: "Forget the key" }).click();
       await page.getByLabel("Secret integration key").waitFor();
@@ -366,27 +370,53 @@ describe("the console in a real browser", { skip: noBrowser, timeout: 600_000 },
     });
   });
 
+  viewTests({ world: () => world, receiver: () => receiver, made, inConsole, picture });
+
   test("what merchants and customers write stays text, in every field that is shown", async () => {
     const { hash } = await made({ merchant_payment_code: hostile.slice(0, 40), name: hostile.slice(0, 100), manual_review: true });
     await world.get("/__cofre/payment", { integration_key: integrationKey, hash, action: "accept_review" });
     await world.postJson("/ws/refund", { integration_key: integrationKey, operation: "request", hash, amount: "1", description: hostile });
-    for (const address of ["#/payments", `#/payment/${hash}`]) {
-      await inConsole("#/try", async (page) => {
-        // Every text of every answer, also of those that the server itself would never write so.
-        await page.route(/__cofre|\/ws\//, async (route) => {
-          const response = await route.fetch();
-          await route.fulfill({ response, json: poisoned(await response.json()) });
-        });
+    await world.postJson("/ws/token", {
+      integration_key: integrationKey,
+      payment_type_code: "creditcard",
+      country: "br",
+      creditcard: testCard,
+    });
+    await world.postJson("/__cofre/faults", {
+      integration_key: integrationKey,
+      add: { kind: "slow", merchant_payment_code: hostile.slice(0, 100) },
+    });
+    const { body: answer } = await world.postJson("/__cofre/worlds", { name: hostile.slice(0, 100), seed: "7" });
+    const { integration_key: keyOfWorld } = answer["world"] as { readonly integration_key: string };
+    await inConsole("#/try", async (page) => {
+      // Every text of every answer, also of those that the server itself would never write so.
+      await page.route(/__cofre|\/ws\//, async (route) => {
+        const response = await route.fetch();
+        await route.fulfill({ response, json: poisoned(await response.json()) });
+      });
+      for (const [title, address] of Object.entries({
+        Payments: "#/payments",
+        Payment: `#/payment/${hash}`,
+        Notifications: "#/notifications",
+        Tokens: "#/tokens",
+        Charts: "#/charts",
+        Faults: "#/faults",
+        Settings: "#/settings",
+        Worlds: "#/worlds",
+      })) {
+        if (title === "Worlds") await page.evaluate(`sessionStorage.setItem("cofre.integration_key", "${keyOfWorld}")`);
         await page.goto(`${world.url}/${address}`);
-        await page.getByText("onerror=").first().waitFor();
-        await page.getByText("[U+202E][U+2066]abc").first().waitFor();
+        await page.getByRole("heading", { name: title, exact: true, level: 1 }).waitFor();
+        await page.getByText("onerror=").filter({ visible: true }).first().waitFor();
+        await page.getByText("[U+202E][U+2066]abc").filter({ visible: true }).first().waitFor();
         const found = await page.evaluate(
           "[document.querySelectorAll('img, script:not([src]), [onerror]').length, document.title.includes('hit'), document.documentElement.scrollWidth <= innerWidth]",
         );
-        assert.deepEqual(found, [0, false, true], address);
-        await picture(page, `hostile-${address.length}`);
-      });
-    }
+        assert.deepEqual(found, [0, false, true], title);
+        await picture(page, `hostile-${title.toLowerCase()}`);
+      }
+    });
+    await world.postJson("/__cofre/world", { integration_key: keyOfWorld, do: "delete" });
   });
 
   test("everything is done with the keyboard alone", async () => {
@@ -464,6 +494,35 @@ describe("the console in a real browser", { skip: noBrowser, timeout: 600_000 },
           await page.getByRole("button", { name: "Refund…" }).click();
           await looked("dialog");
           await page.keyboard.press("Escape");
+          await page.goto(`${world.url}/#/notifications`);
+          await page.getByRole("table", { name: "Notifications, newest first" }).waitFor();
+          await looked("notifications");
+          await page.goto(`${world.url}/#/charts`);
+          await page.getByRole("heading", { name: "Approval by brand" }).waitFor();
+          for (const summary of await page.locator("summary").all()) await summary.click();
+          await looked("charts");
+          await page.goto(`${world.url}/#/tokens`);
+          await page.getByText(/^\d+ stored cards?$/).waitFor();
+          await looked("tokens");
+          await page.goto(`${world.url}/#/settings`);
+          await page.getByLabel("simulator.latencyMs").fill("1");
+          await looked("settings");
+          await page.goto(`${world.url}/#/faults`);
+          await page.getByLabel("What goes wrong").selectOption("Slow");
+          await page.getByLabel("Only about this payment code").fill("nobody's");
+          await page.getByRole("button", { name: "Add", exact: true }).click();
+          await page.getByRole("table", { name: "Faults that wait, the latest first" }).waitFor();
+          await looked("faults");
+          await page.goto(`${world.url}/#/worlds`);
+          await page.getByLabel("Seed").fill(name);
+          await page.getByRole("button", { name: "Make it and open it" }).click();
+          await page.getByRole("button", { name: "Keep it as it is" }).waitFor();
+          await page.getByText("open now").waitFor();
+          await looked("worlds");
+          await page.getByRole("button", { name: "Delete…" }).click();
+          await looked("question");
+          await page.getByRole("dialog").getByRole("button", { name: "Delete" }).click();
+          await page.getByText("It is no world").waitFor();
           await page.goto(`${world.url}/#/try`);
           await page.getByRole("button", { name: "Store the card and charge it" }).click();
           await page.getByRole("region", { name: "Commands for a shell" }).waitFor();
@@ -515,7 +574,15 @@ async function shell(commands: string): Promise<string> {
   return output.slice(output.indexOf("{"));
 }
 
-async function startReceiver(): Promise<{ readonly url: string; readonly heard: string[]; close(): void }> {
+interface Receiver {
+  readonly url: string;
+  readonly heard: string[];
+  /** As long as it is, whatever is asked for at /gone is answered 410. */
+  isGone: boolean;
+  close(): void;
+}
+
+async function startReceiver(): Promise<Receiver> {
   const heard: string[] = [];
   const server = createServer((request, response) => {
     let body = "";
@@ -524,18 +591,20 @@ async function startReceiver(): Promise<{ readonly url: string; readonly heard: 
     });
     request.on("end", () => {
       heard.push(body);
-      response.end("OK");
+      response.writeHead(request.url === "/gone" && receiver.isGone ? 410 : 200).end("OK");
     });
   });
   server.listen(0, "127.0.0.1");
   await once(server, "listening");
   const { port } = server.address() as AddressInfo;
-  return {
+  const receiver: Receiver = {
     url: `http://127.0.0.1:${port}/`,
     heard,
+    isGone: false,
     close() {
       server.close();
       server.closeAllConnections();
     },
   };
+  return receiver;
 }

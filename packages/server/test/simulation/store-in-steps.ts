@@ -17,6 +17,8 @@ export function storeInSteps(store: Store, step: Step): Store {
     paymentsDue: (now, limit, slots, after) => step(() => store.paymentsDue(now, limit, slots, after)),
     paymentsInFlight: (limit) => step(() => store.paymentsInFlight(limit)),
     paymentsListed: (merchantId, filter, page) => step(() => store.paymentsListed(merchantId, filter, page)),
+    paymentFigures: (merchantId, before, limit) => step(() => store.paymentFigures(merchantId, before, limit)),
+    cardsListed: (merchantId, after, limit) => step(() => store.cardsListed(merchantId, after, limit)),
     cardsAfter: (position, limit) => step(() => store.cardsAfter(position, limit)),
     namedRequest: (merchant, key) => step(() => store.namedRequest(merchant, key)),
     cardByToken: (merchant, digest) => step(() => store.cardByToken(merchant, digest)),

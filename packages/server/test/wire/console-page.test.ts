@@ -6,6 +6,9 @@ import { after, before, describe, test } from "node:test";
 import { consoleEndpoints } from "../../src/http/console/console-endpoint.ts";
 import { timelineKinds } from "../../src/http/admin/timeline-entries.ts";
 import { paymentStates } from "../../src/payment/payment-machine.ts";
+import { periodNames } from "../../src/http/admin/figures-endpoint.ts";
+import { faultKindNames, faultKinds } from "../../src/http/faults/fault-kinds.ts";
+import { declineReasons } from "../../src/payment/payment.ts";
 import { brands } from "../../src/vault/brand.ts";
 import { startWorld, type World } from "../world.ts";
 
@@ -18,18 +21,21 @@ const list = (await import(pathToFileURL(`${folder}list.js`).href)) as {
   readonly filterOf: (query: URLSearchParams) => Readonly<Record<string, string>>;
 };
 interface Named {
-  readonly hash: string;
+  readonly key: string;
 }
 interface Look {
-  readonly payments: readonly Named[];
+  readonly items: readonly Named[];
   readonly first: string | null;
   readonly following: string | null;
   readonly joins: boolean;
 }
-type PageOf = (before: string | undefined) => Promise<{ readonly payments: readonly Named[]; readonly next: string | null }>;
+type PageOf = (before: string | undefined) => Promise<{ readonly items: readonly Named[]; readonly next: string | null }>;
 const { newest, gone } = (await import(pathToFileURL(`${folder}newest.js`).href)) as {
   readonly newest: (page: PageOf, known: string, mostCalls: number) => Promise<Look>;
-  readonly gone: (hashes: readonly string[], look: Look) => readonly string[];
+  readonly gone: (keys: readonly string[], look: Look) => readonly string[];
+};
+const { timesOf } = (await import(pathToFileURL(`${folder}latency.js`).href)) as {
+  readonly timesOf: (requests: readonly { readonly path: string; readonly duration_ms?: number }[]) => readonly unknown[];
 };
 const scripts = readdirSync(folder).filter((name) => name.endsWith(".js"));
 let world: World;
@@ -81,7 +87,8 @@ describe("the console", () => {
   test("has no way to make a script, HTML or an address of somebody else's out of text", () => {
     for (const name of scripts) {
       assert.doesNotMatch(
-        textOf(name),
+        // Names the language of drawings, and is asked of nobody.
+        textOf(name).replace('"http://www.w3.org/2000/svg"', ""),
         /innerHTML|outerHTML|insertAdjacentHTML|document\.write|eval\(|new Function|https?:\/\/|localStorage|cookie/,
         name,
       );
@@ -93,6 +100,14 @@ describe("the console", () => {
     for (const state of paymentStates) assert.ok(words.includes(`  ${state}: `), state);
     for (const kind of timelineKinds) assert.match(words, new RegExp(`[{,] ${kind}: "`), kind);
     for (const brand of brands) assert.ok(words.includes(`"${brand}"`), brand);
+  });
+
+  test("has words for every fault, takes a time where the fault does, and knows every reason and every span of a chart", () => {
+    const words = textOf("words.js");
+    for (const kind of faultKindNames)
+      assert.match(words, new RegExp(`^  ${kind}: \\["[^"]+", "[^"]+", ${faultKinds[kind].waits}\\],$`, "m"), kind);
+    for (const reason of declineReasons) assert.ok(words.includes(`  "${reason}",`), reason);
+    for (const per of periodNames) assert.ok(textOf("charts.js").includes(`["${per}", `), per);
   });
 
   test("tries the published test cards only, and says what they lead to", () => {
@@ -130,34 +145,45 @@ describe("the console", () => {
     assert.deepEqual(list.filterOf(query), { search: "411111xxxxxx1111", state: "captured" });
   });
 
+  test("tells of each path how long half, most and all of its requests took", () => {
+    const took = (path: string, ...times: readonly (number | undefined)[]) =>
+      times.map((time) => ({ path, ...(time === undefined ? {} : { duration_ms: time }) }));
+    const hundred = Array.from({ length: 100 }, (_, index) => 100 - index);
+    assert.deepEqual(timesOf([...took("/ws/query", 7), ...took("/ws/direct", ...hundred, undefined), ...took("/ws/capture", undefined)]), [
+      { path: "/ws/direct", number: 100, median: 50, slow: 95, slowest: 100 },
+      { path: "/ws/query", number: 1, median: 7, slow: 7, slowest: 7 },
+    ]);
+    assert.deepEqual(timesOf([]), []);
+  });
+
   describe("a fresh look", () => {
-    /** Payments "99" to "00", of which each call looks at ten; those that end in 5 pass. */
+    /** Those with the keys "99" to "00", of which each call looks at ten; those that end in 5 pass. */
     const page: PageOf = async (before = "x") => {
       const seen = Array.from({ length: 100 }, (_, index) => String(99 - index).padStart(2, "0"))
-        .filter((hash) => hash < before)
+        .filter((key) => key < before)
         .slice(0, 10);
       return {
-        payments: seen.filter((hash) => hash.endsWith("5")).map((hash) => ({ hash })),
+        items: seen.filter((key) => key.endsWith("5")).map((key) => ({ key })),
         next: seen.at(-1) === "00" ? null : (seen.at(-1) ?? null),
       };
     };
-    const hashes = ({ payments }: Look) => payments.map(({ hash }) => hash);
+    const keys = ({ items }: Look) => items.map(({ key }) => key);
 
     test("removes what it went through and does not hold, and nothing older", async () => {
       const look = await newest(page, "97", 5);
-      assert.deepEqual({ ...look, payments: hashes(look) }, { payments: ["95"], first: "90", following: "90", joins: true });
+      assert.deepEqual({ ...look, items: keys(look) }, { items: ["95"], first: "90", following: "90", joins: true });
       assert.deepEqual(gone(["97", "95", "90", "89", "05"], look), ["97", "90"]);
-      const empty = { payments: [], first: "90", following: "90", joins: true };
+      const empty = { items: [], first: "90", following: "90", joins: true };
       assert.deepEqual(gone(["95", "85", "05"], empty), ["95"], "older matches stay when a look finds none");
       assert.deepEqual(gone(["95", "05"], { ...empty, first: null, following: null }), ["95", "05"], "it went through all");
     });
 
     test("goes on until it reaches what is known", async () => {
       const look = await newest(page, "75", 5);
-      assert.deepEqual({ ...look, payments: hashes(look) }, { payments: ["95", "85", "75"], first: "90", following: "70", joins: true });
+      assert.deepEqual({ ...look, items: keys(look) }, { items: ["95", "85", "75"], first: "90", following: "70", joins: true });
       assert.deepEqual(gone(["75", "65"], look), []);
       const all = await newest(page, "", 20);
-      assert.deepEqual([hashes(all).length, all.following, all.joins], [10, null, true]);
+      assert.deepEqual([keys(all).length, all.following, all.joins], [10, null, true]);
     });
 
     test("gives up what is older than a gap", async () => {

@@ -316,6 +316,11 @@ const provocations: Readonly<Record<string, () => Promise<Answer>>> = {
   "COFRE-77": async () => inWorld("/__cofre/world", { do: "restore", name: "never" }),
   "COFRE-78": async () => inWorld("/__cofre/clock", { advance: "4d", run: true }),
   "COFRE-85": () => post("/__cofre/requests", { after: "the last" }),
+  "COFRE-60": () => post("/__cofre/notifications", { order: "newest", state: "lost" }),
+  "COFRE-61": () => post("/__cofre/notifications", { order: "newest", limit: 101 }),
+  "COFRE-62": () => post("/__cofre/figures", { per: "week" }),
+  "COFRE-63": () => post("/__cofre/figures", { from: "2026-01-01", to: "2026-02-01" }),
+  "COFRE-64": () => post("/__cofre/tokens", { limit: 1_001 }),
   "COFRE-48": () => post("/__cofre/notifications", { replay: "everything" }),
   "COFRE-44": async () => {
     await named("catalogue", "00");

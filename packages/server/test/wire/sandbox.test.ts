@@ -86,4 +86,20 @@ describe("the sandbox", { timeout: 60_000 }, () => {
     const changed = (await (await fetch(`${world.url}/__cofre/settings`, { method: "POST", body: form })).json()) as Fields;
     assert.equal((changed["settings"] as Fields)["partialCapture"], true);
   });
+
+  test("describes every setting when it is asked to, those inside of others too", async () => {
+    await using world = await startWorld();
+    const { settings, described } = (await call(world, "/__cofre/settings", { describe: true })) as {
+      readonly settings: Fields;
+      readonly described: readonly (Fields & { readonly settings?: readonly Fields[] })[];
+    };
+    const names = (of: readonly Fields[]) => new Set(of.map(({ name }) => name));
+    assert.deepEqual(names(described), new Set(Object.keys(settings)));
+    for (const each of [...described, ...described.flatMap(({ settings: inside = [] }) => inside)])
+      assert.match(`${String(each["doc"])} ${String(each["allowed"])}`, /^\S.+\. \S/, String(each["name"]));
+    const inside = described.find(({ name }) => name === "simulator")?.settings ?? [];
+    assert.deepEqual(names(inside), new Set(Object.keys(settings["simulator"] as Fields)));
+    assert.deepEqual(described.find(({ name }) => name === "taxPaidBy")?.["values"], ["customer", "merchant"]);
+    assert.ok(!("described" in (await call(world, "/__cofre/settings", {}))));
+  });
 });

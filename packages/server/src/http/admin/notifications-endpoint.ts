@@ -8,6 +8,7 @@ import { secretName, urlSecretName } from "../../outbox/endpoint.ts";
 import { replay, type ReplayParts, type ReplaySelection } from "../../outbox/replay.ts";
 import type { OutboxRow } from "../../stores/store.ts";
 import { errorAnswer, type WireAnswer } from "../wire/answer.ts";
+import { mostOfOne, newestInput, newestNotifications } from "./newest-notifications.ts";
 import type { Endpoint, OpenEndpoint } from "../wire/endpoint.ts";
 import { answeringAnswer } from "../wire/endpoints/deps.ts";
 import { textOf, type TreeObject } from "../wire/tree.ts";
@@ -22,12 +23,10 @@ export interface NotificationsDeps extends ReplayParts {
 
 const mostListed = 500;
 const mostOfPayment = 50;
-/** Deliveries of one notification: more than an account can have endpoints, for some were taken away. */
-const mostOfOne = 64;
 
 /**
  * `/__cofre/notifications`, with the secret key: what the account was told, from after the number `after` (of one payment with `hash`), with
- * each delivery, and what its receivers verify with. `replay=failed` (from number `from`), `replay=payment` (`hash`) or `replay=range` (`from`, `to`)
+ * each delivery, and what its receivers verify with. `order=newest` lists from the newest down instead. `replay=failed` (from number `from`), `replay=payment` (`hash`) or `replay=range` (`from`, `to`)
  * has receivers hear again.
  */
 export function notificationsEndpoint(of: (account: Account) => NotificationsDeps): Endpoint {
@@ -57,7 +56,12 @@ export function certificateEndpoint({ keys }: Pick<NotificationsDeps, "keys">): 
 async function list({ store, keys, name }: NotificationsDeps, params: TreeObject, account: Account): Promise<WireAnswer> {
   const after = numberOf(params, "after") ?? 0;
   const hash = textOf(params, "hash");
-  const { rows, deliveries } = hash === undefined ? await toldAfter(store, account, after) : await toldOf(store, account, hash, after);
+  // A state alone is refused: whoever forgot the order must not believe that these are all.
+  const asked = textOf(params, "order") === undefined && textOf(params, "state") === undefined ? undefined : newestInput(params);
+  if (asked !== undefined && "status" in asked) return asked;
+  const told = asked === undefined ? undefined : await newestNotifications(store, account.id, asked);
+  const { rows, deliveries } =
+    told ?? (hash === undefined ? await toldAfter(store, account, after) : await toldOf(store, account, hash, after));
   const notifications = rows.map(({ number, kind, paymentId, at }) => ({
     number,
     notification_type: kind,
@@ -81,6 +85,7 @@ async function list({ store, keys, name }: NotificationsDeps, params: TreeObject
   }));
   const body = {
     notifications,
+    ...(told === undefined ? {} : { next: told.next ?? null }),
     endpoints,
     payment_url_secret: receiverSecret(keys, name, urlSecretName),
     public_key: receiverPublicKey(keys, name),

@@ -1,18 +1,19 @@
 import type { AccountSettings } from "../../merchant/account.ts";
-import { accountSettings, validateSettings } from "../../merchant/settings.ts";
+import { accountSettings, describedSettings, validateSettings } from "../../merchant/settings.ts";
 import { changeSettings } from "../../operations/change-settings.ts";
 import type { AccountDirectory } from "../../operations/account-directory.ts";
 import { errorAnswer, type WireAnswer } from "../wire/answer.ts";
 import type { Endpoint } from "../wire/endpoint.ts";
 import { answering, type OperationRunner } from "../wire/endpoints/deps.ts";
+import { flagOf } from "../wire/fields.ts";
 import { isTreeObject } from "../wire/tree.ts";
 import { typedSettings } from "./typed-settings.ts";
 
 const inside = "Parameter settings must be an object, in a form such as settings[partialCapture]=true";
 
 /**
- * `/__cofre/settings`, in the sandbox only: shows an account's switches, and changes those that `settings` names. Takes the
- * account's secret key, in every encoding of the wire.
+ * `/__cofre/settings`, in the sandbox only: shows an account's switches, and changes those that `settings` names. With `describe` it says of each what it
+ * does and takes. Takes the account's secret key, in every encoding of the wire.
  */
 export function settingsEndpoint(
   runner: OperationRunner,
@@ -28,7 +29,7 @@ export function settingsEndpoint(
       const asked = params["settings"];
       // Whoever forgot the brackets must not believe that something was changed.
       if (Object.keys(params).some((name) => Object.hasOwn(accountSettings, name))) return errorAnswer("COFRE-30", inside);
-      if (asked === undefined) return { status: 200, body: settingsBody(account.settings) };
+      if (asked === undefined) return { status: 200, body: settingsBody(account.settings, flagOf(params, "describe") === true) };
       if (!isTreeObject(asked)) return errorAnswer("COFRE-30", inside);
       const changes = typedSettings(asked, account.settings);
       const checked = validateSettings(changes, account.settings);
@@ -56,6 +57,6 @@ export function unknownConnector(connectorNames: readonly string[]): WireAnswer 
   return errorAnswer("COFRE-31", `routes names a connector that is none of these: ${connectorNames.join(", ")}.`);
 }
 
-function settingsBody(settings: AccountSettings): string {
-  return JSON.stringify({ settings, status: "SUCCESS" });
+function settingsBody(settings: AccountSettings, describe = false): string {
+  return JSON.stringify({ settings, ...(describe ? { described: describedSettings() } : {}), status: "SUCCESS" });
 }

@@ -1,18 +1,36 @@
 import { readFile } from "node:fs/promises";
 import type { OpenEndpoint } from "../wire/endpoint.ts";
 
+const scripts = [
+  "main",
+  "actions",
+  "api",
+  "charts",
+  "dom",
+  "faults",
+  "latency",
+  "list",
+  "live-list",
+  "money",
+  "newest",
+  "notification-list",
+  "notifications",
+  "payment",
+  "poll",
+  "settings",
+  "test-cards",
+  "tokens",
+  "try",
+  "words",
+  "worlds",
+] as const;
+
 /** What the page is made of: `/` and its parts, each a file in page/. Nothing else of that folder is served. */
 const parts = [
   { path: "/", file: "index.html", type: "text/html; charset=utf-8" },
   { path: "/console/icon.svg", file: "icon.svg", type: "image/svg+xml" },
   { path: "/console/style.css", file: "style.css", type: "text/css; charset=utf-8" },
-  ...["main", "api", "dom", "words", "list", "payment", "actions", "money", "newest", "notifications", "poll", "try", "test-cards"].map(
-    (name) => ({
-      path: `/console/${name}.js`,
-      file: `${name}.js`,
-      type: "text/javascript; charset=utf-8",
-    }),
-  ),
+  ...scripts.map((name) => ({ path: `/console/${name}.js`, file: `${name}.js`, type: "text/javascript; charset=utf-8" })),
 ] as const;
 
 /**

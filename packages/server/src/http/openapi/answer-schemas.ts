@@ -19,6 +19,13 @@ function node(members: Readonly<Record<string, Schema>>, optional: Readonly<Reco
 export const ref = (name: keyof typeof answerSchemas): Schema => ({ $ref: `#/components/schemas/${name}` });
 const refTo = (name: string): Schema => ({ $ref: `#/components/schemas/${name}` });
 
+const tally = {
+  payments: { type: "integer" },
+  approved: { type: "integer", description: "By the issuer, whatever became of it afterwards." },
+  declined: { type: "integer" },
+  amounts: { type: "array", items: node({ currency: text, authorized: amount, captured: amount }) },
+} as const satisfies Readonly<Record<string, Schema>>;
+
 const refund = node({
   id: { type: "string", pattern: String.raw`^\d+$` },
   merchant_refund_code: textOrNull,
@@ -241,15 +248,47 @@ export const answerSchemas = {
     { faults: { type: "array", items: fault, description: "Those that wait, in the order in which they were added." }, status: success },
     { fault: { ...fault, description: "The one that was added." }, cleared: { type: "integer", description: "How many were taken away." } },
   ),
-  SettingsAnswer: node({ settings: { type: "object", description: "Every switch of the account, by name." }, status: success }),
-  NotificationsAnswer: node({
-    notifications: { type: "array" },
-    endpoints: { type: "array" },
-    payment_url_secret: text,
-    public_key: text,
-    certificate_fingerprint: text,
+  FiguresAnswer: node({
+    per: { enum: ["hour", "day"] },
+    from: time,
+    to: time,
+    periods: { type: "array", items: node({ from: time, ...tally }), description: "All of them, oldest first." },
+    brands: { type: "array", items: node({ brand: text, ...tally }), description: "Those with payments, the most used first." },
+    looked_at: { type: "integer" },
+    complete: { ...flag, description: "false: there are more than 10,000 payments, and the oldest are not counted." },
     status: success,
   }),
+  TokensAnswer: node({
+    tokens: {
+      type: "array",
+      items: node({
+        brand: text,
+        masked_card_number: text,
+        created_at: time,
+        last_used_at: time,
+        expires_at: { ...time, description: "When the token stops working unless it is used before." },
+      }),
+      description: "Newest first.",
+    },
+    found: { type: "integer", description: "How many of those that were looked at fit, shown or not." },
+    next: { ...textOrNull, description: "Goes on with `after`; null when there are no more." },
+    status: success,
+  }),
+  SettingsAnswer: node(
+    { settings: { type: "object", description: "Every switch of the account, by name." }, status: success },
+    { described: { type: "array", description: "With `describe`: name, default, allowed, doc, and values where they are few." } },
+  ),
+  NotificationsAnswer: node(
+    {
+      notifications: { type: "array" },
+      endpoints: { type: "array" },
+      payment_url_secret: text,
+      public_key: text,
+      certificate_fingerprint: text,
+      status: success,
+    },
+    { next: { type: ["integer", "null"], description: "With `order`: goes on with `before`; null when there are no more." } },
+  ),
   WorldsAnswer: node(
     { status: success },
     { world: { anyOf: [refTo("World"), { type: "null" }] }, worlds: { type: "array", items: refTo("World") } },

@@ -1,7 +1,9 @@
 import { cancel } from "../../operations/cancel.ts";
 import { capture } from "../../operations/capture.ts";
 import { creditChargeback, openChargeback } from "../../operations/chargeback.ts";
+import { countPayments } from "../../operations/count-payments.ts";
 import { direct } from "../../operations/direct.ts";
+import { listCards } from "../../operations/list-cards.ts";
 import { listPayments } from "../../operations/list-payments.ts";
 import type { Operation } from "../../operations/operation.ts";
 import { query } from "../../operations/query.ts";
@@ -395,6 +397,35 @@ export const operationRows: readonly OperationRow[] = [
     example: { ...key, search: "ana.lima@example.com", limit: 10 },
   },
   {
+    path: "/__cofre/figures",
+    id: "figures",
+    tag: "Sandbox",
+    summary: "Count payments by hour or day, and by brand",
+    description: "How many were made, approved and declined, and what was authorized and captured. The 10,000 newest at most.",
+    fields: fields.figuresFields,
+    answer: "FiguresAnswer",
+    family: "query",
+    runs: [countPayments],
+    codes: ["COFRE-62", "COFRE-63"],
+    example: { ...key, per: "day" },
+  },
+  {
+    path: "/__cofre/tokens",
+    id: "listTokens",
+    tag: "Sandbox",
+    summary: "List stored cards",
+    description:
+      "Masks, brands and times, newest first; no token, for only its digest is kept, and no card is opened. One call looks at 1,000: as long as " +
+      "there is a `next`, the same with `after` goes on among the others.",
+    fields: fields.tokensFields,
+    answer: "TokensAnswer",
+    family: "query",
+    runs: [listCards],
+    codes: ["COFRE-56", "COFRE-64"],
+    example: { ...key, brand: "visa" },
+    needs: "stored",
+  },
+  {
     path: "/__cofre/payment",
     id: "actOnPayment",
     tag: "Sandbox",
@@ -498,7 +529,7 @@ export const operationRows: readonly OperationRow[] = [
       "What the account was told, with every delivery, and what its receivers verify with. docs/concepts/notifications.md says how.",
     fields: fields.notificationsFields,
     answer: "NotificationsAnswer",
-    codes: ["COFRE-48"],
+    codes: ["COFRE-48", "COFRE-60", "COFRE-61"],
     example: { ...key, after: 0 },
   },
   {

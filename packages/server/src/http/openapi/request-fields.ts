@@ -2,6 +2,10 @@ import { countryCodes, countryOf, type CountryField } from "../../payment/countr
 import { paymentStates } from "../../payment/payment-machine.ts";
 import { declineReasons, storedCredentialReasons } from "../../payment/payment.ts";
 import { longestFaultCode } from "../admin/faults-endpoint.ts";
+import { deliveryStates } from "../../outbox/events.ts";
+import { mostCardsLookedAt } from "../../operations/list-cards.ts";
+import { mostPeriods, periodNames } from "../admin/figures-endpoint.ts";
+import { mostNewest } from "../admin/newest-notifications.ts";
 import { actionNames, longestDescription, unknownAction } from "../admin/payment-endpoint.ts";
 import { longestSearch, mostPayments } from "../admin/payments-endpoint.ts";
 import { faults, messages } from "../admin/simulator-endpoint.ts";
@@ -572,6 +576,11 @@ export const settingsFields: readonly Field[] = [
     type: "object",
     note: "What to change, by name; nothing is changed when it is missing. COFRE-31 names what is wrong.",
   },
+  {
+    name: "describe",
+    type: "flag",
+    note: "Without `settings`: says of each switch what it does, what it takes and what it is unless set.",
+  },
 ];
 
 export const simulatorFields: readonly Field[] = [
@@ -685,6 +694,19 @@ export const notificationsFields: readonly Field[] = [
   { name: "hash", type: "text", note: "The payment, for `payment`; without `replay`, lists what tells of this payment only." },
   { name: "from", type: "whole", note: "The first number, for `failed` and `range`." },
   { name: "to", type: "whole", note: "The last number, for `range`." },
+  { name: "order", type: "text", values: ["newest"], note: "Lists from the newest down, a page at a time. COFRE-60 for another word." },
+  {
+    name: "state",
+    type: "text",
+    values: deliveryStates,
+    note: "With `order`: only notifications of which a delivery is in this state; one call looks at 2,000 at most. COFRE-60 for another word.",
+  },
+  {
+    name: "limit",
+    type: "whole",
+    note: `With \`order\`: how many at most, 1 to ${mostNewest}, 50 unless given. COFRE-61 for anything else.`,
+  },
+  { name: "before", type: "whole", note: "With `order`: the `next` of the page before." },
 ];
 
 export const requestsFields: readonly Field[] = [
@@ -711,6 +733,29 @@ export const paymentsFields: readonly Field[] = [
     note: `How many at most: 1 to ${mostPayments}, 50 unless given. COFRE-57 for anything else.`,
   },
   { name: "before", type: "text", note: "The `next` of the page before: goes on from there." },
+];
+
+export const figuresFields: readonly Field[] = [
+  secretKey,
+  { name: "per", type: "text", values: periodNames, note: "What is counted together; `hour` unless given. COFRE-62 for another word." },
+  {
+    name: "from",
+    type: "text",
+    note: "The time in UTC from which on payments are counted, from the beginning of its hour or day; 24 hours or 30 days in all unless given. COFRE-63 for no time.",
+  },
+  {
+    name: "to",
+    type: "text",
+    note: `Up to this time, to the end of its hour or day; now unless given. ${mostPeriods} hours or days at most (COFRE-63).`,
+  },
+];
+
+export const tokensFields: readonly Field[] = [
+  secretKey,
+  { name: "brand", type: "text", values: brands, note: "Only cards of this brand. COFRE-56 for another word." },
+  { name: "card", type: "text", note: "Only cards whose masked number begins or ends so. A whole number is masked first." },
+  { name: "limit", type: "whole", note: `How many at most: 1 to ${mostCardsLookedAt}, 100 unless given. COFRE-64 for anything else.` },
+  { name: "after", type: "text", note: "The `next` of the page before: goes on from there." },
 ];
 
 export const paymentActionFields: readonly Field[] = [

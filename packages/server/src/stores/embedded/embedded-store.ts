@@ -16,9 +16,11 @@ import { StoreError } from "../store.ts";
 import type {
   CardAge,
   HeldSlots,
+  ListedCard,
   ListPage,
   OpenDeliveryState,
   OutboxRow,
+  PaymentFigure,
   PaymentFilter,
   PaymentList,
   RunningStore,
@@ -30,8 +32,9 @@ import { makeFilesPrivate, makeFolderOf } from "./data-folder.ts";
 import { deliveriesInState, deliveryColumns, deliveryFromRow, type DeliveryRow, keyOfLane, notificationColumns } from "./delivery-rows.ts";
 import { laneOf } from "./delivery-writer.ts";
 import { openForReading } from "./open-database.ts";
-import { accountFromRow, historyFromRow, listedRow, namedRequestFromRow, paymentColumns, paymentFromRow } from "../rows.ts";
-import type { AccountRow, NamedRequestRow, PackedHistoryRow, PaymentRow } from "../rows.ts";
+import { placeInOrder } from "../order-row.ts";
+import { accountFromRow, figureFromRow, historyFromRow, listedRow, namedRequestFromRow, paymentColumns, paymentFromRow } from "../rows.ts";
+import type { AccountRow, FigureRow, NamedRequestRow, PackedHistoryRow, PaymentRow } from "../rows.ts";
 import { temporaryFile } from "./temporary-file.ts";
 import { WriterThread } from "./writer-thread.ts";
 
@@ -147,6 +150,14 @@ class SqliteStore implements RunningStore {
   async paymentsListed(merchantId: MerchantId, filter: PaymentFilter, page: ListPage): Promise<PaymentList> {
     if (this.#closed !== undefined) throw new StoreError("closed");
     return pageOf(this.#listed(merchantId, page.before ?? aboveAllIds, rowsFor(filter, page)), filter, page);
+  }
+
+  async paymentFigures(merchantId: MerchantId, before: PaymentId | undefined, limit: number): Promise<readonly PaymentFigure[]> {
+    return this.#rows<FigureRow>("paymentFigures", merchantId, before ?? aboveAllIds, limit).map(figureFromRow);
+  }
+
+  async cardsListed(merchantId: MerchantId, after: TokenDigest | undefined, limit: number): Promise<readonly ListedCard[]> {
+    return this.#rows<ListedCard>("cardsListed", merchantId, after ?? "", limit).map((row) => ({ ...row }));
   }
 
   async cardsAfter(position: number, limit: number): Promise<readonly CardAge[]> {
@@ -301,6 +312,11 @@ export const sql = {
   paymentsInFlight: `SELECT ${paymentColumns} FROM payment
     WHERE no IN (SELECT no FROM payment WHERE due_at IS NOT NULL AND (attempt IS NOT NULL) = 1 LIMIT ?)`,
   paymentsListed: `SELECT ${paymentColumns} FROM payment WHERE merchant = unhex(?) AND id < unhex(?) ORDER BY payment.id DESC LIMIT ?`,
+  paymentFigures: `SELECT lower(hex(id)) AS id, created_at, state, CAST(authorized AS TEXT) AS authorized, CAST(captured AS TEXT) AS captured,
+    order_json ->> ${placeInOrder.currency} AS currency, order_json ->> ${placeInOrder.brand} AS brand
+    FROM payment WHERE merchant = unhex(?) AND id < unhex(?) ORDER BY payment.id DESC LIMIT ?`,
+  cardsListed: `SELECT lower(hex(token_digest)) AS tokenDigest, brand, masked_pan AS maskedPan, created_at AS createdAt, last_used_at AS lastUsedAt
+    FROM card WHERE merchant = unhex(?) AND token_digest > unhex(?) ORDER BY token_digest LIMIT ?`,
   cardByToken: `SELECT version, ref, fingerprint, brand, masked_pan AS maskedPan, created_at AS createdAt, last_used_at AS lastUsedAt
     FROM card WHERE merchant = unhex(?) AND token_digest = unhex(?)`,
   cardsAfter: `SELECT no AS position, lower(hex(merchant)) AS merchantId, lower(hex(token_digest)) AS tokenDigest, last_used_at AS lastUsedAt
@@ -347,6 +363,8 @@ function prepareAll(database: DatabaseSync): Record<StatementName, StatementSync
     paymentsDueAfter: database.prepare(sql.paymentsDueAfter),
     paymentsInFlight: database.prepare(sql.paymentsInFlight),
     paymentsListed: database.prepare(sql.paymentsListed),
+    paymentFigures: database.prepare(sql.paymentFigures),
+    cardsListed: database.prepare(sql.cardsListed),
     cardByToken: database.prepare(sql.cardByToken),
     cardsAfter: database.prepare(sql.cardsAfter),
     namedRequest: database.prepare(sql.namedRequest),

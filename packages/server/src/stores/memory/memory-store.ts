@@ -15,7 +15,18 @@ import type { Change, CommitResult, HistoryRow, KeyGrant, NamedRequest } from ".
 import { frozenCopy } from "../frozen-copy.ts";
 import { listedPayment, pageOf } from "../payment-list.ts";
 import { StoreError } from "../store.ts";
-import type { CardAge, HeldSlots, ListPage, OpenDeliveryState, OutboxRow, PaymentFilter, PaymentList, Store } from "../store.ts";
+import type {
+  CardAge,
+  HeldSlots,
+  ListedCard,
+  ListPage,
+  OpenDeliveryState,
+  OutboxRow,
+  PaymentFigure,
+  PaymentFilter,
+  PaymentList,
+  Store,
+} from "../store.ts";
 import type { WorldStore, WorldStoreOptions } from "../world-store.ts";
 import { SlotTable } from "./slot-table.ts";
 
@@ -189,6 +200,27 @@ class MemoryStore implements WorldStore {
       (payment) => payment.merchantId === merchantId && (page.before === undefined || payment.id < page.before),
     );
     return pageOf(below.toSorted((left, right) => compare(right.id, left.id)).map(listedPayment), filter, page);
+  }
+
+  async paymentFigures(merchantId: MerchantId, before: PaymentId | undefined, limit: number): Promise<readonly PaymentFigure[]> {
+    this.#beforeRead("paymentFigures");
+    return this.#all()
+      .filter((payment) => payment.merchantId === merchantId && (before === undefined || payment.id < before))
+      .toSorted((left, right) => compare(right.id, left.id))
+      .slice(0, limit)
+      .map(({ id, createdAt, state, order, authorized, captured }) => {
+        const { card, amount } = order;
+        return { id, createdAt, state, brand: card.brand, currency: amount.currency, authorized, captured };
+      });
+  }
+
+  async cardsListed(merchantId: MerchantId, after: TokenDigest | undefined, limit: number): Promise<readonly ListedCard[]> {
+    this.#beforeRead("cardsListed");
+    return [...this.#cards.values()]
+      .filter((card) => card.merchantId === merchantId && (after === undefined || card.tokenDigest > after))
+      .toSorted((left, right) => compare(left.tokenDigest, right.tokenDigest))
+      .slice(0, limit)
+      .map(({ tokenDigest, brand, maskedPan, createdAt, lastUsedAt }) => ({ tokenDigest, brand, maskedPan, createdAt, lastUsedAt }));
   }
 
   async cardsAfter(position: number, limit: number): Promise<readonly CardAge[]> {

@@ -18,6 +18,8 @@ import type { Change, CommitResult, HistoryRow, KeyGrant, NamedRequest } from ".
 import {
   accountFromRow,
   type AccountRow,
+  figureFromRow,
+  type FigureRow,
   historyFromRow,
   listedRow,
   namedRequestFromRow,
@@ -30,9 +32,11 @@ import { StoreError } from "../store.ts";
 import type {
   CardAge,
   HeldSlots,
+  ListedCard,
   ListPage,
   OpenDeliveryState,
   OutboxRow,
+  PaymentFigure,
   PaymentFilter,
   PaymentList,
   RunningStore,
@@ -247,6 +251,15 @@ class PostgresStore implements RunningStore {
     const before = page.before ?? aboveAllIds;
     const rows = await this.#of<PaymentRow>("cofre_gateway", merchantId, "paymentsListed", before, rowsFor(filter, page));
     return pageOf(rows.map(listedRow), filter, page);
+  }
+
+  async paymentFigures(merchantId: MerchantId, before: PaymentId | undefined, limit: number): Promise<readonly PaymentFigure[]> {
+    const rows = await this.#of<FigureRow>("cofre_gateway", merchantId, "paymentFigures", before ?? aboveAllIds, limit);
+    return rows.map(figureFromRow);
+  }
+
+  async cardsListed(merchantId: MerchantId, after: TokenDigest | undefined, limit: number): Promise<readonly ListedCard[]> {
+    return this.#of<ListedCard>("cofre_vault", merchantId, "cardsListed", after ?? "", limit);
   }
 
   async cardsAfter(position: number, limit: number): Promise<readonly CardAge[]> {

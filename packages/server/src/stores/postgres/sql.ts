@@ -1,3 +1,4 @@
+import { placeInOrder } from "../order-row.ts";
 import type { OpenDeliveryState } from "../store.ts";
 
 const hexOf = (column: string, name: string): string => `encode(${column}, 'hex') AS "${name}"`;
@@ -45,6 +46,11 @@ export const sql = {
       AND ${inSlots("merchant", "$5")} ORDER BY due_at, no LIMIT $6`,
   paymentsInFlight: `SELECT ${payment} FROM payment WHERE due_at IS NOT NULL AND attempt IS NOT NULL ORDER BY due_at, no LIMIT $1`,
   paymentsListed: `SELECT ${payment} FROM payment WHERE merchant = ${merchant} AND id < decode($2, 'hex') ORDER BY payment.id DESC LIMIT $3`,
+  paymentFigures: `SELECT ${hexOf("payment.id", "id")}, created_at, state, authorized::text, captured::text,
+    order_json::json ->> ${placeInOrder.currency} AS currency, order_json::json ->> ${placeInOrder.brand} AS brand
+    FROM payment WHERE merchant = ${merchant} AND id < decode($2, 'hex') ORDER BY payment.id DESC LIMIT $3`,
+  cardsListed: `SELECT ${hexOf("token_digest", "tokenDigest")}, brand, masked_pan AS "maskedPan", created_at AS "createdAt",
+    last_used_at AS "lastUsedAt" FROM card WHERE merchant = ${merchant} AND token_digest > decode($2, 'hex') ORDER BY token_digest LIMIT $3`,
   cardsByToken: `SELECT ${hexOf("token_digest", "tokenDigest")}, version, ref, fingerprint, brand, masked_pan AS "maskedPan",
     created_at AS "createdAt", last_used_at AS "lastUsedAt" FROM card WHERE merchant = ${merchant} AND token_digest = ANY ($2::bytea[])`,
   cardsAfter: `SELECT no AS position, ${hexOf("merchant", "merchantId")}, ${hexOf("token_digest", "tokenDigest")},

@@ -1,6 +1,10 @@
 // Calls of this server. The key travels in the body, never in an address; it is kept by this tab and forgotten with it.
 
 const place = "cofre.integration_key";
+/** The key that was there before a world was opened. */
+const placeBefore = "cofre.integration_key_before";
+/** What the world that is open is called. */
+const placeOfName = "cofre.world";
 
 /** @returns {string | undefined} */
 export function keyOfTab() {
@@ -9,11 +13,41 @@ export function keyOfTab() {
 
 /** @param {string} key */
 export function keepKey(key) {
+  forgetKey();
   sessionStorage.setItem(place, key);
 }
 
 export function forgetKey() {
-  sessionStorage.removeItem(place);
+  for (const each of [place, placeBefore, placeOfName]) sessionStorage.removeItem(each);
+}
+
+/**
+ * Goes on with a world's key; the first one before it is kept, to go back to.
+ * @param {string} key
+ * @param {string} name
+ */
+export function enterWorld(key, name) {
+  const before = sessionStorage.getItem(placeBefore) ?? keyOfTab();
+  keepKey(key);
+  if (before !== undefined && before !== key) sessionStorage.setItem(placeBefore, before);
+  sessionStorage.setItem(placeOfName, name);
+}
+
+/** Goes on with the key before; false: there is none, and none is kept any more. */
+export function leaveWorld() {
+  const before = sessionStorage.getItem(placeBefore);
+  forgetKey();
+  if (before !== null) keepKey(before);
+  return before !== null;
+}
+
+export function canLeaveWorld() {
+  return sessionStorage.getItem(placeBefore) !== null;
+}
+
+/** @returns {string | undefined} */
+export function nameOfWorld() {
+  return sessionStorage.getItem(placeOfName) ?? undefined;
 }
 
 /**
@@ -49,7 +83,7 @@ export function forgetKey() {
 /** @typedef {{ code: string, description: string, authcode?: string }} TransactionStatus */
 /** @typedef {{ hash: string, status: string, currency_rate: string, transaction_status: TransactionStatus, refunds?: Refund[] }} Payment */
 /** @typedef {{ endpoint: string, state: string, attempts: number, outcome?: string, due_at?: string }} Delivery */
-/** @typedef {{ number: number, notification_type: string, at: string, deliveries: Delivery[] }} Told */
+/** @typedef {{ number: number, notification_type: string, hash: string, at: string, deliveries: Delivery[] }} Told */
 
 /** The server's no, in its words. */
 export class Refusal extends Error {
@@ -80,11 +114,27 @@ export function isAboutKey(error) {
  */
 export async function call(path, fields, { once, key = keyOfTab() } = {}) {
   const headers = { "Content-Type": "application/json", ...(once === undefined ? {} : { "Idempotency-Key": once }) };
-  const body = JSON.stringify({ integration_key: key, ...fields });
+  return answerTo(path, { method: "POST", headers, body: JSON.stringify({ integration_key: key, ...fields }) });
+}
+
+/**
+ * Asks for what needs no key; rejects as `call` does.
+ * @param {string} path
+ */
+export function lookUp(path) {
+  return answerTo(path, {});
+}
+
+/**
+ * @param {string} path
+ * @param {RequestInit} request
+ * @returns {Promise<unknown>}
+ */
+async function answerTo(path, request) {
   /** @type {Response} */
   let response;
   try {
-    response = await fetch(path, { method: "POST", headers, body, signal: AbortSignal.timeout(90_000) });
+    response = await fetch(path, { ...request, signal: AbortSignal.timeout(90_000) });
   } catch {
     throw new Error("The server does not answer.");
   }
@@ -94,6 +144,29 @@ export async function call(path, fields, { once, key = keyOfTab() } = {}) {
   const { status_code: code, status_message: message } = isObject(answer) ? answer : {};
   const isRefusal = typeof code === "string" && typeof message === "string";
   throw isRefusal ? new Refusal(code, message) : new Error(`The server gave no answer that can be read (${response.status}).`);
+}
+
+/**
+ * The paths that this server answers at, asked for once.
+ * @type {Promise<ReadonlySet<string>> | undefined}
+ */
+let paths;
+
+/**
+ * Whether the server has this path: what it does not have it does not describe.
+ * @param {string} path
+ * @returns {Promise<boolean>}
+ */
+export async function offers(path) {
+  paths ??= fetch("/openapi.json", { signal: AbortSignal.timeout(90_000) })
+    .then((response) => response.json())
+    .then((/** @type {{ paths: object }} */ description) => new Set(Object.keys(description.paths)));
+  try {
+    return (await paths).has(path);
+  } catch {
+    paths = undefined;
+    throw new Error("The server does not answer.");
+  }
 }
 
 /**

@@ -20,6 +20,23 @@ export function h(tag, props = {}, ...children) {
   return element;
 }
 
+/** The name of a language, asked of nobody. */
+const svg = "http://www.w3.org/2000/svg";
+
+/**
+ * A shape of a drawing. Attributes as text; what is undefined is left out.
+ * @param {"svg" | "rect" | "title"} tag
+ * @param {Readonly<Record<string, string | number | undefined>>} [attributes]
+ * @param {...Child} children
+ * @returns {Element}
+ */
+export function shape(tag, attributes = {}, ...children) {
+  const element = document.createElementNS(svg, tag);
+  for (const [name, value] of Object.entries(attributes)) if (value !== undefined) element.setAttribute(name, String(value));
+  for (const child of children) if (child !== undefined && child !== false) element.append(child);
+  return element;
+}
+
 /** Characters that turn the writing around or cannot be seen: shown by their numbers, so that a text is read as it is stored. */
 const unseen = /[\p{Cc}\u00ad\u061c\u180e\u200b-\u200f\u2028-\u202e\u2060-\u206f\ufeff]/gu;
 

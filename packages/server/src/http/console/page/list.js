@@ -1,9 +1,8 @@
 // Payments, newest first: found, filtered, and kept fresh.
 import { call } from "./api.js";
-import { field, foreign, h, problem, select, table, tableRow } from "./dom.js";
+import { field, foreign, h, select } from "./dom.js";
+import { liveList } from "./live-list.js";
 import { bothAmounts } from "./money.js";
-import { gone, newest } from "./newest.js";
-import { keepFresh } from "./poll.js";
 import { brandOptions, stateOptions, stateWords } from "./words.js";
 
 /** @import { Listed, Page } from "./api.js" */
@@ -11,8 +10,6 @@ import { brandOptions, stateOptions, stateWords } from "./words.js";
 const heads = ["Code", "State", "Amount", "Card", "Customer", "Opened (UTC)"];
 const filterNames = new Set(["search", "state", "brand"]);
 const pageSize = 50;
-/** How many calls one search makes before it asks whether to go on: 10,000 payments. */
-const callsAtOnce = 5;
 
 /** @type {import("./main.js").View} */
 export async function listView(main, _words, query, signal) {
@@ -20,110 +17,33 @@ export async function listView(main, _words, query, signal) {
   // A link that brought a whole number is put right at once.
   if (filter["search"] !== undefined && filter["search"] !== query.get("search"))
     history.replaceState(null, "", `#/payments?${new URLSearchParams(filter).toString()}`);
-  /** @type {Map<string, { payment: Listed, row: HTMLElement }>} */
-  const rows = new Map();
-  const list = table("Payments, newest first", heads, []);
-  const body = /** @type {HTMLElement} */ (list.tBodies[0]);
-  const count = h("p", { class: "soft", role: "status" });
-  const more = h("button", { type: "button", hidden: true, onclick: () => void goOn() }, "Show more");
-  const trouble = h("div");
-  /** @type {string | null} */
-  let next = null;
-  /**
-   * How far down the first call of the newest look went.
-   * @type {string | null}
-   */
-  let lookedTo = null;
-
-  /** @param {string | undefined} before */
-  const page = (before) =>
-    /** @type {Promise<Page>} */ (call("/__cofre/payments", { ...filter, limit: pageSize, ...(before === undefined ? {} : { before }) }));
-
-  /** @param {readonly Listed[]} payments */
-  const put = (payments) => {
-    for (const payment of payments) {
-      const known = rows.get(payment.hash);
-      if (known !== undefined && JSON.stringify(known.payment) === JSON.stringify(payment)) continue;
-      const row = rowOf(payment);
-      const hadFocus = known?.row.contains(document.activeElement) === true;
-      known?.row.replaceWith(row);
-      if (hadFocus) row.querySelector("a")?.focus();
-      rows.set(payment.hash, { payment, row });
-    }
-    arrange(
-      body,
-      [...rows].toSorted(([left], [right]) => (left < right ? 1 : -1)).map(([, { row }]) => row),
-    );
-    const found = `${rows.size} ${rows.size === 1 ? "payment" : "payments"}${next === null ? "" : " so far"}`;
-    if (count.textContent !== found) count.textContent = found;
-    list.hidden = rows.size === 0;
-    more.hidden = next === null;
-  };
-
-  /** Until there are more to show, or enough was looked at. */
-  const goOn = async () => {
-    const before = rows.size;
-    more.disabled = true;
-    try {
-      for (let calls = 0; calls < callsAtOnce && (calls === 0 || (next !== null && rows.size - before < pageSize)); calls += 1) {
-        const from = next;
-        const { payments, next: following } = await page(from ?? undefined);
-        // A fresh look may have begun the list anew meanwhile.
-        if (signal.aborted || next !== from) return;
-        next = following;
-        if (from === null) lookedTo = following;
-        put(payments);
-      }
-      trouble.replaceChildren();
-    } catch (error) {
-      trouble.replaceChildren(problem(error));
-      throw error;
-    } finally {
-      more.disabled = false;
-    }
-  };
-
-  main.append(searchForm(filter), count, h("div", { class: "wide", onkeydown: walk }, list), more, trouble);
-  await goOn();
-  void keepFresh(signal, async () => {
-    const known = [...rows.keys()].reduce((left, right) => (left > right ? left : right), lookedTo ?? "");
-    // Without a filter a gap is more than a page of new payments: they are a list of their own.
-    const look = await newest(page, known, Object.keys(filter).length === 0 ? 1 : callsAtOnce);
-    if (signal.aborted) return;
-    lookedTo = look.first;
-    if (!look.joins || look.following === null) next = look.following;
-    for (const hash of gone(rows.keys(), look)) {
-      rows.get(hash)?.row.remove();
-      rows.delete(hash);
-    }
-    put(look.payments);
+  main.append(searchForm(filter));
+  await liveList(main, signal, {
+    caption: "Payments, newest first",
+    heads,
+    noun: ["payment", "payments"],
+    isFiltered: Object.keys(filter).length > 0,
+    page: async (before) => {
+      const asked = { ...filter, limit: pageSize, ...(before === undefined ? {} : { before }) };
+      const { payments, next } = /** @type {Page} */ (await call("/__cofre/payments", asked));
+      return { items: payments, next };
+    },
+    keyOf: ({ hash }) => hash,
+    cells,
   });
 }
 
-/**
- * Puts the rows in this order, and leaves alone those that stand where they should: whoever is in one stays there.
- * @param {HTMLElement} body
- * @param {readonly HTMLElement[]} rows
- */
-function arrange(body, rows) {
-  let place = body.firstElementChild;
-  for (const row of rows) {
-    if (row === place) place = place.nextElementSibling;
-    else body.insertBefore(row, place);
-  }
-}
-
 /** @param {Listed} payment */
-function rowOf(payment) {
+function cells(payment) {
   const { hash, merchant_payment_code: code, state, brand, masked_card_number: pan, name, email, open_date: opened } = payment;
-  return tableRow(heads, [
+  return [
     h("a", { href: `#/payment/${hash}`, class: "code" }, foreign(code)),
     stateMark(state, payment),
     bothAmounts(payment),
     h("span", { class: "card" }, `${brand} ${pan}`),
     h("span", { class: "customer" }, foreign(name), " ", foreign(email, "soft")),
     h("time", { datetime: `${opened.replace(" ", "T")}Z` }, opened),
-  ]);
+  ];
 }
 
 /**
@@ -208,18 +128,4 @@ export function withoutNumber(text) {
     const digits = run.match(/\p{Nd}/gu) ?? [];
     return [...digits.slice(0, 6), "x".repeat(digits.length - 10), ...digits.slice(-4)].join("");
   });
-}
-
-/**
- * Arrows go from row to row.
- * @param {Event} event
- */
-function walk(event) {
-  if (!(event instanceof KeyboardEvent) || (event.key !== "ArrowDown" && event.key !== "ArrowUp")) return;
-  const row = event.target instanceof Element ? event.target.closest("tr") : null;
-  const to = event.key === "ArrowDown" ? row?.nextElementSibling : row?.previousElementSibling;
-  const link = to?.querySelector("a");
-  if (link === null || link === undefined) return;
-  event.preventDefault();
-  link.focus();
 }

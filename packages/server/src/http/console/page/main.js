@@ -1,25 +1,43 @@
 // The page itself: who is using it, and which of its views the address names.
-import { call, forgetKey, isAboutKey, keepKey, keyOfTab } from "./api.js";
-import { field, h, problem, say } from "./dom.js";
+import { call, forgetKey, isAboutKey, keepKey, keyOfTab, nameOfWorld } from "./api.js";
+import { field, h, problem, say, shown } from "./dom.js";
+import { chartsView } from "./charts.js";
+import { faultsView } from "./faults.js";
 import { listView } from "./list.js";
+import { notificationsView } from "./notification-list.js";
 import { paymentView } from "./payment.js";
+import { settingsView } from "./settings.js";
+import { tokensView } from "./tokens.js";
 import { tryView } from "./try.js";
+import { worldsView } from "./worlds.js";
 
 /**
  * A view fills `main` and keeps it fresh until the signal is aborted. It rejects when it could not begin.
  * @typedef {(main: HTMLElement, words: readonly string[], query: URLSearchParams, signal: AbortSignal) => Promise<void>} View
  */
 
-/** @type {Readonly<Record<string, { title: string, view: View }>>} */
+/**
+ * By the first word of the address. `of` is the view under which one stands that no link leads to.
+ * @type {Readonly<Record<string, { title: string, view: View, of?: string }>>}
+ */
 const views = {
   payments: { title: "Payments", view: listView },
-  payment: { title: "Payment", view: paymentView },
+  payment: { title: "Payment", view: paymentView, of: "payments" },
+  notifications: { title: "Notifications", view: notificationsView },
+  tokens: { title: "Tokens", view: tokensView },
+  charts: { title: "Charts", view: chartsView },
+  worlds: { title: "Worlds", view: worldsView },
+  faults: { title: "Faults", view: faultsView },
+  settings: { title: "Settings", view: settingsView },
   try: { title: "Try it", view: tryView },
 };
 
 const main = /** @type {HTMLElement} */ (document.getElementById("main"));
+const tag = /** @type {HTMLElement} */ (document.getElementById("tag"));
 const nav = /** @type {HTMLElement} */ (document.getElementById("nav"));
 let shownNow = new AbortController();
+/** The view that was shown before; empty: none. */
+let shownBefore = "";
 
 /** A link may bring the key along, behind the `#`, which browsers send nowhere. It leaves the address at once. */
 function takeKeyFromAddress() {
@@ -37,18 +55,23 @@ async function show() {
   say("");
   shownNow = new AbortController();
   const { signal } = shownNow;
+  const world = nameOfWorld();
+  tag.textContent = world === undefined ? "sandbox" : `world: ${shown(world)}`;
   if (keyOfTab() === undefined) return askForKey();
   const [path = "", search = ""] = location.hash.replace(/^#\/?/, "").split("?");
-  const [name = "", ...words] = path.split("/");
+  const [asked = "", ...words] = path.split("/");
+  const name = Object.hasOwn(views, asked) ? asked : "payments";
   const { title, view } = views[name] ?? { title: "Payments", view: listView };
   document.title = `${title} · Cofre`;
-  showNav(title);
+  showNav(name);
   const heading = h("h1", { tabindex: "-1" }, title);
   const before = document.activeElement;
   main.replaceChildren(heading);
   try {
     const begun = view(main, words, new URLSearchParams(search), signal);
-    if (before !== document.body) focusOn(before?.getAttribute("name") ?? "", heading);
+    // Whoever came by a link, a button or the browser's back hears which view it is now.
+    if (before !== document.body || (shownBefore !== "" && shownBefore !== name)) focusOn(before?.getAttribute("name") ?? "", heading);
+    shownBefore = name;
     await begun;
   } catch (error) {
     if (signal.aborted) return;
@@ -71,17 +94,23 @@ function focusOn(name, heading) {
   else heading.focus();
 }
 
-/** @param {string} title */
-function showNav(title) {
+/** @param {string} name */
+function showNav(name) {
   nav.hidden = false;
-  const link = (/** @type {string} */ address, /** @type {string} */ text) =>
-    h("a", { href: address, "aria-current": text === title ? "page" : undefined }, text);
-  nav.replaceChildren(
-    link("#/payments", "Payments"),
-    link("#/try", "Try it"),
-    h("a", { href: "/docs" }, "Docs"),
-    h("button", { type: "button", class: "plain", onclick: leave }, "Forget the key"),
-  );
+  if (nav.firstChild === null) {
+    const links = Object.entries(views).filter(([, { of }]) => of === undefined);
+    nav.append(
+      ...links.map(([view, { title }]) => h("a", { href: `#/${view}` }, title)),
+      h("a", { href: "/docs" }, "Docs"),
+      h("button", { type: "button", class: "plain", onclick: leave }, "Forget the key"),
+    );
+  }
+  for (const link of nav.querySelectorAll("a")) {
+    const address = link.getAttribute("href");
+    if (address === `#/${name}`) link.setAttribute("aria-current", "page");
+    else if (address === `#/${views[name]?.of}`) link.setAttribute("aria-current", "true");
+    else link.removeAttribute("aria-current");
+  }
 }
 
 function leave() {
@@ -93,6 +122,7 @@ function leave() {
 function askForKey(why) {
   document.title = "Cofre";
   nav.hidden = true;
+  shownBefore = "";
   const input = h("input", { type: "password", name: "key", autocomplete: "off", spellcheck: "false", required: true, maxlength: "100" });
   const said = h("div", {}, why === undefined ? "" : problem(why));
   const form = h(

@@ -1,8 +1,9 @@
 // What the merchant was told of a payment, and how it went.
 import { call } from "./api.js";
 import { foreign, h, problem, say, table } from "./dom.js";
+import { deliveryWords } from "./words.js";
 
-/** @import { Told } from "./api.js" */
+/** @import { Delivery, Told } from "./api.js" */
 
 /**
  * @param {string} hash
@@ -15,35 +16,14 @@ export function notifications(hash, told, refresh) {
   const again = async () => {
     try {
       const { deliveries } = /** @type {{ deliveries: number }} */ (await call("/__cofre/notifications", { replay: "payment", hash }));
-      say(deliveries === 0 ? "Nobody is to hear of it: the account has no address for notifications." : `${deliveries} sent again.`);
+      say(sentAgain(deliveries));
       await refresh();
     } catch (error) {
       trouble.replaceChildren(problem(error));
     }
   };
   const heads = ["Number", "What", "When (UTC)", "Deliveries"];
-  const rows = told.map(({ number, notification_type: kind, at, deliveries }) => [
-    String(number),
-    kind,
-    at,
-    deliveries.length === 0
-      ? "to nobody: no address"
-      : h(
-          "ul",
-          { class: "deliveries" },
-          ...deliveries.map(({ endpoint, state, attempts, outcome, due_at: due }) =>
-            h(
-              "li",
-              {},
-              foreign(endpoint),
-              ` ${state}, ${attempts} ${attempts === 1 ? "attempt" : "attempts"}`,
-              outcome === undefined ? "" : ", ",
-              outcome === undefined ? "" : foreign(outcome),
-              due === undefined ? "" : `, again at ${due}`,
-            ),
-          ),
-        ),
-  ]);
+  const rows = told.map(({ number, notification_type: kind, at, deliveries }) => [String(number), kind, at, deliveryList(deliveries)]);
   return [
     h("h2", {}, "Notifications"),
     told.length === 0
@@ -53,4 +33,32 @@ export function notifications(hash, told, refresh) {
       h("p", { class: "actions" }, h("button", { type: "button", name: "again", onclick: () => void again() }, "Send again")),
     trouble,
   ].filter((node) => node !== false);
+}
+
+/** @param {number} deliveries that wait again */
+export function sentAgain(deliveries) {
+  return deliveries === 0 ? "Nobody is to hear of it: the account has no address for notifications." : `${deliveries} sent again.`;
+}
+
+/**
+ * Who was to hear of it, and how that went.
+ * @param {readonly Delivery[]} deliveries
+ */
+export function deliveryList(deliveries) {
+  if (deliveries.length === 0) return "to nobody: no address";
+  return h("ul", { class: "deliveries" }, ...deliveries.map((delivery) => h("li", {}, ...deliveryText(delivery))));
+}
+
+/** @param {Delivery} delivery */
+function deliveryText({ endpoint, state, attempts, outcome, due_at: due }) {
+  const { text, colour } = deliveryWords(state);
+  return [
+    foreign(endpoint),
+    " ",
+    h("span", { class: `mark ${colour}` }, text),
+    `, ${attempts} ${attempts === 1 ? "attempt" : "attempts"}`,
+    outcome === undefined ? "" : ", ",
+    outcome === undefined ? "" : foreign(outcome),
+    due === undefined ? "" : `, next ${due}`,
+  ];
 }

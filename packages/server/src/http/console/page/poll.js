@@ -5,17 +5,15 @@ import { say } from "./dom.js";
 const everyMs = 2_000;
 
 /**
- * Calls `work` every two seconds until the signal is aborted or the key is refused, one call at a time, and not while the page is hidden.
+ * Calls `work` every two seconds until the signal is aborted or the key is refused, one call at a time, not while the page is hidden, and at once
+ * when it is seen again.
  * @param {AbortSignal} signal
  * @param {() => Promise<void>} work rejects when the server did not answer
  */
 export async function keepFresh(signal, work) {
   let isLost = false;
   for (;;) {
-    await new Promise((resolve) => {
-      const timer = setTimeout(resolve, everyMs);
-      signal.addEventListener("abort", () => [clearTimeout(timer), resolve(undefined)], { once: true });
-    });
+    await pause(signal);
     if (signal.aborted) return;
     if (document.hidden) continue;
     try {
@@ -32,4 +30,23 @@ export async function keepFresh(signal, work) {
       isLost = true;
     }
   }
+}
+
+/**
+ * Until the time is over, the page is seen again, or nobody waits any more.
+ * @param {AbortSignal} signal
+ * @returns {Promise<void>}
+ */
+function pause(signal) {
+  return new Promise((resolve) => {
+    const end = () => {
+      clearTimeout(timer);
+      signal.removeEventListener("abort", end);
+      document.removeEventListener("visibilitychange", end);
+      resolve();
+    };
+    const timer = setTimeout(end, everyMs);
+    signal.addEventListener("abort", end);
+    document.addEventListener("visibilitychange", end);
+  });
 }

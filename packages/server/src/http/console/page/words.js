@@ -62,3 +62,63 @@ const refunds = { RE: "requested", PE: "pending", CO: "confirmed", CA: "cancelle
 export function refundWords(status) {
   return refunds[status] ?? status;
 }
+
+/** @type {Readonly<Record<string, readonly [text: string, colour: string]>>} */
+const deliveries = { waiting: ["waiting", "waiting"], delivered: ["delivered", "good"], failed: ["failed", "bad"] };
+
+/** @type {readonly (readonly [value: string, text: string])[]} */
+export const deliveryOptions = Object.entries(deliveries).map(([state, [text]]) => [state, text]);
+
+/**
+ * The state of a delivery in a word, and the colour's name.
+ * @param {string} state
+ */
+export function deliveryWords(state) {
+  const [text, colour] = deliveries[state] ?? [state, "over"];
+  return { text, colour };
+}
+
+/** @type {Readonly<Record<string, readonly [name: string, does: string, waits: boolean]>>} */
+const faults = {
+  fail_before_commit: ["Fails before it is done", "HTTP 500, and nothing is done.", false],
+  unavailable: ["Unavailable", "HTTP 503 with Retry-After, and nothing is done.", false],
+  throttle: ["Too many requests", "HTTP 429 with Retry-After, and nothing is done.", false],
+  drop_before_commit: ["Cut before it is done", "The connection is cut, and nothing is done.", false],
+  drop_after_commit: ["Cut after it is done", "All is done, and the connection is cut without an answer.", false],
+  error_after_commit: ["Fails after it is done", "All is done, and the answer is HTTP 500.", false],
+  garbage_after_commit: ["Unreadable answer", "All is done, and the answer is a proxy's HTML page with HTTP 502.", false],
+  stall_in_body: ["Stalls in mid-answer", "All is done; half of the answer comes, then nothing, then the connection is cut.", true],
+  late_answer: ["Late answer", "All is done at once, and the answer comes later.", true],
+  slow: ["Slow", "All is done and answered later, also when the client has gone.", true],
+  decline: ["Declined", "The issuer says no, and why.", false],
+  acquirer_unknown_then_yes: ["Unknown, then yes", "The acquirer does not answer in time; recovery finds out that it was done.", false],
+  acquirer_unknown_then_no: ["Unknown, then no", "The acquirer does not answer in time; recovery finds out that it was not done.", false],
+};
+
+/** @type {readonly (readonly [value: string, text: string])[]} */
+export const faultOptions = Object.entries(faults).map(([kind, [name]]) => [kind, name]);
+
+/**
+ * What a fault is called, what it does, and whether it takes a time.
+ * @param {string} kind
+ */
+export function faultWords(kind) {
+  const [name, does, waits] = faults[kind] ?? [kind, "", false];
+  return { name, does, waits };
+}
+
+/** @type {readonly (readonly [value: string, text: string])[]} */
+export const declineOptions = [
+  "not_accepted",
+  "insufficient_funds",
+  "incorrect_customer_data",
+  "expired_card",
+  "security_code_mismatch",
+  "invalid_card",
+  "invalid_card_number",
+  "three_d_secure_required",
+  "high_risk",
+  "timeout",
+  "no_acquirer_response",
+  "acquirer_error",
+].map((reason) => [reason, reason.replaceAll("_", " ")]);

@@ -1,0 +1,111 @@
+import type { MerchantId } from "../../kernel/ids.ts";
+import { type Delivery, deliveryStates, type DeliveryState } from "../../outbox/events.ts";
+import type { OutboxRow, Store } from "../../stores/store.ts";
+import { errorAnswer, type WireAnswer } from "../wire/answer.ts";
+import { fieldOf } from "../wire/fields.ts";
+import type { TreeObject } from "../wire/tree.ts";
+
+const defaultLimit = 50;
+export const mostNewest = 100;
+/** Numbers among which deliveries in a state are looked for at once, and in one call. */
+const windowSize = 500;
+const mostLookedAt = 2_000;
+/** Deliveries that are read at once; one notification never has as many. */
+const mostRead = 500;
+/** Deliveries of one notification: more than an account can have endpoints, for some were taken away. */
+export const mostOfOne = 64;
+
+export interface NewestInput {
+  /** Only numbers below it; undefined from the newest on. */
+  readonly before: number | undefined;
+  readonly limit: number;
+  /** Only notifications of which a delivery is in this state. */
+  readonly state: DeliveryState | undefined;
+}
+
+export interface Newest {
+  readonly rows: readonly OutboxRow[];
+  readonly deliveries: readonly Delivery[];
+  /** The lowest number that was looked at; undefined when there is none below it. */
+  readonly next: number | undefined;
+}
+
+type Reads = Pick<Store, "notificationsOf" | "deliveriesOf">;
+
+/** What `order=newest` asks for, or the refusal. */
+export function newestInput(params: TreeObject): NewestInput | WireAnswer {
+  const word = fieldOf(params, "state")?.toLowerCase();
+  const state = deliveryStates.find((each) => each === word);
+  const limit = fieldOf(params, "limit") ?? String(defaultLimit);
+  const before = fieldOf(params, "before");
+  if (fieldOf(params, "order") !== "newest" || (word !== undefined && state === undefined)) {
+    return errorAnswer("COFRE-60", `Parameter order must be newest, and state one of ${deliveryStates.join(", ")}`);
+  }
+  if (!/^[1-9]\d{0,2}$/.test(limit) || Number(limit) > mostNewest || (before !== undefined && !/^[1-9]\d{0,14}$/.test(before))) {
+    return errorAnswer("COFRE-61", `Parameter limit must be a whole number from 1 to ${mostNewest}, and before the next of another page`);
+  }
+  return { before: before === undefined ? undefined : Number(before), limit: Number(limit), state };
+}
+
+/** Notifications of this merchant from the greatest number down, each with its deliveries. Looks at 2,000 numbers at most. */
+export async function newestNotifications(store: Reads, merchantId: MerchantId, input: NewestInput): Promise<Newest> {
+  const { before, limit, state } = input;
+  const numbers: number[] = [];
+  const begin = before ?? (await lastNumber(store, merchantId)) + 1;
+  let from = begin;
+  while (from > 1 && numbers.length < limit && begin - from < mostLookedAt) {
+    const below = from;
+    from = Math.max(1, below - (state === undefined ? limit : windowSize));
+    numbers.push(...(await numbersBetween(store, merchantId, from, below, state)).toReversed());
+  }
+  const chosen = numbers.slice(0, limit);
+  const lowest = numbers.length > limit ? (chosen.at(-1) ?? from) : from;
+  const rows = await Promise.all(chosen.map((number) => store.notificationsOf(merchantId, number - 1, 1)));
+  const deliveries = await Promise.all(chosen.map((number) => store.deliveriesOf(merchantId, number, mostOfOne)));
+  return {
+    rows: rows.flat(),
+    deliveries: deliveries.flatMap((some, index) => some.filter(({ number }) => number === chosen[index])),
+    next: lowest > 1 ? lowest : undefined,
+  };
+}
+
+/** Numbers have no gap, so the last one is found between one that is there and one that is not. */
+async function lastNumber(store: Reads, merchantId: MerchantId): Promise<number> {
+  const isThere = async (number: number): Promise<boolean> => (await store.notificationsOf(merchantId, number - 1, 1)).length > 0;
+  let there = 0;
+  let missing = 1;
+  while (await isThere(missing)) {
+    there = missing;
+    missing *= 2;
+  }
+  while (missing - there > 1) {
+    const middle = Math.floor((there + missing) / 2);
+    if (await isThere(middle)) there = middle;
+    else missing = middle;
+  }
+  return there;
+}
+
+/** Numbers from `from` to below `below`, in ascending order; with `state`, of those with a delivery in it. */
+async function numbersBetween(
+  store: Reads,
+  merchantId: MerchantId,
+  from: number,
+  below: number,
+  state: DeliveryState | undefined,
+): Promise<readonly number[]> {
+  if (state === undefined) return Array.from({ length: below - from }, (_, index) => from + index);
+  const found = new Set<number>();
+  // What is delivered has no index of its own: all are read, and looked at.
+  const indexed = state === "delivered" ? undefined : state;
+  let next = from;
+  while (next < below) {
+    const some = await store.deliveriesOf(merchantId, next, mostRead, indexed);
+    for (const delivery of some) if (delivery.number < below && delivery.state === state) found.add(delivery.number);
+    const last = some.at(-1)?.number;
+    if (last === undefined || some.length < mostRead) break;
+    // A number whose deliveries were cut in two is read again.
+    next = Math.max(last, next + 1);
+  }
+  return [...found].toSorted((left, right) => left - right);
+}

@@ -1,0 +1,71 @@
+import { formatTimestamp } from "../../kernel/calendar.ts";
+import type { TokenDigest } from "../../kernel/ids.ts";
+import { type CardsInput, listCards, mostCardsLookedAt } from "../../operations/list-cards.ts";
+import type { ListedCard } from "../../stores/store.ts";
+import { brands } from "../../vault/brand.ts";
+import { tokenExpiresAt } from "../../vault/token.ts";
+import { errorAnswer, type WireAnswer } from "../wire/answer.ts";
+import { maskedText } from "../wire/card-like.ts";
+import type { Endpoint } from "../wire/endpoint.ts";
+import { answering, type OperationRunner } from "../wire/endpoints/deps.ts";
+import { fieldOf } from "../wire/fields.ts";
+import type { TreeObject } from "../wire/tree.ts";
+
+const defaultLimit = 100;
+/** As long as the longest card number. */
+const longestMask = 19;
+
+/**
+ * `/__cofre/tokens`: the account's stored cards, newest first: mask, brand, when each was stored and used last, and until when its token works. No token: only
+ * its digest is kept. `brand` and `card`, the first or last digits of the masked number, narrow it. One call looks at 1,000 cards: as long as there is a
+ * `next`, the same with `after=next` goes on among the others. Opens no card.
+ */
+export function tokensEndpoint(runner: OperationRunner): Endpoint {
+  return {
+    path: "/__cofre/tokens",
+    key: "secret",
+    family: "parameters",
+    cors: false,
+    async handle({ params, account }) {
+      const input = inputOf(params);
+      if ("status" in input) return input;
+      return answering("query", async () => {
+        const { cards, found, next } = await runner.run(listCards, account, input);
+        return JSON.stringify({ tokens: cards.map(shown), found, next: next ?? null, status: "SUCCESS" });
+      });
+    },
+  };
+}
+
+function inputOf(params: TreeObject): CardsInput | WireAnswer {
+  const brandAsked = fieldOf(params, "brand")?.toLowerCase();
+  const brand = brands.find((each) => each === brandAsked);
+  if (brandAsked !== undefined && brand === undefined)
+    return errorAnswer("COFRE-56", `Parameter brand must be one of ${brands.join(", ")}`);
+  const limit = fieldOf(params, "limit") ?? String(defaultLimit);
+  const after = fieldOf(params, "after");
+  if (!/^[1-9]\d{0,3}$/.test(limit) || Number(limit) > mostCardsLookedAt || (after !== undefined && !/^[0-9a-f]{64}$/.test(after))) {
+    return errorAnswer(
+      "COFRE-64",
+      `Parameter limit must be a whole number from 1 to ${mostCardsLookedAt}, and after the next of another page`,
+    );
+  }
+  const card = fieldOf(params, "card");
+  return {
+    after: after as TokenDigest | undefined,
+    brand,
+    // A whole number is not looked for: its mask is.
+    mask: card === undefined ? undefined : maskedText(card.replaceAll(/[ -]/g, ""), longestMask),
+    limit: Number(limit),
+  };
+}
+
+function shown({ brand, maskedPan, createdAt, lastUsedAt }: ListedCard): object {
+  return {
+    brand,
+    masked_card_number: maskedPan,
+    created_at: formatTimestamp(createdAt),
+    last_used_at: formatTimestamp(lastUsedAt),
+    expires_at: formatTimestamp(tokenExpiresAt(lastUsedAt)),
+  };
+}

@@ -1,0 +1,251 @@
+// Volume, approval and latency, drawn, and told in tables.
+import { call } from "./api.js";
+import { field, h, select, shape, shown, table } from "./dom.js";
+import { keepFresh } from "./poll.js";
+import { answerTimes } from "./latency.js";
+
+/**
+ * @typedef {object} Tally
+ * @property {number} payments
+ * @property {number} approved
+ * @property {number} declined
+ * @property {readonly { currency: string, authorized: string, captured: string }[]} amounts
+ */
+/** @typedef {Tally & { from: string }} PeriodTally */
+/** @typedef {Tally & { brand: string }} BrandTally */
+/** @typedef {{ periods: PeriodTally[], brands: BrandTally[], looked_at: number, complete: boolean }} Figures */
+
+/** @type {readonly (readonly [value: string, text: string])[]} */
+const spans = [
+  ["hour", "Last 24 hours, by hour"],
+  ["day", "Last 30 days, by day"],
+];
+
+/** @type {import("./main.js").View} */
+export async function chartsView(main, _words, query, signal) {
+  const per = spans.find(([value]) => value === query.get("per"))?.[0] ?? "hour";
+  const parts = { volume: h("section"), brands: h("section"), latency: h("section") };
+  /** @type {Record<string, string>} */
+  const made = {};
+  const times = answerTimes(signal);
+
+  /**
+   * Only what is new is drawn again: whoever reads a table stays in it, and one that was opened stays open.
+   * @param {keyof typeof parts} name
+   * @param {unknown} data
+   * @param {() => readonly Node[]} draw
+   */
+  const put = (name, data, draw) => {
+    const now = JSON.stringify(data);
+    if (made[name] === now) return;
+    made[name] = now;
+    const isOpen = parts[name].querySelector("details")?.open === true;
+    const hadFocus = parts[name].contains(document.activeElement);
+    parts[name].replaceChildren(...draw());
+    const details = parts[name].querySelector("details");
+    if (details === null) return;
+    details.open = isOpen;
+    if (hadFocus) details.querySelector("summary")?.focus();
+  };
+
+  const refresh = async () => {
+    const figures = /** @type {Figures} */ (await call("/__cofre/figures", { per }));
+    if (signal.aborted) return;
+    put("volume", [figures.periods, figures.complete], () => volume(per, figures));
+    put("brands", figures.brands, () => approval(figures.brands));
+    const latency = await times();
+    if (signal.aborted || latency === undefined) return;
+    put("latency", latency, () => latencies(latency));
+  };
+
+  const chosen = select("per", spans, per);
+  const apply = () => {
+    location.hash = `#/charts?per=${chosen.value}`;
+  };
+  const form = h("form", { class: "search", onsubmit: (event) => event.preventDefault(), onchange: apply }, field("Time (UTC)", chosen));
+  main.append(form, ...Object.values(parts));
+  await refresh();
+  void keepFresh(signal, refresh);
+}
+
+/**
+ * @param {string} per
+ * @param {Figures} figures
+ */
+function volume(per, { periods, looked_at: lookedAt, complete }) {
+  const most = Math.max(1, ...periods.map(({ payments }) => payments));
+  const sum = (/** @type {(tally: Tally) => number} */ of) => periods.reduce((total, tally) => total + of(tally), 0);
+  const words = `${count(
+    sum(({ payments }) => payments),
+    "payment",
+  )} by ${per}: ${sum(({ approved }) => approved)} approved, ${sum(({ declined }) => declined)} declined`;
+  const height = 100;
+  const bars = periods.flatMap(({ from, payments, approved, declined }, index) => {
+    const parts = /** @type {const} */ ([
+      ["approved", approved],
+      ["declined", declined],
+      ["open", payments - approved - declined],
+    ]);
+    let top = height;
+    return parts.map(([kind, number]) => {
+      const tall = (number / most) * height;
+      top -= tall;
+      if (number <= 0) return undefined;
+      return shape(
+        "rect",
+        { class: kind, x: index + 0.1, y: top, width: 0.8, height: tall },
+        shape("title", {}, `${shown(from)}: ${number} ${kind}`),
+      );
+    });
+  });
+  const drawing = shape("svg", { viewBox: `0 0 ${periods.length} ${height}`, preserveAspectRatio: "none", "aria-hidden": "true" }, ...bars);
+  const head = per === "hour" ? "Hour from (UTC)" : "Day (UTC)";
+  const busy = periods.filter(({ payments }) => payments > 0);
+  const rows = busy.map(({ from, payments, approved, declined, amounts }) => [
+    shown(from),
+    String(payments),
+    String(approved),
+    String(declined),
+    amounts.map(({ currency, captured }) => `${captured} ${shown(currency)}`).join(", "),
+  ]);
+  return [
+    h("h2", {}, "Volume"),
+    h(
+      "div",
+      { class: "chart", role: "img", "aria-label": words },
+      h("p", { class: "scale soft", "aria-hidden": "true" }, String(most)),
+      drawing,
+      h(
+        "p",
+        { class: "ends soft", "aria-hidden": "true" },
+        h("span", {}, shown(periods.at(0)?.from ?? "")),
+        h("span", {}, shown(periods.at(-1)?.from ?? "")),
+      ),
+    ),
+    legend(["approved", "Approved"], ["declined", "Declined"], ["open", "Not decided, or given up"]),
+    h("p", {}, words, "."),
+    !complete &&
+      h("p", { class: "problem" }, `There are more: only the newest ${lookedAt.toLocaleString("en")} payments are counted here.`),
+    inTable(`Payments by ${per}, those without left out`, [head, "Payments", "Approved", "Declined", "Captured"], rows),
+  ].filter((node) => node !== false);
+}
+
+/** @param {readonly BrandTally[]} brands */
+function approval(brands) {
+  const heading = h("h2", {}, "Approval by brand");
+  if (brands.length === 0) return [heading, h("p", { class: "soft" }, "There are no payments in this time.")];
+  const rows = brands.map(({ brand, payments, approved, declined }) => {
+    const decided = approved + declined;
+    return { brand, payments, approved, declined, share: decided === 0 ? undefined : approved / decided };
+  });
+  return [
+    heading,
+    h(
+      "ul",
+      { class: "lines" },
+      ...rows.map(({ brand, approved, declined, share }) =>
+        line(shown(brand), share === undefined ? "none decided" : `${percent(share)}, ${approved} of ${approved + declined}`, [
+          ["approved", share ?? 0],
+          ["declined", share === undefined ? 0 : 1 - share],
+        ]),
+      ),
+    ),
+    inTable(
+      "Approval by brand",
+      ["Brand", "Payments", "Approved", "Declined", "Rate"],
+      rows.map(({ brand, payments, approved, declined, share }) => [
+        shown(brand),
+        String(payments),
+        String(approved),
+        String(declined),
+        share === undefined ? "none decided" : percent(share),
+      ]),
+    ),
+  ];
+}
+
+/** @param {readonly import("./latency.js").PathTimes[]} paths */
+function latencies(paths) {
+  const heading = h("h2", {}, "Latency of requests");
+  if (paths.length === 0) return [heading, h("p", { class: "soft" }, "No request is recorded.")];
+  const most = Math.max(1, ...paths.map(({ slow }) => slow));
+  return [
+    heading,
+    h(
+      "p",
+      { class: "soft" },
+      "Of the newest requests that are recorded: half were answered within the strong part of the line, 95 of 100 within all of it.",
+    ),
+    h(
+      "ul",
+      { class: "lines" },
+      ...paths.map(({ path, number, median, slow }) =>
+        line(shown(path), `${ms(median)}, 95 %: ${ms(slow)}, of ${number}`, [
+          ["median", median / most],
+          ["slow", (slow - median) / most],
+        ]),
+      ),
+    ),
+    inTable(
+      "Latency by path",
+      ["Path", "Requests", "Half within", "95 % within", "Slowest"],
+      paths.map(({ path, number, median, slow, slowest }) => [shown(path), String(number), ms(median), ms(slow), ms(slowest)]),
+    ),
+  ];
+}
+
+/**
+ * A line of a name, what it comes to, and parts of a whole that are drawn.
+ * @param {string} name
+ * @param {string} words
+ * @param {readonly (readonly [kind: string, share: number])[]} parts
+ */
+function line(name, words, parts) {
+  let left = 0;
+  const drawn = parts.map(([kind, share]) => {
+    const from = left;
+    left += share;
+    return share <= 0 ? undefined : shape("rect", { class: kind, x: from * 100, y: 0, width: share * 100, height: 1 });
+  });
+  const drawing = shape("svg", { viewBox: "0 0 100 1", preserveAspectRatio: "none", "aria-hidden": "true" }, ...drawn);
+  return h("li", {}, h("span", { class: "name" }, name), drawing, h("span", { class: "amount" }, words));
+}
+
+/** @param {...(readonly [kind: string, text: string])} entries */
+function legend(...entries) {
+  const items = entries.map(([kind, text]) => h("li", {}, h("span", { class: `key ${kind}` }), text));
+  return h("ul", { class: "legend", "aria-hidden": "true" }, ...items);
+}
+
+/**
+ * The same as a drawing, for whoever reads numbers or hears them.
+ * @param {string} caption
+ * @param {readonly string[]} heads
+ * @param {readonly (readonly string[])[]} rows
+ */
+function inTable(caption, heads, rows) {
+  return h(
+    "details",
+    {},
+    h("summary", {}, `${caption}, as a table`),
+    h("div", { class: "wide", tabindex: "0", role: "region", "aria-label": caption }, table(caption, heads, rows)),
+  );
+}
+
+/** @param {number} share */
+function percent(share) {
+  return `${(share * 100).toFixed(1)} %`;
+}
+
+/** @param {number} duration */
+function ms(duration) {
+  return duration >= 10 ? `${Math.round(duration)} ms` : `${duration.toFixed(1)} ms`;
+}
+
+/**
+ * @param {number} number
+ * @param {string} noun
+ */
+function count(number, noun) {
+  return `${number} ${noun}${number === 1 ? "" : "s"}`;
+}

@@ -1,0 +1,153 @@
+// A list of somebody's things, newest first: shown a page at a time, and kept fresh.
+import { h, problem, table, tableRow } from "./dom.js";
+import { gone, newest } from "./newest.js";
+import { keepFresh } from "./poll.js";
+
+/** How many calls one search makes before it asks whether to go on. */
+const callsAtOnce = 5;
+const pageSize = 50;
+
+/**
+ * @template Item
+ * @typedef {object} ListOf
+ * @property {string} caption
+ * @property {readonly string[]} heads
+ * @property {readonly [one: string, many: string]} noun
+ * @property {boolean} isFiltered
+ * @property {(before: string | undefined) => Promise<{ items: Item[], next: string | null }>} page
+ * @property {(item: Item) => string} keyOf grows with each new one
+ * @property {(item: Item) => readonly import("./dom.js").Child[]} cells
+ */
+
+/**
+ * Puts the list into `main`; rejects when it could not begin.
+ * @template Item
+ * @param {HTMLElement} main
+ * @param {AbortSignal} signal
+ * @param {ListOf<Item>} of
+ * @returns {Promise<() => Promise<void>>} looks again at once
+ */
+export async function liveList(main, signal, { caption, heads, noun: [one, many], isFiltered, page: pageOf, keyOf, cells }) {
+  /** @type {Map<string, { item: Item, row: HTMLElement }>} */
+  const rows = new Map();
+  const list = table(caption, heads, []);
+  const body = /** @type {HTMLElement} */ (list.tBodies[0]);
+  const count = h("p", { class: "soft", role: "status" });
+  const more = h("button", { type: "button", hidden: true, onclick: () => void goOn() }, "Show more");
+  const trouble = h("div");
+  /** @type {string | null} */
+  let next = null;
+  /**
+   * How far down the first call of the newest look went.
+   * @type {string | null}
+   */
+  let lookedTo = null;
+
+  /** @param {string | undefined} before */
+  const page = async (before) => {
+    const { items, next: following } = await pageOf(before);
+    return { items: items.map((item) => ({ key: keyOf(item), item })), next: following };
+  };
+
+  /** @param {readonly { key: string, item: Item }[]} items */
+  const put = (items) => {
+    for (const { key, item } of items) {
+      const known = rows.get(key);
+      if (known !== undefined && JSON.stringify(known.item) === JSON.stringify(item)) continue;
+      const row = tableRow(heads, cells(item));
+      const place = known === undefined ? -1 : stops(known.row).findIndex((stop) => stop === document.activeElement);
+      known?.row.replaceWith(row);
+      if (place >= 0) (stops(row)[place] ?? stops(row)[0])?.focus();
+      rows.set(key, { item, row });
+    }
+    arrange(
+      body,
+      [...rows].toSorted(([left], [right]) => (left < right ? 1 : -1)).map(([, { row }]) => row),
+    );
+    const found = `${rows.size} ${rows.size === 1 ? one : many}${next === null ? "" : " so far"}`;
+    if (count.textContent !== found) count.textContent = found;
+    list.hidden = rows.size === 0;
+    more.hidden = next === null;
+  };
+
+  /** Until there are more to show, or enough was looked at. */
+  const goOn = async () => {
+    const before = rows.size;
+    more.disabled = true;
+    try {
+      for (let calls = 0; calls < callsAtOnce && (calls === 0 || (next !== null && rows.size - before < pageSize)); calls += 1) {
+        const from = next;
+        const { items, next: following } = await page(from ?? undefined);
+        // A fresh look may have begun the list anew meanwhile.
+        if (signal.aborted || next !== from) return;
+        next = following;
+        if (from === null) lookedTo = following;
+        put(items);
+      }
+      trouble.replaceChildren();
+    } catch (error) {
+      trouble.replaceChildren(problem(error));
+      throw error;
+    } finally {
+      more.disabled = false;
+    }
+  };
+
+  let turns = 0;
+  const refresh = async () => {
+    const turn = (turns += 1);
+    const known = [...rows.keys()].reduce((left, right) => (left > right ? left : right), lookedTo ?? "");
+    // Without a filter a gap is more than a page of new ones: they are a list of their own.
+    const look = await newest(page, known, isFiltered ? callsAtOnce : 1);
+    // What was overtaken tells of what was.
+    if (signal.aborted || turn !== turns) return;
+    lookedTo = look.first;
+    if (!look.joins || look.following === null) next = look.following;
+    for (const key of gone(rows.keys(), look)) {
+      rows.get(key)?.row.remove();
+      rows.delete(key);
+    }
+    put(look.items);
+  };
+
+  main.append(count, h("div", { class: "wide", onkeydown: walk }, list), more, trouble);
+  await goOn();
+  void keepFresh(signal, refresh);
+  return refresh;
+}
+
+/**
+ * Where somebody can be in a row.
+ * @param {HTMLElement} row
+ * @returns {HTMLElement[]}
+ */
+function stops(row) {
+  return [...row.querySelectorAll("a, button")].filter((stop) => stop instanceof HTMLElement);
+}
+
+/**
+ * Puts the rows in this order, and leaves alone those that stand where they should: whoever is in one stays there.
+ * @param {HTMLElement} body
+ * @param {readonly HTMLElement[]} rows
+ */
+function arrange(body, rows) {
+  let place = body.firstElementChild;
+  for (const row of rows) {
+    if (row === place) place = place.nextElementSibling;
+    else body.insertBefore(row, place);
+  }
+}
+
+/**
+ * Arrows go from row to row.
+ * @param {Event} event
+ */
+function walk(event) {
+  if (!(event instanceof KeyboardEvent) || (event.key !== "ArrowDown" && event.key !== "ArrowUp")) return;
+  const row = event.target instanceof Element ? event.target.closest("tr") : null;
+  const to = event.key === "ArrowDown" ? row?.nextElementSibling : row?.previousElementSibling;
+  const link = to?.querySelector("a");
+  if (link === null || link === undefined) return;
+  event.preventDefault();
+  link.focus();
+}

@@ -1,0 +1,105 @@
+// What the account was told, newest first, with each delivery, and once more when somebody asks.
+import { call } from "./api.js";
+import { field, foreign, h, problem, say, select } from "./dom.js";
+import { liveList } from "./live-list.js";
+import { deliveryList, sentAgain } from "./notifications.js";
+import { deliveryOptions } from "./words.js";
+
+/** @import { Told } from "./api.js" */
+
+const heads = ["Number", "What", "Payment", "When (UTC)", "Deliveries", "Again"];
+const pageSize = 50;
+/** Numbers as text of one length, which sorts as they do. */
+const digits = 15;
+/** As much of a hash as tells two payments of a day apart. */
+const shortHash = 18;
+
+/** @type {import("./main.js").View} */
+export async function notificationsView(main, _words, query, signal) {
+  const state = deliveryOptions.find(([value]) => value === query.get("state"))?.[0];
+  const trouble = h("div");
+  let refresh = async () => {};
+
+  /**
+   * As often as it takes; the server goes through them a piece at a time.
+   * @param {Readonly<Record<string, string | number>>} selection
+   */
+  const again = async (selection) => {
+    try {
+      let count = 0;
+      /** @type {number | null} */
+      let from = null;
+      do {
+        const asked = from === null ? selection : { ...selection, from };
+        const answer = /** @type {{ deliveries: number, next: number | null }} */ (await call("/__cofre/notifications", asked));
+        count += answer.deliveries;
+        from = answer.next;
+      } while (from !== null && !signal.aborted);
+      say(count === 0 && selection["replay"] === "failed" ? "None has failed." : sentAgain(count));
+      trouble.replaceChildren();
+      await refresh();
+    } catch (error) {
+      trouble.replaceChildren(problem(error));
+    }
+  };
+
+  main.append(
+    filterForm(
+      state,
+      h("button", { type: "button", name: "failed", onclick: () => void again({ replay: "failed" }) }, "Send failed ones again"),
+    ),
+    trouble,
+  );
+  refresh = await liveList(main, signal, {
+    caption: "Notifications, newest first",
+    heads,
+    noun: ["notification", "notifications"],
+    isFiltered: state !== undefined,
+    page: async (before) => {
+      const asked = { order: "newest", limit: pageSize, ...(state === undefined ? {} : { state }) };
+      const { notifications, next } = /** @type {{ notifications: Told[], next: number | null }} */ (
+        await call("/__cofre/notifications", before === undefined ? asked : { ...asked, before: Number(before) })
+      );
+      return { items: notifications, next: next === null ? null : keyOf(next) };
+    },
+    keyOf: ({ number }) => keyOf(number),
+    cells: (told) => cells(told, () => void again({ replay: "range", from: told.number, to: told.number })),
+  });
+}
+
+/** @param {number} number */
+function keyOf(number) {
+  return String(number).padStart(digits, "0");
+}
+
+/**
+ * @param {Told} told
+ * @param {() => void} again
+ */
+function cells({ number, notification_type: kind, hash, at, deliveries }, again) {
+  return [
+    String(number),
+    foreign(kind, "short"),
+    h("a", { href: `#/payment/${encodeURIComponent(hash)}`, class: "code", title: hash }, foreign(`${hash.slice(0, shortHash)}…`)),
+    h("time", { datetime: `${at.replace(" ", "T")}Z` }, foreign(at)),
+    deliveryList(deliveries),
+    h("button", { type: "button", class: "small", "aria-label": `Send again number ${number}`, onclick: again }, "Send again"),
+  ];
+}
+
+/**
+ * @param {string | undefined} state
+ * @param {Node} button
+ */
+function filterForm(state, button) {
+  const chosen = select("state", [["", "any"], ...deliveryOptions], state ?? "");
+  const apply = () => {
+    location.hash = chosen.value === "" ? "#/notifications" : `#/notifications?state=${chosen.value}`;
+  };
+  return h(
+    "form",
+    { class: "search", onsubmit: (event) => event.preventDefault(), onchange: apply },
+    field("A delivery is", chosen),
+    button,
+  );
+}

@@ -1,0 +1,202 @@
+// The account's switches, with what each does, to be looked at and changed.
+import { call } from "./api.js";
+import { h, problem, say, select, shown } from "./dom.js";
+import { keepFresh } from "./poll.js";
+
+/** @typedef {{ name: string, default: unknown, allowed: string, doc: string, values?: readonly string[], settings?: readonly Described[] }} Described */
+/** @typedef {{ settings: Readonly<Record<string, unknown>>, described: readonly Described[] }} Settings */
+/** @typedef {HTMLInputElement | HTMLSelectElement | HTMLTextAreaElement} Control */
+
+/**
+ * A switch on the page: `kept` is what the server has, as the control would write it.
+ * @typedef {{ path: readonly string[], control: Control, kept: string, isList: boolean }} Switch
+ */
+
+/** Groups of switches that are switches of one thing. */
+/** @type {Readonly<Record<string, string>>} */
+const titles = { simulator: "The simulated acquirer", notificationChaos: "What happens to notifications" };
+
+/** @type {import("./main.js").View} */
+export async function settingsView(main, _words, _query, signal) {
+  const { settings, described } = /** @type {Settings} */ (await call("/__cofre/settings", { describe: true }));
+  if (signal.aborted) return;
+  /** @type {Switch[]} */
+  const switches = [];
+  const trouble = h("div");
+  const save = h("button", { type: "submit", name: "save", disabled: true }, "Save");
+  let isSaving = false;
+  const count = h("span", { class: "soft", role: "status" });
+
+  /** @param {readonly Switch[]} changed */
+  const showChanges = (changed) => {
+    save.disabled = changed.length === 0;
+    const words = changed.length === 0 ? "Nothing is changed." : `${changed.length} changed, not saved yet.`;
+    if (count.textContent !== words) count.textContent = words;
+  };
+  const changes = () => switches.filter(({ control, kept }) => control.value !== kept);
+
+  /** @param {Readonly<Record<string, unknown>>} now */
+  const take = (now) => {
+    for (const each of switches) {
+      const text = textOf(valueAt(now, each.path));
+      // What somebody is changing stays.
+      if (each.control.value === each.kept && each.control.value !== text) each.control.value = text;
+      each.kept = text;
+    }
+    showChanges(changes());
+  };
+
+  const send = async () => {
+    isSaving = true;
+    save.disabled = true;
+    try {
+      const { settings: now } = /** @type {Settings} */ (await call("/__cofre/settings", { settings: asked(changes()) }));
+      for (const each of switches) each.kept = textOf(valueAt(now, each.path));
+      trouble.replaceChildren();
+      say("Saved.");
+    } catch (error) {
+      trouble.replaceChildren(problem(error));
+    }
+    isSaving = false;
+    showChanges(changes());
+  };
+
+  /**
+   * @param {readonly Described[]} of
+   * @param {readonly string[]} path
+   */
+  const rowsOf = (of, path) =>
+    of.map((each) => {
+      const here = [...path, each.name];
+      const value = valueAt(settings, here);
+      const control = controlOf(here.join("."), each, value);
+      switches.push({ path: here, control, kept: control.value, isList: typeof value === "object" });
+      return row(here.join("."), each, control, switches.length);
+    });
+
+  const groups = described.filter(({ settings: inside }) => inside !== undefined);
+  const form = h(
+    "form",
+    {
+      class: "settings",
+      oninput: () => showChanges(changes()),
+      onsubmit: (event) => {
+        event.preventDefault();
+        void send();
+      },
+    },
+    ...rowsOf(
+      described.filter(({ settings: inside }) => inside === undefined),
+      [],
+    ),
+    ...groups.flatMap((group) => [
+      h("h2", {}, titles[group.name] ?? shown(group.name)),
+      h("p", { class: "soft" }, shown(group.doc)),
+      ...rowsOf(group.settings ?? [], [group.name]),
+    ]),
+    h("div", { class: "save" }, trouble, save, count),
+  );
+  showChanges([]);
+  main.append(h("p", {}, "A change holds from the next request on."), form);
+  void keepFresh(signal, async () => {
+    const { settings: now } = /** @type {Settings} */ (await call("/__cofre/settings", {}));
+    if (!signal.aborted && !isSaving) take(now);
+  });
+}
+
+/**
+ * @param {string} name
+ * @param {Described} setting
+ * @param {Control} control
+ * @param {number} number
+ */
+function row(name, { default: initially, allowed, doc, settings }, control, number) {
+  const [label, told] = [`setting-${number}`, `doc-${number}`];
+  control.id = label;
+  control.setAttribute("aria-describedby", told);
+  const text = initially === "" ? "empty" : shown(textOf(initially));
+  const usual = settings === undefined && typeof initially !== "object" ? `; ${text} unless set` : "";
+  return h(
+    "div",
+    { class: "setting" },
+    h("label", { for: label, class: "code" }, shown(name)),
+    control,
+    h("p", { id: told, class: "soft" }, `${shown(doc)} (${shown(allowed)}${usual})`),
+  );
+}
+
+/**
+ * @param {string} name
+ * @param {Described} setting
+ * @param {unknown} value
+ * @returns {Control}
+ */
+function controlOf(name, { values }, value) {
+  const text = textOf(value);
+  if (typeof value === "boolean") return select(name, ["true", "false"].map(asOption), text);
+  if (values !== undefined) return select(name, [...new Set([...values, text])].map(asOption), text);
+  const common = { name, autocomplete: "off", spellcheck: "false" };
+  if (typeof value === "object") {
+    const area = h("textarea", { ...common, rows: "3" });
+    area.value = text;
+    return area;
+  }
+  return h("input", { ...common, value: text, inputmode: typeof value === "number" ? "numeric" : undefined });
+}
+
+/**
+ * @param {string} value
+ * @returns {readonly [value: string, text: string]}
+ */
+function asOption(value) {
+  return [value, shown(value)];
+}
+
+/**
+ * As a control writes it: lists as JSON.
+ * @param {unknown} value
+ */
+function textOf(value) {
+  if (value === undefined) return "";
+  return typeof value === "string" ? value : JSON.stringify(value, undefined, 1);
+}
+
+/**
+ * @param {Readonly<Record<string, unknown>>} settings
+ * @param {readonly string[]} path
+ * @returns {unknown}
+ */
+function valueAt(settings, [name = "", ...rest]) {
+  const value = settings[name];
+  if (rest.length === 0) return value;
+  return typeof value === "object" && value !== null ? valueAt(/** @type {Record<string, unknown>} */ (value), rest) : undefined;
+}
+
+/**
+ * What is asked for, by name. Throws when a list is no JSON.
+ * @param {readonly Switch[]} changed
+ */
+function asked(changed) {
+  /** @type {Record<string, unknown>} */
+  const settings = {};
+  for (const { path, control, isList } of changed) {
+    const [name = "", inside] = path;
+    const value = isList ? parsed(name, control.value) : control.value;
+    if (inside === undefined) settings[name] = value;
+    else settings[name] = Object.assign(settings[name] ?? {}, { [inside]: value });
+  }
+  return settings;
+}
+
+/**
+ * @param {string} name
+ * @param {string} text
+ * @returns {unknown}
+ */
+function parsed(name, text) {
+  try {
+    return JSON.parse(text);
+  } catch {
+    throw new Error(`${name} must be a list in JSON.`);
+  }
+}

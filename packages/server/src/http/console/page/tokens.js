@@ -1,0 +1,132 @@
+// Stored cards: what may be shown of them.
+import { call } from "./api.js";
+import { field, foreign, h, problem, select, table, tableRow } from "./dom.js";
+import { withoutNumber } from "./list.js";
+import { keepFresh } from "./poll.js";
+import { brandOptions } from "./words.js";
+
+/** @typedef {{ brand: string, masked_card_number: string, created_at: string, last_used_at: string, expires_at: string }} Token */
+/** @typedef {{ tokens: Token[], found: number, next: string | null }} Tokens */
+
+const heads = ["Card", "Stored (UTC)", "Used last (UTC)", "Works until (UTC)"];
+const step = 100;
+/** As many as one call answers with. */
+const mostOfCall = 1_000;
+
+/** @type {import("./main.js").View} */
+export async function tokensView(main, _words, query, signal) {
+  const filter = filterOf(query);
+  if (filter["card"] !== undefined && filter["card"] !== query.get("card"))
+    history.replaceState(null, "", `#/tokens?${new URLSearchParams(filter).toString()}`);
+  const list = table("Stored cards, newest first", heads, []);
+  const body = /** @type {HTMLElement} */ (list.tBodies[0]);
+  const count = h("p", { class: "soft", role: "status" });
+  const trouble = h("div");
+  let wanted = step;
+  let made = "";
+
+  const refresh = async () => {
+    const { tokens, found, isAll } = await look(filter, wanted);
+    if (signal.aborted) return;
+    const now = JSON.stringify([tokens, found, isAll]);
+    trouble.replaceChildren();
+    if (now === made) return;
+    made = now;
+    body.replaceChildren(...tokens.map((token) => tableRow(heads, cells(token))));
+    const all = `${found} stored ${found === 1 ? "card" : "cards"}${isAll ? "" : " so far"}`;
+    count.textContent = tokens.length < found ? `${all}, the newest ${tokens.length} shown` : all;
+    list.hidden = tokens.length === 0;
+    more.hidden = isAll && tokens.length === found;
+  };
+  const more = h(
+    "button",
+    {
+      type: "button",
+      hidden: true,
+      onclick: () => {
+        wanted += wanted < mostOfCall ? step : mostOfCall;
+        refresh().catch((error) => trouble.replaceChildren(problem(error)));
+      },
+    },
+    "Show more",
+  );
+
+  main.append(
+    h("p", {}, "Only a token's digest is kept, so no token can be shown; nor is a card opened for this list."),
+    form(filter),
+    count,
+    h("div", { class: "wide" }, list),
+    more,
+    trouble,
+  );
+  await refresh();
+  void keepFresh(signal, refresh);
+}
+
+/**
+ * Cards are looked at a thousand at a time, until there are as many as are wanted.
+ * @param {Readonly<Record<string, string>>} filter
+ * @param {number} wanted
+ */
+async function look(filter, wanted) {
+  /** @type {Token[]} */
+  const tokens = [];
+  let found = 0;
+  /** @type {string | null} */
+  let after = null;
+  do {
+    const asked = { ...filter, limit: Math.min(wanted, mostOfCall), ...(after === null ? {} : { after }) };
+    const answer = /** @type {Tokens} */ (await call("/__cofre/tokens", asked));
+    tokens.push(...answer.tokens);
+    found += answer.found;
+    after = answer.next;
+  } while (after !== null && found < wanted);
+  const newest = tokens.toSorted((left, right) => (left.created_at < right.created_at ? 1 : left.created_at > right.created_at ? -1 : 0));
+  return { tokens: newest.slice(0, wanted), found, isAll: after === null };
+}
+
+/** @param {Token} token */
+function cells({ brand, masked_card_number: pan, created_at: created, last_used_at: used, expires_at: expires }) {
+  const time = (/** @type {string} */ at) => h("time", { datetime: `${at.replace(" ", "T")}Z` }, foreign(at));
+  return [h("span", { class: "card" }, foreign(`${brand} ${pan}`)), time(created), time(used), time(expires)];
+}
+
+/**
+ * @param {URLSearchParams} query
+ * @returns {Readonly<Record<string, string>>}
+ */
+function filterOf(query) {
+  const [brand, card] = [query.get("brand") ?? "", withoutNumber(query.get("card") ?? "")];
+  return { ...(brandOptions.some(([value]) => value === brand) ? { brand } : {}), ...(card === "" ? {} : { card }) };
+}
+
+/** @param {Readonly<Record<string, string>>} filter */
+function form(filter) {
+  const card = h("input", { type: "search", name: "card", maxlength: "40", autocomplete: "off", value: filter["card"] ?? "" });
+  const brand = select("brand", [["", "any"], ...brandOptions], filter["brand"] ?? "");
+  const apply = () => {
+    const chosen = new URLSearchParams();
+    const digits = withoutNumber(card.value.trim());
+    if (digits !== "") chosen.set("card", digits);
+    if (brand.value !== "") chosen.set("brand", brand.value);
+    const text = chosen.toString();
+    location.hash = text === "" ? "#/tokens" : `#/tokens?${text}`;
+  };
+  return h(
+    "form",
+    {
+      role: "search",
+      class: "search",
+      onsubmit: (event) => {
+        event.preventDefault();
+        apply();
+      },
+      onchange: (event) => {
+        if (event.target instanceof HTMLSelectElement) apply();
+      },
+    },
+    field("First or last digits", card),
+    field("Brand", brand),
+    h("button", { type: "submit" }, "Search"),
+  );
+}

@@ -1,0 +1,332 @@
+// The worlds of this server, and the time of the one that is open.
+import { call, canLeaveWorld, enterWorld, keyOfTab, leaveWorld, lookUp, offers } from "./api.js";
+import { facts, field, foreign, h, problem, say, select } from "./dom.js";
+import { liveList } from "./live-list.js";
+import { keepFresh } from "./poll.js";
+
+/**
+ * @typedef {object} World
+ * @property {string} id
+ * @property {string} name
+ * @property {string} seed
+ * @property {string} integration_key
+ * @property {string} public_integration_key
+ * @property {{ now: string, running: boolean }} clock
+ * @property {number} payments
+ * @property {readonly string[]} snapshots
+ */
+/** @typedef {{ now: string, running: boolean, next_due?: string | null }} Clock */
+/** @typedef {{ payments: number, deliveries: number, cards: number }} Done */
+
+const heads = ["World", "Seed", "Time (UTC)", "Payments", "Open"];
+/** There may be thousands. */
+const mostShown = 200;
+/** Numbers as text of one length, which sorts as they do. */
+const digits = 6;
+
+/** @type {import("./main.js").View} */
+export async function worldsView(main, _words, _query, signal) {
+  if (!(await offers("/__cofre/worlds"))) {
+    main.append(h("p", { class: "soft" }, "This server makes no worlds."));
+    return;
+  }
+  const own = h("section");
+  const list = h("section", {}, h("h2", {}, "All worlds"));
+  const trouble = h("div");
+  main.append(own, trouble, newWorld(), list);
+  await openWorld(own, trouble, signal);
+  if (signal.aborted) return;
+  let older = 0;
+  await liveList(list, signal, {
+    caption: "Worlds, the latest first",
+    heads,
+    noun: ["world", "worlds"],
+    isFiltered: false,
+    page: async () => {
+      const { worlds } = /** @type {{ worlds: World[] }} */ (await lookUp("/__cofre/worlds"));
+      older = Math.max(0, worlds.length - mostShown);
+      const items = worlds.map((world, place) => ({ ...world, place })).slice(-mostShown);
+      return { items: items.toReversed(), next: null };
+    },
+    keyOf: ({ place }) => String(place).padStart(digits, "0"),
+    cells,
+  });
+  if (older > 0) list.append(h("p", { class: "soft" }, `There are ${older} older ones.`));
+}
+
+/** @param {World} world */
+function cells(world) {
+  const { name, seed, integration_key: key, clock, payments } = world;
+  const open = () => {
+    enterWorld(key, name);
+    location.hash = "#/payments";
+  };
+  return [
+    foreign(name),
+    foreign(seed),
+    timeOf(clock),
+    String(payments),
+    key === keyOfTab()
+      ? "open now"
+      : h("button", { type: "button", class: "small", "aria-label": `Open the world ${name}`, onclick: open }, "Open"),
+  ];
+}
+
+/** @param {Clock} clock */
+function timeOf({ now, running }) {
+  const state = running ? h("span", { class: "mark good" }, "goes on") : h("span", { class: "mark held" }, "stands");
+  return h("span", { class: "marks" }, h("time", { datetime: now }, foreign(now)), state);
+}
+
+/**
+ * The account that is open: its time, and what can be done when it is a world.
+ * @param {HTMLElement} section
+ * @param {HTMLElement} trouble
+ * @param {AbortSignal} signal
+ */
+async function openWorld(section, trouble, signal) {
+  const told = h("div");
+  const controls = h("div");
+  let made = "";
+  /** @type {((world: World, clock: Clock) => void) | undefined} */
+  let update;
+
+  const refresh = async () => {
+    const [{ world }, { clock }] = await Promise.all([
+      /** @type {Promise<{ world: World | null }>} */ (call("/__cofre/world", {})),
+      /** @type {Promise<{ clock: Clock }>} */ (call("/__cofre/clock", {})),
+    ]);
+    if (signal.aborted) return;
+    const now = JSON.stringify([world, clock]);
+    if (now === made) return;
+    made = now;
+    if (world !== null) {
+      update ??= makeControls(controls, act);
+      update(world, clock);
+    }
+    told.replaceChildren(...describe(world, clock));
+  };
+
+  /**
+   * @param {string} path
+   * @param {Readonly<Record<string, string>>} fields
+   * @param {(answer: unknown) => string} words
+   */
+  const act = async (path, fields, words) => {
+    try {
+      const answer = await call(path, fields);
+      trouble.replaceChildren();
+      say(words(answer));
+      if (fields["do"] === "delete") {
+        leaveWorld();
+        dispatchEvent(new HashChangeEvent("hashchange"));
+        say(words(answer));
+        return;
+      }
+      await refresh();
+    } catch (error) {
+      trouble.replaceChildren(problem(error));
+    }
+  };
+
+  const back = h(
+    "button",
+    {
+      type: "button",
+      class: "small",
+      onclick: () => {
+        leaveWorld();
+        dispatchEvent(new HashChangeEvent("hashchange"));
+      },
+    },
+    "Back to the account before",
+  );
+  section.append(h("h2", {}, "The account that is open"), told, controls);
+  if (canLeaveWorld()) section.append(h("p", { class: "actions" }, back));
+  await refresh();
+  void keepFresh(signal, refresh);
+}
+
+/**
+ * @param {World | null} world
+ * @param {Clock} clock
+ */
+function describe(world, clock) {
+  if (world === null) {
+    return [h("p", {}, "It is no world: it is kept, and its time is the machine's."), facts([["Time (UTC)", timeOf(clock)]])];
+  }
+  return [
+    facts([
+      ["World", foreign(world.name)],
+      ["Seed", foreign(world.seed)],
+      ["Time (UTC)", timeOf(clock)],
+      ["Due next (UTC)", typeof clock.next_due === "string" ? foreign(clock.next_due) : "nothing"],
+      ["Payments", String(world.payments)],
+      ["Secret key", foreign(world.integration_key, "code")],
+      ["Public key", foreign(world.public_integration_key, "code")],
+    ]),
+  ];
+}
+
+/**
+ * What moves the time of a world and begins it anew; made once, so that what is being written stays.
+ * @param {HTMLElement} place
+ * @param {(path: string, fields: Readonly<Record<string, string>>, words: (answer: unknown) => string) => Promise<void>} act
+ * @returns {(world: World, clock: Clock) => void}
+ */
+function makeControls(place, act) {
+  const move = (/** @type {Readonly<Record<string, string>>} */ fields) => act("/__cofre/clock", fields, movedWords);
+  const span = h("input", { name: "advance", value: "4d", required: true, autocomplete: "off", maxlength: "20", size: "8" });
+  const time = h("input", { name: "set", required: true, autocomplete: "off", maxlength: "24", size: "20" });
+  const next = h("button", { type: "button", class: "second", onclick: () => void move({ advance: "next" }) }, "To what is due next");
+  const run = h("button", { type: "button", name: "run", class: "second", onclick: () => void move({ run: run.value }) });
+  const kept = h("input", { name: "snapshot", required: true, autocomplete: "off", maxlength: "50", size: "12", pattern: "[\\w.\\-]+" });
+  const world = (/** @type {string} */ what, /** @type {string} */ words, name = "") =>
+    act("/__cofre/world", name === "" ? { do: what } : { do: what, name }, () => words);
+  const snapshots = h("select", { name: "kept" });
+  const restore = h("form", { class: "search", onsubmit: stop(() => ask("Make it what it was then?", "Restore", restoreNow)) });
+  const restoreNow = () => world("restore", "Restored.", snapshots.value);
+  restore.append(field("Snapshot", snapshots), h("button", { type: "submit", name: "restore", class: "second" }, "Restore…"));
+  const forms = [
+    h(
+      "form",
+      { class: "search", onsubmit: stop(() => move({ advance: span.value.trim() })) },
+      field("Advance by (10s, 30min, 36h, 4d, 14months)", span),
+      h("button", { type: "submit" }, "Advance"),
+      next,
+      run,
+    ),
+    h(
+      "form",
+      { class: "search", onsubmit: stop(() => move({ set: time.value.trim() })) },
+      field("Set the time to (UTC)", time),
+      h("button", { type: "submit", class: "second" }, "Set"),
+    ),
+    h(
+      "form",
+      { class: "search", onsubmit: stop(() => world("snapshot", "Kept.", kept.value.trim())) },
+      field("Name of a snapshot", kept),
+      h("button", { type: "submit", class: "second" }, "Keep it as it is"),
+    ),
+    restore,
+    h(
+      "p",
+      { class: "actions" },
+      h(
+        "button",
+        {
+          type: "button",
+          class: "second",
+          onclick: () => ask("Begin it anew, without its payments?", "Reset", () => world("reset", "It is as it began.")),
+        },
+        "Reset…",
+      ),
+      h(
+        "button",
+        {
+          type: "button",
+          class: "second",
+          onclick: () => ask("Let it go, with everything in it?", "Delete", () => world("delete", "The world is gone.")),
+        },
+        "Delete…",
+      ),
+    ),
+  ];
+  place.append(...forms);
+  let known = "";
+  return ({ snapshots: names }, { now, running, next_due: due }) => {
+    next.disabled = typeof due !== "string";
+    run.value = String(!running);
+    run.textContent = running ? "Let it stand" : "Let it go on";
+    if (time.value === "") time.value = now;
+    restore.hidden = names.length === 0;
+    if (known === JSON.stringify(names)) return;
+    known = JSON.stringify(names);
+    snapshots.replaceChildren(
+      ...select(
+        "",
+        names.toReversed().map((name) => [name, name]),
+      ).options,
+    );
+  };
+}
+
+/** @param {unknown} answer */
+function movedWords(answer) {
+  const { clock, done, complete } = /** @type {{ clock: Clock, done?: Done, complete?: boolean }} */ (answer);
+  if (done === undefined) return clock.running ? "Its time goes on." : "Its time stands.";
+  const words = `It is ${clock.now}. Done on the way: ${done.payments} changes of payments, ${done.deliveries} attempts to notify, ${done.cards} cards forgotten.`;
+  return complete === false ? `${words} There is more to be done: advance again.` : words;
+}
+
+/**
+ * @param {string} title
+ * @param {string} name
+ * @param {() => Promise<void>} work
+ */
+function ask(title, name, work) {
+  const confirm = () => {
+    dialog.close();
+    void work();
+  };
+  const dialog = h(
+    "dialog",
+    { "aria-labelledby": "question", onclose: () => dialog.remove() },
+    h("h2", { id: "question" }, title),
+    h(
+      "p",
+      { class: "actions" },
+      h("button", { type: "button", onclick: confirm }, name),
+      h("button", { type: "button", class: "plain", onclick: () => dialog.close() }, "Leave it"),
+    ),
+  );
+  document.body.append(dialog);
+  dialog.showModal();
+}
+
+/** A new world, opened at once. */
+function newWorld() {
+  const name = h("input", { name: "name", autocomplete: "off", maxlength: "100", size: "14" });
+  const seed = h("input", { name: "seed", autocomplete: "off", maxlength: "100", size: "10" });
+  const clock = h("input", { name: "clock", autocomplete: "off", maxlength: "24", size: "20" });
+  const trouble = h("div");
+  const make = async () => {
+    try {
+      const given = Object.fromEntries(
+        [name, seed, clock].map((input) => [input.name, input.value.trim()]).filter(([, value]) => value !== ""),
+      );
+      const { world } = /** @type {{ world: World }} */ (await call("/__cofre/worlds", given));
+      enterWorld(world.integration_key, world.name);
+      dispatchEvent(new HashChangeEvent("hashchange"));
+      say(`The world ${world.name} is open.`);
+    } catch (error) {
+      trouble.replaceChildren(problem(error));
+    }
+  };
+  return h(
+    "section",
+    {},
+    h("h2", {}, "A new world"),
+    h("p", { class: "soft" }, "With a seed or a time it stands still and can be repeated; without, its time goes on from now."),
+    h(
+      "form",
+      { class: "search", onsubmit: stop(make) },
+      field("Name", name),
+      field("Seed", seed),
+      field("Begins at (UTC)", clock),
+      h("button", { type: "submit" }, "Make it and open it"),
+    ),
+    trouble,
+  );
+}
+
+/**
+ * @param {() => unknown} work
+ * @returns {(event: Event) => void}
+ */
+function stop(work) {
+  return (event) => {
+    event.preventDefault();
+    void work();
+  };
+}

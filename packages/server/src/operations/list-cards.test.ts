@@ -1,0 +1,31 @@
+import assert from "node:assert/strict";
+import { test } from "node:test";
+import { day, laterBy } from "../kernel/instant.ts";
+import { createMemoryStore } from "../stores/memory/memory-store.ts";
+import * as given from "../../test/contract/store-fixtures.ts";
+import { listCards, mostCardsLookedAt } from "./list-cards.ts";
+import type { OperationContext } from "./operation.ts";
+
+test("stored cards are looked at a thousand at a time, of each thousand the newest first", async () => {
+  const store = createMemoryStore();
+  for (let number = 1; number <= mostCardsLookedAt + 3; number += 1) {
+    const card = given.newCard(number);
+    // Their digests go up; every tenth was stored a day after the others.
+    const createdAt = number % 10 === 0 ? laterBy(given.start, day) : card.createdAt;
+    await store.commit(given.cardChange({ ...card, createdAt, lastUsedAt: createdAt }));
+  }
+  // Listing needs no other part of what operations may use.
+  const context = { store, account: given.newAccount(given.merchantA) } as unknown as OperationContext;
+  const list = (over: object = {}) => listCards.run(context, { after: undefined, brand: undefined, mask: undefined, limit: 2, ...over });
+
+  const first = await list();
+  assert.deepEqual(
+    first.cards.map(({ tokenDigest }) => tokenDigest),
+    [given.tokenDigest(10), given.tokenDigest(20)],
+  );
+  assert.deepEqual([first.found, first.next], [mostCardsLookedAt, given.tokenDigest(mostCardsLookedAt)]);
+  const rest = await list({ after: first.next });
+  assert.deepEqual([rest.found, rest.next, rest.cards.length], [3, undefined, 2]);
+  assert.equal((await list({ brand: "elo" })).found, 0);
+  assert.equal((await list({ mask: "xx" })).found, 0);
+});
