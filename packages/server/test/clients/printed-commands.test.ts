@@ -52,3 +52,37 @@ describe("the commands that lead a client here, as they are printed", () => {
     });
   }
 });
+
+describe("the commands that make and move worlds, as they are printed", () => {
+  for (const [page, headings] of [
+    ["README.md", ["## A world for each test"]],
+    ["docs/twin.md", ["## Worlds", "## Time", "## What goes wrong"]],
+  ] as const) {
+    test(`in ${page}`, { skip }, async (context) => {
+      const settings = {
+        COFRE_DATA_DIR: join(temporaryFolder(context), "data"),
+        COFRE_SANDBOX_INTEGRATION_KEY: integrationKey,
+        COFRE_LOG_FORMAT: "json",
+      };
+      const cofre = new Command(context, ["sh", "-c", "exec npm start"], { ...settings, COFRE_PORT: "0" }, repository);
+      const { port } = await cofre.event("listening");
+      const there = { ...settings, COFRE_PORT: String(port), KEY: integrationKey };
+      const made = new Command(context, ["sh", "-c", "exec npm run --silent cofre -- world create --json"], there, repository);
+      assert.equal(await made.code(), 0, made.stderr);
+      const { integration_key: world } = JSON.parse(made.stdout) as { readonly integration_key: string };
+      const blocks = headings.flatMap((heading) => blocksUnder(page, heading));
+      assert.ok(blocks.length >= 2);
+      for (const block of blocks) {
+        const shell = new Command(
+          context,
+          ["sh", "-ec", block.replace("INTEGRATION_KEY=...", `INTEGRATION_KEY=${world}`)],
+          there,
+          repository,
+        );
+        assert.equal(await shell.code(), 0, `${block}\n${shell.stdout}${shell.stderr}`);
+      }
+      cofre.child.kill("SIGTERM");
+      await cofre.exited;
+    });
+  }
+});
