@@ -320,6 +320,37 @@ describe("the console in a real browser", { skip: noBrowser, timeout: 600_000 },
     assert.equal(await wireStatus(hash), "CA");
   });
 
+  test("the issuer takes a payment back, the merchant wins it back, and that was the one dispute", async () => {
+    const { hash } = await made();
+    await inConsole(`#/payment/${hash}`, async (page) => {
+      await page.getByRole("button", { name: "Dispute…" }).click();
+      const dialog = page.getByRole("dialog");
+      await dialog.getByLabel("Why").fill("never arrived");
+      await dialog.getByRole("button", { name: "Dispute" }).click();
+      await page.getByText("The issuer took the money back", { exact: false }).first().waitFor();
+      assert.equal(await page.getByRole("button", { name: "Refund…" }).count(), 0);
+      await page.getByRole("button", { name: "Win back…" }).click();
+      await page.getByRole("dialog").getByRole("button", { name: "Win back" }).click();
+      await page.getByRole("button", { name: "Refund…" }).waitFor();
+      assert.equal(await page.getByRole("button", { name: "Dispute…" }).count(), 0);
+    });
+  });
+
+  test("a reviewer accepts one payment and rejects another", async () => {
+    for (const [button, expected] of [
+      ["Accept", "CO"],
+      ["Reject", "CA"],
+    ] as const) {
+      const { hash } = await made({ manual_review: true });
+      await inConsole(`#/payment/${hash}`, async (page) => {
+        await page.getByRole("button", { name: `${button}…` }).click();
+        await page.getByRole("dialog").getByRole("button", { name: button }).click();
+        await page.getByRole("dialog").waitFor({ state: "detached" });
+      });
+      assert.equal(await wireStatus(hash), expected);
+    }
+  });
+
   test("notifications show with their attempts, and are sent again", async () => {
     const { hash } = await made();
     const heardOf = (): number => receiver.heard.filter((body) => body.includes(hash)).length;

@@ -79,6 +79,7 @@ describe("/__cofre/payments", () => {
       country: "br",
       instalments: "1",
       charged_back: false,
+      disputed: false,
       waits_for_acquirer: false,
       needs_review: false,
     });

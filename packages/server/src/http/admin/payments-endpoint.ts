@@ -98,6 +98,7 @@ function listed({ id, state, createdAt, order, authorized, captured, refunded, c
     country,
     instalments: String(instalments),
     charged_back: chargeback?.state === "opened",
+    disputed: chargeback !== undefined,
     waits_for_acquirer: attempt !== undefined,
     needs_review: needsReview,
   };

@@ -1,4 +1,4 @@
-// What can be done to a payment: the wire's own operations, each asked for twice.
+// What can be done to a payment: the wire's own operations, and what in the sandbox an issuer or a reviewer does; each asked for twice.
 import { call, newName } from "./api.js";
 import { field, h, problem, say } from "./dom.js";
 import { amountOf, minorOf } from "./money.js";
@@ -12,7 +12,7 @@ import { amountOf, minorOf } from "./money.js";
  * @property {string} path
  * @property {Readonly<Record<string, string>>} fields
  * @property {string} [amount] what there is, when a part of it may be asked for
- * @property {boolean} [described] asks why
+ * @property {string} [described] asks why, and what stands there before
  * @property {string} done
  */
 
@@ -34,10 +34,16 @@ export function actions(payment, refresh) {
  * @param {Listed} payment
  * @returns {readonly Action[]}
  */
-function actionsFor({ hash, state, authorized, captured, refunded, charged_back: isChargedBack }) {
+function actionsFor({ hash, state, authorized, captured, refunded, charged_back: isChargedBack, disputed }) {
   /** @type {Action} */
   const giveUp = { name: "Void", title: "Give up what is held?", path: "/ws/cancel", fields: { hash }, done: "Voided." };
-  if (state === "in_review") return [giveUp];
+  /** @type {(action: string) => Pick<Action, "path" | "fields">} */
+  const happens = (action) => ({ path: "/__cofre/payment", fields: { hash, action } });
+  if (state === "in_review") {
+    const accept = { name: "Accept", title: "Does the reviewer accept the payment?", ...happens("accept_review"), done: "Accepted." };
+    const reject = { name: "Reject", title: "Does the reviewer reject the payment?", ...happens("reject_review"), done: "Rejected." };
+    return [accept, reject, giveUp];
+  }
   if (state === "authorized") {
     const take = {
       name: "Capture",
@@ -49,17 +55,30 @@ function actionsFor({ hash, state, authorized, captured, refunded, charged_back:
     };
     return [take, giveUp];
   }
+  if (state !== "captured") return [];
+  if (isChargedBack) {
+    const won = { name: "Win back", title: "Does the merchant win the dispute?", ...happens("chargeback_credit"), done: "Won back." };
+    return [won];
+  }
   const left = minorOf(captured) - minorOf(refunded);
-  if (state !== "captured" || left <= 0n || isChargedBack) return [];
+  if (left <= 0n) return [];
   const back = {
     name: "Refund",
     title: "Give money back?",
     path: "/ws/refund",
     fields: { hash, operation: "request" },
-    described: true,
+    amount: amountOf(left, captured),
+    described: "refund",
     done: "Refund requested.",
   };
-  return [{ ...back, amount: amountOf(left, captured) }];
+  const dispute = {
+    name: "Dispute",
+    title: "Does the issuer take the money back?",
+    ...happens("chargeback"),
+    described: "goods not received",
+    done: "Taken back by the issuer.",
+  };
+  return disputed ? [back] : [back, dispute];
 }
 
 /**
@@ -71,16 +90,16 @@ function ask(action, payment, refresh) {
   // Whoever presses twice, or again after a failure, asks for the same; with another amount it is another request.
   /** @type {Map<string, string>} */
   const names = new Map();
-  const { name, title, path, fields, amount, described = false, done } = action;
+  const { name, title, path, fields, amount, described, done } = action;
   const input = h("input", { name: "amount", inputmode: "decimal", autocomplete: "off", required: true, value: amount ?? "" });
-  const why = h("input", { name: "description", maxlength: "200", autocomplete: "off", value: described ? "refund" : "" });
+  const why = h("input", { name: "description", maxlength: "200", autocomplete: "off", value: described ?? "" });
   const trouble = h("div");
   const confirm = h("button", { type: "submit" }, name);
   const send = async () => {
     confirm.disabled = true;
     try {
       const asked = amount === undefined || (input.value.trim() === amount && name === "Capture") ? {} : { amount: input.value.trim() };
-      const request = { ...fields, ...asked, ...(described ? { description: why.value } : {}) };
+      const request = { ...fields, ...asked, ...(described === undefined ? {} : { description: why.value }) };
       const once = names.get(JSON.stringify(request)) ?? newName();
       names.set(JSON.stringify(request), once);
       await call(path, request, { once });
@@ -106,7 +125,7 @@ function ask(action, payment, refresh) {
         },
       },
       amount !== undefined && field(`Amount in ${payment.currency_ext}, up to ${amount}`, input),
-      described && field("Why", why),
+      described !== undefined && field("Why", why),
       trouble,
       h("p", { class: "actions" }, confirm, h("button", { type: "button", class: "plain", onclick: () => dialog.close() }, "Leave it")),
     ),

@@ -71,6 +71,7 @@ export function nameOfWorld() {
  * @property {string} country
  * @property {string} instalments
  * @property {boolean} charged_back
+ * @property {boolean} disputed
  * @property {boolean} waits_for_acquirer
  * @property {boolean} needs_review
  */
