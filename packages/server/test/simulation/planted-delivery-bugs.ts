@@ -22,8 +22,8 @@ export const plantedDeliveryBugs: readonly PlantedBug[] = [
   {
     name: "a message that is sent again has another id",
     file: dispatcher,
-    find: `id: messageId(installation, delivery),`,
-    replace: `id: messageId(installation + delivery.attempts, delivery),`,
+    find: `const id = messageId(installation, {`,
+    replace: `const id = messageId(installation + delivery.attempts, {`,
   },
   {
     name: "the endpoints of an account share their messages' ids",

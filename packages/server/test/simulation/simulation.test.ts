@@ -1,6 +1,9 @@
 import assert from "node:assert/strict";
+import { readFileSync } from "node:fs";
+import { join } from "node:path";
 import { describe, test } from "node:test";
 import { keptSeeds } from "./kept-seeds.ts";
+import { plantedBugs } from "./planted-bugs.ts";
 import { runSeed } from "./run-seed.ts";
 
 /** The quick part; 10,000 seeds and the planted bugs are the lane `npm run ci:simulation`. */
@@ -28,4 +31,12 @@ describe("a simulated installation", () => {
     }
     assert.equal(traces.size, 20);
   });
+});
+
+test("what each planted mistake of the lane replaces stands in the source exactly once", () => {
+  for (const { name, file, find, replace } of plantedBugs) {
+    const source = readFileSync(join(import.meta.dirname, "..", "..", "src", file), "utf8");
+    assert.equal(source.split(find).length, 2, `${name}: ${file}`);
+    assert.notEqual(find, replace, name);
+  }
 });
