@@ -88,6 +88,21 @@ describe("the view of a request's parameters", () => {
     assert.deepEqual(viewed({ hash }).shown, { hash });
   });
 
+  test("shows no digits of what may have been a card number before it was spoilt", () => {
+    const spoilt = {
+      note: "4111          117283946507",
+      description: "kept1117283946507",
+      name: "11728394   11728394",
+      operation: "a-123456789012",
+    };
+    assert.deepEqual(viewed(spoilt).shown, {
+      note: "xxxx          xxxxxxxxxxxx",
+      description: "keptxxxxxxxxxxxxx",
+      name: "xxxxxxxx   xxxxxxxx",
+      operation: "a-123456789012",
+    });
+  });
+
   test("is never longer than it may be", () => {
     const wide = Object.fromEntries(
       ["note", "name", "email", "city", "state", "address", "description"].map((name) => [name, '"\\\u0000'.repeat(300)]),

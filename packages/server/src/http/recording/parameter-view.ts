@@ -108,7 +108,18 @@ function textOf(value: Tree, how: Exclude<Showing, "node">): string | undefined 
 }
 
 function masked(text: string): string {
-  return apart(text.length <= longestValue && !mayHoldCard(text) ? text : maskedText(oneLine(text), longestValue));
+  return apart(text.length <= longestValue && !mayHoldCard(text) ? text : withoutDigits(maskedText(oneLine(text), longestValue)));
+}
+
+/** As many digits as a card number has at least, however far apart, with no letter between them. */
+const manyDigits = /\p{Nd}(?:[^\p{L}\p{N}]*\p{Nd}){12,}/gu;
+
+/**
+ * What is kept for people to look at may lose more than a name that has to be kept as it is: what may have been a card number before somebody
+ * spoilt it is shown without its digits.
+ */
+function withoutDigits(text: string): string {
+  return text.replaceAll(manyDigits, (digits) => digits.replaceAll(/\p{Nd}/gu, "x"));
 }
 
 const secret = "[not kept]";
