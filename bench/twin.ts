@@ -17,6 +17,7 @@ const root = join(import.meta.dirname, "..");
 const starts = 9;
 const worlds = 2_000;
 const connections = 8;
+const key = "test_ik_benchbenchbenchbenchbenchbe";
 
 const bare = `require("node:http").createServer((request, response) => {
   request.resume().on("end", () => response.end("{}"));
@@ -75,8 +76,6 @@ async function main(): Promise<void> {
   }
   tell(`first contentful paint of the console             ${ms(median(paints))} (median of ${paints.length}, each with an empty cache)`);
 }
-
-const key = "test_ik_benchbenchbenchbenchbenchbe";
 
 function startCofreAt(port: number, name: string): Promise<ServerProcess> {
   const environment = { COFRE_PORT: String(port), COFRE_DATA_DIR: join(scratch, name), COFRE_SANDBOX_INTEGRATION_KEY: key };
