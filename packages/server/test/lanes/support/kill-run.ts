@@ -240,7 +240,12 @@ class KillRun {
   }
 
   async #setFaults(simulator: object): Promise<void> {
-    const answer = await this.#ask("/__cofre/settings", { settings: { simulator } });
+    let answer = await this.#ask("/__cofre/settings", { settings: { simulator } });
+    // A server that acknowledges before it commits, which a control plants, may say that it listens before its account is there.
+    for (let tries = 0; answer?.["status"] !== "SUCCESS" && tries < 200; tries += 1) {
+      await sleep(20);
+      answer = await this.#ask("/__cofre/settings", { settings: { simulator } });
+    }
     if (answer?.["status"] !== "SUCCESS") throw new Error("the account's settings were not changed");
   }
 

@@ -62,7 +62,13 @@ export class OverloadRun {
 
   /** What the simulated acquirer does from now on: `latencyMs`, and faults in thousandths. */
   async setAcquirer(simulator: Readonly<Record<string, number>>): Promise<void> {
-    const answer = await this.#client.ask(this.port, "/__cofre/settings", { integration_key: integrationKey, settings: { simulator } });
+    const change = () => this.#client.ask(this.port, "/__cofre/settings", { integration_key: integrationKey, settings: { simulator } });
+    let answer = await change();
+    // A server that acknowledges before it commits, which a control plants, may say that it listens before its account is there.
+    for (let tries = 0; answer?.["status"] !== "SUCCESS" && tries < 200; tries += 1) {
+      await sleep(20);
+      answer = await change();
+    }
     if (answer?.["status"] !== "SUCCESS") throw new Error("the account's settings were not changed");
   }
 
