@@ -33,18 +33,7 @@ async function post(
 function pay(cofre: Cofre, world: World, code: string, creditcard: Fields = {}, payment: Fields = {}): Promise<Answer> {
   return post(cofre, world, "/ws/direct", {
     operation: "request",
-    payment: {
-      merchant_payment_code: code,
-      amount_total: "100",
-      currency_code: "PEN",
-      country: "pe",
-      name: "Ana Lima",
-      email: "ana.lima@example.com",
-      phone_number: "51987654321",
-      payment_type_code: "creditcard",
-      creditcard: { ...card, ...creditcard },
-      ...payment,
-    },
+    payment: { ...orderOf(code), creditcard: { ...card, ...creditcard }, ...payment },
   });
 }
 
@@ -146,7 +135,7 @@ describe("worlds", () => {
     for (const stranger of [other, cofre]) {
       assert.equal((await post(cofre, stranger, "/ws/query", { hash })).body["status_code"], "BP-QRY-2");
       const charged = await post(cofre, stranger, "/ws/direct", {
-        payment: { ...(await orderOf("stolen")), creditcard: { token: body["token"], card_cvv: "123" } },
+        payment: { ...orderOf("stolen"), creditcard: { token: body["token"], card_cvv: "123" } },
       });
       assert.equal(charged.body["status"], "ERROR", charged.text);
     }
@@ -415,18 +404,24 @@ describe("the calls that make and move worlds", () => {
       ["seed", ["a"]],
       ["settings", "all"],
       ["settings", { captureWindowDays: -1 }],
+      ["name", "card 4111 1111 1111 1111"],
+      ["seed", "4111111111111111"],
+      ["new_integration_key", "4111111111111111"],
       ["new_integration_key", "with blanks"],
       ["new_public_integration_key", "x".repeat(101)],
       ["colour", "green"],
     ] as const) {
-      assert.equal((await post(cofre, world, "/__cofre/worlds", { [name]: value })).body["status"], "ERROR", name);
+      const { body, text } = await post(cofre, world, "/__cofre/worlds", { [name]: value });
+      assert.equal(body["status"], "ERROR", name);
+      assert.ok(!text.includes("4111"), text);
     }
+    await assert.rejects(world.snapshot("4111111111111111"), /COFRE-73/);
     assert.equal((await cofre.worlds.list()).length, 1);
     assert.equal((await world.clock.now()).toISOString(), "2026-01-01T00:00:00.000Z");
   });
 });
 
-async function orderOf(code: string): Promise<Fields> {
+function orderOf(code: string): Fields {
   return {
     merchant_payment_code: code,
     amount_total: "100",

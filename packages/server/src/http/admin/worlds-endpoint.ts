@@ -9,6 +9,7 @@ import { newKey } from "../../operations/sandbox-account.ts";
 import type { World, WorldPlan } from "../../twin/world.ts";
 import { WorldRefused, type Worlds } from "../../twin/worlds.ts";
 import { errorAnswer, type WireAnswer } from "../wire/answer.ts";
+import { namesCard } from "../wire/card-like.ts";
 import type { Endpoint } from "../wire/endpoint.ts";
 import { isTreeObject, textOf, type TreeObject } from "../wire/tree.ts";
 import { leadTo, unknownConnector } from "./settings-endpoint.ts";
@@ -119,9 +120,9 @@ const creating = ["name", "seed", "clock", "running", "new_integration_key", "ne
 /** Clients send them with everything. Nobody is asked who makes a world. */
 const keys = ["integration_key", "public_integration_key"];
 
-/** Nothing that people type here is longer. */
+/** Nothing that people type here is longer, and no card number is shown to whoever lists worlds. */
 function isText(value: unknown): boolean {
-  return typeof value === "string" && value.length >= 1 && value.length <= 100;
+  return typeof value === "string" && value.length >= 1 && value.length <= 100 && !namesCard(value);
 }
 
 function booleanOf(text: string): boolean | undefined {
@@ -145,7 +146,7 @@ async function act({ worlds }: WorldsDeps, params: TreeObject, { id }: Account):
   const action = worldActions.find((name) => name === asked);
   if (action === undefined) return errorAnswer("COFRE-75", `Parameter do must be one of ${worldActions.join(", ")}`);
   const name = textOf(params, "name") ?? "";
-  if ((action === "snapshot" || action === "restore") && !/^[\w.-]{1,50}$/.test(name)) return invalid("name");
+  if ((action === "snapshot" || action === "restore") && (!/^[\w.-]{1,50}$/.test(name) || namesCard(name))) return invalid("name");
   if (action === "delete") {
     await worlds.delete(world);
     return answer({});
