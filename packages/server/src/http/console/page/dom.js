@@ -95,6 +95,37 @@ export function field(label, control) {
 }
 
 /**
+ * Fields by which a view is narrowed. What they hold goes into the address, from where the view reads it again: at once for what is chosen from a list,
+ * and otherwise when somebody says so.
+ * @param {string} view
+ * @param {() => Readonly<Record<string, string>>} values
+ * @param {...Node} fields
+ */
+export function searchForm(view, values, ...fields) {
+  const apply = () => {
+    const chosen = new URLSearchParams(Object.entries(values()).filter(([, value]) => value !== ""));
+    const text = chosen.toString();
+    location.hash = text === "" ? `#/${view}` : `#/${view}?${text}`;
+  };
+  return h(
+    "form",
+    {
+      role: "search",
+      class: "search",
+      onsubmit: (event) => {
+        event.preventDefault();
+        apply();
+      },
+      onchange: (event) => {
+        if (event.target instanceof HTMLSelectElement) apply();
+      },
+    },
+    ...fields,
+    h("button", { type: "submit" }, "Search"),
+  );
+}
+
+/**
  * @param {string} name
  * @param {readonly (readonly [value: string, text: string])[]} options
  * @param {string} [chosen]

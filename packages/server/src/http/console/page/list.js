@@ -1,6 +1,6 @@
 // Payments, newest first: found, filtered, and kept fresh.
 import { call } from "./api.js";
-import { field, foreign, h, select } from "./dom.js";
+import { field, foreign, h, searchForm, select } from "./dom.js";
 import { liveList } from "./live-list.js";
 import { bothAmounts } from "./money.js";
 import { brandOptions, stateOptions, stateWords } from "./words.js";
@@ -17,7 +17,7 @@ export async function listView(main, _words, query, signal) {
   // A link that brought a whole number is put right at once.
   if (filter["search"] !== undefined && filter["search"] !== query.get("search"))
     history.replaceState(null, "", `#/payments?${new URLSearchParams(filter).toString()}`);
-  main.append(searchForm(filter));
+  main.append(form(filter));
   await liveList(main, signal, {
     caption: "Payments, newest first",
     heads,
@@ -72,7 +72,7 @@ export function filterOf(query) {
 }
 
 /** @param {Readonly<Record<string, string>>} filter */
-function searchForm(filter) {
+function form(filter) {
   const search = h("input", {
     type: "search",
     name: "search",
@@ -83,35 +83,12 @@ function searchForm(filter) {
   });
   const state = select("state", [["", "any"], ...stateOptions], filter["state"] ?? "");
   const brand = select("brand", [["", "any"], ...brandOptions], filter["brand"] ?? "");
-  const apply = () => {
-    const chosen = new URLSearchParams();
-    for (const [name, value] of [
-      ["search", withoutNumber(search.value.trim())],
-      ["state", state.value],
-      ["brand", brand.value],
-    ]) {
-      if (value !== "") chosen.set(name ?? "", value ?? "");
-    }
-    const text = chosen.toString();
-    location.hash = text === "" ? "#/payments" : `#/payments?${text}`;
-  };
-  return h(
-    "form",
-    {
-      role: "search",
-      class: "search",
-      onsubmit: (event) => {
-        event.preventDefault();
-        apply();
-      },
-      onchange: (event) => {
-        if (event.target instanceof HTMLSelectElement) apply();
-      },
-    },
+  return searchForm(
+    "payments",
+    () => ({ search: withoutNumber(search.value.trim()), state: state.value, brand: brand.value }),
     field("Search by code, hash, customer or card", search),
     field("State", state),
     field("Brand", brand),
-    h("button", { type: "submit" }, "Search"),
   );
 }
 

@@ -1,6 +1,6 @@
 // Stored cards: what may be shown of them.
 import { call } from "./api.js";
-import { field, foreign, h, problem, select, table, tableRow } from "./dom.js";
+import { field, foreign, h, problem, searchForm, select, table, tableRow } from "./dom.js";
 import { withoutNumber } from "./list.js";
 import { keepFresh } from "./poll.js";
 import { brandOptions } from "./words.js";
@@ -104,29 +104,10 @@ function filterOf(query) {
 function form(filter) {
   const card = h("input", { type: "search", name: "card", maxlength: "40", autocomplete: "off", value: filter["card"] ?? "" });
   const brand = select("brand", [["", "any"], ...brandOptions], filter["brand"] ?? "");
-  const apply = () => {
-    const chosen = new URLSearchParams();
-    const digits = withoutNumber(card.value.trim());
-    if (digits !== "") chosen.set("card", digits);
-    if (brand.value !== "") chosen.set("brand", brand.value);
-    const text = chosen.toString();
-    location.hash = text === "" ? "#/tokens" : `#/tokens?${text}`;
-  };
-  return h(
-    "form",
-    {
-      role: "search",
-      class: "search",
-      onsubmit: (event) => {
-        event.preventDefault();
-        apply();
-      },
-      onchange: (event) => {
-        if (event.target instanceof HTMLSelectElement) apply();
-      },
-    },
+  return searchForm(
+    "tokens",
+    () => ({ card: withoutNumber(card.value.trim()), brand: brand.value }),
     field("First or last digits", card),
     field("Brand", brand),
-    h("button", { type: "submit" }, "Search"),
   );
 }
