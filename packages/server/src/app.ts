@@ -46,7 +46,7 @@ import type { MoveSides } from "./move/move-store.ts";
 import type { Log } from "./observe/log-event.ts";
 import { sandboxEgress } from "./outbox/address-guard.ts";
 import { createEgress } from "./outbox/egress.ts";
-import { type NotificationKeys, openNotificationKeys } from "./outbox/notification-keys.ts";
+import { makeRsaPair, type NotificationKeys, openNotificationKeys, type RsaPair } from "./outbox/notification-keys.ts";
 import { createSigner } from "./outbox/signature.ts";
 import type { KeyHolder } from "./operations/account-directory.ts";
 import { FirstStartElsewhere, prepareSandboxAccount, type SandboxKeys } from "./operations/sandbox-account.ts";
@@ -100,6 +100,9 @@ const systemPorts: Ports = { clock: systemClock, random: new SystemRandom(), sch
 export async function startCofre(config: Config, log: Log, ports: Ports = systemPorts): Promise<Cofre> {
   const { clock, random, scheduler } = ports;
   await using parts = new AsyncDisposableStack();
+  // What takes longest of a first start is done while the store is opened; whoever turns out not to need it throws it away.
+  const pair = (await hasNoKeys(config)) ? makeRsaPair() : undefined;
+  pair?.catch(() => undefined);
   const store = await openStore(config, log, ports, parts);
   // Before any job, and let go after all of them.
   const share = new SlotKeeper({
@@ -118,7 +121,7 @@ export async function startCofre(config: Config, log: Log, ports: Ports = system
   // Two that make keys at once would each seal cards that the other cannot open.
   if (isNew && !share.isAlone) throw new FirstStartElsewhere();
   // Keys are made once, before there is anything to seal: whoever lost them gets them from a backup, not new ones without a word.
-  const { vault, notificationKeys } = await openKeys(config, ports, isNew);
+  const { vault, notificationKeys } = await openKeys(config, ports, isNew, pair);
 
   const openAccount = await prepareSandboxAccount(store, random, clock.now(), {
     integrationKey: config.sandboxIntegrationKey?.reveal(),
@@ -451,7 +454,17 @@ interface Keys {
   readonly notificationKeys: NotificationKeys;
 }
 
-async function openKeys(config: Config, { clock, random }: Pick<Ports, "clock" | "random">, create: boolean): Promise<Keys> {
+/** No keys of an earlier start are there. Whether new ones are made is decided when the store has been read. */
+async function hasNoKeys({ dataDirectory }: Config): Promise<boolean> {
+  return dataDirectory === ":memory:" || !(await hasKeyFiles(dataDirectory));
+}
+
+async function openKeys(
+  config: Config,
+  { clock, random }: Pick<Ports, "clock" | "random">,
+  create: boolean,
+  pair?: Promise<RsaPair>,
+): Promise<Keys> {
   const { environment, dataDirectory: directory } = config;
   const files = directory === ":memory:" ? undefined : await openKeyFiles({ directory, environment, create, random });
   const { provider, store } = files ?? { provider: createMemoryKeyProvider(random), store: createMemoryWrappedKeyStore() };
@@ -461,7 +474,7 @@ async function openKeys(config: Config, { clock, random }: Pick<Ports, "clock" |
   const kept = createSealedSecret({ provider: files?.provider ?? createMemoryKeyProvider(ownRandom), file, random: ownRandom, label });
   return {
     vault: createLocalVault({ keyring, environment, random }),
-    notificationKeys: await openNotificationKeys({ kept, environment, random: ownRandom, clock }),
+    notificationKeys: await openNotificationKeys({ kept, environment, random: ownRandom, clock, pair }),
   };
 }
 

@@ -31,12 +31,24 @@ export interface KeptSecret {
 const validDays = 20 * 365;
 const rootLength = 32;
 
-/** Opens the keys of an installation, or makes them when there are none, which takes some hundred milliseconds. */
+/** A pair that no installation has yet. */
+export interface RsaPair {
+  readonly privateKey: KeyObject;
+  readonly publicKey: KeyObject;
+}
+
+/** Makes a pair in a thread of its own, which takes 50 to 300 milliseconds: whoever knows early that it will be needed begins early. */
+export function makeRsaPair(): Promise<RsaPair> {
+  return generate("rsa", { modulusLength: 2_048 });
+}
+
+/** Opens the keys of an installation, or makes them when there are none, of `pair` if it is given. */
 export async function openNotificationKeys(options: {
   readonly kept: KeptSecret;
   readonly environment: string;
   readonly random: Random;
   readonly clock: Clock;
+  readonly pair?: Promise<RsaPair> | undefined;
 }): Promise<NotificationKeys> {
   const content = (await options.kept.load()) ?? (await make(options));
   const { format, pkcs8, certificate, root } = JSON.parse(Buffer.from(content).toString("utf8")) as KeptKeys;
@@ -65,8 +77,8 @@ interface KeptKeys {
 
 const generate = promisify(generateKeyPair);
 
-async function make({ kept, environment, random, clock }: Parameters<typeof openNotificationKeys>[0]): Promise<Uint8Array> {
-  const { privateKey, publicKey } = await generate("rsa", { modulusLength: 2_048 });
+async function make({ kept, environment, random, clock, pair }: Parameters<typeof openNotificationKeys>[0]): Promise<Uint8Array> {
+  const { privateKey, publicKey } = await (pair ?? makeRsaPair());
   const now = clock.now();
   const { pem } = selfSignedCertificate({
     privateKey,

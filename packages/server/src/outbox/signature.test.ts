@@ -6,7 +6,15 @@ import { Webhook } from "standardwebhooks";
 import type { MerchantId } from "../kernel/ids.ts";
 import { instant } from "../kernel/instant.ts";
 import { SystemRandom } from "../kernel/system-random.ts";
-import { type KeptSecret, type NotificationKeys, openNotificationKeys, receiverPublicKey, receiverSecret } from "./notification-keys.ts";
+import {
+  type KeptSecret,
+  makeRsaPair,
+  type NotificationKeys,
+  openNotificationKeys,
+  receiverPublicKey,
+  receiverSecret,
+  type RsaPair,
+} from "./notification-keys.ts";
 import { createSigner } from "./signature.ts";
 
 const merchantId = "0000000a" as MerchantId;
@@ -40,6 +48,16 @@ describe("the keys of an installation's notifications", () => {
     assert.equal(second.certificate.fingerprint, first.certificate.fingerprint);
     assert.ok(second.rsa.equals(first.rsa));
     assert.deepEqual(await createSigner(second)(message), await createSigner(first)(message));
+  });
+
+  test("are of the pair that was made ahead, unless there are keys already", async () => {
+    const kept = keptInMemory();
+    const openWith = (pair: Promise<RsaPair>): Promise<NotificationKeys> =>
+      openNotificationKeys({ kept, environment: "sandbox", random, clock: { now: () => now }, pair });
+    const [ahead, late] = [await makeRsaPair(), await makeRsaPair()];
+
+    assert.ok((await openWith(Promise.resolve(ahead))).rsa.equals(ahead.privateKey));
+    assert.ok((await openWith(Promise.resolve(late))).rsa.equals(ahead.privateKey));
   });
 
   test("of two that are made at once, the one that was kept first is used by both", async () => {
