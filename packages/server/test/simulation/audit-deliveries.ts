@@ -8,7 +8,8 @@ import type { Message } from "./receivers.ts";
 
 /** What must be true of a payment that somebody was told about: they look at it at once. */
 const isSoAfter: Readonly<Record<NotificationKind, (payment: Payment) => boolean>> = {
-  update: ({ state }) => finalStates.includes(state),
+  // A reviewer's yes leaves a hold PE, and makes it capturable.
+  update: ({ state, review, order }) => finalStates.includes(state) || (review === "accepted" && !order.autoCapture),
   refund: ({ refunds }) => refunds.some(({ pendingAt, state }) => pendingAt !== undefined || state === "cancelled"),
   chargeback: ({ chargeback }) => chargeback !== undefined,
   chargeback_credit: ({ chargeback }) => chargeback?.state === "credited",
