@@ -111,8 +111,10 @@ export interface VerifyRequest extends AcquirerRequest {
 /** Card data for one call; the caller wipes it after the answer. */
 export interface CardToAuthorize {
   readonly card: Card;
+  /** true: the PAN is a network token's. */
+  readonly networkToken?: boolean;
   readonly cvv: Cvv | undefined;
-  /** Present when the PAN is a network token, or when 3-D Secure gave one. */
+  /** The network token's, or what 3-D Secure gave for a card. */
   readonly cryptogram: Cryptogram | undefined;
 }
 

@@ -24,7 +24,7 @@ export async function withCard<T>(
     const brand = brandOf(source.card.pan);
     if (brand === undefined) throw new ServiceError("card_not_storable");
     const orderCard = { brand, maskedPan: maskOf(source.card.pan), tokenDigest: undefined };
-    return call(orderCard, { card: source.card, cvv, cryptogram });
+    return call(orderCard, { card: source.card, networkToken: source.kind === "network_token", cvv, cryptogram });
   }
   const stored = await usableCard(context, source.token);
   const { brand, maskedPan, tokenDigest, merchantId } = stored;

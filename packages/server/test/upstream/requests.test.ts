@@ -59,7 +59,7 @@ describe("requests to the upstream", () => {
     });
   });
 
-  test("a cryptogram is 3-D Secure's when there is one, and a network token's otherwise", () => {
+  test("a network token and its cryptogram go by their own names, also with an indicator of 3-D Secure beside them", () => {
     const cryptogram = () => Cryptogram.from(Uint8Array.from(Buffer.from("AAABBBCCC000111222333444555=")));
     const threeDSecure = { eci: "05", version: "2", transactionId: undefined, xid: undefined };
     const secured = cardOfBody(
@@ -68,13 +68,22 @@ describe("requests to the upstream", () => {
     assert.deepEqual([secured["threeds_eci"], secured["threeds_cryptogram"]], ["05", "AAABBBCCC000111222333444555="]);
     assert.equal(secured["card_number"], "4111111111111111");
 
-    const token = cardOfBody(
-      directBody("key", "code", authorizeRequest("p-1"), { ...cardInHand(), cvv: undefined, cryptogram: cryptogram() }),
-    );
-    assert.deepEqual(
-      [token["network_token_pan"], token["network_token_expire_date"], token["network_token_cryptogram"], token["card_number"]],
-      ["4111111111111111", "12/2031", "AAABBBCCC000111222333444555=", undefined],
-    );
+    // A network token was told by its having a cryptogram and no indicator: one with an indicator, as wallets send it, or without a
+    // cryptogram, as in a merchant's own charges, went to the upstream as a card's number.
+    for (const secure of [undefined, threeDSecure]) {
+      const card = { ...cardInHand(), networkToken: true, cvv: undefined, cryptogram: cryptogram() };
+      const token = cardOfBody(directBody("key", "code", authorizeRequest("p-1", { threeDSecure: secure }), card));
+      assert.deepEqual(
+        [token["network_token_pan"], token["network_token_expire_date"], token["network_token_cryptogram"], token["card_number"]],
+        ["4111111111111111", "12/2031", "AAABBBCCC000111222333444555=", undefined],
+      );
+      assert.equal(token["threeds_eci"], secure?.eci);
+    }
+    const bare = cardOfBody(directBody("key", "code", authorizeRequest("p-1"), { ...cardInHand(), networkToken: true }));
+    assert.deepEqual([bare["network_token_pan"], bare["card_number"]], ["4111111111111111", undefined]);
+    // A card's cryptogram that came without an indicator made its number a network token's.
+    const lone = cardOfBody(directBody("key", "code", authorizeRequest("p-1"), { ...cardInHand(), cryptogram: cryptogram() }));
+    assert.deepEqual([lone["card_number"], lone["threeds_cryptogram"]], ["4111111111111111", "AAABBBCCC000111222333444555="]);
   });
 
   test("an amount is decimal text in the currency's own scale", () => {

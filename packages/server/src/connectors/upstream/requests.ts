@@ -35,14 +35,14 @@ export function directBody(key: string, code: string, request: AuthorizeRequest,
   const options = { auto_capture: capture, soft_descriptor: descriptor, ...threeDSecureFields(threeDSecure) };
   return join([
     `{${members({ integration_key: key, operation: "request", mode: "full" })},"payment":{${members(payment)},"creditcard":{`,
-    ...cardPieces(card, customer?.name, options, threeDSecure === undefined),
+    ...cardPieces(card, customer?.name, options),
     "}}}",
   ]);
 }
 
 export function verifyBody(key: string, { country, storedCredential }: VerifyRequest, card: CardToAuthorize): Buffer {
   const request = { integration_key: key, payment_type_code: "creditcard", country, cof_info: credentialFields(storedCredential) };
-  return join([`{${members(request)},"card":{`, ...cardPieces(card, undefined, {}, true), "}}"]);
+  return join([`{${members(request)},"card":{`, ...cardPieces(card, undefined, {}), "}}"]);
 }
 
 export function captureBody(key: string, code: string, amount: Money): Buffer {
@@ -68,13 +68,10 @@ export function refundBody(key: string, code: string, refundCode: string, amount
 const longestHolderName = 50;
 
 function cardPieces(
-  { card, cvv, cryptogram }: CardToAuthorize,
+  { card, networkToken: isNetworkToken = false, cvv, cryptogram }: CardToAuthorize,
   customerName: string | undefined,
   options: Fields,
-  alone: boolean,
 ): Piece[] {
-  // A cryptogram without 3-D Secure is a network token's: its number is no card's and goes by another name (interface 3.3).
-  const isNetworkToken = cryptogram !== undefined && alone;
   const due = `${String(card.expiryMonth).padStart(2, "0")}/${card.expiryYear}`;
   const holder = card.holderName === "" ? customerName : card.holderName;
   const rest = {
