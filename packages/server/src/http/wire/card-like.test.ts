@@ -1,7 +1,7 @@
 import assert from "node:assert/strict";
 import { describe, test } from "node:test";
 import * as fc from "fast-check";
-import { echo, holdsCardNumber, maskCardNumbers, maskedText, namesCard, oneLine, tokenHoldsCard } from "./card-like.ts";
+import { echo, echoName, holdsCardNumber, maskCardNumbers, maskedText, namesCard, oneLine, tokenHoldsCard } from "./card-like.ts";
 
 const testCards = [
   "378282246310005",
@@ -214,6 +214,32 @@ test("an echo is short, in one line and without card numbers", () => {
   assert.ok(!/\d{13}/.test(echo(`${"a".repeat(30)}${"7".repeat(64_000)}`)));
   // Half of a pair at the cut is not left over.
   assert.ok(echo(`${"a".repeat(39)}🛍`).isWellFormed());
+});
+
+test("a payment's name is whole in a message, unless it holds a card number", () => {
+  // Forty characters of a hash of forty-eight are no hash, and a date with a number behind it is no card.
+  for (const name of [
+    "6925f1c8b7d04e3aa91c5f20d8e6437b10c2f9a4be7d5831",
+    "6925f1c8b7d04e3aa91c5f2123456789012345f9a4be7d58",
+    "64fa4aba48ee7c7c88a4eb25e6a87389",
+    "order-20261128-000123",
+    "p-888692581-358552",
+    "Ação 🛍 1",
+    "b".repeat(128),
+  ])
+    assert.equal(echoName(name), name);
+  for (const name of [
+    "4111111111111111",
+    "4111-1111-1111-1111",
+    "nope-4111111111111111",
+    "4111111111111112",
+    "b".repeat(129),
+    "a\nb",
+    `${"ab".repeat(12)}4111111111111111`,
+  ]) {
+    assert.equal(echoName(name), echo(name));
+    assert.notEqual(echoName(name), name);
+  }
 });
 
 test("one line has no control characters and no halves of pairs", () => {

@@ -334,6 +334,20 @@ export function echo(text: string): string {
     .toWellFormed();
 }
 
+/** A hash has 48 characters, the longest code of a payment 128. */
+const longestName = 128;
+
+/**
+ * A payment's hash or code as it may stand in an error message: whole, since it is what the payment is looked for by. Not when it holds
+ * what looks like a card number or has thirteen digits in a row; in a hash or a UUID these come about by chance (`tokenHoldsCard`).
+ */
+export function echoName(name: string): string {
+  const isPlain = name.length <= longestName && !controlOrHalfPair.test(name);
+  const isHash = /^[\da-f-]{32,48}$/i.test(name) && /[a-f]/i.test(name);
+  const holdsCard = isHash ? tokenHoldsCard(name) : /\d{13}/.test(name) || holdsCardNumber(name);
+  return isPlain && !holdsCard ? name : echo(name);
+}
+
 /** At most `characters` of the text, never half a pair. */
 export function cut(text: string, characters: number): string {
   if (text.length <= characters) return text;

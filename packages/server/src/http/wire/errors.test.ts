@@ -117,6 +117,13 @@ describe("errors on the wire", () => {
     assert.deepEqual(told(error, "direct"), ["BP-DR-34", "Invalid value for instalments: 7 (1-6)", 200]);
   });
 
+  test("a payment that exists is told with its whole code, digits in groups and 128 characters included", () => {
+    for (const code of ["order-20261128-000123", "b".repeat(128)]) {
+      const existing = { createdAt: instant(0), state: "captured", order: { code } } as Payment;
+      assert.ok(told(new PaymentCodeTaken(existing), "direct")[1].includes(`: ${code} (created`));
+    }
+  });
+
   test("a code that looks like a card number is not repeated", () => {
     const existing = { createdAt: instant(0), state: "captured", order: { code: "4111111111111111" } } as Payment;
     assert.ok(!told(new PaymentCodeTaken(existing), "direct")[1].includes("4111111111111111"));

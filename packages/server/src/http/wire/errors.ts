@@ -5,7 +5,7 @@ import { countryOf } from "../../payment/countries.ts";
 import { offeredInstalments } from "../../payment/instalments.ts";
 import { StoreError } from "../../stores/store.ts";
 import { brands } from "../../vault/brand.ts";
-import { echo } from "./card-like.ts";
+import { echoName } from "./card-like.ts";
 import { wireStatusOf } from "./payment-answer.ts";
 import { requestErrors } from "./request-errors.ts";
 import { rangeOf } from "./rules.ts";
@@ -197,6 +197,6 @@ function paymentExists({ existing }: PaymentCodeTaken): WireError {
   const created = formatTimestamp(existing.createdAt);
   return new WireError(
     codeTaken.code,
-    `Payment already exists with merchant_payment_code: ${echo(existing.order.code)} (created on ${created}, status is ${wireStatusOf(existing.state)})`,
+    `Payment already exists with merchant_payment_code: ${echoName(existing.order.code)} (created on ${created}, status is ${wireStatusOf(existing.state)})`,
   );
 }

@@ -1,5 +1,5 @@
 import type { CaptureInput, PaymentSelector } from "../../operations/direct-input.ts";
-import { echo } from "./card-like.ts";
+import { echoName } from "./card-like.ts";
 import { hasWrongShape } from "./fields.ts";
 import { isTreeObject, textOf, type Tree, type TreeObject } from "./tree.ts";
 import { WireError } from "./wire-error.ts";
@@ -25,8 +25,8 @@ function unnamed(operation: keyof typeof unnamedCodes): WireError {
 /** The text of BP-REF-CAN-2 (interface 5.3). */
 export function unknownPaymentText(selector: PaymentSelector): string {
   return "hash" in selector
-    ? `Payment not found with this hash: ${echo(selector.hash)}`
-    : `Payment not found with this merchant_payment_code: ${echo(selector.code)}`;
+    ? `Payment not found with this hash: ${echoName(selector.hash)}`
+    : `Payment not found with this merchant_payment_code: ${echoName(selector.code)}`;
 }
 
 /** Not trimmed: two codes that differ in a blank are two payments. */
