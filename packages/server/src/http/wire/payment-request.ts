@@ -57,11 +57,13 @@ function amountInvalid(): WireError {
 }
 
 /**
- * Whether an amount is given under another name than `amount`, or inside of something. Its sender means a part, so that to read over it
- * would move more money than was asked for.
+ * Whether an amount is given under another name than `amount`, or inside of something but `known`. Its sender means a part, so that to
+ * read over it would move more money than was asked for.
  */
-export function hasOtherAmount(params: TreeObject): boolean {
-  return Object.entries(params).some(([name, value]) => (name !== "amount" && isAmountName(name)) || hasAmountInside(value));
+export function hasOtherAmount(params: TreeObject, known?: string): boolean {
+  return Object.entries(params).some(
+    ([name, value]) => (name !== "amount" && isAmountName(name)) || (name !== known && hasAmountInside(value)),
+  );
 }
 
 function hasAmountInside(value: Tree): boolean {

@@ -63,6 +63,20 @@ describe("a refund that is asked for", () => {
     }
   });
 
+  test("may be split among recipients, whose shares are not its amount", () => {
+    // Shares in per cent were taken, shares in money were BP-REF-4.
+    for (const share of [{ percentage: 50 }, { amount: "20.00" }]) {
+      const split = [{ recipient_code: "r-1", ...share, liable: true, charge_fee: true }];
+      const asked = readRefundRequest(params("", JSON.stringify({ hash, amount: "40.00", split })), account);
+      assert.ok(asked.kind === "request");
+      assert.equal(asked.input.amount, "40.00");
+    }
+    assert.equal(
+      codeOf(() => readRefundRequest(params("", JSON.stringify({ hash, split: [{ amount: "20.00" }] })), account)),
+      "BP-REF-3",
+    );
+  });
+
   test("may come without operation and description, and with the id 0 that one client always sends", () => {
     const body = `{"hash":"${hash}","amount":10.5,"refund_id":0,"split":[]}`;
     assert.deepEqual(readRefundRequest(params("", body), account), {

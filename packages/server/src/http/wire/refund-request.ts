@@ -45,7 +45,8 @@ export function readRefundOrCancel(params: TreeObject, account: Account): Refund
 /** Zero is how one client says that there is none (interface 1.2, step 8); and nothing is no refund of everything. */
 function amountToRefund(params: TreeObject): string {
   const value = params["amount"];
-  if (hasOtherAmount(params)) throw refusal("amountInvalid");
+  // The shares of a split (interface 5.3) are of the amount beside it.
+  if (hasOtherAmount(params, "split")) throw refusal("amountInvalid");
   if (value === undefined) throw refusal("amountRequired");
   if (typeof value !== "string") throw refusal("amountInvalid");
   const text = value.trim();
