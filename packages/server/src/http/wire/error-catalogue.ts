@@ -14,6 +14,35 @@ const never = (code: string, message: string, when: string): CatalogueRow => ({ 
 const elsewhere = (code: string, message: string, when: string): CatalogueRow => ({ code, message, when, told: "elsewhere" });
 const needed = (number: number, field: string): CatalogueRow => told(`BP-DR-${number}`, `Field ${field} is required`, "missing");
 const bank = "fields of bank transfers, which are not taken";
+const page = "of /ws/request: there is no hosted page yet";
+
+/** Interface 7.4. Only the last text is public; the others follow the pattern of BP-DR. */
+const hostedPage: readonly (readonly [number: number, message: string])[] = [
+  [1, "Field currency_code is required"],
+  [2, "Field amount is required"],
+  [3, "Field merchant_payment_code is required"],
+  [4, "Field name is required"],
+  [5, "Field email is required"],
+  [6, "Field payment_type_code is required"],
+  [7, "Payment type is not active"],
+  [8, "Invalid payment_type_code"],
+  [9, "Amount must be positive"],
+  [10, "Amount reported is less than the minimum amount"],
+  [11, "Payment type has no instalments"],
+  [12, "Instalments are over the maximum"],
+  [13, "Instalment is below the minimum"],
+  [17, "Payment is not open"],
+  [18, "Field person_type must contain a valid person_type"],
+  [19, "Companies are not active"],
+  [20, "Field due_date is invalid"],
+  [21, "Field due_date is invalid"],
+  [22, "Field due_date is invalid"],
+  [23, "Currency is not active in the system"],
+  [28, "Instalment count is not available"],
+  [29, "Instalment count is not available"],
+  [30, "Instalment count is not available"],
+  [32, "Amount must be less than {currency} {amount}"],
+];
 
 /** Every code of interface 7 and 5 that concerns cards, and ours. Messages that a public source quotes are its own to the letter. */
 export const catalogue: readonly CatalogueRow[] = [
@@ -161,6 +190,8 @@ export const catalogue: readonly CatalogueRow[] = [
   told("BP-ZIP-1", "Zipcode code not informed", "missing"),
   told("BP-ZIP-2", "Zipcode code not valid", "not eight digits"),
   told("BP-ZIP-3", "Address could not be retrieved", "none of the few codes that are known here"),
+
+  ...hostedPage.map(([number, message]) => never(`BP-R-${number}`, message, page)),
 
   told("COFRE-1", "The request body is not valid JSON", "JSON that does not parse"),
   told("COFRE-2", "The request is too large", "a body above the limit"),

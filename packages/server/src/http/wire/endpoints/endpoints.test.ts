@@ -172,6 +172,22 @@ describe("the header that simulates failures", () => {
     assert.match(answer?.body ?? "", /"status_message":"Field payment\.zipcode is required"/);
   });
 
+  test("tells every code that the interface names, those of the hosted page too", async () => {
+    // BP-R-5 is one of the three values that the documentation gives: the payment went through instead.
+    const direct = "0-36 38-49 51 52 54-59 61-73 75-77 83 84 90 93 95 97 98 100-102 136";
+    const numbers = { "BP-DR": direct, "BP-R": "1-13 17-23 28-30 32", "BP-CAP": "1-5 11", "BP-CAN": "1", "BP-REF": "1 7", "BP-ZIP": "1-3" };
+    const codes = Object.entries(numbers).flatMap(([series, ranges]) =>
+      ranges.split(" ").flatMap((range) => {
+        const [first = 0, last = first] = range.split("-").map(Number);
+        return Array.from({ length: last - first + 1 }, (_, index) => `${series}-${first + index}`);
+      }),
+    );
+    for (const code of [...codes, "BP-SA-1", "BP-SA-2", "BP-CH-1", "BP-DPAR-4", "BP-REF-CAN-2"]) {
+      const answer = await simulate(code, { loseNextAuthorization: () => undefined });
+      assert.deepEqual([answer?.status, answer?.code], [200, code]);
+    }
+  });
+
   test("names no error of our own", async () => {
     assert.equal(await simulate("COFRE-1", { loseNextAuthorization: () => undefined }), undefined);
   });
