@@ -98,7 +98,7 @@ const networkTokenFields: readonly Field[] = [
     note: "mm/yyyy.",
     source: "3.3",
   },
-  { name: "network_token_cryptogram", type: "text", note: "Base64.", source: "3.3" },
+  { name: "network_token_cryptogram", type: "text", note: "Base64, at most 64 characters, or COFRE-27.", source: "3.3" },
 ];
 
 const chargeToken: Field = {
@@ -225,7 +225,12 @@ const payment: Field = {
         },
         ...networkTokenFields,
         { name: "threeds_eci", type: "text", note: "Of your own 3-D Secure server: 00 01 02 05 06 07, or COFRE-27.", source: "3.3" },
-        { name: "threeds_cryptogram", type: "text", note: "Of your own 3-D Secure server.", source: "3.3" },
+        {
+          name: "threeds_cryptogram",
+          type: "text",
+          note: "Of your own 3-D Secure server: base64, at most 32 characters, or COFRE-27.",
+          source: "3.3",
+        },
         {
           name: "threeds_xid",
           type: "text",

@@ -1,6 +1,8 @@
 import { type StoredCredential, storedCredentialReasons, type ThreeDSecure } from "../../payment/payment.ts";
 import { maskedText } from "./card-like.ts";
-import { fieldOf, nodeOf } from "./fields.ts";
+import type { CardReading } from "./card-node.ts";
+import { fieldOf, hasWrongShape, nodeOf } from "./fields.ts";
+import { invalid } from "./rules.ts";
 import type { TreeObject } from "./tree.ts";
 import { WireError } from "./wire-error.ts";
 
@@ -47,16 +49,30 @@ export function readStoredCredential(parent: TreeObject): StoredCredential | und
 
 /** What an external 3-D Secure server found, but for the cryptogram (interface 3.3). */
 export function readThreeDSecure(node: TreeObject): ThreeDSecure | undefined {
+  if (hasWrongShape(node, "threeds_eci")) throw threeDSecureInvalid("threeds_eci");
   const text = fieldOf(node, "threeds_eci");
   if (text === undefined) return undefined;
   const eci = text.padStart(2, "0");
-  if (!/^0[012567]$/.test(eci)) throw new WireError(credentialErrors.threeDSecure, "Field payment.creditcard.threeds_eci is invalid");
+  if (!/^0[012567]$/.test(eci)) throw threeDSecureInvalid("threeds_eci");
   return {
     eci,
     version: shortText(node, "threeds_version", credentialLongest.version),
     transactionId: shortText(node, "threeds_trxid", credentialLongest.transactionId),
     xid: shortText(node, "threeds_xid", credentialLongest.xid),
   };
+}
+
+/**
+ * Refuses a cryptogram that came and cannot be used. Without it the payment would go through as one that nobody has authenticated, and its
+ * sender would learn that from the first dispute.
+ */
+export function refuseCryptogram({ kind, cryptogramGiven, cryptogram }: CardReading): void {
+  if (!cryptogramGiven || cryptogram !== undefined) return;
+  throw threeDSecureInvalid(kind === "network_token" ? "network_token_cryptogram" : "threeds_cryptogram");
+}
+
+function threeDSecureInvalid(field: string): WireError {
+  return new WireError(credentialErrors.threeDSecure, invalid(`payment.creditcard.${field}`));
 }
 
 function shortText(node: TreeObject, name: string, characters: number): string | undefined {

@@ -681,9 +681,34 @@ describe("an accepted direct request", () => {
     const eciOf = (eci: unknown): string | undefined => read(requestWith(card({ threeds_eci: eci }))).order.threeDSecure?.eci;
     for (const eci of ["00", "01", "02", "05", "06", "07"]) assert.equal(eciOf(eci), eci);
     assert.equal(eciOf(7), "07");
-    for (const eci of ["03", "8", "005", "x"]) {
-      assert.deepEqual(refusalOf(() => eciOf(eci)).statusCode, "COFRE-27", eci);
+    for (const eci of ["03", "8", "005", "x", ["05"], { eci: "05" }]) {
+      assert.deepEqual(refusalOf(() => eciOf(eci)).statusCode, "COFRE-27", JSON.stringify(eci));
     }
+  });
+
+  test("a cryptogram that cannot be used is refused, and not left out", () => {
+    // It was left out without a word: the payment went through as one that nobody had authenticated.
+    const secure = (threeds_cryptogram: unknown) => requestWith(card({ threeds_eci: "05", threeds_cryptogram }));
+    const network = (network_token_cryptogram: unknown): Request => {
+      const request = goodRequest();
+      for (const name of Object.keys(request.card)) delete request.card[name];
+      Object.assign(request.card, { network_token_pan: visa, network_token_expire_date: "12/2030", network_token_cryptogram });
+      return request;
+    };
+    for (const wrong of ["x".repeat(65), "not base64!", ["AAAA"], { value: "AAAA" }]) {
+      for (const [request, field] of [
+        [secure(wrong), "threeds_cryptogram"],
+        [network(wrong), "network_token_cryptogram"],
+      ] as const) {
+        const refused = refusalOf(() => read(request));
+        assert.deepEqual([refused.statusCode, refused.message], ["COFRE-27", `Field payment.creditcard.${field} is invalid`]);
+      }
+    }
+    assert.equal(refusalOf(() => read(secure("A".repeat(33)))).statusCode, "COFRE-27");
+    assert.equal(read(secure("A".repeat(32))).source.cryptogram?.length, 32);
+    assert.equal(read(network("A".repeat(64))).source.cryptogram?.length, 64);
+    // Missing is not wrong: charges of stored credentials have none.
+    for (const none of [undefined, null, ""]) assert.equal(read(network(none)).source.cryptogram, undefined);
   });
 
   test("stored credentials are read in both spellings and any case, and a reason that is not known is the plain one", () => {

@@ -23,7 +23,7 @@ import { Pan } from "../../vault/pan.ts";
 import { isAcceptableToken } from "../../vault/token.ts";
 import { cardOf, cardRules, readCardToCharge, wipeCard, type CardContext, type CardReading } from "./card-node.ts";
 import { controlOrHalfPair, echo, holdsCardNumber, maskCardNumbers, maskedText, namesCard, tokenHoldsCard } from "./card-like.ts";
-import { isStoredCredential, readStoredCredential, readThreeDSecure } from "./credential-nodes.ts";
+import { isStoredCredential, readStoredCredential, readThreeDSecure, refuseCryptogram } from "./credential-nodes.ts";
 import { cardNodeOf, fieldOf, flagOf, hasWrongShape, lengthOf, nodeOf } from "./fields.ts";
 import { paymentTypeOf, type PaymentTypeKind } from "./payment-types.ts";
 import { repeatedField } from "./request-errors.ts";
@@ -497,6 +497,7 @@ function inputOf(reading: DirectReading): DirectInput {
 /** What a reading without broken rules charges. The caller owns its card data. */
 export function sourceOf(reading: CardReading): CardSource {
   const { kind, cvv, cryptogram } = reading;
+  refuseCryptogram(reading);
   return kind === "token" ? { kind, token: kept(reading.token), cvv, cryptogram } : { kind, card: kept(cardOf(reading)), cvv, cryptogram };
 }
 

@@ -214,7 +214,11 @@ export const catalogue: readonly CatalogueRow[] = [
   told("COFRE-24", "The time in which this payment can be refunded is over", "the account's refund window"),
   told("COFRE-25", "The issuer has taken the money back already", "a refund of a payment that is charged back"),
   told("COFRE-26", "Field cof_info.{cof_type | initiator} is invalid", "another word than initial and stored, CIT and MIT"),
-  told("COFRE-27", "Field payment.creditcard.threeds_eci is invalid", "none of 00 01 02 05 06 07"),
+  told(
+    "COFRE-27",
+    "Field payment.creditcard.{threeds_eci | threeds_cryptogram | network_token_cryptogram} is invalid",
+    "none of 00 01 02 05 06 07; a cryptogram that is no base64, or too long",
+  ),
   told(
     "COFRE-28",
     "Field payment.cof_info.mandate_id is of no initial payment with this card",
