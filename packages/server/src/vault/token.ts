@@ -17,9 +17,12 @@ export function digestOfToken(token: string): TokenDigest {
   return sha256Hex(token) as TokenDigest;
 }
 
+/** In characters, of a token that a merchant chooses (interface 2.1). */
+export const tokenLength = { shortest: 32, longest: 128 } as const;
+
 /** A merchant may choose the token: 32 to 128 printable ASCII characters without blanks (interface 2.1). */
 export function isAcceptableToken(text: string): boolean {
-  return /^[\x21-\x7e]{32,128}$/.test(text);
+  return text.length >= tokenLength.shortest && text.length <= tokenLength.longest && /^[\x21-\x7e]+$/.test(text);
 }
 
 /**

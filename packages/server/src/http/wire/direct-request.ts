@@ -20,9 +20,9 @@ import type { Customer, Pricing } from "../../payment/payment.ts";
 import { maximumAmount, priceOrder } from "../../payment/pricing.ts";
 import { brandOf } from "../../vault/bin.ts";
 import { Pan } from "../../vault/pan.ts";
-import { isAcceptableToken } from "../../vault/token.ts";
 import { cardOf, cardRules, readCardToCharge, wipeCard, type CardContext, type CardReading } from "./card-node.ts";
-import { controlOrHalfPair, echo, holdsCardNumber, maskCardNumbers, maskedText, namesCard, tokenHoldsCard } from "./card-like.ts";
+import { controlOrHalfPair, echo, holdsCardNumber, maskCardNumbers, maskedText, namesCard } from "./card-like.ts";
+import { refuseChosenToken } from "./chosen-token.ts";
 import { isStoredCredential, readStoredCredential, readThreeDSecure, refuseCryptogram } from "./credential-nodes.ts";
 import { cardNodeOf, fieldOf, flagOf, hasWrongShape, lengthOf, nodeOf } from "./fields.ts";
 import { paymentTypeOf, type PaymentTypeKind } from "./payment-types.ts";
@@ -479,9 +479,10 @@ function refuseResponsible({ personType, responsible }: DirectReading): string |
 function refuseTokenLength({ payment, newToken, card }: DirectReading): string | false {
   if (hasWrongShape(payment, "token")) return invalid("payment.token");
   if (hasWrongShape(cardNodeOf(payment) ?? noFields, "token")) return invalid("payment.creditcard.token");
-  if (newToken !== undefined && !isAcceptableToken(newToken)) return "Field payment.token must have between 32 and 128 characters";
-  if (newToken !== undefined && tokenHoldsCard(newToken)) return "Field payment.token must not hold a card number";
-  return exceeds(card?.token, directLongest.chargeToken) && tooLong("payment.creditcard.token", directLongest.chargeToken);
+  const refused = newToken !== undefined && refuseChosenToken("payment.token", newToken);
+  return refused !== false
+    ? refused
+    : exceeds(card?.token, directLongest.chargeToken) && tooLong("payment.creditcard.token", directLongest.chargeToken);
 }
 
 /** What the rules have let through, in the operation's terms. */

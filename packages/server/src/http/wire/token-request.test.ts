@@ -64,6 +64,7 @@ describe("a token request", () => {
   const rows: readonly (readonly [refused: string, top: Fields, node?: Fields])[] = [
     ["BP-DR-35 Invalid payment_type_code: gold", { payment_type_code: "gold" }],
     ["BP-DR-35 Invalid payment_type_code: boleto", { payment_type_code: "boleto" }],
+    ["BP-DR-35 Invalid payment_type_code", { payment_type_code: ["visa"] }],
     ["BP-DR-48 Field creditcard is required for this payment type", { creditcard: null }],
     ["BP-DR-48 Field creditcard is required for this payment type", { creditcard: "4111111111111111" }],
     ["BP-DR-49 Field payment.creditcard.card_number is required", {}, { card_number: null }],
@@ -78,6 +79,9 @@ describe("a token request", () => {
     ["BP-DR-59 Field payment.creditcard.card_due_date is invalid", {}, { card_due_date: "01/2999" }],
     ["BP-DR-66 Field token must have between 32 and 128 characters", { token: "t".repeat(129) }],
     ["BP-DR-66 Field token must have between 32 and 128 characters", { token: "t".repeat(31) }],
+    // Thirty-nine characters, of which one is a blank, were told to be too few or too many.
+    ["BP-DR-66 Field token is invalid", { token: `${"t".repeat(20)} ${"t".repeat(18)}` }],
+    ["BP-DR-66 Field token is invalid", { token: "é".repeat(40) }],
     ["BP-DR-67 Field payment.creditcard.card_due_date is in the past", {}, { card_due_date: "10/2026" }],
     ["BP-DR-75 Field payment.creditcard.card_number is invalid", {}, { card_number: "5555555555554445" }],
     ["BP-DR-75 Field payment.creditcard.card_number is invalid", {}, { card_number: ["5555555555554444"] }],

@@ -5,9 +5,9 @@ import { assert } from "../../kernel/assert.ts";
 import { countryOf } from "../../payment/countries.ts";
 import type { KeyGrant } from "../../stores/change.ts";
 import type { Brand } from "../../vault/brand.ts";
-import { isAcceptableToken } from "../../vault/token.ts";
 import { cardOf, cardRules, readCardToStore, wipeCard, type CardContext } from "./card-node.ts";
-import { echo, tokenHoldsCard } from "./card-like.ts";
+import { echo } from "./card-like.ts";
+import { refuseChosenToken } from "./chosen-token.ts";
 import { cardNodeOf, fieldOf, hasWrongShape } from "./fields.ts";
 import { paymentTypeOf } from "./payment-types.ts";
 import { inOrder, invalid, keepRules, required } from "./rules.ts";
@@ -25,7 +25,7 @@ interface TokenReading extends CardContext {
 
 /** The numbers of /ws/direct, in its order (interface 7.2). */
 export const tokenRules = inOrder<TokenReading>([
-  { code: 35, broken: ({ params }) => refuseUnknownType(fieldOf(params, "payment_type_code")) },
+  { code: 35, broken: ({ params }) => refuseUnknownType(params) },
   cardRules.nodeRequired,
   cardRules.numberRequired,
   cardRules.nameRequired,
@@ -91,17 +91,17 @@ export function answeredType(params: TreeObject, brand: Brand): string {
   return type.paymentType === "debit" ? "debitcard" : (type.brand ?? brand);
 }
 
-/** The token becomes the name of a card in every system that uses it: it is no place for the card's number. */
 function refuseNewToken({ params, token, grants }: TokenReading): string | false {
   if (hasWrongShape(params, "token")) return invalid("token");
   if (token === undefined) return false;
   // Whoever reads the page has the public key: with it, names of cards could be tried out, and taken before the merchant does.
   if (grants !== "secret") return "Field token is accepted with the integration_key only";
-  if (!isAcceptableToken(token)) return "Field token must have between 32 and 128 characters";
-  return tokenHoldsCard(token) && "Field token must not hold a card number";
+  return refuseChosenToken("token", token);
 }
 
 /** Browsers send `""` when they cannot tell the brand, which is missing here, and guess wrong otherwise: nothing else is asked (interface 2.6). */
-function refuseUnknownType(text: string | undefined): string | false {
+function refuseUnknownType(params: TreeObject): string | false {
+  const text = fieldOf(params, "payment_type_code");
+  if (hasWrongShape(params, "payment_type_code")) return "Invalid payment_type_code";
   return text !== undefined && paymentTypeOf(text)?.kind !== "card" && `Invalid payment_type_code: ${echo(text)}`;
 }
