@@ -589,6 +589,27 @@ describe("an accepted direct request", () => {
     }
   });
 
+  test("what is neither yes nor no stores no card", () => {
+    for (const given of ["yes", "no", 2, [true], {}]) {
+      assert.equal(read(requestWith(payment({ create_token: given }))).createToken, undefined);
+    }
+    // The control: a plain yes does.
+    assert.notEqual(read(requestWith(payment({ create_token: "1" }))).createToken, undefined);
+  });
+
+  test("a text that has no code is cut at its limit, and a longer address is not kept", () => {
+    const long = { note: "n".repeat(201), device_id: "d".repeat(201), street_complement: "c".repeat(101) };
+    const { order } = read(requestWith(payment(long), card({ soft_descriptor: "s".repeat(65) })));
+    const { note, deviceId, softDescriptor, customer } = order;
+    assert.deepEqual(
+      [note, deviceId, customer.streetComplement, softDescriptor],
+      ["n".repeat(200), "d".repeat(200), "c".repeat(100), "s".repeat(64)],
+    );
+    const url = `https://shop.example/${"u".repeat(1_979)}`;
+    assert.equal(read(requestWith(payment({ notification_url: url }))).order.notificationUrl, url);
+    assert.equal(read(requestWith(payment({ notification_url: `${url}u` }))).order.notificationUrl, undefined);
+  });
+
   test("what cannot be told from a request for review is one", () => {
     for (const [given, review] of [
       [undefined, false],
@@ -630,6 +651,25 @@ describe("an accepted direct request", () => {
   test("a country that is missing is the account's", () => {
     const missing = requestWith(payment({ country: undefined, document: "12345678", currency_code: "USD" }));
     assert.equal(read(missing, accountWith({ country: "pe" })).order.country, "pe");
+  });
+
+  test("a list or an object is no date, no document and no kind of person", () => {
+    // They were passed over: a company that wrote its kind as a list was a person.
+    for (const value of [["x"], { 0: "x" }]) {
+      for (const [name, code] of [
+        ["birth_date", "BP-DR-20"],
+        ["document", "BP-DR-23"],
+        ["person_type", "BP-DR-41"],
+      ] as const) {
+        const odd = requestWith(payment({ [name]: value, country: "pe", currency_code: "USD" }));
+        assert.equal(refusalOf(() => read(odd)).statusCode, code, name);
+      }
+    }
+    for (const name of ["birth_date", "document", "person_type"]) {
+      for (const none of [[], {}]) {
+        assert.equal(read(requestWith(payment({ [name]: none, country: "pe", currency_code: "USD" }))).order.country, "pe");
+      }
+    }
   });
 
   test("the card node may be called card", () => {

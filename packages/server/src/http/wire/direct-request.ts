@@ -149,8 +149,9 @@ export const directRules = inOrder<DirectReading>([
   { code: 17, broken: ({ payment }) => !isEmail(fieldOf(payment, "email") ?? "") && invalid("payment.email") },
   {
     code: 20,
-    broken: ({ birthDateText, birthDate }) =>
-      birthDateText !== undefined && birthDate === undefined && "Field payment.birth_date must be in the format dd/mm/yyyy",
+    broken: ({ birthDateText, birthDate, payment }) =>
+      (hasWrongShape(payment, "birth_date") || (birthDateText !== undefined && birthDate === undefined)) &&
+      "Field payment.birth_date must be in the format dd/mm/yyyy",
   },
   {
     code: 21,
@@ -158,7 +159,10 @@ export const directRules = inOrder<DirectReading>([
       birthDate !== undefined && ageAt(birthDate, now) < youngestCustomer && `Customer must be at least ${youngestCustomer} years old`,
   },
   { code: 22, broken: (reading) => isMissing(reading, "document", reading.documentText) && required("payment.document") },
-  { code: 23, broken: ({ document }) => document === "invalid" && invalid("payment.document") },
+  {
+    code: 23,
+    broken: ({ document, payment }) => (document === "invalid" || hasWrongShape(payment, "document")) && invalid("payment.document"),
+  },
   { code: 24, broken: refuseZipcode },
   { code: 25, broken: (reading) => refuseAddressField(reading, "address", "address") },
   { code: 26, broken: (reading) => refuseAddressField(reading, "streetNumber", "street_number") },
@@ -317,7 +321,7 @@ function readingOf(
     document: documentText === undefined || country === undefined ? undefined : documentOf(country, documentText, payment),
     phoneText,
     phone: phoneOf(phoneText),
-    personType: fieldOf(payment, "person_type")?.toLowerCase() ?? "personal",
+    personType: hasWrongShape(payment, "person_type") ? "" : (fieldOf(payment, "person_type")?.toLowerCase() ?? "personal"),
     responsible: nodeOf(payment, "responsible"),
     card,
     // A charge of stored credentials has no code to send (interface 3.6).
