@@ -45,7 +45,7 @@ export const chaosSettings = {
 
 /** One row per switch of an account; a setting without its row does not compile. */
 export const accountSettings = {
-  country: { ...oneOf<string>("br", countryCodes), doc: "The country of a request that names none." },
+  country: { ...oneOf<string>("br", countryCodes), doc: "The country of a token or a verification that names none." },
   profile: { ...oneOf("X", ["X", "B"]), doc: "Which hosts are imitated: X, cross-border, or B, local to Brazil." },
   rateTable: { ...oneOf<string>("sandbox-2024", rateTableNames), doc: "The table of exchange rates that prices payments." },
   // The fixtures and remote tests of public clients hold 0.38 % (interface 8); 3.5 % is seen in one client's arithmetic only.

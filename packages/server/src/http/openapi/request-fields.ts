@@ -144,7 +144,7 @@ const countryField = (source: string): Field => ({
   type: "text",
   longest: { characters: 2, code: rule(77) },
   values: countryCodes,
-  note: "In any letter case; the account's own when it is missing. BP-DR-76 when it is empty, BP-DR-77 when payments are not taken there.",
+  note: "In any letter case; the account's own when it is missing. BP-DR-77 when payments are not taken there.",
   source,
 });
 
@@ -192,7 +192,11 @@ const payment: Field = {
       note: "ISO 4217: the country's own currency, USD or EUR.",
       source: "3.2",
     },
-    countryField("3.2"),
+    {
+      ...countryField("3.2"),
+      required: { code: rule(76) },
+      note: "In any letter case. BP-DR-77 when payments are not taken there.",
+    },
     {
       name: "payment_type_code",
       type: "text",

@@ -648,9 +648,13 @@ describe("an accepted direct request", () => {
     assert.equal(read(requestWith(payment({ payment_type_code: "Mastercard" }))).order.paymentType, "credit");
   });
 
-  test("a country that is missing is the account's", () => {
-    const missing = requestWith(payment({ country: undefined, document: "12345678", currency_code: "USD" }));
-    assert.equal(read(missing, accountWith({ country: "pe" })).order.country, "pe");
+  test("BP-DR-76 when the country is missing, whatever the account's own is", () => {
+    // A program that forgot the country worked here, and was refused by the service that it was written for.
+    for (const country of [undefined, null, "", " ", [], {}, ["pe"]]) {
+      const missing = requestWith(payment({ country, document: "12345678", currency_code: "USD" }));
+      const refused = refusalOf(() => read(missing, accountWith({ country: "pe" })));
+      assert.deepEqual([refused.statusCode, refused.message], ["BP-DR-76", "Field payment.country is required"]);
+    }
   });
 
   test("a list or an object is no date, no document and no kind of person", () => {

@@ -221,10 +221,7 @@ export const directRules = inOrder<DirectReading>([
   { code: 66, broken: refuseTokenLength },
   cardRules.duePast,
   cardRules.numberInvalid,
-  {
-    code: 76,
-    broken: ({ countryText, payment }) => countryText === undefined && payment["country"] !== undefined && required("payment.country"),
-  },
+  { code: 76, broken: ({ countryText }) => countryText === undefined && required("payment.country") },
   { code: 77, broken: ({ country }) => country === undefined && "Field payment.country is not an allowed country" },
   cardRules.nameIsNumber,
   {
@@ -281,7 +278,7 @@ function readingOf(
   { local }: DirectOptions,
 ): DirectReading {
   const payment = node ?? noFields;
-  const countryText = payment["country"] === undefined ? account.settings.country : fieldOf(payment, "country");
+  const countryText = fieldOf(payment, "country");
   const country = countryText === undefined ? undefined : countryOf(countryText.toLowerCase());
   const currency = fieldOf(payment, "currency_code")?.toUpperCase();
   const amountText = fieldOf(payment, "amount_total");

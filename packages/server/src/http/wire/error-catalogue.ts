@@ -134,7 +134,11 @@ export const catalogue: readonly CatalogueRow[] = [
   told("BP-DR-67", "Field payment.creditcard.card_due_date is in the past", "its month is over everywhere"),
   ...[68, 69, 70, 71, 72, 73].map((number) => never(`BP-DR-${number}`, "Direct debit", bank)),
   told("BP-DR-75", "Field payment.creditcard.card_number is invalid", "length or check digit are wrong, or no brand has such numbers"),
-  told("BP-DR-76", "Field {payment.country | country} is required", "given, but empty or no text"),
+  told(
+    "BP-DR-76",
+    "Field {payment.country | country} is required",
+    "missing of a payment; a list or an object (tokens and verifications without one are of the account's country)",
+  ),
   told("BP-DR-77", "Field {payment.country | country} is not an allowed country", "no country where payments are taken"),
   told("BP-DR-83", "Foreign cards are not processed", "the acquirer's tables say so (sandbox: scenario card)"),
   never(
@@ -187,11 +191,11 @@ export const catalogue: readonly CatalogueRow[] = [
 
   told("BP-QRY-1", "Parameters hash or merchant_payment_code not informed", "neither is given: query, resendNotification"),
   told("BP-QRY-2", "Payment not found", "no payment of this merchant: query, resendNotification"),
+  ...hostedPage.map(([number, message]) => never(`BP-R-${number}`, message, page)),
+
   told("BP-ZIP-1", "Zipcode code not informed", "missing"),
   told("BP-ZIP-2", "Zipcode code not valid", "not eight digits"),
   told("BP-ZIP-3", "Address could not be retrieved", "none of the few codes that are known here"),
-
-  ...hostedPage.map(([number, message]) => never(`BP-R-${number}`, message, page)),
 
   told("COFRE-1", "The request body is not valid JSON", "JSON that does not parse"),
   told("COFRE-2", "The request is too large", "a body above the limit"),
