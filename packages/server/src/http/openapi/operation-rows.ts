@@ -111,7 +111,7 @@ export const operationRows: readonly OperationRow[] = [
     family: "verify",
     runs: [verifyCard],
     rules: verifyRules,
-    codes: ["COFRE-26"],
+    codes: ["COFRE-26", "COFRE-27"],
     example: { ...key, payment_type_code: "creditcard", country: "br", card },
   },
   {

@@ -132,6 +132,12 @@ const breaches: readonly Breach[] = [
     change: payment({ amount_itens: ["100"] }),
     group: "sum",
   },
+  {
+    code: 8,
+    message: "If passed, amount_itens + amount_shipping must be equal to amount_total",
+    change: payment({ amount_itens: 0, amount_shipping: 0 }),
+    group: "sum",
+  },
   { code: 9, message: invalid("payment.merchant_payment_code"), change: payment({ merchant_payment_code: visa }), group: "code" },
   { code: 9, message: required("payment.merchant_payment_code"), change: payment({ merchant_payment_code: " " }), group: "code" },
   { code: 9, message: invalid("payment.merchant_payment_code"), change: payment({ merchant_payment_code: "a\u0007b" }), group: "code" },
