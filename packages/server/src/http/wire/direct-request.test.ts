@@ -696,6 +696,10 @@ describe("an accepted direct request", () => {
       const refused = refusalOf(() => readDirect(asked(node, other), accountWith(), now));
       assert.deepEqual([refused.statusCode, refused.message], ["COFRE-6", "Field creditcard is given more than once"]);
     }
+    for (const nothing of [{}, [], "", null]) {
+      // An empty creditcard beside a card hid it: BP-DR-49.
+      assert.equal(readDirect(asked(nothing, node), accountWith(), now).source.kind, "pan");
+    }
     for (const other of [node, {}, [], "", null]) {
       assert.equal(readDirect(asked(node, other), accountWith(), now).source.kind, "pan");
     }

@@ -61,7 +61,7 @@ export function lengthOf(text: string): number {
 export function cardNodeOf(object: TreeObject): TreeObject | undefined {
   const { creditcard, card } = object;
   if (isGiven(creditcard) && isGiven(card) && !sameTree(creditcard, card)) throw repeatedField("creditcard");
-  return nodeOf(object, "creditcard", "card");
+  return isTreeObject(card) && !isGiven(creditcard) ? card : nodeOf(object, "creditcard", "card");
 }
 
 /** Whether there is something at `name` that is no scalar: what identifies a payment or an amount is not passed over for its shape. */
