@@ -67,11 +67,13 @@ function describePlaces(databases: TestDatabases): void {
       // In either order of the two keys.
       const keys = [digest(2 * round), digest(2 * round + 1)];
       const placed = await Promise.all(
-        nodes.map((node, index) =>
-          stores[index]?.worldPlaces?.place(node, world(3 * round + index), index % 2 === 0 ? keys : keys.toReversed()),
-        ),
+        stores.map(async ({ worldPlaces }, index) => {
+          assert.ok(worldPlaces !== undefined);
+          return worldPlaces.place(nodes[index] ?? one, world(3 * round + index), index % 2 === 0 ? keys : keys.toReversed());
+        }),
       );
-      assert.deepEqual(placed.toSorted(), ["placed", "taken", "taken"]);
+      assert.equal(placed.filter((placing) => placing === "placed").length, 1);
+      assert.equal(placed.filter((placing) => placing === "taken").length, 2);
       const winner = nodes[placed.indexOf("placed")];
       for (const key of keys) assert.equal((await places.placeOf(key))?.node, winner);
     }
