@@ -312,6 +312,27 @@ function describeNodes(databases: TestDatabases): void {
     assert.equal(codeOf(await pay(b, "left over", "x")), "DA-1");
   });
 
+  test("an account's own requests cost no look at where worlds live, however many there are", async (context) => {
+    const { nodes, databaseUrl } = await startNodes(context, databases);
+    const [a, b] = nodes;
+    const world = await make(a);
+    // A session's statements are in these figures when it has done something else, which is every three seconds.
+    const looks = async (): Promise<number> => {
+      await sleep(4_500);
+      const [row] = await query<{ readonly looks: number }>(
+        databaseUrl,
+        "SELECT idx_scan::integer AS looks FROM pg_stat_user_indexes WHERE indexrelname = 'world_key_pkey'",
+      );
+      return row?.looks ?? -1;
+    };
+    const before = await looks();
+    for (let number = 0; number < 100; number += 1) assert.equal(codeOf(await pay(b, integrationKey, `own-${number}`)), "SUCCESS");
+    for (let number = 0; number < 100; number += 1) assert.equal(codeOf(await pay(a, world.key, `here-${number}`)), "SUCCESS");
+    assert.equal(await looks(), before);
+    for (let number = 0; number < 10; number += 1) assert.equal(codeOf(await pay(b, world.key, `there-${number}`)), "SUCCESS");
+    assert.equal(await looks(), before + 10, "one for each that is led on");
+  });
+
   test("a node without an address takes part in nothing", async (context) => {
     const { nodes } = await startNodes(context, databases, [true, false, true]);
     const [a, alone, c] = nodes;

@@ -4,6 +4,8 @@ import { createServer as createWebServer, type ServerResponse } from "node:http"
 import { type AddressInfo, connect, createServer, type Socket } from "node:net";
 import { describe, test, type TestContext } from "node:test";
 import { setTimeout as sleep } from "node:timers/promises";
+import { getCACertificates, setDefaultCACertificates } from "node:tls";
+import { makeAuthority } from "../../../test/upstream/test-certificates.ts";
 import { publicKey, secretKey, sendRaw, startTrivialServer, type TrivialServer } from "../../../test/fuzz/trivial-server.ts";
 import type { MerchantId } from "../../kernel/ids.ts";
 import { instant } from "../../kernel/instant.ts";
@@ -365,6 +367,34 @@ describe("a node that does not answer as it should", () => {
     const answer = await send(port, charge);
     assert.deepEqual([answer.slice(9, 12), codeIn(answer)], ["503", "COFRE-120"]);
     assert.deepEqual(owner.calls, []);
+  });
+
+  test("is reached with TLS, and gets nothing of a request when it has no certificate that is trusted for its name", async (context) => {
+    const authority = makeAuthority("between nodes");
+    const trusted = getCACertificates("default");
+    setDefaultCACertificates([...trusted, authority.ca]);
+    context.after(() => setDefaultCACertificates(trusted));
+    for (const [issued, expected] of [
+      [authority.issue("127.0.0.1"), "SUCCESS"],
+      [authority.issue("127.0.0.2", "node.example.com"), "COFRE-120"],
+      [makeAuthority("somebody else").issue("127.0.0.1"), "COFRE-120"],
+    ] as const) {
+      const owner = await startOwner(context);
+      const { port } = await owner.server.listenTls(0, "127.0.0.1", issued);
+      const front = await startFront(context, () => ({ node: there, url: `https://127.0.0.1:${port}`, world }));
+      const answers = [await send(front.port, charge), await send(front.port, charge)];
+      for (const answer of answers) assert.match(answer, new RegExp(expected));
+      assert.equal(owner.calls.length, expected === "SUCCESS" ? 2 : 0);
+    }
+    // One that does not speak it gets a hello and nothing else.
+    let heard = "";
+    const plain = await startRaw(context, (socket, text) => {
+      heard = text();
+      socket.end("HTTP/1.1 400 Bad Request\r\n\r\n");
+    });
+    const front = await startFront(context, () => ({ node: there, url: `https://127.0.0.1:${plain}`, world }));
+    assert.equal(codeIn(await send(front.port, charge)), "COFRE-120");
+    assert.ok(heard !== "" && !heard.includes(pan) && !heard.includes("POST"));
   });
 
   test("is busy: its refusal is the client's answer", async (context) => {
