@@ -255,7 +255,7 @@ describe("a request for a world on another node", () => {
 
   test("is carried out though the client has left", async (context) => {
     const owner = await startOwner(context);
-    const { port } = await startFront(context, () => ownerAt(owner.port));
+    const { port, events } = await startFront(context, () => ownerAt(owner.port));
     const socket = connect(port, "127.0.0.1");
     socket.write(post(`{"integration_key":"${secretKey}"}`, "/ws/slow"));
     await until(() => owner.calls.length === 1);
@@ -263,6 +263,12 @@ describe("a request for a world on another node", () => {
     await sleep(50);
     owner.openGate();
     await until(() => owner.events.some(({ event }) => event === "request"));
+    await until(() => events.length > 0);
+    assert.deepEqual(
+      events.map(({ event }) => event),
+      ["request"],
+      "nothing failed",
+    );
     assert.match(await send(port, charge), /SUCCESS/, "and the next one finds everything in order");
   });
 
@@ -431,6 +437,30 @@ describe("a node that does not answer as it should", () => {
 });
 
 describe("requests between nodes", () => {
+  test("share connections, which are left before the other side would close them", async (context) => {
+    let connections = 0;
+    let closedMs = Number.POSITIVE_INFINITY;
+    const server = createWebServer((request, response) => {
+      request.resume();
+      response.setHeader("X-Cofre-Node", there);
+      response.end("{}");
+    });
+    server.keepAliveTimeout = 2_000;
+    server.on("connection", (socket) => {
+      connections += 1;
+      const began = performance.now();
+      socket.on("end", () => (closedMs = performance.now() - began));
+    });
+    server.listen(0, "127.0.0.1");
+    await once(server, "listening");
+    context.after(() => server.close());
+    const front = await startFront(context, () => ownerAt((server.address() as AddressInfo).port));
+    for (let times = 0; times < 5; times += 1) assert.match(await send(front.port, charge), /^HTTP\/1\.1 200 /);
+    assert.equal(connections, 1);
+    await until(() => closedMs < Number.POSITIVE_INFINITY);
+    assert.ok(closedMs < 2_000, `after ${closedMs} ms`);
+  });
+
   test("are bounded: beyond that they are refused as overload, and a place that is left is free", async (context) => {
     const owner = await startOwner(context);
     const front = await startFront(context, () => ownerAt(owner.port), { mostUnderWay: 2 });

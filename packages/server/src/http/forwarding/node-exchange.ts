@@ -38,10 +38,17 @@ const connectMs = 5_000;
 /** Those of the interface's own answers are far smaller, and what a fault of the sandbox adds to them is a word. */
 const maxHeadBytes = 16 * 1024;
 
+/**
+ * A connection on which nothing has come for so long is left, or a second before the other side would close it, which Node's agent looks at only where
+ * it has a time of its own: a request that meets the end of its connection has perhaps been done.
+ */
+const idleMs = 20_000;
+
 /** Kept connections to other nodes. Owns them. */
 export function openNodeExchanges(scheduler: Scheduler): NodeExchanges {
   // How many there are is bounded by who asks: a request never waits for a connection.
-  const agents = { http: new http.Agent({ keepAlive: true }), https: new https.Agent({ keepAlive: true, minVersion: "TLSv1.2" }) };
+  const kept = { keepAlive: true, timeout: idleMs } as const;
+  const agents = { http: new http.Agent(kept), https: new https.Agent({ ...kept, minVersion: "TLSv1.2" }) };
 
   return {
     send: ({ url, method, target, headers, body, leftMs }) =>
