@@ -98,8 +98,8 @@ const tryWritingMs = 1_000;
 
 /** Beside an acquirer that does not answer, what a request to a world may wait for: two minutes of a fault, or a minute in which the time is moved. */
 const longestWorkMs = 150_000;
-/** Requests under way to worlds on other nodes: a quarter of what a node takes, so that a node that hangs leaves the rest to others. */
-const mostForwarded = 256;
+/** Requests under way to worlds on other nodes, as a share of all that a node takes: one that hangs leaves the rest to others. */
+const forwardedShare = 1 / 4;
 
 const systemPorts: Ports = { clock: systemClock, random: new SystemRandom(), scheduler: systemScheduler };
 
@@ -335,7 +335,10 @@ function openNodes(config: Config, store: RunningStore, node: string, { clock, s
       clock,
       scheduler,
       log,
-      limits: { timeoutMs: config.acquirerTimeoutMs + longestWorkMs, mostUnderWay: mostForwarded },
+      limits: {
+        timeoutMs: config.acquirerTimeoutMs + longestWorkMs,
+        mostUnderWay: Math.max(1, Math.floor(config.maxInFlight * forwardedShare)),
+      },
     }),
   };
 }

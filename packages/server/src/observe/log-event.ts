@@ -131,7 +131,7 @@ export const logEvents = {
   },
   forward_failed: {
     level: "warn",
-    doc: "Requests for a world on another node did not come back with an answer; told once a second at most, with the last node and `failed` since. `not_sent`: it is not at its COFRE_NODE_URL; `other_node`, `unknown_server`: somebody else is; `cut`, `late`: no answer, or half of one.",
+    doc: "Requests for a world on another node did not come back with an answer; told once a second at most, with the last node and `failed` since. `not_sent`: it is not at its COFRE_NODE_URL; `other_node`, `unknown_server`: somebody else is; `cut`, `late`: no answer, or half of one, as after a fault of the sandbox that cuts.",
     fields: { node: "id", kind: "text", failed: "number" },
   },
   share_lost: {
