@@ -24,6 +24,7 @@ import { consoleEndpoints } from "./http/console/console-endpoint.ts";
 import { documented } from "./http/docs/documented.ts";
 import { FaultBoard } from "./http/faults/fault-board.ts";
 import { Faults } from "./http/faults/faults.ts";
+import { Forwarder } from "./http/forwarding/forwarder.ts";
 import { attemptFactsOf } from "./http/recording/attempt-facts.ts";
 import { createRequestRecorder } from "./http/recording/request-recorder.ts";
 import { createHttpServer, type HttpServer } from "./http/server.ts";
@@ -60,6 +61,7 @@ import type { MoveTargetOptions } from "./stores/postgres/move-target.ts";
 import type { Beginning } from "./stores/postgres/origin.ts";
 import type { RunningStore, StoreStats } from "./stores/store.ts";
 import { openLocalTls } from "./tls/authority-files.ts";
+import { PlaceKeeper } from "./twin/forwarding/place-keeper.ts";
 import { recordingConnectors } from "./twin/recording/recorded-connector.ts";
 import { Recorder } from "./twin/recording/recorder.ts";
 import type { World } from "./twin/world.ts";
@@ -94,6 +96,11 @@ export interface Ports {
 /** How long after a failed write it is tried again whether writing works, in milliseconds. */
 const tryWritingMs = 1_000;
 
+/** Beside an acquirer that does not answer, what a request to a world may wait for: two minutes of a fault, or a minute in which the time is moved. */
+const longestWorkMs = 150_000;
+/** Requests under way to worlds on other nodes, as a share of all that a node takes: one that hangs leaves the rest to others. */
+const forwardedShare = 1 / 4;
+
 const systemPorts: Ports = { clock: systemClock, random: new SystemRandom(), scheduler: systemScheduler };
 
 /** The composition root: the only file that names implementations. Rejects when a part does not start; nothing is left open then. */
@@ -104,10 +111,11 @@ export async function startCofre(config: Config, log: Log, ports: Ports = system
   const pair = (await hasNoKeys(config)) ? makeRsaPair() : undefined;
   pair?.catch(() => undefined);
   const store = await openStore(config, log, ports, parts);
+  const node = hexOf(ownRandom.bytes(8));
   // Before any job, and let go after all of them.
   const share = new SlotKeeper({
     store,
-    node: hexOf(ownRandom.bytes(8)),
+    node,
     scheduler,
     elapsedMs: systemElapsed,
     report: (event) =>
@@ -158,6 +166,7 @@ export async function startCofre(config: Config, log: Log, ports: Ports = system
 
   const [firstAcquirer = "simulator", ...otherAcquirers] = connectors.names;
   const faultBoard = new FaultBoard();
+  const nodes = openNodes(config, store, node, ports, log);
   const worlds = new Worlds({
     ...surroundings,
     secretRandom: ownRandom,
@@ -168,6 +177,7 @@ export async function startCofre(config: Config, log: Log, ports: Ports = system
       faultBoard.forget(id);
       recorder?.forget(id);
     },
+    placement: nodes?.keeper,
   });
   parts.defer(() => worlds.close());
   /** Accounts of the server's own store. */
@@ -250,6 +260,7 @@ export async function startCofre(config: Config, log: Log, ports: Ports = system
                 },
                 isAccount: (id) => ownIds.has(id),
                 connectorNames: connectors.names,
+                otherNodes: nodes?.forwarder,
               }),
               faultsEndpoint(faultBoard, operations, (id) => worlds.of(id) !== undefined || simulators.size > 0),
             ]
@@ -266,7 +277,12 @@ export async function startCofre(config: Config, log: Log, ports: Ports = system
     faults: isSandbox ? new Faults({ board: faultBoard, scheduler, runner }) : undefined,
     limits: { maxBodyBytes: config.maxBodyBytes, maxConnections: config.maxConnections, maxInFlight: config.maxInFlight },
     recorder: told === undefined ? undefined : createRequestRecorder(told, (id) => installationOf(id).clock),
+    forwarder: nodes?.forwarder,
   });
+  if (nodes !== undefined) {
+    parts.defer(() => nodes.forwarder.close());
+    parts.defer(() => nodes.keeper.stop());
+  }
   parts.defer(async () => {
     server.closeAllConnections();
     await server.close();
@@ -279,6 +295,8 @@ export async function startCofre(config: Config, log: Log, ports: Ports = system
     opened.reject(error);
     throw error;
   });
+  // Nobody has made a world yet.
+  await nodes?.keeper.start(worlds);
   opened.resolve();
   isOpen = true;
 
@@ -300,6 +318,31 @@ export async function startCofre(config: Config, log: Log, ports: Ports = system
       await running.disposeAsync();
       return ended;
     },
+  };
+}
+
+interface Nodes {
+  readonly keeper: PlaceKeeper;
+  readonly forwarder: Forwarder;
+}
+
+/** What leads requests with keys of worlds to the nodes that have them; undefined where this node takes no part in that. */
+function openNodes(config: Config, store: RunningStore, node: string, { clock, scheduler }: Ports, log: Log): Nodes | undefined {
+  const { worldPlaces: places } = store;
+  if (config.environment !== "sandbox" || config.nodeUrl === undefined || places === undefined) return undefined;
+  return {
+    keeper: new PlaceKeeper({ places, node, url: config.nodeUrl.origin, scheduler }),
+    forwarder: new Forwarder({
+      node,
+      others: places,
+      clock,
+      scheduler,
+      log,
+      limits: {
+        timeoutMs: config.acquirerTimeoutMs + longestWorkMs,
+        mostUnderWay: Math.max(1, Math.floor(config.maxInFlight * forwardedShare)),
+      },
+    }),
   };
 }
 

@@ -69,6 +69,7 @@ const arrows: readonly { readonly from: string; readonly to: readonly string[]; 
       "connectors/connector-set.ts",
       "connectors/simulator/",
       "stores/world-store.ts",
+      "stores/world-places.ts",
     ],
   },
   {
@@ -162,11 +163,13 @@ const ownedModules: Readonly<Record<string, readonly string[]>> = {
     "connectors/simulator/link-http.ts",
     "connectors/simulator/acquirer-server.ts",
     "connectors/upstream/exchange.ts",
+    "http/forwarding/node-exchange.ts",
+    "http/forwarding/forwarder.ts",
     // Commands that talk to a running Cofre, over loopback only.
     "cli/http.ts",
     "cli/connect-proxy.ts",
   ],
-  "node:https": ["connectors/upstream/exchange.ts"],
+  "node:https": ["connectors/upstream/exchange.ts", "http/forwarding/node-exchange.ts"],
   "node:net": ["http/server.ts", "http/tls-listener.ts", "cli/connect-proxy.ts"],
   "node:tls": ["http/tls-listener.ts"],
   "node:dns/promises": ["outbox/egress.ts"],

@@ -59,6 +59,13 @@ describe("refusals", () => {
     [{ COFRE_DATABASE_URL: "postgres://cofre@localhost" }, /^COFRE_DATABASE_URL must be an address/],
     [{ COFRE_DATABASE_URL: "postgres://cofre@db.example.com/cofre" }, /^COFRE_DATABASE_URL must ask for TLS with \?sslmode=verify-full/],
     [{ COFRE_DATABASE_URL: "postgres://cofre@localhost/cofre?host=db.example.com" }, /^COFRE_DATABASE_URL must ask for TLS/],
+    [{ COFRE_NODE_URL: "http://10.0.0.1:8787" }, /^COFRE_NODE_URL needs a COFRE_DATABASE_URL/],
+    ...["10.0.0.1:8787", "ftp://10.0.0.1", "http://user@10.0.0.1", "http://10.0.0.1/path", "http://10.0.0.1/?x", "http://10.0.0.1:0"].map(
+      (url): [Record<string, string>, RegExp] => [
+        { COFRE_NODE_URL: url, COFRE_DATABASE_URL: "postgres://cofre@localhost/cofre" },
+        /^COFRE_NODE_URL must be an http:\/\/ or https:\/\/ address without a path/,
+      ],
+    ),
     [{ COFRE_DATABASE_URL: "postgres://cofre@localhost/cofre", COFRE_DATA_DIR: ":memory:" }, /^COFRE_DATABASE_URL needs a COFRE_DATA_DIR/],
     [{ COFRE_DATABASE_WAIVE_STANDBY: "true" }, /^COFRE_DATABASE_WAIVE_STANDBY is "true", but must be one of yes, no\.$/],
     [{ COFRE_TLS: "true" }, /^COFRE_TLS is "true", but must be one of yes, no\.$/],

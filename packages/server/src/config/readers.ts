@@ -21,6 +21,17 @@ export function readUpstreamUrl(text: string): Reading<URL> {
   return { value: url };
 }
 
+/** Nothing but a scheme, a host and a port: other nodes add the path. */
+export function readNodeUrl(text: string): Reading<URL> {
+  const url = URL.parse(text);
+  const isHttp = url?.protocol === "http:" || url?.protocol === "https:";
+  const isPlain = url?.username === "" && url.password === "" && url.pathname === "/" && url.search === "" && url.hash === "";
+  if (url === null || !isHttp || !isPlain || url.port === "0") {
+    return { problem: "must be an http:// or https:// address without a path, such as http://10.0.0.1:8787" };
+  }
+  return { value: url };
+}
+
 /** PEM texts, one after the other; each must be a certificate, so that a wrong file is seen at the start and not at the first payment. */
 export function readCertificates(text: string): Reading<Secret<string>> {
   const certificates = text.match(/-----BEGIN CERTIFICATE-----[^-]*-----END CERTIFICATE-----/g) ?? [];

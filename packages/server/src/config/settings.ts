@@ -1,5 +1,5 @@
 import { readConnectors } from "./connector-list.ts";
-import { type Reading, readCertificates, readDatabaseUrl, readKey, readLoopbackUrl, readUpstreamUrl } from "./readers.ts";
+import { type Reading, readCertificates, readDatabaseUrl, readKey, readLoopbackUrl, readNodeUrl, readUpstreamUrl } from "./readers.ts";
 
 interface Setting<Value> {
   readonly variable: `COFRE_${string}`;
@@ -100,6 +100,13 @@ export const settings = {
     fallback: "no",
     read: oneOf("yes", "no"),
     doc: "`yes` begins a new installation on an empty PostgreSQL database though there are keys already, which is otherwise refused.",
+  },
+  nodeUrl: {
+    variable: "COFRE_NODE_URL",
+    form: "http://HOST:PORT",
+    fallback: undefined,
+    read: readNodeUrl,
+    doc: "Where other nodes on the same database reach this one, so that the keys of its [worlds](../twin.md) work at every node. Card numbers go there: an address of a private network, or `https://`. Without it its worlds are its own.",
   },
   sandboxIntegrationKey: {
     variable: "COFRE_SANDBOX_INTEGRATION_KEY",

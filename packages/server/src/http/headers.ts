@@ -8,6 +8,7 @@ export class RequestHeaders implements WireHeaders {
   readonly simulateInternalError: string | undefined;
   readonly processingType: string | undefined;
   readonly idempotencyKey: string | undefined;
+  readonly forNode: string | undefined;
 
   /** Names and values in turns. */
   constructor(rawHeaders: readonly string[]) {
@@ -38,6 +39,9 @@ export class RequestHeaders implements WireHeaders {
           break;
         case "idempotency-key":
           this.idempotencyKey ??= value;
+          break;
+        case "x-cofre-for-node":
+          this.forNode ??= value;
           break;
         default:
       }

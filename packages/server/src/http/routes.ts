@@ -39,6 +39,12 @@ export function pathOf(target: string): string {
   return slash < 0 ? "/" : whole.slice(slash);
 }
 
+/** The same with its query, for whoever sends the request on. */
+export function pathAndQueryOf(target: string): string {
+  const mark = target.indexOf("?");
+  return mark < 0 ? pathOf(target) : pathOf(target) + target.slice(mark);
+}
+
 function normalized(path: string): string {
   const bare = path.length > 1 && path.endsWith("/") ? path.slice(0, -1) : path;
   return bare.toLowerCase();

@@ -7,10 +7,11 @@ import { errorFacts } from "../observe/error-facts.ts";
 import type { Log } from "../observe/log-event.ts";
 import type { KeyHolder } from "../operations/account-directory.ts";
 import type { Delivery, Faults } from "./faults/faults.ts";
+import { type Forwarded, type Forwarder, type Letter, nodeHeader, type Owner } from "./forwarding/forwarder.ts";
 import { answers, cutAnswer, framingAnswers, goneAnswer, headRefused, noContent } from "./fixed-answers.ts";
 import { allowHeaders, commonHeaders, corsHeaders, jsonType, preflightHeaders, RequestHeaders, retryAfterSeconds } from "./headers.ts";
 import type { RequestRecorder } from "./recording/request-recorder.ts";
-import { isInterfacePath, pathOf, Routes } from "./routes.ts";
+import { isInterfacePath, pathAndQueryOf, pathOf, Routes } from "./routes.ts";
 import { type TlsCredentials, TlsListener } from "./tls-listener.ts";
 import { errorAnswer, type WireAnswer } from "./wire/answer.ts";
 import { decodeRequest, type DecodedRequest } from "./wire/decode.ts";
@@ -38,6 +39,8 @@ export interface HttpServerOptions {
   readonly faults?: Faults | undefined;
   /** The sandbox's request log; nothing is recorded without it. */
   readonly recorder?: RequestRecorder | undefined;
+  /** Leads requests with keys of worlds on other nodes there; undefined where there are no other nodes. */
+  readonly forwarder?: Pick<Forwarder, "node" | "ownerOf" | "forward"> | undefined;
 }
 
 const notReady = {
@@ -212,15 +215,22 @@ export class HttpServer {
     if (method !== "GET" && method !== "POST") return this.#answerOtherMethod(request, response, endpoint);
 
     const startedAt = this.#options.clock.now();
+    const headers = new RequestHeaders(request.rawHeaders);
+    const { forwarder } = this.#options;
+    if (forwarder !== undefined && headers.forNode !== undefined) {
+      response.setHeader(nodeHeader, forwarder.node);
+      if (headers.forNode !== forwarder.node) return this.#refuse("other_node", request, response, endpoint);
+    }
     if (this.#isStopping) return this.#refuse("stopping", request, response, endpoint);
     if (this.#isFull) {
       this.#countRefusal("in_flight", startedAt);
       return this.#refuse("overloaded", request, response, endpoint);
     }
 
-    const headers = new RequestHeaders(request.rawHeaders);
     let merchantId: string | undefined;
     let answer: WireAnswer;
+    let isWritten = false;
+    let asItCame: Buffer | undefined;
     let delivery: Delivery | undefined;
     const { socket } = request;
     let isAdmitted = false;
@@ -231,21 +241,38 @@ export class HttpServer {
       if (body !== undefined && headers.isEncoded) throw requestError("unsupported_body");
       this.#admit(socket);
       isAdmitted = true;
+      // Decoding overwrites the body.
+      if (endpoint.key !== "none" && this.#leadsOn(headers)) asItCame = copyOf(body);
       const decoded = decodeRequest(target, body);
       try {
         if (endpoint.key === "none") {
           answer = await endpoint.handle({ method, params: decoded.params, headers });
         } else {
-          const { account, grants } = await this.#holderOf(endpoint, decoded);
-          merchantId = account.id;
-          // While there are card numbers to make masks of.
-          answered = this.#options.recorder?.begin({ merchantId: account.id, method, path: endpoint.path, grants, params: decoded.params });
-          if (account.settings.strictForms && decoded.warnings.includes("form_repaired")) throw requestError("cut_form");
-          const keyed: WireRequest = { method, params: decoded.params, account, grants, headers };
-          const { faults } = this.#options;
-          // Of the sandbox's accounts, and there only of those that asked for it.
-          if (faults?.waitsFor(account.id) === true) delivery = await this.#met(faults, endpoint, keyed);
-          answer = delivery?.answer ?? (await endpoint.handle(keyed));
+          const found = await this.#find(endpoint, decoded, headers);
+          if ("node" in found) {
+            merchantId = found.world;
+            decoded.wipe();
+            const letter: Letter = { method, target: pathAndQueryOf(target), headers, body: asItCame };
+            ({ answer, isWritten } = await this.#leadOn(found, letter, response));
+          } else {
+            asItCame?.fill(0);
+            const { account, grants } = found;
+            merchantId = account.id;
+            // While there are card numbers to make masks of.
+            answered = this.#options.recorder?.begin({
+              merchantId: account.id,
+              method,
+              path: endpoint.path,
+              grants,
+              params: decoded.params,
+            });
+            if (account.settings.strictForms && decoded.warnings.includes("form_repaired")) throw requestError("cut_form");
+            const keyed: WireRequest = { method, params: decoded.params, account, grants, headers };
+            const { faults } = this.#options;
+            // Of the sandbox's accounts, and there only of those that asked for it.
+            if (faults?.waitsFor(account.id) === true) delivery = await this.#met(faults, endpoint, keyed);
+            answer = delivery?.answer ?? (await endpoint.handle(keyed));
+          }
         }
       } finally {
         decoded.wipe();
@@ -253,9 +280,10 @@ export class HttpServer {
     } catch (error) {
       answer = this.#failure(error, endpoint.path, merchantId);
     }
+    asItCame?.fill(0);
     if (delivery !== undefined) answer = await this.#deliver(delivery, response, endpoint.cors);
     if (isAdmitted) this.#leave(socket);
-    if (delivery === undefined) this.#write(response, answer, endpoint.cors);
+    if (delivery === undefined && !isWritten) this.#write(response, answer, endpoint.cors);
     this.#report(method, endpoint.path, answer, merchantId, startedAt);
     // Nobody waits for this.
     answered?.(answer);
@@ -311,14 +339,33 @@ export class HttpServer {
     if (this.#inFlight === 0) this.#whenIdle?.();
   }
 
-  async #holderOf(endpoint: KeyedEndpoint, { params }: DecodedRequest): Promise<KeyHolder> {
+  /** Whose key it is: an account's, or a world's on another node. */
+  async #find(endpoint: KeyedEndpoint, { params }: DecodedRequest, headers: RequestHeaders): Promise<KeyHolder | Owner> {
+    const { resolveKey, forwarder } = this.#options;
     return resolveHolder(endpoint, params, async (key) => {
       try {
-        return await this.#options.resolveKey(key);
+        const holder = await resolveKey(key);
+        return holder === undefined && this.#leadsOn(headers) ? await forwarder?.ownerOf(key) : holder;
       } catch (error) {
         throw error instanceof ServiceError ? wireErrorOf(error, "query") : error;
       }
     });
+  }
+
+  /** Whether a request may be led to another node: it is, once. */
+  #leadsOn({ forNode }: RequestHeaders): boolean {
+    return this.#options.forwarder !== undefined && forNode === undefined;
+  }
+
+  async #leadOn(owner: Owner, letter: Letter, response: ServerResponse): Promise<Forwarded> {
+    const { forwarder } = this.#options;
+    assert(forwarder !== undefined, "whoever has found an owner can lead to it");
+    if (this.#isStopping) response.shouldKeepAlive = false;
+    const forwarded = await forwarder.forward(owner, letter, response);
+    if (forwarded.answer === answers.overloaded) this.#countRefusal("forwarded", this.#options.clock.now());
+    if (forwarded.answer !== cutAnswer) return forwarded;
+    response.req.socket.destroy();
+    return { answer: cutAnswer, isWritten: true };
   }
 
   #failure(error: unknown, path: string, merchantId: string | undefined): WireAnswer {
@@ -328,7 +375,7 @@ export class HttpServer {
     return answers.internal;
   }
 
-  #refuse(kind: "overloaded" | "stopping", request: IncomingMessage, response: ServerResponse, endpoint: Endpoint): void {
+  #refuse(kind: "overloaded" | "stopping" | "other_node", request: IncomingMessage, response: ServerResponse, endpoint: Endpoint): void {
     const startedAt = this.#options.clock.now();
     this.#write(response, answers[kind], endpoint.cors);
     this.#report(knownMethod(request), endpoint.path, answers[kind], undefined, startedAt);
@@ -494,6 +541,11 @@ class ClientGone extends Error {
 /** The method is the client's word: only words of ours are logged. */
 function knownMethod({ method }: IncomingMessage): string {
   return method === "GET" || method === "POST" || method === "HEAD" || method === "OPTIONS" ? method : "other";
+}
+
+/** In memory of its own. */
+function copyOf(body: Buffer | undefined): Buffer | undefined {
+  return body === undefined ? undefined : together([body], body.length);
 }
 
 /** One body of several chunks, which are left to the caller. */

@@ -129,6 +129,11 @@ export const logEvents = {
     doc: "Other processes on the same database came or went: how many live, and how many of the 32 slots of work this one does.",
     fields: { nodes: "number", slots: "number" },
   },
+  forward_failed: {
+    level: "warn",
+    doc: "Requests for a world on another node did not come back with an answer; told once a second at most, with the last node and `failed` since. `not_sent`: it is not at its COFRE_NODE_URL; `other_node`, `unknown_server`: somebody else is; `cut`, `late`: no answer, or half of one, as after a fault of the sandbox that cuts.",
+    fields: { node: "id", kind: "text", failed: "number" },
+  },
   share_lost: {
     level: "warn",
     doc: "The database was not told in time that this process lives: it begins no recovery and sends no notification until it is; others do.",

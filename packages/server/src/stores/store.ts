@@ -9,6 +9,7 @@ import type { RefundId } from "../payment/refund.ts";
 import type { Brand } from "../vault/brand.ts";
 import type { StoredCard } from "../vault/stored-card.ts";
 import type { Change, CommitResult, HistoryRow, KeyGrant, NamedRequest } from "./change.ts";
+import type { WorldPlaces } from "./world-places.ts";
 
 /**
  * Port: everything that is kept. Reads see every change that was acknowledged before they began. All methods reject with
@@ -137,6 +138,8 @@ export interface RunningStore extends Store {
   /** Writes something small that changes nothing, to find out whether writing works. Resolves with what it found. */
   tryWriting(): Promise<boolean>;
   stats(): StoreStats;
+  /** Where worlds live, on a store that several nodes share. */
+  readonly worldPlaces?: WorldPlaces;
 }
 
 /** Deliveries that somebody may want to do something about. */

@@ -33,15 +33,31 @@ export interface WorldsParts extends Omit<WorldSurroundings, "isFull" | "mayKeep
   readonly limits?: Partial<WorldLimits>;
   /** Told of every world that is reset, restored or gone: what is remembered of its account elsewhere is old. */
   readonly onChanged: (id: MerchantId) => void;
+  /** Where there are other nodes that lead requests here. */
+  readonly placement?: Placement | undefined;
 }
+
+/** Tells other nodes which worlds live here. */
+export interface Placement {
+  /** Before a world is given to anybody. Rejects with WorldRefused when one of its keys is taken elsewhere, or the others cannot be told. */
+  claim(id: MerchantId, keys: readonly KeyDigest[]): Promise<void>;
+  /** Resolves when the others have been told, or will be. */
+  release(id: MerchantId): Promise<void>;
+}
+
+const refusals = {
+  full: "there are as many worlds as there can be",
+  key_taken: "the key opens something else",
+  unplaced: "the other nodes could not be told of it",
+} as const;
 
 /** A world cannot be had. */
 export class WorldRefused extends Error {
   override readonly name = "WorldRefused";
-  readonly reason: "full" | "key_taken";
+  readonly reason: keyof typeof refusals;
 
   constructor(reason: WorldRefused["reason"]) {
-    super(reason === "full" ? "there are as many worlds as there can be" : "the key opens something else");
+    super(refusals[reason]);
     this.reason = reason;
   }
 }
@@ -103,6 +119,12 @@ export class Worlds {
     this.#worlds.set(world.id, world);
     for (const digest of digests) this.#byKey.set(digest, world);
     this.#usedAt.set(world.id, this.#parts.clock.now());
+    try {
+      await this.#parts.placement?.claim(world.id, digests);
+    } catch (error) {
+      this.#forget(world);
+      throw error;
+    }
     await world.open();
     this.watch();
     return world;
@@ -111,11 +133,9 @@ export class Worlds {
   /** Lets a world go, with everything in it. Resolves when nothing of it is under way. */
   async delete(world: World): Promise<void> {
     if (this.#worlds.get(world.id) !== world) return;
-    this.#worlds.delete(world.id);
-    this.#usedAt.delete(world.id);
-    for (const { digest } of grantsOf(world.plan.keys)) this.#byKey.delete(digest);
+    this.#forget(world);
     this.#parts.onChanged(world.id);
-    await world.close();
+    await Promise.all([world.close(), this.#parts.placement?.release(world.id)]);
     // What ended meanwhile may have been remembered.
     this.#parts.onChanged(world.id);
   }
@@ -149,6 +169,13 @@ export class Worlds {
     this.#isOver = true;
     this.#cancelTick?.();
     await Promise.all(this.list().map((world) => this.delete(world)));
+  }
+
+  #forget(world: World): void {
+    if (this.#worlds.get(world.id) !== world) return;
+    this.#worlds.delete(world.id);
+    this.#usedAt.delete(world.id);
+    for (const { digest } of grantsOf(world.plan.keys)) this.#byKey.delete(digest);
   }
 
   #makeRoom(): boolean {

@@ -45,6 +45,14 @@ const statements = {
   // Functions over two small tables, of nodes and of slots.
   holdSlots: ["cofre_jobs"],
   leaveSlots: ["cofre_jobs"],
+  // Functions over the same nodes and the keys of worlds.
+  keepWorlds: ["cofre_jobs"],
+  placeWorld: ["cofre_jobs"],
+  removeWorld: ["cofre_jobs"],
+  leaveWorlds: ["cofre_jobs"],
+  worldsOf: ["cofre_jobs", "world_key_node"],
+  placeOf: ["cofre_jobs", "node_pkey", "world_key_pkey"],
+  reachableNodes: ["cofre_jobs", "node_pkey"],
 } as const satisfies Readonly<Record<StatementName, readonly [Role, ...string[]]>>;
 
 interface PlanNode {

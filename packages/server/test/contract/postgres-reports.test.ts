@@ -119,7 +119,7 @@ function describeReports(databases: TestDatabases): void {
         .filter(({ named }) => !named)
         .map(({ name }) => name)
         .toSorted(),
-      ["migration", "node", "origin", "slot"],
+      ["migration", "node", "origin", "slot", "world_key"],
     );
   });
 }
@@ -130,6 +130,7 @@ const notMoved: ReadonlyMap<string, string> = new Map([
   ["origin", "says where the rows came from: the move writes it itself"],
   ["node", "processes that live"],
   ["slot", "which of them does what"],
+  ["world_key", "which of them has which world of the sandbox, in memory"],
   ["merchant", "a lock for each merchant, made when it is first needed"],
 ]);
 

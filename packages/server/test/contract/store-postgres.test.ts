@@ -30,6 +30,8 @@ const withoutMerchant: ReadonlyMap<string, string> = new Map([
   ["card_no", "the job that forgets unused cards looks at all; not unique"],
   ["node_pkey", "names a process"],
   ["slot_pkey", "which process does what, one table for all"],
+  ["world_key_node", "names a process, and a world, which is no merchant of the store; not unique"],
+  ["world_key_pkey", "a key's digest is what names the world; of living processes' worlds only"],
   ["outbox_sequence", "what is read for all merchants in the order of commits; not unique"],
 ]);
 

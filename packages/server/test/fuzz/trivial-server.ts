@@ -1,6 +1,6 @@
 import { connect } from "node:net";
 import type { TestContext } from "node:test";
-import { createHttpServer, defaultHttpLimits, type HttpLimits, type HttpServer } from "../../src/http/server.ts";
+import { createHttpServer, defaultHttpLimits, type HttpLimits, type HttpServer, type HttpServerOptions } from "../../src/http/server.ts";
 import type { WireAnswer } from "../../src/http/wire/answer.ts";
 import type { Endpoint, OpenRequest } from "../../src/http/wire/endpoint.ts";
 import { Lifted, type Tree } from "../../src/http/wire/tree.ts";
@@ -27,7 +27,11 @@ export interface TrivialServer {
 }
 
 /** The real server on a loopback port, with endpoints that say what they were asked and do nothing. */
-export async function startTrivialServer(test: TestContext | undefined, limits: Partial<HttpLimits> = {}): Promise<TrivialServer> {
+export async function startTrivialServer(
+  test: TestContext | undefined,
+  limits: Partial<HttpLimits> = {},
+  forwarder?: HttpServerOptions["forwarder"],
+): Promise<TrivialServer> {
   const calls: TrivialServer["calls"] = [];
   const events: LogEvent[] = [];
   let openGate = (): void => undefined;
@@ -73,6 +77,7 @@ export async function startTrivialServer(test: TestContext | undefined, limits: 
     log: { write: (event) => events.push(event) },
     health: { state: () => (isReady ? "ready" : "not_writing") },
     limits: { ...defaultHttpLimits, ...limits },
+    forwarder,
   });
   const { port } = await server.listen(0, "127.0.0.1");
   test?.after(async () => {

@@ -22,8 +22,10 @@ const suites = [
   "contract/deliveries.test.ts",
   "contract/postgres-plans.test.ts",
   "contract/postgres-reports.test.ts",
+  "contract/world-places.test.ts",
   "e2e/migrate-store.test.ts",
   "e2e/start-during-move.test.ts",
+  "e2e/worlds-on-nodes.test.ts",
 ];
 
 const skip = postgresBinaries() === undefined ? "PostgreSQL is not installed" : false;

@@ -10,7 +10,8 @@ import type { World, WorldPlan } from "../../twin/world.ts";
 import { WorldRefused, type Worlds } from "../../twin/worlds.ts";
 import { errorAnswer, type WireAnswer } from "../wire/answer.ts";
 import { namesCard } from "../wire/card-like.ts";
-import type { Endpoint } from "../wire/endpoint.ts";
+import type { Endpoint, WireHeaders } from "../wire/endpoint.ts";
+import { serviceUnavailable, wireErrorOf } from "../wire/errors.ts";
 import { isTreeObject, textOf, type TreeObject } from "../wire/tree.ts";
 import { leadTo, unknownConnector } from "./settings-endpoint.ts";
 import { typedSettings } from "./typed-settings.ts";
@@ -26,6 +27,15 @@ export interface WorldsDeps {
   readonly isAccount: (id: MerchantId) => boolean;
   /** Names of the acquirers that routes may lead to. */
   readonly connectorNames: readonly string[];
+  /** Where there are other nodes, whose worlds are listed too. */
+  readonly otherNodes?: OtherNodes | undefined;
+}
+
+interface OtherNodes {
+  /** What this node is called. */
+  readonly node: string;
+  /** What each of the others lists; undefined when it did not say. Rejects with `store_unavailable`. */
+  worldsElsewhere(): Promise<readonly { readonly node: string; readonly worlds: readonly unknown[] | undefined }[]>;
 }
 
 /** What a seed asks for is repeatable, and so is the time that it begins at. */
@@ -46,15 +56,26 @@ export function worldsEndpoints(deps: WorldsDeps): readonly Endpoint[] {
       ...row,
       path: "/__cofre/worlds",
       key: "none",
-      handle: ({ method, params }) => (method === "POST" ? create(deps, params) : list(deps)),
+      handle: ({ method, params, headers }) => (method === "POST" ? create(deps, params) : list(deps, headers)),
     },
     { ...row, path: "/__cofre/world", key: "secret", handle: ({ params, account }) => act(deps, params, account) },
     { ...row, path: "/__cofre/clock", key: "secret", handle: ({ params, account }) => clock(deps, params, account) },
   ];
 }
 
-async function list({ worlds }: WorldsDeps): Promise<WireAnswer> {
-  return answer({ worlds: worlds.list().map(shown) });
+/** Of all nodes, in the order of their names, so that each of them lists the same. */
+async function list({ worlds, otherNodes }: WorldsDeps, { forNode }: WireHeaders): Promise<WireAnswer> {
+  const own = worlds.list().map(shown);
+  if (otherNodes === undefined || forNode !== undefined) return answer({ worlds: own });
+  const { node } = otherNodes;
+  let lists;
+  try {
+    lists = [...(await otherNodes.worldsElsewhere()), { node, worlds: own }].toSorted((one, other) => (one.node < other.node ? -1 : 1));
+  } catch (error) {
+    throw wireErrorOf(error, "admin");
+  }
+  const silent = lists.filter((each) => each.worlds === undefined).length;
+  return answer({ worlds: lists.flatMap((each) => each.worlds ?? []), ...(silent === 0 ? {} : { silent_nodes: silent }) });
 }
 
 async function create(deps: WorldsDeps, params: TreeObject): Promise<WireAnswer> {
@@ -68,11 +89,17 @@ async function create(deps: WorldsDeps, params: TreeObject): Promise<WireAnswer>
     return answer({ world: shown(await deps.worlds.create(plan)) });
   } catch (error) {
     if (!(error instanceof WorldRefused)) throw error;
-    return error.reason === "key_taken" ? keyTaken : errorAnswer("COFRE-72", "There are as many worlds as there can be");
+    return refused[error.reason];
   }
 }
 
 const keyTaken = errorAnswer("COFRE-71", "Parameter new_integration_key or new_public_integration_key is in use already");
+
+const refused: Readonly<Record<WorldRefused["reason"], WireAnswer>> = {
+  key_taken: keyTaken,
+  full: errorAnswer("COFRE-72", "There are as many worlds as there can be"),
+  unplaced: errorAnswer(serviceUnavailable.code, serviceUnavailable.message, serviceUnavailable.httpStatus),
+};
 
 function readPlan({ clock, random, connectorNames }: WorldsDeps, params: TreeObject): { readonly plan: WorldPlan } | WireAnswer {
   const unknown = Object.keys(params).find((name) => !creating.includes(name) && !keys.includes(name));

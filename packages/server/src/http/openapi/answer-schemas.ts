@@ -292,7 +292,11 @@ export const answerSchemas = {
   ),
   WorldsAnswer: node(
     { status: success },
-    { world: { anyOf: [refTo("World"), { type: "null" }] }, worlds: { type: "array", items: refTo("World") } },
+    {
+      world: { anyOf: [refTo("World"), { type: "null" }] },
+      worlds: { type: "array", items: refTo("World") },
+      silent_nodes: { type: "integer", description: "With several nodes: how many of them did not say which worlds they have." },
+    },
   ),
   World: node({
     id: text,

@@ -49,4 +49,6 @@ export interface WireHeaders {
   readonly processingType: string | undefined;
   /** Names a request that moves money, so that it can be sent again (ours, see idempotency.ts). */
   readonly idempotencyKey: string | undefined;
+  /** Another node has led the request to the node of this name (ours, see forwarding/): it is not led on. */
+  readonly forNode?: string | undefined;
 }

@@ -304,6 +304,17 @@ export const catalogue: readonly CatalogueRow[] = [
   told("COFRE-63", "Parameters from and to must be times in UTC with at most 100 hours or days between them", "/__cofre/figures"),
   told("COFRE-64", "Parameter limit must be a whole number from 1 to 1000, and after the next of another page", "/__cofre/tokens"),
   elsewhere("COFRE-45", "Another request with this Idempotency-Key is under way", "the same key at the same time, on another node"),
+  elsewhere(
+    "COFRE-120",
+    "Nothing was done: the node that has this world cannot be reached, send it again later",
+    "several nodes: the one with the world has just died, or is not at its COFRE_NODE_URL (503)",
+  ),
+  elsewhere(
+    "COFRE-121",
+    "The node that has this world did not say what became of the request: query the payment before you send it again",
+    "several nodes: no answer in time, or one of somebody else at its COFRE_NODE_URL",
+  ),
+  elsewhere("COFRE-122", "The request is for another node: nothing was done", "between nodes only: a header names another node (421)"),
   told("COFRE-46", "Header Idempotency-Key must have between 1 and 255 characters without blanks", "an empty or too long key"),
   told("COFRE-47", "Parameter merchant_refund_code is invalid", "a card number, a list or an object"),
 ];

@@ -20,18 +20,20 @@ const words = {
 
 /**
  * Finds the account of a request by its key, or throws. A public key where a secret one is needed is refused like a wrong one, and
- * so is whatever is no key at all. With both keys (some clients always send both) the secret one counts.
+ * so is whatever is no key at all. With both keys (some clients always send both) the secret one counts. What a key opens elsewhere is not
+ * known to grant anything: who has it there looks.
  */
-export async function resolveHolder(
+export async function resolveHolder<Elsewhere extends object = never>(
   endpoint: KeyedEndpoint,
   params: TreeObject,
-  resolveKey: (key: string) => Promise<KeyHolder | undefined>,
-): Promise<KeyHolder> {
+  resolveKey: (key: string) => Promise<KeyHolder | Elsewhere | undefined>,
+): Promise<KeyHolder | Elsewhere> {
   const { missing, wrong } = words[endpoint.family];
   const given = keyGiven(endpoint, params);
   if (given === undefined) throw new WireError(missing.code, missing.message);
   const holder = typeof given === "string" && given.length <= maximumKeyLength ? await resolveKey(given) : undefined;
-  if (holder === undefined || (endpoint.key === "secret" && holder.grants !== "secret")) throw new WireError(wrong.code, wrong.message);
+  const isPublic = holder !== undefined && "grants" in holder && holder.grants !== "secret";
+  if (holder === undefined || (endpoint.key === "secret" && isPublic)) throw new WireError(wrong.code, wrong.message);
   return holder;
 }
 

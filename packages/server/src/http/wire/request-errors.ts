@@ -10,8 +10,8 @@ interface RequestError {
  * What is wrong with a request as such. No public source settles codes for these, so they are our own. They answer 200 like
  * every error of the interface (1.3), internal failures too: several clients throw the body away on any other status, and
  * with it the code that tells their users what to do; an operator sees failures in the log, not in status codes. Not 200 are
- * only overload, where proxies and retry logic need the status and Retry-After, and paths outside of /ws, which no client of
- * the interface calls. No text holds input: `repeated_field` names a field only from our own list.
+ * only overload, where proxies and retry logic need the status and Retry-After, paths outside of /ws, which no client of
+ * the interface calls, and what is between two nodes. No text holds input: `repeated_field` names a field only from our own list.
  */
 export const requestErrors = {
   malformed_json: { code: "COFRE-1", message: "The request body is not valid JSON", httpStatus: 200 },
@@ -27,6 +27,17 @@ export const requestErrors = {
   not_found: { code: "COFRE-11", message: "There is nothing at this address", httpStatus: 404 },
   overloaded: { code: "COFRE-12", message: "Too many requests are in progress, try again later", httpStatus: 503 },
   stopping: { code: "COFRE-13", message: "The server is stopping, try again later", httpStatus: 503 },
+  node_unreachable: {
+    code: "COFRE-120",
+    message: "Nothing was done: the node that has this world cannot be reached, send it again later",
+    httpStatus: 503,
+  },
+  node_silent: {
+    code: "COFRE-121",
+    message: "The node that has this world did not say what became of the request: query the payment before you send it again",
+    httpStatus: 200,
+  },
+  other_node: { code: "COFRE-122", message: "The request is for another node: nothing was done", httpStatus: 421 },
   internal: { code: "COFRE-14", message: "The request failed inside; query the payment before you send it again", httpStatus: 200 },
 } as const satisfies Record<string, RequestError>;
 

@@ -50,6 +50,7 @@ import { PostgresOpenError, type PostgresRefusal } from "./open-error.ts";
 import { type Beginning, checkBeginning } from "./origin.ts";
 import { sql, type StatementName } from "./sql.ts";
 import { checkServer } from "./start-check.ts";
+import { worldPlacesOf } from "./world-places.ts";
 
 export interface PostgresStoreOptions {
   /** `postgres://user:password@host:port/database`: the primary, reached as the owner of the tables. */
@@ -168,12 +169,22 @@ function openErrorOf(error: unknown, code: "unreachable" | "migration"): unknown
   return error instanceof StatementError ? new PostgresOpenError(code) : error;
 }
 
-/** What has a session of its own: each role that reads, and the leases, which nothing that the jobs read may keep waiting. */
-const readers = { cofre_gateway: "cofre_gateway", cofre_vault: "cofre_vault", cofre_jobs: "cofre_jobs", leases: "cofre_jobs" } as const;
+/**
+ * What has a session of its own: each role that reads, the leases, which nothing that the jobs read may keep waiting, and where worlds live, where
+ * nodes wait for each other.
+ */
+const readers = {
+  cofre_gateway: "cofre_gateway",
+  cofre_vault: "cofre_vault",
+  cofre_jobs: "cofre_jobs",
+  leases: "cofre_jobs",
+  worlds: "cofre_jobs",
+} as const;
 type Reader = keyof typeof readers;
 
 /** Owns a session for each of the readers, made when it is first needed and again when it broke, and the lane that writes. */
 class PostgresStore implements RunningStore {
+  readonly worldPlaces = worldPlacesOf((name, ...values) => this.#all("worlds", name, ...values));
   readonly #lane: BatchLane;
   readonly #connect: (role: Role) => Promise<Connection>;
   readonly #readers = new Map<Reader, Promise<Connection>>();

@@ -83,5 +83,13 @@ export const sql = {
     ) ORDER BY due_at, number LIMIT $4`,
   holdSlots: "SELECT share, nodes, slots FROM hold_slots_1($1, $2, $3)",
   leaveSlots: "SELECT leave_slots_1($1)",
+  keepWorlds: "SELECT keep_worlds_1($1, $2) AS keys",
+  placeWorld: "SELECT place_world_1($1, $2, $3) AS placing",
+  removeWorld: "SELECT remove_world_1($1, $2)",
+  leaveWorlds: "SELECT leave_worlds_1($1)",
+  worldsOf: `SELECT ${hexOf("world_key.world", "world")} FROM world_key WHERE node = $1 GROUP BY world_key.world ORDER BY world_key.world`,
+  placeOf: `SELECT world_key.node, url, ${hexOf("world", "world")} FROM world_key JOIN node ON node.id = world_key.node
+    WHERE digest = decode($1, 'hex') AND url IS NOT NULL AND node_lives_1(node.id)`,
+  reachableNodes: "SELECT id AS node, url FROM node WHERE url IS NOT NULL AND node_lives_1(id) ORDER BY id",
 } as const;
 export type StatementName = keyof typeof sql;

@@ -16,7 +16,7 @@ import { digestOfKey } from "../../../src/operations/account-directory.ts";
 import { accountChange } from "../../../src/operations/sandbox-account.ts";
 import { type AcquirerProcess, startAcquirer } from "../../acquirer/start-acquirer.ts";
 import * as given from "../../contract/store-fixtures.ts";
-import { type Cluster, startCluster } from "../../postgres/cluster.ts";
+import { type Cluster, freePort, startCluster } from "../../postgres/cluster.ts";
 import { openStoreOn, query, TestDatabases } from "../../postgres/databases.ts";
 import { CofreProcess } from "./cofre-process.ts";
 import { serverRoot } from "./planted-copy.ts";
@@ -55,6 +55,8 @@ export class NodeGroup implements AsyncDisposable {
   readonly client = new WireClient(64);
   readonly nodes: RunningNode[] = [];
   readonly heard: HeardMessage[] = [];
+  /** Whether nodes that are added lead requests to each other's worlds. */
+  reachable = false;
   /** How long the receiver takes to answer. */
   receiverMs = 0;
   readonly url: string;
@@ -103,6 +105,7 @@ export class NodeGroup implements AsyncDisposable {
     const dataDirectory = join(this.#scratch, name);
     if (this.#all.length > 0) cpSync(join(this.#scratch, "node-1"), dataDirectory, { recursive: true });
     const known = new Set((await this.livingNodes()).map(({ id }) => id));
+    const reachedAt = this.reachable ? String(await freePort()) : undefined;
     const process = CofreProcess.spawn({
       root: serverRoot,
       dataDirectory,
@@ -114,6 +117,7 @@ export class NodeGroup implements AsyncDisposable {
         COFRE_ACQUIRER_URL: this.#acquirer.address,
         COFRE_ACQUIRER_TIMEOUT_MS: String(answerMs),
         COFRE_LOG_LEVEL: "debug",
+        ...(reachedAt === undefined ? {} : { COFRE_PORT: reachedAt, COFRE_NODE_URL: `http://127.0.0.1:${reachedAt}` }),
       },
     });
     this.#all.push(process);
