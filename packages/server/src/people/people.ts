@@ -57,7 +57,7 @@ export interface Enrolment {
 export interface People {
   /** A new session; `session` goes into the cookie and is kept nowhere but as its SHA-256. */
   signIn(given: { readonly name: string; readonly password: string; readonly code: string; readonly origin: string }): Promise<{
-    readonly session: Secret;
+    readonly session: Secret<string>;
     readonly signedIn: SignedIn;
   }>;
   /** Who this session is of; `not_signed_in` when there is none, it has ended, or the person is disabled. Moves its idle end. */
@@ -69,7 +69,7 @@ export interface People {
   enrolment(invitation: string): Promise<Enrolment>;
   /** Sets the invited person's password, with a code of the secret that they were shown, and signs them in. */
   enrol(given: { readonly invitation: string; readonly password: string; readonly code: string; readonly origin: string }): Promise<{
-    readonly session: Secret;
+    readonly session: Secret<string>;
     readonly signedIn: SignedIn;
   }>;
   /** Of one's own, with the password and a code; ends all other sessions of the person. */
@@ -86,10 +86,10 @@ export interface People {
   /** A new person, and the secret of their link: shown once, works for 24 hours. */
   invite(by: SignedIn, given: { readonly name: string; readonly role: Role; readonly origin: string }): Promise<{
     readonly person: PersonView;
-    readonly invitation: Secret;
+    readonly invitation: Secret<string>;
   }>;
   /** Takes password, authenticator and sessions away, and gives a new link. For whoever lost one of them, and to let a disabled person in again. */
-  inviteAgain(by: SignedIn, id: PersonId, origin: string): Promise<{ readonly person: PersonView; readonly invitation: Secret }>;
+  inviteAgain(by: SignedIn, id: PersonId, origin: string): Promise<{ readonly person: PersonView; readonly invitation: Secret<string> }>;
   setRole(by: SignedIn, id: PersonId, role: Role, origin: string): Promise<PersonView>;
   /** Ends all sessions of the person; nobody signs in with that name any more. */
   disable(by: SignedIn, id: PersonId, origin: string): Promise<PersonView>;
@@ -100,7 +100,7 @@ export interface People {
    * At a start: an invitation for an admin when there is no active one (a new person `admin`, or the one invited before, with a new link), or when
    * `force` says that all of them have lost their way in. undefined when it is not needed.
    */
-  inviteFirstAdmin(force: boolean): Promise<Secret | undefined>;
+  inviteFirstAdmin(force: boolean): Promise<Secret<string> | undefined>;
 
   /** Writes one entry down, durably, and gives its number. Whoever is refused here does nothing. */
   record(act: Act): Promise<number>;
