@@ -45,6 +45,15 @@ const statements = {
   // Functions over two small tables, of nodes and of slots.
   holdSlots: ["cofre_jobs"],
   leaveSlots: ["cofre_jobs"],
+  person: ["cofre_people", "person_pkey"],
+  personByName: ["cofre_people", "person_name"],
+  personByInvitation: ["cofre_people", "person_invitation"],
+  people: ["cofre_people", "person_name"],
+  personSession: ["cofre_people", "person_pkey", "person_session_pkey"],
+  auditBefore: ["cofre_people", "audit_entry_pkey"],
+  auditAfter: ["cofre_people", "audit_entry_pkey"],
+  // One row.
+  auditHead: ["cofre_people", "whole audit_head"],
 } as const satisfies Readonly<Record<StatementName, readonly [Role, ...string[]]>>;
 
 interface PlanNode {

@@ -16,6 +16,11 @@ const delivery = `${hexOf("merchant", "merchantId")}, endpoint, number, ${hexOf(
 
 const account = `${hexOf("account.merchant", "id")}, version, name, settings`;
 
+const person = `${hexOf("person.id", "id")}, version, name, role, state, created_at, last_signed_in_at, passwords, ${hexOf("totp", "totp")}, totp_step,
+  failures, locked_until, ${hexOf("invitation", "invitation")}, invitation_ends_at`;
+
+const auditEntry = `no AS number, body, ${hexOf("digest", "digest")} FROM audit_entry`;
+
 const merchant = "decode($1, 'hex')";
 
 /** Of merchants in the slots that are bits of the parameter: the last byte of the id says which slot (kernel/slot.ts). */
@@ -83,5 +88,15 @@ export const sql = {
     ) ORDER BY due_at, number LIMIT $4`,
   holdSlots: "SELECT share, nodes, slots FROM hold_slots_1($1, $2, $3)",
   leaveSlots: "SELECT leave_slots_1($1)",
+  person: `SELECT ${person} FROM person WHERE person.id = decode($1, 'hex')`,
+  personByName: `SELECT ${person} FROM person WHERE name_key = $1`,
+  personByInvitation: `SELECT ${person} FROM person WHERE person.invitation = decode($1, 'hex')`,
+  people: `SELECT ${person} FROM person ORDER BY name_key`,
+  personSession: `SELECT ${person}, started_at, last_used_at, ends_at FROM person_session JOIN person ON person.id = person_session.person
+    WHERE digest = decode($1, 'hex')`,
+  auditBefore: `SELECT ${auditEntry} WHERE no < $1 ORDER BY no DESC LIMIT $2`,
+  auditAfter: `SELECT ${auditEntry} WHERE no > $1 ORDER BY no LIMIT $2`,
+  auditHead: `SELECT no AS number, ${hexOf("digest", "digest")} FROM audit_head`,
 } as const;
 export type StatementName = keyof typeof sql;
+export type PeopleStatement = Extract<StatementName, `person${string}` | `audit${string}` | "people">;

@@ -4,6 +4,7 @@ import { runs } from "./003-runs.ts";
 import { roles } from "./004-roles.ts";
 import { leases } from "./005-leases.ts";
 import { reports } from "./006-reports.ts";
+import { people } from "./007-people.ts";
 
 /** In order. One that was released never changes: its checksum is kept in the database. */
-export const migrations: readonly string[] = [tables, writer, runs, roles, leases, reports];
+export const migrations: readonly string[] = [tables, writer, runs, roles, leases, reports, people];
