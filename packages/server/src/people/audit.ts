@@ -2,7 +2,10 @@ import type { Instant } from "../kernel/instant.ts";
 import type { PersonId } from "./person.ts";
 
 /** Who did something: a person, or the program itself at a start. */
-export type Actor = { readonly kind: "person"; readonly id: PersonId; readonly name: string } | { readonly kind: "server" } | { readonly kind: "nobody" };
+export type Actor =
+  | { readonly kind: "person"; readonly id: PersonId; readonly name: string }
+  | { readonly kind: "server" }
+  | { readonly kind: "nobody" };
 
 /** What is written down of an act before it is in the chain. Nothing of it is a card number, a key, a password or a code. */
 export interface Act {

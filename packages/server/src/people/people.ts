@@ -84,7 +84,10 @@ export interface People {
   /** All people, in the order of their names. */
   list(): Promise<readonly PersonView[]>;
   /** A new person, and the secret of their link: shown once, works for 24 hours. */
-  invite(by: SignedIn, given: { readonly name: string; readonly role: Role; readonly origin: string }): Promise<{
+  invite(
+    by: SignedIn,
+    given: { readonly name: string; readonly role: Role; readonly origin: string },
+  ): Promise<{
     readonly person: PersonView;
     readonly invitation: Secret<string>;
   }>;
