@@ -86,13 +86,13 @@ class StoredPeople implements People {
     });
   }
 
-  async resume(session: string): Promise<SignedIn> {
+  async resume(session: string, isAct = true): Promise<SignedIn> {
     const { store, clock } = this.#options;
     const at = clock.now();
     const found = await this.#session(session, at);
     if (found === undefined) throw new PeopleError("not_signed_in");
     let { lastUsedAt } = found.session;
-    if (at - lastUsedAt >= useMs) {
+    if (isAct && at - lastUsedAt >= useMs) {
       // Whoever cannot be noted may look on until the idle time is over.
       const isNoted = await store.useSession(found.session.digest, at).then(
         () => true,

@@ -60,8 +60,11 @@ export interface People {
     readonly session: Secret<string>;
     readonly signedIn: SignedIn;
   }>;
-  /** Who this session is of; `not_signed_in` when there is none, it has ended, or the person is disabled. Moves its idle end. */
-  resume(session: string): Promise<SignedIn>;
+  /**
+   * Who this session is of; `not_signed_in` when there is none, it has ended, or the person is disabled. Moves its idle end when somebody does
+   * something (`isAct`, true unless given), and not when a page that nobody has touched asks again.
+   */
+  resume(session: string, isAct?: boolean): Promise<SignedIn>;
   /** Ends the session; not an error when there is none. */
   signOut(session: string, origin: string): Promise<void>;
 
