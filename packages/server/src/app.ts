@@ -26,13 +26,17 @@ import { FaultBoard } from "./http/faults/fault-board.ts";
 import { Faults } from "./http/faults/faults.ts";
 import { attemptFactsOf } from "./http/recording/attempt-facts.ts";
 import { createRequestRecorder } from "./http/recording/request-recorder.ts";
+import { consolePeople } from "./http/people/console-people.ts";
 import { createHttpServer, type HttpServer } from "./http/server.ts";
 import { worldsEndpoints } from "./http/admin/worlds-endpoint.ts";
 import type { EndpointDeps, OperationRunner } from "./http/wire/endpoints/deps.ts";
 import { wireEndpoints } from "./http/wire/endpoints/index.ts";
+import { maskCardNumbers } from "./http/wire/card-like.ts";
 import { WireError } from "./http/wire/wire-error.ts";
 import { createInstallation, type Installation, type InstallationRecording } from "./installation.ts";
 import type { Clock } from "./kernel/clock.ts";
+import type { Secret } from "./kernel/secret.ts";
+import type { Account } from "./merchant/account.ts";
 import type { MerchantId } from "./kernel/ids.ts";
 import { day } from "./kernel/instant.ts";
 import type { Random } from "./kernel/random.ts";
@@ -49,6 +53,7 @@ import { createEgress } from "./outbox/egress.ts";
 import { type NotificationKeys, openNotificationKeys } from "./outbox/notification-keys.ts";
 import { createSigner } from "./outbox/signature.ts";
 import type { KeyHolder } from "./operations/account-directory.ts";
+import type { People } from "./people/people.ts";
 import { FirstStartElsewhere, prepareSandboxAccount, type SandboxKeys } from "./operations/sandbox-account.ts";
 import { SlotKeeper } from "./recovery/slot-keeper.ts";
 import { hasDatabase, modeOpenToOthers } from "./stores/embedded/data-folder.ts";
@@ -68,7 +73,7 @@ import { Keyring } from "./vault/keyring.ts";
 import { createLocalVault } from "./vault/local-vault.ts";
 import { createMemoryKeyProvider, createMemoryWrappedKeyStore } from "./vault/memory-key-provider.ts";
 import { hasKeyFiles, openKeyFiles } from "./vault/root-key-file.ts";
-import { createMemorySecretFile, createSealedSecret } from "./vault/sealed-secret.ts";
+import { createMemorySecretFile, createSealedSecret, createSealing, type Sealing } from "./vault/sealed-secret.ts";
 import type { Vault } from "./vault/vault.ts";
 
 /** A running Cofre. */
@@ -78,6 +83,8 @@ export interface Cofre {
   readonly tlsAddress: { readonly host: string; readonly port: number } | undefined;
   /** The sandbox account's keys when this start made the account: shown once, kept nowhere. */
   readonly firstStart: SandboxKeys | undefined;
+  /** What the link for an admin holds, where people sign in and no admin can, or COFRE_CONSOLE_INVITE_ADMIN says so: shown once, kept nowhere. */
+  readonly consoleInvitation: Secret<string> | undefined;
   /** What the store has done since the start. */
   stats(): StoreStats;
   /** Finishes what is under way within the grace, writes what was accepted, and lets everything go. `cut`: somebody was still waiting. */
@@ -118,7 +125,7 @@ export async function startCofre(config: Config, log: Log, ports: Ports = system
   // Two that make keys at once would each seal cards that the other cannot open.
   if (isNew && !share.isAlone) throw new FirstStartElsewhere();
   // Keys are made once, before there is anything to seal: whoever lost them gets them from a backup, not new ones without a word.
-  const { vault, notificationKeys } = await openKeys(config, ports, isNew);
+  const { vault, notificationKeys, sealing } = await openKeys(config, ports, isNew);
 
   const openAccount = await prepareSandboxAccount(store, random, clock.now(), {
     integrationKey: config.sandboxIntegrationKey?.reveal(),
@@ -207,16 +214,33 @@ export async function startCofre(config: Config, log: Log, ports: Ports = system
     sandbox: simulators.size > 0 ? { loseNextAuthorization } : undefined,
   };
   const operations = wireEndpoints(deps);
-  const isSandbox = config.environment === "sandbox";
   /** Requests that come before the account is open wait for it; their number is bounded like that of all others. */
   const opened = Promise.withResolvers<void>();
   opened.promise.catch(() => undefined);
+  /** The account that a person means: a world, another of the server's, or the first of those. */
+  const accountOf = async (asked: string | undefined): Promise<Account | undefined> => {
+    await opened.promise;
+    const id = (asked ?? (await store.accounts())[0]?.id) as MerchantId | undefined;
+    if (id === undefined || !/^[0-9a-f]{8}$/.test(id)) return undefined;
+    const world = worlds.of(id);
+    // Asked for by its key it counts as used.
+    if (world !== undefined) return (await holderOf(world.plan.keys.integrationKey))?.account;
+    const account = await accounts.byId(id);
+    if (account !== undefined) ownIds.add(id);
+    return account;
+  };
+  const people =
+    config.console === "login"
+      ? consolePeople({ people: await openPeople(config, clock, store, sealing), accountOf, clock, log })
+      : undefined;
+  const isSandbox = config.environment === "sandbox";
   let isOpen = false;
   const server = createHttpServer({
     endpoints: [
       // No answers in JSON: the description of the others knows nothing of them.
       certificateEndpoint({ keys: notificationKeys }),
-      ...consoleEndpoints(config.environment),
+      ...consoleEndpoints(config.environment, config.console),
+      ...(people === undefined ? [] : people.endpoints),
       ...documented([
         ...operations,
         explainEndpoint(runner),
@@ -246,6 +270,7 @@ export async function startCofre(config: Config, log: Log, ports: Ports = system
                   return (await accounts.byKey(key)) !== undefined;
                 },
                 isAccount: (id) => ownIds.has(id),
+                isClosed: people !== undefined,
                 connectorNames: connectors.names,
               }),
               faultsEndpoint(faultBoard, operations, (id) => worlds.of(id) !== undefined || simulators.size > 0),
@@ -262,6 +287,7 @@ export async function startCofre(config: Config, log: Log, ports: Ports = system
     health: { state: () => (!isOpen ? "starting" : store.isWriting ? "ready" : "not_writing") },
     faults: isSandbox ? new Faults({ board: faultBoard, scheduler, runner }) : undefined,
     limits: { maxBodyBytes: config.maxBodyBytes, maxConnections: config.maxConnections, maxInFlight: config.maxInFlight },
+    people: people?.gate,
     recorder: told === undefined ? undefined : createRequestRecorder(told, (id) => installationOf(id).clock),
   });
   parts.defer(async () => {
@@ -272,7 +298,12 @@ export async function startCofre(config: Config, log: Log, ports: Ports = system
   const tlsAddress = config.tls === "yes" ? await listenWithTls(server, config, ports, parts) : undefined;
 
   // Last of all: the keys of a new account are shown once, by whoever called this, and a start that failed later would have lost them.
-  const firstStart = await openAccount().catch((error: unknown) => {
+  const begin = async (): Promise<Pick<Cofre, "firstStart" | "consoleInvitation">> => {
+    // A link that is lost is made anew by the next start; keys are not.
+    const consoleInvitation = await people?.inviteFirstAdmin(config.consoleInviteAdmin === "yes");
+    return { consoleInvitation, firstStart: await openAccount() };
+  };
+  const { firstStart, consoleInvitation } = await begin().catch((error: unknown) => {
     opened.reject(error);
     throw error;
   });
@@ -284,6 +315,7 @@ export async function startCofre(config: Config, log: Log, ports: Ports = system
     address,
     tlsAddress,
     firstStart,
+    consoleInvitation,
     stats: () => store.stats(),
     async close() {
       // Whoever is still connected after the grace is cut off: what it asked for goes on, and is taken up at the next start.
@@ -449,6 +481,8 @@ const ownRandom = new SystemRandom();
 interface Keys {
   readonly vault: Vault;
   readonly notificationKeys: NotificationKeys;
+  /** For secrets that are kept in the store, such as people's. */
+  readonly sealing: Sealing;
 }
 
 async function openKeys(config: Config, { clock, random }: Pick<Ports, "clock" | "random">, create: boolean): Promise<Keys> {
@@ -458,11 +492,20 @@ async function openKeys(config: Config, { clock, random }: Pick<Ports, "clock" |
   const keyring = await Keyring.open({ provider, store, environment, random, clock, create });
   const label = `${environment}/notifications`;
   const file = files?.secretFile("notifications") ?? createMemorySecretFile();
-  const kept = createSealedSecret({ provider: files?.provider ?? createMemoryKeyProvider(ownRandom), file, random: ownRandom, label });
+  const own = { provider: files?.provider ?? createMemoryKeyProvider(ownRandom), random: ownRandom };
+  const kept = createSealedSecret({ ...own, file, label });
   return {
+    sealing: createSealing(own),
     vault: createLocalVault({ keyring, environment, random }),
     notificationKeys: await openNotificationKeys({ kept, environment, random: ownRandom, clock }),
   };
+}
+
+/** What only those who sign in need is loaded where they do. What is secret of theirs is drawn from the system alone. */
+async function openPeople({ environment }: Config, clock: Clock, store: RunningStore, sealing: Sealing): Promise<People> {
+  const [{ createPeople }, { createPasswords }] = await Promise.all([import("./people/people-service.ts"), import("./people/password.ts")]);
+  const passwords = createPasswords({ random: ownRandom });
+  return createPeople({ store: store.people, clock, random: ownRandom, passwords, sealing, environment, maskCards: maskCardNumbers });
 }
 
 function databaseFileOf(dataDirectory: string): string {

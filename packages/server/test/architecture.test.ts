@@ -91,7 +91,7 @@ const arrows: readonly { readonly from: string; readonly to: readonly string[]; 
     ],
   },
   { from: "http/recording/", to: [...domain, ...contracts, "outbox/dispatcher.ts", "http/wire/", "twin/recording/"] },
-  { from: "http/", to: [...domain, ...contracts, ...logging, "operations/"] },
+  { from: "http/", to: [...domain, ...contracts, ...logging, "people/person.ts", "people/audit.ts", "people/people.ts", "operations/"] },
   { from: "cli/", to: [...domain, ...contracts, ...logging, "operations/", "config/", "scan/", "move/", "stores/transfer.ts", "tls/"] },
   { from: "scan/", to: ["kernel/", "vault/"] },
   { from: "main.ts", to: ["../package.json", "app.ts", "cli/", "config/", "observe/", "kernel/", "tls/authority-files.ts"] },

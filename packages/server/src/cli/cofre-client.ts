@@ -35,9 +35,14 @@ export function clientOf(call: CommandCall, host: CommandHost): CofreClient {
   return new CofreClient(origin, key, host.scheduler);
 }
 
-/** A client that speaks for nobody, for what takes no key. Throws ClientProblem. */
-export function keylessClientOf(call: CommandCall, host: CommandHost): CofreClient {
-  return new CofreClient(addressed(call, host).origin, new Secret(""), host.scheduler);
+/**
+ * A client for all worlds, which take no key, but one of the server's own account where people sign in to the console: the one of
+ * COFRE_SANDBOX_INTEGRATION_KEY, if there is one. Throws ClientProblem.
+ */
+export function worldsClientOf(call: CommandCall, host: CommandHost): CofreClient {
+  // `--key` is a world's there.
+  const { sandboxIntegrationKey = new Secret("") } = settingsOf({ flags: new Map() }, host);
+  return new CofreClient(addressed(call, host).origin, sandboxIntegrationKey, host.scheduler);
 }
 
 function addressed({ flags }: CommandCall, { config }: CommandHost): { readonly origin: string; readonly key: Secret<string> | undefined } {

@@ -10,13 +10,15 @@ import type { Delivery, Faults } from "./faults/faults.ts";
 import { answers, cutAnswer, framingAnswers, goneAnswer, headRefused, noContent } from "./fixed-answers.ts";
 import { allowHeaders, commonHeaders, corsHeaders, jsonType, preflightHeaders, RequestHeaders, retryAfterSeconds } from "./headers.ts";
 import type { RequestRecorder } from "./recording/request-recorder.ts";
+import { callerOf } from "./people/caller.ts";
+import type { Admitted, PeopleGate } from "./people/gate.ts";
 import { isInterfacePath, pathOf, Routes } from "./routes.ts";
 import { type TlsCredentials, TlsListener } from "./tls-listener.ts";
 import { errorAnswer, type WireAnswer } from "./wire/answer.ts";
 import { decodeRequest, type DecodedRequest } from "./wire/decode.ts";
-import type { Endpoint, KeyedEndpoint, WireRequest } from "./wire/endpoint.ts";
+import type { KeyedEndpoint, ServedEndpoint, WireRequest } from "./wire/endpoint.ts";
 import { wireErrorOf } from "./wire/errors.ts";
-import { resolveHolder } from "./wire/key-check.ts";
+import { keyGiven, resolveHolder } from "./wire/key-check.ts";
 import { requestError, requestErrors } from "./wire/request-errors.ts";
 import { WireError } from "./wire/wire-error.ts";
 
@@ -24,7 +26,7 @@ import { WireError } from "./wire/wire-error.ts";
 const { createServer, ServerResponse: Response } = process.getBuiltinModule("node:http");
 
 export interface HttpServerOptions {
-  readonly endpoints: readonly Endpoint[];
+  readonly endpoints: readonly ServedEndpoint[];
   /** The account that an integration key opens, and what the key grants. Rejects only when that cannot be found out. */
   readonly resolveKey: (key: string) => Promise<KeyHolder | undefined>;
   readonly clock: Clock;
@@ -38,6 +40,8 @@ export interface HttpServerOptions {
   readonly faults?: Faults | undefined;
   /** The sandbox's request log; nothing is recorded without it. */
   readonly recorder?: RequestRecorder | undefined;
+  /** Lets people in who are signed in, where a key is missing; undefined where nobody signs in. */
+  readonly people?: Pick<PeopleGate, "admit"> | undefined;
 }
 
 const notReady = {
@@ -225,6 +229,7 @@ export class HttpServer {
     const { socket } = request;
     let isAdmitted = false;
     let answered: ReturnType<RequestRecorder["begin"]>;
+    let admitted: Admitted | undefined;
     try {
       // Who sends slowly takes no place: a thousand such clients would lock everybody else out.
       const body = headers.hasBody ? await this.#readBody(request, response) : undefined;
@@ -235,13 +240,18 @@ export class HttpServer {
       try {
         if (endpoint.key === "none") {
           answer = await endpoint.handle({ method, params: decoded.params, headers });
+        } else if (endpoint.key === "session") {
+          answer = await endpoint.handle({ method, params: decoded.params, headers, caller: callerOf(request.rawHeaders, socket) });
         } else {
-          const { account, grants } = await this.#holderOf(endpoint, decoded);
+          admitted = await this.#admitted(endpoint, method, decoded, request);
+          const { account, grants } =
+            admitted === undefined ? await this.#holderOf(endpoint, decoded) : { ...admitted, grants: "secret" as const };
           merchantId = account.id;
           // While there are card numbers to make masks of.
-          answered = this.#options.recorder?.begin({ merchantId: account.id, method, path: endpoint.path, grants, params: decoded.params });
+          const key = admitted === undefined ? grants : "session";
+          answered = this.#options.recorder?.begin({ merchantId: account.id, method, path: endpoint.path, key, params: decoded.params });
           if (account.settings.strictForms && decoded.warnings.includes("form_repaired")) throw requestError("cut_form");
-          const keyed: WireRequest = { method, params: decoded.params, account, grants, headers };
+          const keyed: WireRequest = { method, params: decoded.params, account, grants, headers, person: admitted?.person };
           const { faults } = this.#options;
           // Of the sandbox's accounts, and there only of those that asked for it.
           if (faults?.waitsFor(account.id) === true) delivery = await this.#met(faults, endpoint, keyed);
@@ -253,6 +263,7 @@ export class HttpServer {
     } catch (error) {
       answer = this.#failure(error, endpoint.path, merchantId);
     }
+    if (admitted !== undefined) answer = await admitted.end(answer);
     if (delivery !== undefined) answer = await this.#deliver(delivery, response, endpoint.cors);
     if (isAdmitted) this.#leave(socket);
     if (delivery === undefined) this.#write(response, answer, endpoint.cors);
@@ -311,6 +322,18 @@ export class HttpServer {
     if (this.#inFlight === 0) this.#whenIdle?.();
   }
 
+  /** The person whose request it is; undefined when it is a program's, which brings a key, or nobody's. */
+  async #admitted(
+    endpoint: KeyedEndpoint,
+    method: WireRequest["method"],
+    { params }: DecodedRequest,
+    request: IncomingMessage,
+  ): Promise<Admitted | undefined> {
+    const { people } = this.#options;
+    if (people === undefined || keyGiven(endpoint, params) !== undefined) return undefined;
+    return people.admit(endpoint.path, { method, params }, callerOf(request.rawHeaders, request.socket));
+  }
+
   async #holderOf(endpoint: KeyedEndpoint, { params }: DecodedRequest): Promise<KeyHolder> {
     return resolveHolder(endpoint, params, async (key) => {
       try {
@@ -328,7 +351,7 @@ export class HttpServer {
     return answers.internal;
   }
 
-  #refuse(kind: "overloaded" | "stopping", request: IncomingMessage, response: ServerResponse, endpoint: Endpoint): void {
+  #refuse(kind: "overloaded" | "stopping", request: IncomingMessage, response: ServerResponse, endpoint: ServedEndpoint): void {
     const startedAt = this.#options.clock.now();
     this.#write(response, answers[kind], endpoint.cors);
     this.#report(knownMethod(request), endpoint.path, answers[kind], undefined, startedAt);
@@ -342,7 +365,7 @@ export class HttpServer {
     this.#reportedAt = now;
   }
 
-  #answerOtherMethod(request: IncomingMessage, response: ServerResponse, endpoint: Endpoint): void {
+  #answerOtherMethod(request: IncomingMessage, response: ServerResponse, endpoint: ServedEndpoint): void {
     const startedAt = this.#options.clock.now();
     let answer: WireAnswer = answers.method_not_allowed;
     if (request.method === "OPTIONS") {
