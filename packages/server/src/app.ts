@@ -26,7 +26,8 @@ import { FaultBoard } from "./http/faults/fault-board.ts";
 import { Faults } from "./http/faults/faults.ts";
 import { attemptFactsOf } from "./http/recording/attempt-facts.ts";
 import { createRequestRecorder } from "./http/recording/request-recorder.ts";
-import { consolePeople } from "./http/people/console-people.ts";
+import type { ConsolePeople } from "./http/people/console-people.ts";
+import type { PeopleGateParts } from "./http/people/gate.ts";
 import { createHttpServer, type HttpServer } from "./http/server.ts";
 import { worldsEndpoints } from "./http/admin/worlds-endpoint.ts";
 import type { EndpointDeps, OperationRunner } from "./http/wire/endpoints/deps.ts";
@@ -53,7 +54,6 @@ import { createEgress } from "./outbox/egress.ts";
 import { type NotificationKeys, openNotificationKeys } from "./outbox/notification-keys.ts";
 import { createSigner } from "./outbox/signature.ts";
 import type { KeyHolder } from "./operations/account-directory.ts";
-import type { People } from "./people/people.ts";
 import { FirstStartElsewhere, prepareSandboxAccount, type SandboxKeys } from "./operations/sandbox-account.ts";
 import { SlotKeeper } from "./recovery/slot-keeper.ts";
 import { hasDatabase, modeOpenToOthers } from "./stores/embedded/data-folder.ts";
@@ -229,10 +229,7 @@ export async function startCofre(config: Config, log: Log, ports: Ports = system
     if (account !== undefined) ownIds.add(id);
     return account;
   };
-  const people =
-    config.console === "login"
-      ? consolePeople({ people: await openPeople(config, clock, store, sealing), accountOf, clock, log })
-      : undefined;
+  const people = config.console === "login" ? await openPeople(config, { accountOf, clock, log, sealing, store }) : undefined;
   const isSandbox = config.environment === "sandbox";
   let isOpen = false;
   const server = createHttpServer({
@@ -501,11 +498,20 @@ async function openKeys(config: Config, { clock, random }: Pick<Ports, "clock" |
   };
 }
 
+interface PeopleNeeds extends Omit<PeopleGateParts, "people"> {
+  readonly store: Pick<RunningStore, "people">;
+  readonly sealing: Sealing;
+}
+
 /** What only those who sign in need is loaded where they do. What is secret of theirs is drawn from the system alone. */
-async function openPeople({ environment }: Config, clock: Clock, store: RunningStore, sealing: Sealing): Promise<People> {
-  const [{ createPeople }, { createPasswords }] = await Promise.all([import("./people/people-service.ts"), import("./people/password.ts")]);
-  const passwords = createPasswords({ random: ownRandom });
-  return createPeople({ store: store.people, clock, random: ownRandom, passwords, sealing, environment, maskCards: maskCardNumbers });
+async function openPeople({ environment }: Config, { store, sealing, ...parts }: PeopleNeeds): Promise<ConsolePeople> {
+  const [{ consolePeople }, { createPeople }, { createPasswords }] = await Promise.all([
+    import("./http/people/console-people.ts"),
+    import("./people/people-service.ts"),
+    import("./people/password.ts"),
+  ]);
+  const own = { clock: parts.clock, random: ownRandom, passwords: createPasswords({ random: ownRandom }), maskCards: maskCardNumbers };
+  return consolePeople({ ...parts, people: createPeople({ ...own, store: store.people, sealing, environment }) });
 }
 
 function databaseFileOf(dataDirectory: string): string {

@@ -311,6 +311,29 @@ export function loginTests({ browser, looks, picture }: LoginsGiven): void {
     });
   });
 
+  test("a tab goes on as whoever signs in in another one, and so does one that signed out", async () => {
+    await as("viewer", "#/tokens", async (page) => {
+      const other = await page.context().newPage();
+      await other.goto(`${people.world.url}/#/payments`);
+      await navigation(other).getByText("Vera, viewer").waitFor();
+      await other.getByRole("button", { name: "Sign out" }).click();
+      await heading(other, "Sign in").waitFor();
+      await look(page);
+      await heading(page, "Sign in").waitFor();
+      await fillSignIn(other, staff.operator);
+      await navigation(other).getByText("Olga, operator").waitFor();
+      await page.reload();
+      await navigation(page).getByText("Olga, operator").waitFor();
+      await other.getByRole("button", { name: "Sign out" }).click();
+      await heading(other, "Sign in").waitFor();
+      await fillSignIn(other, staff.viewer);
+      await navigation(other).getByText("Vera, viewer").waitFor();
+      await look(page);
+      await navigation(page).getByText("Vera, viewer").waitFor();
+      assert.equal(new URL(page.url()).hash, "#/tokens");
+    });
+  });
+
   test("what people are called stays text", async () => {
     await as("admin", "#/payments", async (page) => {
       await page.route(/__cofre\/(?:people|audit)$/, async (route) => {

@@ -1,6 +1,6 @@
 // Calls of this server. The key travels in the body, never in an address; it is kept by this tab and forgotten with it. Where people sign in there is none:
 // the browser sends the session by itself, which no script can read, and the page a header beside it.
-import { accountOfTab, end, hear, isLogin, keepAccount, sessionHeaders } from "./session.js";
+import { accountOfTab, end, hear, isLogin, keepAccount, personOfPage, sessionHeaders } from "./session.js";
 
 const place = "cofre.integration_key";
 /** The key that was there before a world was opened. */
@@ -121,14 +121,16 @@ export class Refusal extends Error {
 /** Codes that say that the key is no good. */
 const keyCodes = new Set(["BP-SA-1", "BP-SA-2", "DA-1"]);
 const notSignedIn = "COFRE-110";
+/** Another tab of this browser has signed in since: what this page sends beside the session is of the one before. */
+const notFromPage = "COFRE-112";
 const invalid = "COFRE-119";
 
 /** @param {unknown} error */
 export function isAboutKey(error) {
-  return error instanceof Refusal && (keyCodes.has(error.code) || error.code === notSignedIn);
+  return error instanceof Refusal && (isLogin() ? error.code === notSignedIn : keyCodes.has(error.code));
 }
 
-/** Told to the window when the server says that nobody is signed in any more. */
+/** Told to the window when the server says that whoever uses the page is signed in no more. */
 export const sessionOver = "cofre-session-over";
 
 /**
@@ -171,7 +173,7 @@ async function answerTo(path, request) {
   if (isObject(answer) && answer["status"] === "SUCCESS") return answer;
   const { status_code: code, status_message: message } = isObject(answer) ? answer : {};
   const isRefusal = typeof code === "string" && typeof message === "string";
-  if (code === notSignedIn && isLogin()) {
+  if ((code === notSignedIn || code === notFromPage) && personOfPage() !== undefined) {
     end();
     dispatchEvent(new Event(sessionOver));
   }

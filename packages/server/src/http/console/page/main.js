@@ -156,8 +156,9 @@ function whoIsIt({ name, role }) {
 /**
  * Whoever is to use the page says who it is, or gives the key. The address stays: it leads there afterwards.
  * @param {unknown} [why]
+ * @param {boolean} [mayBe] the browser may have a session that this page does not know: it was loaded anew, or another tab has signed in
  */
-async function letIn(why) {
+async function letIn(why, mayBe = !wasAsked) {
   if (!isLogin()) return askForKey(why);
   shownNow.abort();
   for (const dialog of document.querySelectorAll("dialog")) dialog.close();
@@ -172,9 +173,9 @@ async function letIn(why) {
     void show();
   };
   if (invitation !== "") return acceptInvitation(main, invitation, entered, () => ((invitation = ""), void show()));
-  // A page that is loaded anew: the browser may have a session still.
-  const session = why === undefined && !wasAsked ? await whoWasIt() : undefined;
+  main.replaceChildren();
   wasAsked = true;
+  const session = mayBe ? await whoWasIt() : undefined;
   if (session !== undefined) return entered(session);
   askToSignIn(main, why, entered);
 }
@@ -244,7 +245,7 @@ async function enter(key, said) {
 
 addEventListener("hashchange", () => void show());
 if (isLogin()) {
-  addEventListener(sessionOver, () => wasAsked && void letIn(new Error("The session has ended: sign in again.")));
+  addEventListener(sessionOver, () => void letIn(new Error("The session has ended: sign in again."), true));
   watchSession();
 }
 void show();
