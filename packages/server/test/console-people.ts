@@ -2,6 +2,7 @@ import assert from "node:assert/strict";
 import { createHmac } from "node:crypto";
 import { once } from "node:events";
 import { type IncomingMessage, request as httpRequest } from "node:http";
+import type { Clock } from "../src/kernel/clock.ts";
 import { startWorld, type World, type WorldOptions } from "./world.ts";
 
 /** A server whose console people sign in to, and what they do there without a browser. */
@@ -49,8 +50,11 @@ export class ConsolePeople {
   readonly world: World;
   #passwords = 0;
 
-  constructor(world: World) {
+  readonly #clock: Clock;
+
+  constructor(world: World, clock: Clock = world.clock) {
     this.world = world;
+    this.#clock = clock;
   }
 
   /** The first admin, by the link that the start showed. */
@@ -89,7 +93,7 @@ export class ConsolePeople {
 
   /** What an authenticator app shows now (RFC 6238). */
   code(secret: string): string {
-    return totp(secret, this.world.clock.now());
+    return totp(secret, this.#clock.now());
   }
 
   #signed(reply: Reply, known: Pick<Signed, "name" | "password" | "secret">): Signed {
@@ -122,5 +126,6 @@ export function totp(secret: string, at: number): string {
 }
 
 export async function startWithPeople({ environment = {}, ...options }: WorldOptions = {}): Promise<ConsolePeople> {
-  return new ConsolePeople(await startWorld({ ...options, environment: { COFRE_CONSOLE: "login", ...environment } }));
+  const world = await startWorld({ ...options, environment: { COFRE_CONSOLE: "login", ...environment } });
+  return new ConsolePeople(world, options.ports?.clock);
 }

@@ -2,10 +2,12 @@ import assert from "node:assert/strict";
 import { join } from "node:path";
 import { DatabaseSync } from "node:sqlite";
 import { after, before, describe, test } from "node:test";
+import { systemClock } from "../../src/kernel/system-clock.ts";
 import { rules } from "../../src/http/people/rules.ts";
 import type { OpenApi } from "../../src/http/openapi/types.ts";
 import { Command, temporaryFolder } from "../command.ts";
-import { ask, codeOf, ConsolePeople, type Fields, type Role, type Signed, startWithPeople } from "../console-people.ts";
+import { ask, codeOf, ConsolePeople, type Fields, type Reply, type Role, type Signed, startWithPeople } from "../console-people.ts";
+import { TestDatabases, testUrl } from "../postgres/databases.ts";
 import { directBody, integrationKey, publicIntegrationKey, startWorld, testCard } from "../world.ts";
 
 let people: ConsolePeople;
@@ -383,6 +385,41 @@ describe("the link for an admin", () => {
     assert.equal(await linkOf({ COFRE_CONSOLE: "key", COFRE_CONSOLE_INVITE_ADMIN: "yes" }), undefined);
     assert.notEqual(await linkOf({ COFRE_CONSOLE_INVITE_ADMIN: "yes" }), undefined);
   });
+});
+
+const noServer = testUrl === undefined ? "needs a PostgreSQL server: COFRE_TEST_POSTGRES_URL" : false;
+
+test("on two nodes with one database a session is one, its person's role and the log are one", { skip: noServer }, async (context) => {
+  const databases = new TestDatabases(testUrl ?? "");
+  context.after(() => databases.drop());
+  const environment = {
+    COFRE_DATABASE_URL: await databases.create(),
+    COFRE_DATABASE_WAIVE_STANDBY: "yes",
+    COFRE_DATA_DIR: join(temporaryFolder(context), "data"),
+  };
+  // A database whose time is not the server's is refused.
+  const ports = { clock: systemClock };
+  const one = await startWithPeople({ environment, ports });
+  await using first = one.world;
+  const admin = await one.firstAdmin();
+  const operator = await one.invited(admin, "Olga", "operator");
+  await using second = await startWorld({ environment: { ...environment, COFRE_CONSOLE: "login" }, ports });
+  assert.equal(second.cofre.consoleInvitation, undefined);
+  const there = (path: string, fields: Fields): Promise<Reply> =>
+    ask(second, path, fields, { Cookie: operator.cookie, "X-Cofre-CSRF": operator.csrf });
+  const { integration_key: _, ...payment } = directBody("on-two-nodes");
+  const { body } = await there("/ws/direct", payment);
+  const { hash } = body["payment"] as { readonly hash: string };
+  assert.equal(codeOf(await operator.call("/ws/query", { hash })), "SUCCESS");
+  assert.equal(codeOf(await admin.call("/__cofre/people", { do: "set_role", id: operator.id, role: "viewer" })), "SUCCESS");
+  assert.equal(codeOf(await there("/ws/refund", { hash, operation: "request", amount: "1" })), "COFRE-113");
+  const log = await admin.call("/__cofre/audit", {});
+  assert.ok((log.body["entries"] as readonly Entry[]).some(({ target, result }) => target === hash && result === "done"));
+  const { verified } = (await admin.call("/__cofre/audit", { verify: true })).body as {
+    readonly verified: { readonly first_bad: unknown };
+  };
+  assert.equal(verified.first_bad, null);
+  assert.equal(first.cofre.consoleInvitation === undefined, false, "control: the first start had nobody");
 });
 
 test("what cannot be written down is not done, and what was done is answered though its end cannot be written down", async (context) => {
