@@ -297,6 +297,10 @@ describe("the audit log", () => {
     await look();
     assert.deepEqual((await looks()).slice(known), [...once, ...once]);
     assert.ok(!JSON.stringify(await audit()).includes("ana.lima"));
+    // The page of a payment asks for three things of it at once.
+    const another = await made();
+    await Promise.all(["/__cofre/timeline", "/__cofre/notifications", "/ws/query"].map((path) => vera.call(path, { hash: another })));
+    assert.deepEqual((await looks()).slice(known + 2 * once.length), [another]);
   });
 
   test("has who tried what their role does not allow, once in ten minutes", async () => {

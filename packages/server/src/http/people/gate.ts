@@ -47,7 +47,7 @@ const openCodes: ReadonlySet<string> = new Set(["COFRE-14", "COFRE-22", "BP-DR-1
  */
 export class PeopleGate {
   readonly #parts: PeopleGateParts;
-  readonly #looks = new Map<string, Instant>();
+  readonly #looks = new Map<string, { readonly at: Instant; readonly written: Promise<number> }>();
 
   constructor(parts: PeopleGateParts) {
     this.#parts = parts;
@@ -123,17 +123,29 @@ export class PeopleGate {
     }
   }
 
-  /** The page asks for the same every two seconds, and a page is looked at for hours. */
+  /**
+   * Once in ten minutes: the page asks for the same every two seconds, and is looked at for hours. Whoever asks for it at the same time waits for
+   * the one entry.
+   */
   async #seldom({ person, csrf }: SignedIn, kind: string, act: Omit<Act, "of">): Promise<void> {
     const now = this.#parts.clock.now();
     const key = [person.id, csrf, kind, act.target].join(" ");
-    const before = this.#looks.get(key);
-    if (before !== undefined && now >= before && now - before < lookMs) return;
-    await this.#before({ ...act, of: undefined });
+    const known = this.#looks.get(key);
+    if (known !== undefined && now >= known.at && now - known.at < lookMs) {
+      await known.written;
+      return;
+    }
+    const look = { at: now, written: this.#before({ ...act, of: undefined }) };
     this.#looks.delete(key);
-    this.#looks.set(key, now);
+    this.#looks.set(key, look);
     const [oldest] = this.#looks.keys();
     if (this.#looks.size > mostLooks && oldest !== undefined) this.#looks.delete(oldest);
+    try {
+      await look.written;
+    } catch (error) {
+      if (this.#looks.get(key) === look) this.#looks.delete(key);
+      throw error;
+    }
   }
 
   async #ended(act: By & Pick<Act, "act" | "of">, account: Account, answer: WireAnswer): Promise<void> {
