@@ -1,9 +1,12 @@
 import assert from "node:assert/strict";
+import { join } from "node:path";
 import { after, before, test } from "node:test";
 import type { Browser, BrowserContextOptions, Page } from "playwright-core";
 import { hostile, poisoned } from "../../browser/hostile.ts";
 import { listen } from "../../browser/listen.ts";
+import { startShop } from "../../browser/shop.ts";
 import { violations } from "../../browser/violations.ts";
+import { temporaryFolder } from "../../command.ts";
 import { type ConsolePeople, type Role, type Signed, startWithPeople } from "../../console-people.ts";
 import { directBody, integrationKey, testCard } from "../../world.ts";
 import { look } from "./console-views.ts";
@@ -332,6 +335,66 @@ export function loginTests({ browser, looks, picture }: LoginsGiven): void {
       await navigation(page).getByText("Vera, viewer").waitFor();
       assert.equal(new URL(page.url()).hash, "#/tokens");
     });
+  });
+
+  test("a page of another port, which the browser counts as the same site and sends the session of, does nothing with it", async () => {
+    const { hash } = await held();
+    await using shop = await startShop();
+    const context = await browser().newContext();
+    context.setDefaultTimeout(patienceMs);
+    const page = await context.newPage();
+    await page.goto(people.world.url);
+    await fillSignIn(page, staff.operator);
+    await navigation(page).waitFor();
+    const sent: Promise<Readonly<Record<string, string>>>[] = [];
+    page.on("request", (request) => request.url().includes("/ws/capture") && sent.push(request.allHeaders()));
+    const address = `${people.world.url}/ws/capture`;
+    await page.goto(shop.url);
+    await page.evaluate(
+      `fetch("${address}", { method: "POST", mode: "no-cors", credentials: "include", body: JSON.stringify({ hash: "${hash}" }) }).then(() => undefined)`,
+    );
+    await page.evaluate(
+      `fetch("${address}", { method: "POST", credentials: "include", headers: { "X-Cofre-CSRF": "none" }, body: "hash=${hash}" }).catch(() => undefined)`,
+    );
+    await page.evaluate(
+      `(() => { const form = document.createElement("form"); form.method = "POST"; form.action = "${address}";
+        const input = document.createElement("input"); input.name = "hash"; input.value = "${hash}"; form.append(input); document.body.append(form); form.submit(); })()`,
+    );
+    await page.getByText("COFRE-112").waitFor();
+    await page.goto(`${address}?hash=${hash}`);
+    await page.getByText("COFRE-112").waitFor();
+    const cookies = (await Promise.all(sent)).map(({ cookie = "" }) => cookie.startsWith("cofre_session="));
+    assert.ok(cookies.filter((each) => each).length >= 2, "control: the browser does send the session along");
+    const { body } = await people.world.get("/ws/query", { integration_key: integrationKey, hash });
+    assert.equal((body["payment"] as Readonly<Record<string, unknown>>)["status"], "PE");
+    await context.close();
+  });
+
+  test("by TLS the browser takes the cookie that is tied to the host, and sends it back", async (context) => {
+    const environment = { COFRE_TLS: "yes", COFRE_TLS_PORT: "0", COFRE_DATA_DIR: join(temporaryFolder(context), "data") };
+    const others = await startWithPeople({ environment });
+    await using world = others.world;
+    const admin = await others.firstAdmin();
+    const { port } = world.cofre.tlsAddress ?? {};
+    const window = await browser().newContext({ ignoreHTTPSErrors: true });
+    window.setDefaultTimeout(patienceMs);
+    const page = await window.newPage();
+    const { errors } = listen(page);
+    await page.goto(`https://127.0.0.1:${port}/`);
+    world.clock.advance(30_000);
+    await page.getByLabel("Name").fill(admin.name);
+    await page.getByLabel("Password").fill(admin.password);
+    await page.getByLabel("Code").fill(others.code(admin.secret));
+    await page.getByRole("button", { name: "Sign in" }).click();
+    await heading(page, "Payments").waitFor();
+    await page.reload();
+    await heading(page, "Payments").waitFor();
+    assert.deepEqual(
+      (await window.cookies()).map(({ name, httpOnly, secure, sameSite }) => ({ name, httpOnly, secure, sameSite })),
+      [{ name: "__Host-cofre_session", httpOnly: true, secure: true, sameSite: "Strict" }],
+    );
+    assert.deepEqual(errors, []);
+    await window.close();
   });
 
   test("what people are called stays text", async () => {
