@@ -120,11 +120,11 @@ export class CofreClient {
 
   /** Makes a world, as `/__cofre/worlds` does. */
   async createWorld(fields: Answer): Promise<Answer> {
-    return this.#worldIn(await this.#call("/__cofre/worlds", fields, { key: false }));
+    return this.#worldIn(await this.#call("/__cofre/worlds", fields));
   }
 
   async worlds(): Promise<readonly Answer[]> {
-    const { worlds } = this.#read(await this.#exchange("GET", "/__cofre/worlds", new Uint8Array()));
+    const { worlds } = await this.#call("/__cofre/worlds", {}, { method: "GET" });
     const listed: unknown[] = Array.isArray(worlds) ? worlds : this.#otherVersion();
     return listed.filter(isRecord);
   }
@@ -198,9 +198,10 @@ export class CofreClient {
     return isRecord(world) ? world : this.#otherVersion();
   }
 
-  async #call(path: string, fields: Answer, how: { readonly key?: false; readonly timeoutMs?: number } = {}): Promise<Answer> {
-    const key = how.key === false ? {} : { integration_key: this.#key.reveal() };
-    return this.#read(await this.#exchange("POST", path, Buffer.from(JSON.stringify({ ...fields, ...key })), how.timeoutMs));
+  /** The key travels in the body, of a GET as well; an empty one is as good as none. */
+  async #call(path: string, fields: Answer, how: { readonly method?: "GET"; readonly timeoutMs?: number } = {}): Promise<Answer> {
+    const body = Buffer.from(JSON.stringify({ ...fields, integration_key: this.#key.reveal() }));
+    return this.#read(await this.#exchange(how.method ?? "POST", path, body, how.timeoutMs));
   }
 
   #read(body: Buffer): Answer {

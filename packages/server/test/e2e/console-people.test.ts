@@ -197,6 +197,20 @@ describe("programs with keys", () => {
   });
 });
 
+test("`cofre world` makes and lists worlds with the key of COFRE_SANDBOX_INTEGRATION_KEY", async (context) => {
+  const run = async (args: readonly string[], environment: Readonly<Record<string, string>>): Promise<Command> => {
+    const command = Command.cofre(context, ["world", ...args, "--url", people.world.url, "--json"], environment);
+    await command.exited;
+    return command;
+  };
+  const made = await run(["create", "--name", "by-command"], { COFRE_SANDBOX_INTEGRATION_KEY: integrationKey });
+  assert.match(made.stdout, /"integration_key":"test_ik_/, made.stderr);
+  assert.match((await run(["list"], { COFRE_SANDBOX_INTEGRATION_KEY: integrationKey })).stdout, /"name":"by-command"/);
+  const without = await run(["list"], {});
+  assert.equal(without.stdout, "");
+  assert.match(without.stderr, /BP-SA-1/);
+});
+
 describe("accounts of people", () => {
   test("are the first one, or the one that is named, a world's too; none of its keys and secrets is shown", async () => {
     const { admin, operator, viewer } = staff;
