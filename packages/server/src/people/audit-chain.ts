@@ -37,20 +37,30 @@ export function follows(head: AuditHead, row: AuditRow): boolean {
   return row.number === next.number && row.digest === next.digest;
 }
 
+/** One that somebody has made unreadable is shown as such: the chain says that it was. */
 export function entryOf({ number, body, digest }: AuditRow): AuditEntry {
-  const { at, actor, origin, act, target, result, of, detail } = JSON.parse(body) as Partial<Act> & { readonly at: number };
+  const { at = 0, actor, origin, act, target, result, of, detail } = parsed(body);
   return {
     number,
     at: instant(at),
     actor: actor ?? { kind: "nobody" },
     origin,
-    act: act ?? "",
+    act: act ?? "unreadable",
     target,
     result: result ?? "unknown",
     of,
     detail,
     digest,
   };
+}
+
+function parsed(body: string): Partial<Act> & { readonly at?: number } {
+  try {
+    const value: unknown = JSON.parse(body);
+    return typeof value === "object" && value !== null ? value : {};
+  } catch {
+    return {};
+  }
 }
 
 /** Without what else whoever gave it may have put there. */

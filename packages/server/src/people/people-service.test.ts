@@ -1,112 +1,14 @@
 import assert from "node:assert/strict";
 import { describe, test } from "node:test";
-import { maskCardNumbers } from "../http/wire/card-like.ts";
-import { day, hour, type Instant, instant, laterBy, minute, second } from "../kernel/instant.ts";
-import { SystemRandom } from "../kernel/system-random.ts";
-import { createMemoryPeople, type MemoryPeopleOptions } from "../stores/memory/memory-people.ts";
-import { createMemoryKeyProvider } from "../vault/memory-key-provider.ts";
-import { createSealing } from "../vault/sealed-secret.ts";
-import { type Passwords } from "./password.ts";
-import type { People, SignedIn } from "./people.ts";
-import { createPeople, type PeopleOptions } from "./people-service.ts";
+import { actsOf, codeAt, hire, newOffice, openOffice, origin, password, refusedWith, signIn } from "../../test/office.ts";
+import { sha256Hex } from "../kernel/digest.ts";
+import { day, hour, type Instant, minute, second } from "../kernel/instant.ts";
+import { createMemoryPeople } from "../stores/memory/memory-people.ts";
+import type { Passwords } from "./password.ts";
+import { createPeople } from "./people-service.ts";
 import type { PeopleChange } from "./people-store.ts";
-import type { PersonId, Role } from "./person.ts";
+import type { PersonId } from "./person.ts";
 import { codeOf, stepAt } from "./totp.ts";
-
-const origin = "127.0.0.1";
-const password = "correct horse battery staple";
-const random = new SystemRandom();
-
-/** As fast as it can be: what argon2id does is tested beside it. */
-const quick: Passwords = {
-  hash: async (given) => `hash of ${given}`,
-  matches: async (given, hash) => hash === `hash of ${given}`,
-  isOld: () => false,
-};
-
-interface Office {
-  readonly people: People;
-  readonly options: PeopleOptions;
-  readonly clock: { now(): Instant; advance(ms: number): void };
-  /** Signs a new person up through their invitation. */
-  join(invitation: string, given?: string): Promise<Joined>;
-}
-
-interface Joined {
-  readonly signedIn: SignedIn;
-  readonly session: string;
-  readonly secret: Uint8Array;
-  readonly name: string;
-}
-
-function newOffice(storeOptions: MemoryPeopleOptions = {}, over: Partial<PeopleOptions> = {}): Office {
-  let now = instant(Date.UTC(2026, 10, 28, 12));
-  const clock = {
-    now: () => now,
-    advance: (ms: number) => {
-      now = laterBy(now, ms);
-    },
-  };
-  const options: PeopleOptions = {
-    store: createMemoryPeople(storeOptions),
-    clock,
-    random,
-    passwords: quick,
-    sealing: createSealing({ provider: createMemoryKeyProvider(random), random }),
-    environment: "sandbox",
-    maskCards: maskCardNumbers,
-    ...over,
-  };
-  const people = createPeople(options);
-  return {
-    people,
-    options,
-    clock,
-    async join(invitation, given = password) {
-      const { secret: typed, name } = await people.enrolment(invitation);
-      const secret = bytesOf(typed);
-      const { session, signedIn } = await people.enrol({ invitation, password: given, code: codeAt(secret, clock.now()), origin });
-      return { signedIn, session: session.reveal(), secret, name };
-    },
-  };
-}
-
-function codeAt(secret: Uint8Array, at: Instant): string {
-  return codeOf(secret, stepAt(at));
-}
-
-function bytesOf(base32: string): Uint8Array {
-  const bits = Array.from(base32, (digit) => "ABCDEFGHIJKLMNOPQRSTUVWXYZ234567".indexOf(digit).toString(2).padStart(5, "0")).join("");
-  return Uint8Array.from(bits.match(/.{8}/g) ?? [], (eight) => Number.parseInt(eight, 2));
-}
-
-/** An office with its first admin, who signed up half a minute ago. */
-async function openOffice(...given: Parameters<typeof newOffice>): Promise<Office & { readonly admin: Joined }> {
-  const office = newOffice(...given);
-  const admin = await office.join((await office.people.inviteFirstAdmin(false))?.reveal() ?? "");
-  office.clock.advance(30 * second);
-  return { ...office, admin };
-}
-
-async function hire(office: Awaited<ReturnType<typeof openOffice>>, name: string, role: Role): Promise<Joined> {
-  const { people, admin, clock } = office;
-  const { invitation } = await people.invite(admin.signedIn, { name, role, origin });
-  const joined = await office.join(invitation.reveal());
-  clock.advance(30 * second);
-  return joined;
-}
-
-function signIn({ people, clock }: Office, who: Joined, over: { readonly password?: string; readonly code?: string } = {}) {
-  return people.signIn({ name: who.name, password, code: codeAt(who.secret, clock.now()), origin, ...over });
-}
-
-const refusedWith = (code: string) => ({ name: "PeopleError", code });
-
-async function actsOf({ people }: Office): Promise<readonly string[]> {
-  return (await people.audit(undefined, 1_000))
-    .toReversed()
-    .map(({ actor, act, result, detail }) => [actor.kind, act, result, detail].filter((word) => word !== undefined).join(" "));
-}
 
 describe("signing up", () => {
   test("the first admin is invited when there is none, once more with another link, and not when there is one", async () => {
@@ -369,7 +271,7 @@ describe("signing in", () => {
       matches: async (given, hash) => hash === `old ${given}` || hash === `new ${given}`,
       isOld: (hash) => hash.startsWith("old "),
     };
-    const office = newOffice({}, { passwords: { ...passwords, hash: async (given) => `old ${given}` } });
+    const office = newOffice({ passwords: { ...passwords, hash: async (given) => `old ${given}` } });
     const admin = await office.join((await office.people.inviteFirstAdmin(false))?.reveal() ?? "");
     office.clock.advance(30 * second);
     const renewing = createPeople({ ...office.options, passwords });
@@ -404,17 +306,16 @@ describe("sessions", () => {
   });
 
   test("a last use is written once a minute", async () => {
-    const office = await openOffice();
-    const uses: Instant[] = [];
-    const store = Object.assign(Object.create(office.options.store) as typeof office.options.store, {
-      useSession: async (_: string, at: Instant) => void uses.push(at),
-    });
-    const people = createPeople({ ...office.options, store: bound(office.options.store, store) });
+    const { people, admin, clock, options } = await openOffice();
+    const digest = sha256Hex(admin.session);
+    const written = new Set<Instant | undefined>();
     for (let asked = 0; asked < 120; asked += 1) {
-      office.clock.advance(1 * second);
-      await people.resume(office.admin.session);
+      clock.advance(1 * second);
+      await people.resume(admin.session);
+      written.add((await options.store.session(digest))?.session.lastUsedAt);
     }
-    assert.ok(uses.length >= 1, "control");
+    // When it began, at 30 seconds from now on, and once more.
+    assert.equal(written.size, 3);
   });
 
   test("signing out ends one, and is no error twice", async () => {
@@ -448,17 +349,6 @@ describe("sessions", () => {
     assert.deepEqual((await actsOf(office)).slice(-2), ["person set_role done viewer to operator", "person disable done"]);
   });
 });
-
-/** A store whose own methods see its own fields, with one of them replaced. */
-function bound<T extends object>(store: T, over: T): T {
-  return new Proxy(store, {
-    get(target, name: keyof T & string) {
-      if (Object.hasOwn(over, name)) return over[name];
-      const value = target[name];
-      return typeof value === "function" ? (value.bind(target) as unknown) : value;
-    },
-  });
-}
 
 describe("passwords", () => {
   test("of one's own are changed with the one before and a code; other sessions end", async () => {
@@ -586,7 +476,7 @@ describe("who may be where", () => {
 describe("the audit log", () => {
   test("what cannot be written down does not happen", async () => {
     let fault: "unavailable" | "commit_unknown" | undefined;
-    const office = await openOffice({ commitFault: () => fault });
+    const office = await openOffice({ store: createMemoryPeople({ commitFault: () => fault }) });
     const bob = await hire(office, "bob", "viewer");
     const whole = async () => [await office.options.store.people(), await office.options.store.auditHead()];
     const before = await whole();
@@ -619,12 +509,13 @@ describe("the audit log", () => {
 
   test("no change of people comes without an act", async () => {
     const changes: PeopleChange[] = [];
-    const office = await openOffice({
+    const store = createMemoryPeople({
       commitFault: (change) => {
         changes.push(change);
         return undefined;
       },
     });
+    const office = await openOffice({ store });
     const bob = await hire(office, "bob", "viewer");
     await office.people.disable(office.admin.signedIn, bob.signedIn.person.id, origin);
     assert.ok(changes.length >= 5, "control");

@@ -94,11 +94,12 @@ class StoredPeople implements People {
     let { lastUsedAt } = found.session;
     if (isAct && at - lastUsedAt >= useMs) {
       // Whoever cannot be noted may look on until the idle time is over.
-      const isNoted = await store.useSession(found.session.digest, at).then(
-        () => true,
-        () => false,
-      );
-      if (isNoted) lastUsedAt = at;
+      try {
+        await store.useSession(found.session.digest, at);
+        lastUsedAt = at;
+      } catch (error) {
+        if (!(error instanceof StoreError)) throw error;
+      }
     }
     return signedInOf(session, { ...found.session, lastUsedAt }, found.person);
   }
