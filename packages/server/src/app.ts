@@ -27,13 +27,18 @@ import { Faults } from "./http/faults/faults.ts";
 import { Forwarder } from "./http/forwarding/forwarder.ts";
 import { attemptFactsOf } from "./http/recording/attempt-facts.ts";
 import { createRequestRecorder } from "./http/recording/request-recorder.ts";
+import type { ConsolePeople } from "./http/people/console-people.ts";
+import type { PeopleGateParts } from "./http/people/gate.ts";
 import { createHttpServer, type HttpServer } from "./http/server.ts";
 import { worldsEndpoints } from "./http/admin/worlds-endpoint.ts";
 import type { EndpointDeps, OperationRunner } from "./http/wire/endpoints/deps.ts";
 import { wireEndpoints } from "./http/wire/endpoints/index.ts";
+import { maskCardNumbers } from "./http/wire/card-like.ts";
 import { WireError } from "./http/wire/wire-error.ts";
 import { createInstallation, type Installation, type InstallationRecording } from "./installation.ts";
 import type { Clock } from "./kernel/clock.ts";
+import type { Secret } from "./kernel/secret.ts";
+import type { Account } from "./merchant/account.ts";
 import type { MerchantId } from "./kernel/ids.ts";
 import { day } from "./kernel/instant.ts";
 import type { Random } from "./kernel/random.ts";
@@ -70,7 +75,7 @@ import { Keyring } from "./vault/keyring.ts";
 import { createLocalVault } from "./vault/local-vault.ts";
 import { createMemoryKeyProvider, createMemoryWrappedKeyStore } from "./vault/memory-key-provider.ts";
 import { hasKeyFiles, openKeyFiles } from "./vault/root-key-file.ts";
-import { createMemorySecretFile, createSealedSecret } from "./vault/sealed-secret.ts";
+import { createMemorySecretFile, createSealedSecret, createSealing, type Sealing } from "./vault/sealed-secret.ts";
 import type { Vault } from "./vault/vault.ts";
 
 /** A running Cofre. */
@@ -80,6 +85,8 @@ export interface Cofre {
   readonly tlsAddress: { readonly host: string; readonly port: number } | undefined;
   /** The sandbox account's keys when this start made the account: shown once, kept nowhere. */
   readonly firstStart: SandboxKeys | undefined;
+  /** What the link for an admin holds, where people sign in and no admin can, or COFRE_CONSOLE_INVITE_ADMIN says so: shown once, kept nowhere. */
+  readonly consoleInvitation: Secret<string> | undefined;
   /** What the store has done since the start. */
   stats(): StoreStats;
   /** Finishes what is under way within the grace, writes what was accepted, and lets everything go. `cut`: somebody was still waiting. */
@@ -129,7 +136,7 @@ export async function startCofre(config: Config, log: Log, ports: Ports = system
   // Two that make keys at once would each seal cards that the other cannot open.
   if (isNew && !share.isAlone) throw new FirstStartElsewhere();
   // Keys are made once, before there is anything to seal: whoever lost them gets them from a backup, not new ones without a word.
-  const { vault, notificationKeys } = await openKeys(config, ports, isNew, pair);
+  const { vault, notificationKeys, sealing } = await openKeys(config, ports, isNew, pair);
 
   const openAccount = await prepareSandboxAccount(store, random, clock.now(), {
     integrationKey: config.sandboxIntegrationKey?.reveal(),
@@ -220,16 +227,30 @@ export async function startCofre(config: Config, log: Log, ports: Ports = system
     sandbox: simulators.size > 0 ? { loseNextAuthorization } : undefined,
   };
   const operations = wireEndpoints(deps);
-  const isSandbox = config.environment === "sandbox";
   /** Requests that come before the account is open wait for it; their number is bounded like that of all others. */
   const opened = Promise.withResolvers<void>();
   opened.promise.catch(() => undefined);
+  /** The account that a person means: a world, another of the server's, or the first of those. */
+  const accountOf = async (asked: string | undefined): Promise<Account | undefined> => {
+    await opened.promise;
+    const id = (asked ?? (await store.accounts())[0]?.id) as MerchantId | undefined;
+    if (id === undefined || !/^[0-9a-f]{8}$/.test(id)) return undefined;
+    const world = worlds.of(id);
+    // Asked for by its key it counts as used.
+    if (world !== undefined) return (await holderOf(world.plan.keys.integrationKey))?.account;
+    const account = await accounts.byId(id);
+    if (account !== undefined) ownIds.add(id);
+    return account;
+  };
+  const people = config.console === "login" ? await openPeople(config, { accountOf, clock, log, sealing, store }) : undefined;
+  const isSandbox = config.environment === "sandbox";
   let isOpen = false;
   const server = createHttpServer({
     endpoints: [
       // No answers in JSON: the description of the others knows nothing of them.
       certificateEndpoint({ keys: notificationKeys }),
-      ...consoleEndpoints(config.environment),
+      ...consoleEndpoints(config.environment, config.console),
+      ...(people === undefined ? [] : people.endpoints),
       ...documented([
         ...operations,
         explainEndpoint(runner),
@@ -259,8 +280,9 @@ export async function startCofre(config: Config, log: Log, ports: Ports = system
                   return (await accounts.byKey(key)) !== undefined;
                 },
                 isAccount: (id) => ownIds.has(id),
+                isClosed: people !== undefined,
                 connectorNames: connectors.names,
-                otherNodes: nodes?.forwarder,
+                otherNodes: people === undefined ? nodes?.forwarder : undefined,
               }),
               faultsEndpoint(faultBoard, operations, (id) => worlds.of(id) !== undefined || simulators.size > 0),
             ]
@@ -276,6 +298,7 @@ export async function startCofre(config: Config, log: Log, ports: Ports = system
     health: { state: () => (!isOpen ? "starting" : store.isWriting ? "ready" : "not_writing") },
     faults: isSandbox ? new Faults({ board: faultBoard, scheduler, runner }) : undefined,
     limits: { maxBodyBytes: config.maxBodyBytes, maxConnections: config.maxConnections, maxInFlight: config.maxInFlight },
+    people: people?.gate,
     recorder: told === undefined ? undefined : createRequestRecorder(told, (id) => installationOf(id).clock),
     forwarder: nodes?.forwarder,
   });
@@ -291,7 +314,12 @@ export async function startCofre(config: Config, log: Log, ports: Ports = system
   const tlsAddress = config.tls === "yes" ? await listenWithTls(server, config, ports, parts) : undefined;
 
   // Last of all: the keys of a new account are shown once, by whoever called this, and a start that failed later would have lost them.
-  const firstStart = await openAccount().catch((error: unknown) => {
+  const begin = async (): Promise<Pick<Cofre, "firstStart" | "consoleInvitation">> => {
+    // A link that is lost is made anew by the next start; keys are not.
+    const consoleInvitation = await people?.inviteFirstAdmin(config.consoleInviteAdmin === "yes");
+    return { consoleInvitation, firstStart: await openAccount() };
+  };
+  const { firstStart, consoleInvitation } = await begin().catch((error: unknown) => {
     opened.reject(error);
     throw error;
   });
@@ -305,6 +333,7 @@ export async function startCofre(config: Config, log: Log, ports: Ports = system
     address,
     tlsAddress,
     firstStart,
+    consoleInvitation,
     stats: () => store.stats(),
     async close() {
       // Whoever is still connected after the grace is cut off: what it asked for goes on, and is taken up at the next start.
@@ -495,6 +524,8 @@ const ownRandom = new SystemRandom();
 interface Keys {
   readonly vault: Vault;
   readonly notificationKeys: NotificationKeys;
+  /** For secrets that are kept in the store, such as people's. */
+  readonly sealing: Sealing;
 }
 
 /** No keys of an earlier start are there. Whether new ones are made is decided when the store has been read. */
@@ -514,11 +545,29 @@ async function openKeys(
   const keyring = await Keyring.open({ provider, store, environment, random, clock, create });
   const label = `${environment}/notifications`;
   const file = files?.secretFile("notifications") ?? createMemorySecretFile();
-  const kept = createSealedSecret({ provider: files?.provider ?? createMemoryKeyProvider(ownRandom), file, random: ownRandom, label });
+  const own = { provider: files?.provider ?? createMemoryKeyProvider(ownRandom), random: ownRandom };
+  const kept = createSealedSecret({ ...own, file, label });
   return {
+    sealing: createSealing(own),
     vault: createLocalVault({ keyring, environment, random }),
     notificationKeys: await openNotificationKeys({ kept, environment, random: ownRandom, clock, pair }),
   };
+}
+
+interface PeopleNeeds extends Omit<PeopleGateParts, "people"> {
+  readonly store: Pick<RunningStore, "people">;
+  readonly sealing: Sealing;
+}
+
+/** What only those who sign in need is loaded where they do. What is secret of theirs is drawn from the system alone. */
+async function openPeople({ environment }: Config, { store, sealing, ...parts }: PeopleNeeds): Promise<ConsolePeople> {
+  const [{ consolePeople }, { createPeople }, { createPasswords }] = await Promise.all([
+    import("./http/people/console-people.ts"),
+    import("./people/people-service.ts"),
+    import("./people/password.ts"),
+  ]);
+  const own = { clock: parts.clock, random: ownRandom, passwords: createPasswords({ random: ownRandom }), maskCards: maskCardNumbers };
+  return consolePeople({ ...parts, people: createPeople({ ...own, store: store.people, sealing, environment }) });
 }
 
 function databaseFileOf(dataDirectory: string): string {

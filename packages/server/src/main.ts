@@ -1,6 +1,6 @@
 import manifest from "../package.json" with { type: "json" };
 import { openMoveSides, startCofre } from "./app.ts";
-import { firstStartBanner, tlsLines } from "./cli/banner.ts";
+import { firstStartBanner, invitationLines, tlsLines } from "./cli/banner.ts";
 import { type ClientCommand, type CommandCall, exitCodes } from "./cli/command.ts";
 import { readCommandLine } from "./cli/command-line.ts";
 import { type CommandName, commands } from "./cli/commands.ts";
@@ -119,6 +119,9 @@ async function serve(config: Config, unknownSettings: readonly string[]): Promis
   if (app.tlsAddress !== undefined) log.write({ event: "listening_tls", ...app.tlsAddress, authority: tlsFiles(dataDirectory).authority });
   log.write({ event: "listening", ...app.address });
   if (app.firstStart !== undefined) process.stderr.write(bannerFor(config, app.address, app.firstStart));
+  if (app.consoleInvitation !== undefined) {
+    process.stderr.write(invitationLines(app.address.host, app.address.port, app.consoleInvitation.reveal()));
+  }
   if (app.tlsAddress !== undefined) process.stderr.write(tlsLines(app.tlsAddress.port));
 
   const signal = await stopAsked;
@@ -191,6 +194,7 @@ function startProblem(error: unknown, config: Config): string {
 function bannerFor(config: Config, address: { readonly host: string; readonly port: number }, made: FirstStartKeys): string {
   return firstStartBanner({
     ...address,
+    isConsoleByKey: config.console === "key",
     // What the operator chose is not printed back into a CI's output.
     integrationKey: config.sandboxIntegrationKey === undefined ? made.integrationKey : undefined,
     publicIntegrationKey: config.sandboxPublicIntegrationKey === undefined ? made.publicIntegrationKey : undefined,

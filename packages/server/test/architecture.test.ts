@@ -19,6 +19,8 @@ interface SourceFile {
 // --- Arrows between folders (style.md, "Arrows") ---------------------------------------------------------------------------
 
 const domain = ["kernel/", "payment/", "vault/", "ledger/", "merchant/", "outbox/events.ts", "outbox/endpoint.ts"];
+/** Who uses the console, as others see them; and where that is kept: a contract. */
+const people = ["people/person.ts", "people/audit.ts", "people/people.ts", "people/audit-chain.ts", "people/people-store.ts"];
 const contracts = ["stores/store.ts", "stores/change.ts", "connectors/connector.ts"];
 /** What may be logged, of errors too, and where to: a contract too. The sink that writes is in observe/log.ts. */
 const logging = ["observe/log-event.ts", "observe/error-facts.ts"];
@@ -43,8 +45,10 @@ const arrows: readonly { readonly from: string; readonly to: readonly string[]; 
   // The set of them, and what protects it from one that is dead.
   { from: "connectors/*.ts", to: [...domain, "connectors/connector.ts"], own: false },
   // A folder of its own for each store and each connector: they never see a sibling.
-  { from: "stores/*/", to: [...domain, "stores/*.ts", ...logging] },
-  { from: "stores/*.ts", to: [...domain, "stores/*.ts"], own: false },
+  { from: "stores/*/", to: [...domain, ...people, "stores/*.ts", ...logging] },
+  { from: "stores/*.ts", to: [...domain, ...people, "stores/*.ts"], own: false },
+  // They see of the stores what a store fails with, and of the vault what seals their secrets.
+  { from: "people/", to: ["kernel/", "vault/sealed-secret.ts", "stores/store.ts"] },
   { from: "connectors/*/", to: [...domain, "connectors/connector.ts", ...logging] },
   // What operations and recovery both decide by: pure, from outcomes and records to a Change.
   { from: "decisions/", to: [...domain, ...contracts] },
@@ -52,7 +56,7 @@ const arrows: readonly { readonly from: string; readonly to: readonly string[]; 
   { from: "outbox/", to: [...domain, ...contracts, ...logging, "x509/"] },
   { from: "recovery/", to: [...domain, ...contracts, ...logging, "decisions/", "operations/"] },
   // From one store into another, by what both can show of an installation.
-  { from: "move/", to: [...domain, "stores/transfer.ts", "stores/rows.ts"] },
+  { from: "move/", to: [...domain, "people/audit-chain.ts", "stores/transfer.ts", "stores/rows.ts"] },
   // The parts of a payment service put together over whatever ports it is given; and worlds, each of which is one.
   { from: "installation.ts", to: [...domain, ...contracts, ...logging, "operations/", "outbox/", "recovery/"] },
   // The sandbox's request log knows of what it records, and of nobody who does it.
@@ -88,7 +92,7 @@ const arrows: readonly { readonly from: string; readonly to: readonly string[]; 
     ],
   },
   { from: "http/recording/", to: [...domain, ...contracts, "outbox/dispatcher.ts", "http/wire/", "twin/recording/"] },
-  { from: "http/", to: [...domain, ...contracts, ...logging, "operations/"] },
+  { from: "http/", to: [...domain, ...contracts, ...logging, "people/person.ts", "people/audit.ts", "people/people.ts", "operations/"] },
   { from: "cli/", to: [...domain, ...contracts, ...logging, "operations/", "config/", "scan/", "move/", "stores/transfer.ts", "tls/"] },
   { from: "scan/", to: ["kernel/", "vault/"] },
   { from: "main.ts", to: ["../package.json", "app.ts", "cli/", "config/", "observe/", "kernel/", "tls/authority-files.ts"] },

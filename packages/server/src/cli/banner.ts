@@ -1,5 +1,7 @@
 /** What the first start shows. Keys are undefined when the operator chose them: those are not printed back. */
 export interface FirstStart {
+  /** Whether the console is opened by the secret key. */
+  readonly isConsoleByKey: boolean;
   readonly host: string;
   readonly port: number;
   readonly integrationKey: string | undefined;
@@ -33,13 +35,26 @@ Cofre is listening at ${url}
 A sandbox account was made. These keys are shown this once:
   integration key         ${start.integrationKey ?? "(the one you chose)"}
   public integration key  ${start.publicIntegrationKey ?? "(the one you chose)"}
-
-Payments in a browser, opened by the key behind the #:
-  ${url}/${start.integrationKey === undefined ? "" : `#key=${start.integrationKey}`}
-
+${start.isConsoleByKey ? consoleLines(url, start.integrationKey) : ""}
 Try it, one after the other in a shell:
 
 ${firstMinute(url, key).join("\n\n")}
+
+`;
+}
+
+function consoleLines(url: string, integrationKey: string | undefined): string {
+  return `
+Payments in a browser, opened by the key behind the #:
+  ${url}/${integrationKey === undefined ? "" : `#key=${integrationKey}`}
+`;
+}
+
+/** For the first admin of a console that people sign in to, or one anew: said at the start that made the link, and kept nowhere. */
+export function invitationLines(host: string, port: number, invitation: string): string {
+  return `
+The console has no admin who can sign in. This link makes one; it works once, for 24 hours, and is shown this once:
+  ${baseUrl(host, port)}/#invite=${invitation}
 
 `;
 }

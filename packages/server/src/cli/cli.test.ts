@@ -134,10 +134,14 @@ test("a client reaches a wildcard address over loopback and an IPv6 address in b
 });
 
 test("the first lines show made keys and never those that the operator chose", () => {
-  const made = firstStartBanner({ host: "127.0.0.1", port: 1, integrationKey: "made-secret", publicIntegrationKey: "made-public" });
+  const keys = { integrationKey: "made-secret", publicIntegrationKey: "made-public" };
+  const made = firstStartBanner({ host: "127.0.0.1", port: 1, isConsoleByKey: true, ...keys });
   assert.ok(made.includes("made-secret") && made.includes("made-public") && made.includes("http://127.0.0.1:1"));
   assert.ok(made.includes("http://127.0.0.1:1/#key=made-secret\n"), "the link that opens the console");
-  const chosen = firstStartBanner({ host: "127.0.0.1", port: 1, integrationKey: undefined, publicIntegrationKey: undefined });
+  const signedIn = firstStartBanner({ host: "127.0.0.1", port: 1, isConsoleByKey: false, ...keys });
+  assert.ok(signedIn.includes("made-secret") && !signedIn.includes("#key"), "where people sign in no key opens the console");
+  const none = { integrationKey: undefined, publicIntegrationKey: undefined };
+  const chosen = firstStartBanner({ host: "127.0.0.1", port: 1, isConsoleByKey: true, ...none });
   assert.ok(chosen.includes("(the one you chose)") && chosen.includes("$COFRE_SANDBOX_INTEGRATION_KEY"));
   assert.ok(chosen.includes("http://127.0.0.1:1/\n") && !chosen.includes("#key"));
 });

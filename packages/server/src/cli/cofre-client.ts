@@ -35,9 +35,14 @@ export function clientOf(call: CommandCall, host: CommandHost): CofreClient {
   return new CofreClient(origin, key, host.scheduler);
 }
 
-/** A client that speaks for nobody, for what takes no key. Throws ClientProblem. */
-export function keylessClientOf(call: CommandCall, host: CommandHost): CofreClient {
-  return new CofreClient(addressed(call, host).origin, new Secret(""), host.scheduler);
+/**
+ * A client for all worlds, which take no key, but one of the server's own account where people sign in to the console: the one of
+ * COFRE_SANDBOX_INTEGRATION_KEY, if there is one. Throws ClientProblem.
+ */
+export function worldsClientOf(call: CommandCall, host: CommandHost): CofreClient {
+  // `--key` is a world's there.
+  const { sandboxIntegrationKey = new Secret("") } = settingsOf({ flags: new Map() }, host);
+  return new CofreClient(addressed(call, host).origin, sandboxIntegrationKey, host.scheduler);
 }
 
 function addressed({ flags }: CommandCall, { config }: CommandHost): { readonly origin: string; readonly key: Secret<string> | undefined } {
@@ -115,11 +120,11 @@ export class CofreClient {
 
   /** Makes a world, as `/__cofre/worlds` does. */
   async createWorld(fields: Answer): Promise<Answer> {
-    return this.#worldIn(await this.#call("/__cofre/worlds", fields, { key: false }));
+    return this.#worldIn(await this.#call("/__cofre/worlds", fields));
   }
 
   async worlds(): Promise<readonly Answer[]> {
-    const { worlds } = this.#read(await this.#exchange("GET", "/__cofre/worlds", new Uint8Array()));
+    const { worlds } = await this.#call("/__cofre/worlds", {}, { method: "GET" });
     const listed: unknown[] = Array.isArray(worlds) ? worlds : this.#otherVersion();
     return listed.filter(isRecord);
   }
@@ -193,9 +198,10 @@ export class CofreClient {
     return isRecord(world) ? world : this.#otherVersion();
   }
 
-  async #call(path: string, fields: Answer, how: { readonly key?: false; readonly timeoutMs?: number } = {}): Promise<Answer> {
-    const key = how.key === false ? {} : { integration_key: this.#key.reveal() };
-    return this.#read(await this.#exchange("POST", path, Buffer.from(JSON.stringify({ ...fields, ...key })), how.timeoutMs));
+  /** The key travels in the body, of a GET as well; an empty one is as good as none. */
+  async #call(path: string, fields: Answer, how: { readonly method?: "GET"; readonly timeoutMs?: number } = {}): Promise<Answer> {
+    const body = Buffer.from(JSON.stringify({ ...fields, integration_key: this.#key.reveal() }));
+    return this.#read(await this.#exchange(how.method ?? "POST", path, body, how.timeoutMs));
   }
 
   #read(body: Buffer): Answer {

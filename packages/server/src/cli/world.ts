@@ -1,5 +1,5 @@
 import { ClientProblem, tellingProblems } from "./client-problem.ts";
-import { clientOf, clientOptions, isRecord, keylessClientOf, printable } from "./cofre-client.ts";
+import { clientOf, clientOptions, isRecord, worldsClientOf, printable } from "./cofre-client.ts";
 import { type ClientCommand, type CommandCall, type CommandHost, type ExitCode, exitCodes } from "./command.ts";
 
 type Fields = Readonly<Record<string, unknown>>;
@@ -49,12 +49,12 @@ async function create(call: CommandCall, host: CommandHost): Promise<ExitCode> {
     new_integration_key: flags.get("--key"),
     new_public_integration_key: flags.get("--public-key"),
   };
-  show(call, host, await keylessClientOf(call, host).createWorld(fields));
+  show(call, host, await worldsClientOf(call, host).createWorld(fields));
   return exitCodes.done;
 }
 
 async function list(call: CommandCall, host: CommandHost): Promise<ExitCode> {
-  const worlds = await keylessClientOf(call, host).worlds();
+  const worlds = await worldsClientOf(call, host).worlds();
   for (const world of worlds) {
     if (call.flags.has("--json")) host.print(JSON.stringify(world));
     else

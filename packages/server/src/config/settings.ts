@@ -55,6 +55,20 @@ export const settings = {
     read: oneOf("yes", "no"),
     doc: "`no` keeps no requests, calls to acquirers and attempts at notifications in memory for [timelines](../console.md), which spares a request some microseconds. There is none outside of the sandbox.",
   },
+  console: {
+    variable: "COFRE_CONSOLE",
+    form: "key, login or off",
+    fallback: "key",
+    read: oneOf("key", "login", "off"),
+    doc: "Who uses [the console](../console.md): whoever has the secret key, people who sign in, or nobody.",
+  },
+  consoleInviteAdmin: {
+    variable: "COFRE_CONSOLE_INVITE_ADMIN",
+    form: "yes or no",
+    fallback: "no",
+    read: oneOf("yes", "no"),
+    doc: "`yes` shows a link for an admin at the start though there is one: for when all of them have lost their way in. With COFRE_CONSOLE `login`.",
+  },
   tls: {
     variable: "COFRE_TLS",
     flag: "--tls",

@@ -1,14 +1,14 @@
 import { assert } from "../kernel/assert.ts";
-import type { Endpoint } from "./wire/endpoint.ts";
+import type { ServedEndpoint } from "./wire/endpoint.ts";
 
 /**
  * Finds the endpoint of a path. Clients write paths in several letter cases, with and without a slash at the end (interface E10,
  * E11), and through a proxy with a whole address in front.
  */
 export class Routes {
-  readonly #byPath = new Map<string, Endpoint>();
+  readonly #byPath = new Map<string, ServedEndpoint>();
 
-  constructor(endpoints: readonly Endpoint[]) {
+  constructor(endpoints: readonly ServedEndpoint[]) {
     for (const endpoint of endpoints) {
       const path = normalized(endpoint.path);
       assert(!this.#byPath.has(path), "no two endpoints have the same path");
@@ -19,7 +19,7 @@ export class Routes {
   }
 
   /** `path` without a query. */
-  match(path: string): Endpoint | undefined {
+  match(path: string): ServedEndpoint | undefined {
     return this.#byPath.get(path) ?? this.#byPath.get(normalized(path));
   }
 }

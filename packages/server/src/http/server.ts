@@ -11,13 +11,15 @@ import { type Forwarded, type Forwarder, type Letter, nodeHeader, type Owner } f
 import { answers, cutAnswer, framingAnswers, goneAnswer, headRefused, noContent } from "./fixed-answers.ts";
 import { allowHeaders, commonHeaders, corsHeaders, jsonType, preflightHeaders, RequestHeaders, retryAfterSeconds } from "./headers.ts";
 import type { RequestRecorder } from "./recording/request-recorder.ts";
+import { callerOf } from "./people/caller.ts";
+import type { Admitted, PeopleGate } from "./people/gate.ts";
 import { isInterfacePath, pathAndQueryOf, pathOf, Routes } from "./routes.ts";
 import { type TlsCredentials, TlsListener } from "./tls-listener.ts";
 import { errorAnswer, type WireAnswer } from "./wire/answer.ts";
 import { decodeRequest, type DecodedRequest } from "./wire/decode.ts";
-import type { Endpoint, KeyedEndpoint, WireRequest } from "./wire/endpoint.ts";
+import type { KeyedEndpoint, ServedEndpoint, WireRequest } from "./wire/endpoint.ts";
 import { wireErrorOf } from "./wire/errors.ts";
-import { resolveHolder } from "./wire/key-check.ts";
+import { keyGiven, resolveHolder } from "./wire/key-check.ts";
 import { requestError, requestErrors } from "./wire/request-errors.ts";
 import { WireError } from "./wire/wire-error.ts";
 
@@ -25,7 +27,7 @@ import { WireError } from "./wire/wire-error.ts";
 const { createServer, ServerResponse: Response } = process.getBuiltinModule("node:http");
 
 export interface HttpServerOptions {
-  readonly endpoints: readonly Endpoint[];
+  readonly endpoints: readonly ServedEndpoint[];
   /** The account that an integration key opens, and what the key grants. Rejects only when that cannot be found out. */
   readonly resolveKey: (key: string) => Promise<KeyHolder | undefined>;
   readonly clock: Clock;
@@ -41,6 +43,8 @@ export interface HttpServerOptions {
   readonly recorder?: RequestRecorder | undefined;
   /** Leads requests with keys of worlds on other nodes there; undefined where there are no other nodes. */
   readonly forwarder?: Pick<Forwarder, "node" | "ownerOf" | "forward"> | undefined;
+  /** Lets people in who are signed in, where a key is missing; undefined where nobody signs in. */
+  readonly people?: Pick<PeopleGate, "admit"> | undefined;
 }
 
 const notReady = {
@@ -235,6 +239,7 @@ export class HttpServer {
     const { socket } = request;
     let isAdmitted = false;
     let answered: ReturnType<RequestRecorder["begin"]>;
+    let admitted: Admitted | undefined;
     try {
       // Who sends slowly takes no place: a thousand such clients would lock everybody else out.
       const body = headers.hasBody ? await this.#readBody(request, response) : undefined;
@@ -247,8 +252,11 @@ export class HttpServer {
       try {
         if (endpoint.key === "none") {
           answer = await endpoint.handle({ method, params: decoded.params, headers });
+        } else if (endpoint.key === "session") {
+          answer = await endpoint.handle({ method, params: decoded.params, headers, caller: callerOf(request.rawHeaders, socket) });
         } else {
-          const found = await this.#find(endpoint, decoded, headers);
+          admitted = await this.#admitted(endpoint, method, decoded, request);
+          const found = admitted === undefined ? await this.#find(endpoint, decoded, headers) : { ...admitted, grants: "secret" as const };
           if ("node" in found) {
             merchantId = found.world;
             decoded.wipe();
@@ -263,11 +271,11 @@ export class HttpServer {
               merchantId: account.id,
               method,
               path: endpoint.path,
-              grants,
+              key: admitted === undefined ? grants : "session",
               params: decoded.params,
             });
             if (account.settings.strictForms && decoded.warnings.includes("form_repaired")) throw requestError("cut_form");
-            const keyed: WireRequest = { method, params: decoded.params, account, grants, headers };
+            const keyed: WireRequest = { method, params: decoded.params, account, grants, headers, person: admitted?.person };
             const { faults } = this.#options;
             // Of the sandbox's accounts, and there only of those that asked for it.
             if (faults?.waitsFor(account.id) === true) delivery = await this.#met(faults, endpoint, keyed);
@@ -281,6 +289,7 @@ export class HttpServer {
       answer = this.#failure(error, endpoint.path, merchantId);
     }
     asItCame?.fill(0);
+    if (admitted !== undefined) answer = await admitted.end(answer);
     if (delivery !== undefined) answer = await this.#deliver(delivery, response, endpoint.cors);
     if (isAdmitted) this.#leave(socket);
     if (delivery === undefined && !isWritten) this.#write(response, answer, endpoint.cors);
@@ -339,6 +348,18 @@ export class HttpServer {
     if (this.#inFlight === 0) this.#whenIdle?.();
   }
 
+  /** The person whose request it is; undefined when it is a program's, which brings a key, or nobody's. */
+  async #admitted(
+    endpoint: KeyedEndpoint,
+    method: WireRequest["method"],
+    { params }: DecodedRequest,
+    request: IncomingMessage,
+  ): Promise<Admitted | undefined> {
+    const { people } = this.#options;
+    if (people === undefined || keyGiven(endpoint, params) !== undefined) return undefined;
+    return people.admit(endpoint.path, { method, params }, callerOf(request.rawHeaders, request.socket));
+  }
+
   /** Whose key it is: an account's, or a world's on another node. */
   async #find(endpoint: KeyedEndpoint, { params }: DecodedRequest, headers: RequestHeaders): Promise<KeyHolder | Owner> {
     const { resolveKey, forwarder } = this.#options;
@@ -375,7 +396,12 @@ export class HttpServer {
     return answers.internal;
   }
 
-  #refuse(kind: "overloaded" | "stopping" | "other_node", request: IncomingMessage, response: ServerResponse, endpoint: Endpoint): void {
+  #refuse(
+    kind: "overloaded" | "stopping" | "other_node",
+    request: IncomingMessage,
+    response: ServerResponse,
+    endpoint: ServedEndpoint,
+  ): void {
     const startedAt = this.#options.clock.now();
     this.#write(response, answers[kind], endpoint.cors);
     this.#report(knownMethod(request), endpoint.path, answers[kind], undefined, startedAt);
@@ -389,7 +415,7 @@ export class HttpServer {
     this.#reportedAt = now;
   }
 
-  #answerOtherMethod(request: IncomingMessage, response: ServerResponse, endpoint: Endpoint): void {
+  #answerOtherMethod(request: IncomingMessage, response: ServerResponse, endpoint: ServedEndpoint): void {
     const startedAt = this.#options.clock.now();
     let answer: WireAnswer = answers.method_not_allowed;
     if (request.method === "OPTIONS") {

@@ -1,3 +1,4 @@
+import { auditBeginning, type AuditHead, follows } from "../people/audit-chain.ts";
 import type { MerchantId, TokenDigest } from "../kernel/ids.ts";
 import { balancesOf, type Balance } from "../ledger/balances.ts";
 import { entriesFromText } from "../stores/rows.ts";
@@ -44,13 +45,15 @@ export interface Compared {
 /**
  * Reads both sides to their ends, row beside row, and rejects with Difference where they are not the same in every column. The ledger's balances
  * are summed up twice, from the source's rows by the product's own reader and in the target by its view. Cards are opened
- * with the installation's keys from the rows of each side; their digits are compared as bytes and wiped.
+ * with the installation's keys from the rows of each side; their digits are compared as bytes and wiped. The chain of the audit log is followed to its
+ * end, as it was noted.
  */
 export async function compare(options: CompareOptions): Promise<Compared> {
   const { source, target, cards, report } = options;
   const counts: Partial<Record<TransferKind, number>> = {};
   const ledger = new Map<string, readonly Balance[]>();
   let cardsOpened = 0;
+  let auditHead: AuditHead = auditBeginning;
   for (const kind of transferKinds) {
     const [of, there] = [await source.count(kind), await target.count(kind)];
     if (of !== there) throw new Difference(kind, `${of} rows in the file, ${there} in the database`);
@@ -59,6 +62,8 @@ export async function compare(options: CompareOptions): Promise<Compared> {
     for await (const pairs of pairsOf(kind, source, target)) {
       for (const [row, other] of pairs) {
         if (kind === "history") addTo(ledger, row);
+        if (kind === "audit_entry") auditHead = nextOf(auditHead, row);
+        if (kind === "audit_head" && !isHead(auditHead, row)) throw new Difference(kind, "entries are missing at the end of the audit log");
         if (kind === "card" && rows % each === 0) {
           await openBoth(options.vault, row, other);
           cardsOpened += 1;
@@ -70,8 +75,19 @@ export async function compare(options: CompareOptions): Promise<Compared> {
     if (rows !== of) throw new Difference(kind, `${of} rows in the file, of which ${rows} belong to something that is there`);
     counts[kind] = rows;
   }
+  if (auditHead.number > 0 && counts.audit_head === 0) throw new Difference("audit_head", "the end of the audit log is not noted");
   const balances = compareBalances(ledger, await target.balances());
   return { counts: counts as MoveCounts, balances, cardsOpened };
+}
+
+function nextOf(head: AuditHead, row: TransferRow): AuditHead {
+  const next = { number: Number(row["no"]), digest: String(row["digest"]), body: String(row["body"]) };
+  if (!follows(head, next)) throw new Difference("audit_entry", `entry ${head.number + 1} of the audit log was altered, or is missing`);
+  return next;
+}
+
+function isHead(head: AuditHead, row: TransferRow): boolean {
+  return row["no"] === head.number && row["digest"] === head.digest;
 }
 
 type Pair = readonly [TransferRow, TransferRow];

@@ -77,6 +77,16 @@ export const logEvents = {
     doc: "A request ended in an error that is no refusal.",
     fields: { path: "text", errorName: "text", errorCode: "text?", where: "text?", merchantId: "id?" },
   },
+  audit_failed: {
+    level: "error",
+    doc: "Something that a person asked for was refused, for it could not be written into the audit log, and not because of the disk or the database alone.",
+    fields: { errorName: "text", errorCode: "text?", where: "text?" },
+  },
+  audit_end_missing: {
+    level: "error",
+    doc: "What became of something that a person did could not be written into the audit log, where it stands as asked for.",
+    fields: { errorName: "text", errorCode: "text?", where: "text?" },
+  },
   fault_met: {
     level: "info",
     doc: "In the sandbox, a fault that somebody had asked for met a request. Where it cut the connection the request's status is 444.",

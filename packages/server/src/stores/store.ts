@@ -6,6 +6,7 @@ import type { Delivery, DeliveryState, EndpointKey, Notification } from "../outb
 import type { PaymentState } from "../payment/payment-machine.ts";
 import type { Payment } from "../payment/payment.ts";
 import type { RefundId } from "../payment/refund.ts";
+import type { PeopleStore } from "../people/people-store.ts";
 import type { Brand } from "../vault/brand.ts";
 import type { StoredCard } from "../vault/stored-card.ts";
 import type { Change, CommitResult, HistoryRow, KeyGrant, NamedRequest } from "./change.ts";
@@ -133,6 +134,8 @@ export interface StoreStats {
 
 /** A store that a server runs on. */
 export interface RunningStore extends Store {
+  /** Those who use the console, and the audit log. Closed with the store. */
+  readonly people: PeopleStore;
   /** false: what was written last failed, so the next change will probably be refused. */
   readonly isWriting: boolean;
   /** Writes something small that changes nothing, to find out whether writing works. Resolves with what it found. */

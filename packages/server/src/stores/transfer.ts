@@ -14,7 +14,7 @@ interface TransferTable {
   readonly shown: readonly string[];
 }
 
-/** Columns are the PostgreSQL store's; each `key` is one of its indexes. */
+/** Columns are the PostgreSQL store's; each `key` is one of its indexes. Who is signed in stays behind: people sign in again. */
 export const transferTables = {
   account: {
     columns: { merchant: "bytes", version: "integer", name: "text", settings: "text" },
@@ -118,6 +118,29 @@ export const transferTables = {
     key: ["merchant", "key"],
     shown: ["merchant"],
   },
+  person: {
+    columns: {
+      id: "bytes",
+      version: "integer",
+      name: "text",
+      name_key: "text",
+      role: "text",
+      state: "text",
+      created_at: "integer",
+      last_signed_in_at: "integer",
+      passwords: "text",
+      totp: "bytes",
+      totp_step: "integer",
+      failures: "integer",
+      locked_until: "integer",
+      invitation: "bytes",
+      invitation_ends_at: "integer",
+    },
+    key: ["id"],
+    shown: ["id"],
+  },
+  audit_entry: { columns: { no: "integer", digest: "bytes", body: "text" }, key: ["no"], shown: ["no"] },
+  audit_head: { columns: { one: "integer", no: "integer", digest: "bytes" }, key: ["one"], shown: ["no"] },
 } as const satisfies Readonly<Record<string, TransferTable>>;
 
 export type TransferKind = keyof typeof transferTables;

@@ -40,10 +40,26 @@ export function createSealedSecret(options: SealedSecretOptions): SealedSecret {
   };
 }
 
+/** Seals secrets that are kept among other things, each under a label of its own. */
+export interface Sealing {
+  /** Wipes `content`. */
+  seal(content: Uint8Array, label: string): Promise<Uint8Array>;
+  /** The caller wipes it. Rejects with KeyringError when it does not open. */
+  open(sealed: Uint8Array, label: string): Promise<Uint8Array>;
+}
+
+/** The same form as a secret in a file: a data key for each, which the root key wraps. Every node that has the root key opens it. */
+export function createSealing({ provider, random }: Pick<SealedSecretOptions, "provider" | "random">): Sealing {
+  return {
+    seal: (content, label) => seal({ provider, random, label }, content),
+    open: (sealed, label) => open({ provider, label }, sealed),
+  };
+}
+
 const magic = Buffer.from("cofre sealed 1\n", "latin1");
 
 /** Magic line, length of the wrapped data key in two bytes, that key, nonce, tag, ciphertext. */
-async function seal({ provider, random, label }: SealedSecretOptions, content: Uint8Array): Promise<Uint8Array> {
+async function seal({ provider, random, label }: Omit<SealedSecretOptions, "file">, content: Uint8Array): Promise<Uint8Array> {
   const dek = random.bytes(keyLength);
   try {
     const wrapped = await provider.wrap(dek, label);
@@ -57,7 +73,7 @@ async function seal({ provider, random, label }: SealedSecretOptions, content: U
   }
 }
 
-async function open({ provider, label }: SealedSecretOptions, sealed: Uint8Array): Promise<Uint8Array> {
+async function open({ provider, label }: Pick<SealedSecretOptions, "provider" | "label">, sealed: Uint8Array): Promise<Uint8Array> {
   const damaged = new KeyringError(`the secret ${label} does not open: it was altered, moved, or sealed for another use`);
   const wrappedAt = magic.length + 2;
   const nonceAt = wrappedAt + (sealed[magic.length] ?? 0) * 256 + (sealed[magic.length + 1] ?? 0);

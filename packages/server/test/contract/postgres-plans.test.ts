@@ -53,6 +53,15 @@ const statements = {
   worldsOf: ["cofre_jobs", "world_key_node"],
   placeOf: ["cofre_jobs", "node_pkey", "world_key_pkey"],
   reachableNodes: ["cofre_jobs", "node_pkey"],
+  person: ["cofre_people", "person_pkey"],
+  personByName: ["cofre_people", "person_name"],
+  personByInvitation: ["cofre_people", "person_invitation"],
+  people: ["cofre_people", "person_name"],
+  personSession: ["cofre_people", "person_pkey", "person_session_pkey"],
+  auditBefore: ["cofre_people", "audit_entry_pkey"],
+  auditAfter: ["cofre_people", "audit_entry_pkey"],
+  // One row.
+  auditHead: ["cofre_people", "whole audit_head"],
 } as const satisfies Readonly<Record<StatementName, readonly [Role, ...string[]]>>;
 
 interface PlanNode {

@@ -119,7 +119,7 @@ function describeReports(databases: TestDatabases): void {
         .filter(({ named }) => !named)
         .map(({ name }) => name)
         .toSorted(),
-      ["migration", "node", "origin", "slot", "world_key"],
+      ["audit_entry", "audit_head", "migration", "node", "origin", "person", "person_session", "slot", "world_key"],
     );
   });
 }
@@ -128,6 +128,7 @@ function describeReports(databases: TestDatabases): void {
 const notMoved: ReadonlyMap<string, string> = new Map([
   ["migration", "says what the schema is"],
   ["origin", "says where the rows came from: the move writes it itself"],
+  ["person_session", "who is signed in: people sign in again"],
   ["node", "processes that live"],
   ["slot", "which of them does what"],
   ["world_key", "which of them has which world of the sandbox, in memory"],

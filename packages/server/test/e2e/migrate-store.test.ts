@@ -415,7 +415,20 @@ function describeMoves(databases: TestDatabases): void {
   }
 }
 
-const tables = ["account", "account_key", "payment", "refund", "history", "outbox", "delivery", "card", "named_request"] as const;
+const tables = [
+  "account",
+  "account_key",
+  "payment",
+  "refund",
+  "history",
+  "outbox",
+  "delivery",
+  "card",
+  "named_request",
+  "person",
+  "audit_entry",
+  "audit_head",
+] as const;
 
 function spawnMove(data: string, url: string | undefined, args: readonly string[]): ChildProcess {
   const database = url === undefined ? {} : { COFRE_DATABASE_URL: url, COFRE_DATABASE_WAIVE_STANDBY: "yes" };

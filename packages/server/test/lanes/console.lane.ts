@@ -12,6 +12,7 @@ import { hostile, poisoned } from "../browser/hostile.ts";
 import { listen } from "../browser/listen.ts";
 import { type Shop, startShop } from "../browser/shop.ts";
 import { violations } from "../browser/violations.ts";
+import { loginTests } from "./support/console-logins.ts";
 import { look, viewTests } from "./support/console-views.ts";
 import { directBody, integrationKey, publicIntegrationKey, startWorld, testCard, type World } from "../world.ts";
 
@@ -566,6 +567,8 @@ describe("the console in a real browser", { skip: noBrowser, timeout: 600_000 },
       );
     });
   }
+
+  describe("where people sign in", () => loginTests({ browser: () => browser, looks, picture }));
 
   test("it is light or dark as the reader's system is", () => {
     assert.notEqual(papers.get("light"), papers.get("dark"));

@@ -46,9 +46,11 @@ before(async () => {
 after(() => world[Symbol.asyncDispose]());
 
 describe("the console", () => {
-  test("is served in the sandbox, and nowhere else", () => {
-    assert.ok(consoleEndpoints("sandbox").length > 0);
-    assert.deepEqual(consoleEndpoints("production"), []);
+  test("is served by key in the sandbox alone, and not where it is off", () => {
+    assert.ok(consoleEndpoints("sandbox", "key").length > 0);
+    assert.ok(consoleEndpoints("sandbox", "login").length > 0);
+    assert.deepEqual(consoleEndpoints("production", "key"), []);
+    assert.deepEqual(consoleEndpoints("sandbox", "off"), []);
   });
 
   test("allows its own scripts, style and calls, no text that becomes a script, and no page around it", async () => {

@@ -2,6 +2,7 @@ import assert from "node:assert/strict";
 import { after, before, describe, test } from "node:test";
 import { catalogue } from "../../src/http/wire/error-catalogue.ts";
 import { errorFamilies, rowsOf } from "../../src/http/wire/errors.ts";
+import { peopleErrors } from "../../src/http/people/people-errors.ts";
 import { directRules } from "../../src/http/wire/direct-request.ts";
 import { requestErrors } from "../../src/http/wire/request-errors.ts";
 import { tokenRules } from "../../src/http/wire/token-request.ts";
@@ -377,11 +378,17 @@ describe("the catalogue of errors", () => {
     assert.equal(new Set(catalogue.map(({ code }) => code)).size, catalogue.length);
   });
 
+  test("says to people what the table of theirs says", () => {
+    const messages = new Map(catalogue.map(({ code, message }) => [code, message]));
+    for (const { code, message } of Object.values(peopleErrors)) assert.equal(messages.get(code), message);
+  });
+
   test("has every code of the tables that answers are made from", () => {
     const known = new Set(catalogue.map(({ code }) => code));
     const used = [
       ...errorFamilies.flatMap((family) => Object.values(rowsOf(family)).map(({ code }) => code)),
       ...Object.values(requestErrors).map(({ code }) => code),
+      ...Object.values(peopleErrors).map(({ code }) => code),
       ...[...directRules, ...tokenRules, ...verifyRules].map(({ code }) => `BP-DR-${code}`),
     ];
     assert.deepEqual(

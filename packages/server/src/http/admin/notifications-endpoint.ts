@@ -9,7 +9,7 @@ import { replay, type ReplayParts, type ReplaySelection } from "../../outbox/rep
 import type { OutboxRow } from "../../stores/store.ts";
 import { errorAnswer, type WireAnswer } from "../wire/answer.ts";
 import { mostOfOne, newestInput, newestNotifications } from "./newest-notifications.ts";
-import type { Endpoint, OpenEndpoint } from "../wire/endpoint.ts";
+import type { Endpoint, OpenEndpoint, WireRequest } from "../wire/endpoint.ts";
 import { answeringAnswer } from "../wire/endpoints/deps.ts";
 import { textOf, type TreeObject } from "../wire/tree.ts";
 
@@ -27,7 +27,7 @@ const mostOfPayment = 50;
 /**
  * `/__cofre/notifications`, with the secret key: what the account was told, from after the number `after` (of one payment with `hash`), with
  * each delivery, and what its receivers verify with. `order=newest` lists from the newest down instead. `replay=failed` (from number `from`), `replay=payment` (`hash`) or `replay=range` (`from`, `to`)
- * has receivers hear again.
+ * has receivers hear again. A person who is signed in is shown no secret: with it one could tell receivers whatever one likes.
  */
 export function notificationsEndpoint(of: (account: Account) => NotificationsDeps): Endpoint {
   return {
@@ -35,9 +35,9 @@ export function notificationsEndpoint(of: (account: Account) => NotificationsDep
     key: "secret",
     family: "parameters",
     cors: false,
-    handle: ({ params, account }) =>
+    handle: ({ params, account, person }) =>
       answeringAnswer("query", () =>
-        textOf(params, "replay") === undefined ? list(of(account), params, account) : replayed(of(account), params, account),
+        textOf(params, "replay") === undefined ? list(of(account), params, account, person) : replayed(of(account), params, account),
       ),
   };
 }
@@ -53,7 +53,12 @@ export function certificateEndpoint({ keys }: Pick<NotificationsDeps, "keys">): 
   };
 }
 
-async function list({ store, keys, name }: NotificationsDeps, params: TreeObject, account: Account): Promise<WireAnswer> {
+async function list(
+  { store, keys, name }: NotificationsDeps,
+  params: TreeObject,
+  account: Account,
+  person: WireRequest["person"],
+): Promise<WireAnswer> {
   const after = numberOf(params, "after") ?? 0;
   const hash = textOf(params, "hash");
   // A state alone is refused: whoever forgot the order must not believe that these are all.
@@ -81,13 +86,13 @@ async function list({ store, keys, name }: NotificationsDeps, params: TreeObject
     id: each.id,
     url: each.url,
     enabled: each.enabled && each.goneAt === undefined,
-    secret: receiverSecret(keys, name, secretName(each, each.secretVersion)),
+    ...(person === undefined ? { secret: receiverSecret(keys, name, secretName(each, each.secretVersion)) } : {}),
   }));
   const body = {
     notifications,
     ...(told === undefined ? {} : { next: told.next ?? null }),
     endpoints,
-    payment_url_secret: receiverSecret(keys, name, urlSecretName),
+    ...(person === undefined ? { payment_url_secret: receiverSecret(keys, name, urlSecretName) } : {}),
     public_key: receiverPublicKey(keys, name),
     certificate_fingerprint: keys.certificate.fingerprint,
     status: "SUCCESS",

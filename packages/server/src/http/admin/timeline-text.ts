@@ -7,7 +7,7 @@ import type { CallKind, OutcomeFacts, RecordedAttempt, RecordedCall, RecordedReq
 /** What a timeline says of each of its entries: one sentence of plain English, in words of ours. */
 
 export function requestText({ method, path, key, answer, durationMs }: RecordedRequest): string {
-  const asked = `${method} ${path} with the ${key} key`;
+  const asked = `${method} ${path} ${key === "session" ? "by somebody who is signed in" : `with the ${key} key`}`;
   if (answer === undefined) return `${asked} is being carried out.`;
   const { status, code, isReplayed } = answer;
   // As access logs tell it: nothing of the answer, or not all of it, was written.

@@ -10,7 +10,7 @@ import type { World, WorldPlan } from "../../twin/world.ts";
 import { WorldRefused, type Worlds } from "../../twin/worlds.ts";
 import { errorAnswer, type WireAnswer } from "../wire/answer.ts";
 import { namesCard } from "../wire/card-like.ts";
-import type { Endpoint, WireHeaders } from "../wire/endpoint.ts";
+import type { Endpoint, OpenRequest, WireHeaders, WireRequest } from "../wire/endpoint.ts";
 import { serviceUnavailable, wireErrorOf } from "../wire/errors.ts";
 import { isTreeObject, textOf, type TreeObject } from "../wire/tree.ts";
 import { leadTo, unknownConnector } from "./settings-endpoint.ts";
@@ -27,7 +27,9 @@ export interface WorldsDeps {
   readonly isAccount: (id: MerchantId) => boolean;
   /** Names of the acquirers that routes may lead to. */
   readonly connectorNames: readonly string[];
-  /** Where there are other nodes, whose worlds are listed too. */
+  /** Whether a list of worlds, and a new one, takes a key of the server's own accounts: where people sign in, it does. */
+  readonly isClosed: boolean;
+  /** Where there are other nodes, whose worlds are listed too; nowhere where people sign in, for nodes have no key to ask each other with. */
   readonly otherNodes?: OtherNodes | undefined;
 }
 
@@ -45,27 +47,35 @@ const endOfTime = parseInstant("9900-01-01") as Instant;
 
 /**
  * What makes, shows and moves worlds (docs/twin.md), in the sandbox only:
- * - `/__cofre/worlds`: POST makes one, GET lists all. Takes no key: whoever reaches a sandbox may make worlds in it.
+ * - `/__cofre/worlds`: POST makes one, GET lists all. Takes no key, for whoever reaches a sandbox may make worlds in it, but where people sign in:
+ *   there it takes a secret key of the server's own accounts.
  * - `/__cofre/world`, with the world's secret key: shows it; `do`: `reset`, `snapshot`, `restore`, `delete`.
  * - `/__cofre/clock`, with the secret key: shows the account's time; `set`, `advance` and `run` move a world's.
  */
 export function worldsEndpoints(deps: WorldsDeps): readonly Endpoint[] {
   const row = { family: "parameters", cors: false } as const;
+  const all = { ...row, path: "/__cofre/worlds" } as const;
+  const answerAll = ({ method, params, headers, person }: OpenRequest & Pick<WireRequest, "person">): Promise<WireAnswer> =>
+    method === "POST" ? create(deps, params, person) : list(deps, headers, person);
   return [
-    {
-      ...row,
-      path: "/__cofre/worlds",
-      key: "none",
-      handle: ({ method, params, headers }) => (method === "POST" ? create(deps, params) : list(deps, headers)),
-    },
-    { ...row, path: "/__cofre/world", key: "secret", handle: ({ params, account }) => act(deps, params, account) },
+    deps.isClosed
+      ? {
+          ...all,
+          key: "secret",
+          // A world's key opens that world, and shows no others.
+          handle: async (request) => (request.person !== undefined || deps.isAccount(request.account.id) ? answerAll(request) : wrongKey),
+        }
+      : { ...all, key: "none", handle: answerAll },
+    { ...row, path: "/__cofre/world", key: "secret", handle: ({ params, account, person }) => act(deps, params, account, person) },
     { ...row, path: "/__cofre/clock", key: "secret", handle: ({ params, account }) => clock(deps, params, account) },
   ];
 }
 
+const wrongKey = errorAnswer("BP-SA-2", "Invalid integration key");
+
 /** Of all nodes, in the order of their names, so that each of them lists the same. */
-async function list({ worlds, otherNodes }: WorldsDeps, { forNode }: WireHeaders): Promise<WireAnswer> {
-  const own = worlds.list().map(shown);
+async function list({ worlds, otherNodes }: WorldsDeps, { forNode }: WireHeaders, person: Person): Promise<WireAnswer> {
+  const own = worlds.list().map((world) => shown(world, person));
   if (otherNodes === undefined || forNode !== undefined) return answer({ worlds: own });
   const { node } = otherNodes;
   let lists;
@@ -78,7 +88,7 @@ async function list({ worlds, otherNodes }: WorldsDeps, { forNode }: WireHeaders
   return answer({ worlds: lists.flatMap((each) => each.worlds ?? []), ...(silent === 0 ? {} : { silent_nodes: silent }) });
 }
 
-async function create(deps: WorldsDeps, params: TreeObject): Promise<WireAnswer> {
+async function create(deps: WorldsDeps, params: TreeObject, person: Person): Promise<WireAnswer> {
   const read = readPlan(deps, params);
   if ("status" in read) return read;
   const { plan } = read;
@@ -86,7 +96,7 @@ async function create(deps: WorldsDeps, params: TreeObject): Promise<WireAnswer>
   const taken = await Promise.all([integrationKey, publicIntegrationKey].map((key) => deps.isTaken(key)));
   if (taken.includes(true) || integrationKey === publicIntegrationKey || deps.isAccount(plan.account.id)) return keyTaken;
   try {
-    return answer({ world: shown(await deps.worlds.create(plan)) });
+    return answer({ world: shown(await deps.worlds.create(plan), person) });
   } catch (error) {
     if (!(error instanceof WorldRefused)) throw error;
     return refused[error.reason];
@@ -165,10 +175,10 @@ const noWorld = errorAnswer("COFRE-74", "This account is no world: its time is t
 
 export const worldActions = ["reset", "snapshot", "restore", "delete"] as const;
 
-async function act({ worlds }: WorldsDeps, params: TreeObject, { id }: Account): Promise<WireAnswer> {
+async function act({ worlds }: WorldsDeps, params: TreeObject, { id }: Account, person: Person): Promise<WireAnswer> {
   const world = worlds.of(id);
   const asked = params["do"];
-  if (asked === undefined) return answer({ world: world === undefined ? null : shown(world) });
+  if (asked === undefined) return answer({ world: world === undefined ? null : shown(world, person) });
   if (world === undefined) return noWorld;
   const action = worldActions.find((name) => name === asked);
   if (action === undefined) return errorAnswer("COFRE-75", `Parameter do must be one of ${worldActions.join(", ")}`);
@@ -182,7 +192,7 @@ async function act({ worlds }: WorldsDeps, params: TreeObject, { id }: Account):
   else if (action === "snapshot") {
     if (!world.snapshot(name)) return errorAnswer("COFRE-76", "There is no room for another snapshot");
   } else if (!(await worlds.restore(world, name))) return errorAnswer("COFRE-77", "The world has no snapshot of this name");
-  return answer({ world: shown(world) });
+  return answer({ world: shown(world, person) });
 }
 
 async function clock(deps: WorldsDeps, params: TreeObject, { id }: Account): Promise<WireAnswer> {
@@ -227,7 +237,10 @@ function clockOf(world: World): object {
   return { now: formatInstant(now), running, next_due: next === undefined ? null : formatInstant(next) };
 }
 
-function shown(world: World): object {
+type Person = WireRequest["person"];
+
+/** A person is shown no key: whoever has it may do everything in that world, whatever their role. */
+function shown(world: World, person: Person): object {
   const { id, payments, snapshots } = world;
   const { name, seed, keys } = world.plan;
   const { now, running } = world.time;
@@ -235,8 +248,7 @@ function shown(world: World): object {
     id,
     name,
     seed,
-    integration_key: keys.integrationKey,
-    public_integration_key: keys.publicIntegrationKey,
+    ...(person === undefined ? { integration_key: keys.integrationKey, public_integration_key: keys.publicIntegrationKey } : {}),
     clock: { now: formatInstant(now), running },
     payments,
     snapshots,

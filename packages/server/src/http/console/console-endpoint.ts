@@ -3,8 +3,10 @@ import type { OpenEndpoint } from "../wire/endpoint.ts";
 
 const scripts = [
   "main",
+  "account",
   "actions",
   "api",
+  "audit",
   "charts",
   "dom",
   "faults",
@@ -16,8 +18,11 @@ const scripts = [
   "notification-list",
   "notifications",
   "payment",
+  "people",
   "poll",
+  "session",
   "settings",
+  "sign-in",
   "test-cards",
   "tokens",
   "try",
@@ -57,12 +62,15 @@ const headers = [
   ["Cross-Origin-Resource-Policy", "same-origin"],
 ] as const;
 
+/** Says in the page's head how it is used. */
+const modeMark = '<meta name="cofre-console" content="key" />';
+
 /**
- * The console (docs/console.md): the page at `/` and its parts, in the sandbox only. The files are open to everybody, for they know
- * nothing; whoever uses the page gives it the secret key (docs/decisions/0010-console.md). Read when they are first asked for.
+ * The console (docs/console.md): the page at `/` and its parts. The files are open to everybody, for they know nothing; whoever uses the page gives it
+ * the secret key (docs/decisions/0010-console.md), in the sandbox only, or signs in (0013-people.md). Read when they are first asked for.
  */
-export function consoleEndpoints(environment: string): readonly OpenEndpoint[] {
-  if (environment !== "sandbox") return [];
+export function consoleEndpoints(environment: string, mode: "key" | "login" | "off"): readonly OpenEndpoint[] {
+  if (mode === "off" || (mode === "key" && environment !== "sandbox")) return [];
   return parts.map(({ path, file, type }) => {
     let body: Promise<string> | undefined;
     return {
@@ -72,7 +80,8 @@ export function consoleEndpoints(environment: string): readonly OpenEndpoint[] {
       cors: false,
       async handle() {
         body ??= readFile(new URL(`page/${file}`, import.meta.url), "utf8");
-        return { status: 200, type, body: await body, headers };
+        const text = await body;
+        return { status: 200, type, body: path === "/" ? text.replace(modeMark, modeMark.replace("key", mode)) : text, headers };
       },
     };
   });

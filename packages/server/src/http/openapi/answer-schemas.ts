@@ -193,7 +193,7 @@ export const answerSchemas = {
           at: text,
           method: { enum: ["GET", "POST"] },
           path: text,
-          key: { enum: ["secret", "public"] },
+          key: { enum: ["secret", "public", "session"] },
           parameters: { type: "object", description: "Those that may be shown, as they may be shown." },
           parameters_left_out: { type: "number" },
           hash: textOrNull,

@@ -13,7 +13,8 @@ export interface RequestToRecord {
   readonly method: string;
   /** The endpoint's. */
   readonly path: string;
-  readonly grants: KeyGrant;
+  /** Which key came, or somebody's session. */
+  readonly key: KeyGrant | "session";
   readonly params: TreeObject;
 }
 
@@ -30,10 +31,10 @@ const isRecorded = (path: string): boolean => path.startsWith("/ws/") || recorde
 
 export function createRequestRecorder(recorder: Pick<Recorder, "request">, clockOf: (merchantId: MerchantId) => Clock): RequestRecorder {
   return {
-    begin({ merchantId, method, path, grants, params }) {
+    begin({ merchantId, method, path, key, params }) {
       if (!isRecorded(path)) return undefined;
       const { parameters, characters, leftOut } = viewOf(params, recordingBounds.parameterCharacters);
-      const facts = { method, path, key: grants, parameters, characters, leftOut };
+      const facts = { method, path, key, parameters, characters, leftOut };
       const answered = recorder.request(merchantId, clockOf(merchantId).now(), facts);
       return (answer) => answered(answerFactsOf(answer, recordingBounds.answerCharacters));
     },

@@ -1,10 +1,15 @@
 import type { Account } from "../../merchant/account.ts";
+import type { PersonView } from "../../people/person.ts";
 import type { KeyGrant } from "../../stores/change.ts";
+import type { Caller } from "../people/caller.ts";
 import type { WireAnswer } from "./answer.ts";
 import type { TreeObject } from "./tree.ts";
 
 /** One row of routes.ts: an operation of the wire. */
 export type Endpoint = KeyedEndpoint | OpenEndpoint;
+
+/** What a server answers to: operations, and what the console's people ask about themselves and each other. */
+export type ServedEndpoint = Endpoint | PeopleEndpoint;
 
 interface EndpointRow {
   /** As documented, without the trailing slash; matched without regard to letter case. */
@@ -27,6 +32,12 @@ export interface OpenEndpoint extends EndpointRow {
   handle(request: OpenRequest): Promise<WireAnswer>;
 }
 
+/** Takes no key, but looks itself at whose session comes with a request. */
+export interface PeopleEndpoint extends EndpointRow {
+  readonly key: "session";
+  handle(request: PeopleRequest): Promise<WireAnswer>;
+}
+
 /** A decoded request. Its card digits are wiped when `handle` has settled. */
 export interface OpenRequest {
   readonly method: "GET" | "POST";
@@ -34,11 +45,17 @@ export interface OpenRequest {
   readonly headers: WireHeaders;
 }
 
-/** A decoded request whose key has been checked. */
+export interface PeopleRequest extends OpenRequest {
+  readonly caller: Caller;
+}
+
+/** A decoded request whose key has been checked, or whose person has been let in without one (http/people/gate.ts). */
 export interface WireRequest extends OpenRequest {
   readonly account: Account;
-  /** Which of the keys came: with both, the secret one counts. */
+  /** Which of the keys came: with both, the secret one counts. A person is granted what the secret one grants. */
   readonly grants: KeyGrant;
+  /** Who is signed in and asks: no secret of the account's is shown then. */
+  readonly person?: PersonView | undefined;
   /** Present when the request is named: by what, and whether it is taken up again after one without an answer. */
   readonly named?: { readonly digest: string; readonly resumed: boolean };
 }

@@ -44,6 +44,36 @@ const hostedPage: readonly (readonly [number: number, message: string])[] = [
   [32, "Amount must be less than {currency} {amount}"],
 ];
 
+/** Where people sign in to the console; a test of theirs provokes each. */
+const logins: readonly CatalogueRow[] = [
+  elsewhere("COFRE-110", "Nobody is signed in, or the session has ended", "calls of the console"),
+  elsewhere(
+    "COFRE-111",
+    "Name, password or code is wrong, or the name cannot sign in now",
+    "/__cofre/session, /__cofre/password: one answer for a wrong, unknown, locked and disabled name",
+  ),
+  elsewhere(
+    "COFRE-112",
+    "The request does not come from this server's own page",
+    "no header X-Cofre-CSRF or another session's, another origin's page, or GET where it would put something secret into an address",
+  ),
+  elsewhere("COFRE-113", "Your role does not allow this", "calls of the console"),
+  elsewhere("COFRE-114", "The invitation is not known, was used, or is over", "/__cofre/enrolment"),
+  elsewhere(
+    "COFRE-115",
+    "A password has 12 to 128 characters, does not hold the name, and is none of the last four",
+    "/__cofre/enrolment, /__cofre/password",
+  ),
+  elsewhere("COFRE-116", "The six digits are wrong or were used before", "/__cofre/enrolment"),
+  elsewhere("COFRE-117", "A name has 3 to 64 letters, digits and . _ @ + -, and is nobody else's", "/__cofre/people"),
+  elsewhere("COFRE-118", "There must be an active admin: make somebody else one before", "/__cofre/people"),
+  elsewhere(
+    "COFRE-119",
+    "{Parameter | Header} {name} is invalid",
+    "/__cofre/session, /__cofre/people, /__cofre/audit; X-Cofre-Account of no account",
+  ),
+];
+
 /** Every code of interface 7 and 5 that concerns cards, and ours. Messages that a public source quotes are its own to the letter. */
 export const catalogue: readonly CatalogueRow[] = [
   told("BP-SA-1", "{Field integration_key is required | Parameter integration_key not informed}", "no key, or an empty one"),
@@ -304,6 +334,7 @@ export const catalogue: readonly CatalogueRow[] = [
   told("COFRE-63", "Parameters from and to must be times in UTC with at most 100 hours or days between them", "/__cofre/figures"),
   told("COFRE-64", "Parameter limit must be a whole number from 1 to 1000, and after the next of another page", "/__cofre/tokens"),
   elsewhere("COFRE-45", "Another request with this Idempotency-Key is under way", "the same key at the same time, on another node"),
+  ...logins,
   elsewhere(
     "COFRE-120",
     "Nothing was done: the node that has this world cannot be reached, send it again later",

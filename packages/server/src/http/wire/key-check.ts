@@ -37,7 +37,8 @@ export async function resolveHolder<Elsewhere extends object = never>(
   return holder;
 }
 
-function keyGiven(endpoint: KeyedEndpoint, params: TreeObject): Tree | undefined {
+/** What was given as the key that the endpoint takes; undefined when there is none. */
+export function keyGiven(endpoint: KeyedEndpoint, params: TreeObject): Tree | undefined {
   const secret = params["integration_key"];
   return secret === undefined && endpoint.key === "public" ? params["public_integration_key"] : secret;
 }

@@ -1,6 +1,7 @@
 import type { DatabaseSync } from "node:sqlite";
 import type { ChangeMessage, Outcome } from "../change-message.ts";
 import { ChangeWriter } from "./change-writer.ts";
+import { type PeopleAnswer, type PeopleMessage, PeopleWriter } from "./people-writer.ts";
 import { sqliteCode } from "./sqlite-error.ts";
 
 export interface BatchResult {
@@ -26,11 +27,13 @@ const triedBytes = 65_536;
 export class BatchWriter {
   readonly #database: DatabaseSync;
   readonly #writer: ChangeWriter;
+  readonly #people: PeopleWriter;
   #state: "ready" | "in_doubt" | "stopped" = "ready";
 
   constructor(database: DatabaseSync) {
     this.#database = database;
     this.#writer = new ChangeWriter(database);
+    this.#people = new PeopleWriter(database);
   }
 
   write(batch: readonly ChangeMessage[]): BatchResult {
@@ -40,6 +43,28 @@ export class BatchWriter {
     if (together !== undefined) return together;
     const single = batch.map((message) => this.#writeAlone(message));
     return { outcomes: single, commits: single.filter((outcome) => outcome === "committed").length };
+  }
+
+  /** A change of people, in a transaction of its own: there are few, and nobody's payment waits for one that fails. */
+  writePeople(message: PeopleMessage): PeopleAnswer {
+    if (this.#state === "in_doubt") this.#settle();
+    if (this.#state !== "ready") return { outcome: "unavailable", number: 0 };
+    let answer: PeopleAnswer;
+    try {
+      this.#database.exec("BEGIN IMMEDIATE");
+      answer = this.#people.write(message);
+    } catch (error) {
+      const code = sqliteCode(error);
+      this.#rollBack();
+      return { outcome: code === "constraint" ? "broken" : "unavailable", number: 0 };
+    }
+    if (answer.outcome !== "committed") {
+      this.#rollBack();
+      return answer;
+    }
+    const [outcome] = this.#commit(["committed"]).outcomes;
+    if (outcome === "committed") return answer;
+    return { outcome: outcome === "commit_unknown" ? outcome : "unavailable", number: 0 };
   }
 
   /** Whether a change could be written now, found out by writing as much as a change needs and taking it away again. */

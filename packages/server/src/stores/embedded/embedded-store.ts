@@ -8,6 +8,7 @@ import type { Delivery, EndpointKey } from "../../outbox/events.ts";
 import { dueAt } from "../../payment/due.ts";
 import type { Payment } from "../../payment/payment.ts";
 import type { RefundId } from "../../payment/refund.ts";
+import type { PeopleStore } from "../../people/people-store.ts";
 import type { StoredCard } from "../../vault/stored-card.ts";
 import { assertChangeIsSound } from "../change-rules.ts";
 import type { Change, CommitResult, HistoryRow, KeyGrant, NamedRequest } from "../change.ts";
@@ -31,6 +32,7 @@ import { commitResultOf } from "../commit-result.ts";
 import { makeFilesPrivate, makeFolderOf } from "./data-folder.ts";
 import { deliveriesInState, deliveryColumns, deliveryFromRow, type DeliveryRow, keyOfLane, notificationColumns } from "./delivery-rows.ts";
 import { laneOf } from "./delivery-writer.ts";
+import { EmbeddedPeople } from "./embedded-people.ts";
 import { openForReading } from "./open-database.ts";
 import { placeInOrder } from "../order-row.ts";
 import { accountFromRow, figureFromRow, historyFromRow, listedRow, namedRequestFromRow, paymentColumns, paymentFromRow } from "../rows.ts";
@@ -77,6 +79,7 @@ export async function openEmbeddedStore(options: EmbeddedStoreOptions): Promise<
 
 /** Owns the read-only connection and its statements, and the writer thread. */
 class SqliteStore implements RunningStore {
+  readonly people: PeopleStore;
   readonly #reader: DatabaseSync;
   readonly #writer: WriterThread;
   readonly #afterClose: () => void;
@@ -88,6 +91,7 @@ class SqliteStore implements RunningStore {
     this.#writer = writer;
     this.#afterClose = afterClose;
     this.#statements = prepareAll(reader);
+    this.people = new EmbeddedPeople(reader, writer, () => this.#closed !== undefined);
   }
 
   async accountByKey(digest: KeyDigest): Promise<{ readonly account: Account; readonly grants: KeyGrant } | undefined> {

@@ -7,9 +7,15 @@ import type { BatchAnswer, ChangeMessage, Outcome } from "../change-message.ts";
 import type { DatabaseOptions } from "./open-database.ts";
 import { StoreOpenError } from "./open-error.ts";
 import type { OpenRefusal } from "./open-error.ts";
+import type { PeopleAnswer, PeopleMessage } from "./people-writer.ts";
 
 interface Waiting {
   readonly resolve: (outcome: Outcome) => void;
+  readonly reject: (error: StoreError) => void;
+}
+
+interface WaitingForPeople {
+  readonly resolve: (answer: PeopleAnswer) => void;
   readonly reject: (error: StoreError) => void;
 }
 
@@ -22,6 +28,9 @@ interface ThreadOptions {
 /** What becomes of a change when the writer fails, not the change. */
 const failures: readonly Outcome[] = ["unavailable", "commit_unknown"];
 
+/** How many changes of people may wait for their commit; more are refused as `overloaded`. */
+const mostPeopleWaiting = 256;
+
 /**
  * The main thread's end of the writer thread. Answers come in the order of the changes, so a queue tells whose they are.
  *
@@ -33,6 +42,7 @@ export class WriterThread {
   readonly #worker: Worker;
   readonly #options: ThreadOptions;
   readonly #waiting: Waiting[] = [];
+  readonly #waitingForPeople: WaitingForPeople[] = [];
   readonly #exited: Promise<void>;
   readonly #whenDrained: (() => void)[] = [];
   readonly #whenTried: ((works: boolean) => void)[] = [];
@@ -47,7 +57,11 @@ export class WriterThread {
   private constructor(worker: Worker, options: ThreadOptions) {
     this.#worker = worker;
     this.#options = options;
-    worker.on("message", (answer: BatchAnswer | boolean) => (typeof answer === "boolean" ? this.#tried(answer) : this.#answered(answer)));
+    worker.on("message", (answer: BatchAnswer | PeopleAnswer | boolean) => {
+      if (typeof answer === "boolean") this.#tried(answer);
+      else if ("outcome" in answer) this.#answeredPeople(answer);
+      else this.#answered(answer);
+    });
     this.#exited = new Promise((resolve) => {
       worker.on("exit", () => {
         this.#died();
@@ -77,6 +91,16 @@ export class WriterThread {
       this.#waiting.push({ resolve, reject });
       this.#gathered.push(message);
       if (this.#gathered.length === 1) setImmediate(() => this.#post());
+    });
+  }
+
+  /** Changes of people are answered in their own order. Few come, and each is posted at once. */
+  submitPeople(message: PeopleMessage): Promise<PeopleAnswer> {
+    return new Promise((resolve, reject) => {
+      if (!this.#alive) throw new StoreError("unavailable");
+      if (this.#waitingForPeople.length >= mostPeopleWaiting) throw new StoreError("overloaded");
+      this.#waitingForPeople.push({ resolve, reject });
+      this.#worker.postMessage(message, []);
     });
   }
 
@@ -114,7 +138,8 @@ export class WriterThread {
 
   /** Resolves when everything submitted has been answered. */
   async drained(): Promise<void> {
-    if (this.#waiting.length > 0) await new Promise<void>((resolve) => void this.#whenDrained.push(resolve));
+    if (this.#waiting.length + this.#waitingForPeople.length > 0)
+      await new Promise<void>((resolve) => void this.#whenDrained.push(resolve));
   }
 
   /** Closes the file. Resolves when the thread has ended. */
@@ -144,8 +169,17 @@ export class WriterThread {
     this.#tellDrained();
   }
 
+  #answeredPeople(answer: PeopleAnswer): void {
+    const waiting = this.#waitingForPeople.shift();
+    assert(waiting !== undefined, "the writer thread answers a change of people once");
+    if (answer.outcome === "unavailable" || answer.outcome === "commit_unknown") this.#found(false);
+    else if (answer.outcome === "committed") this.#found(true);
+    waiting.resolve(answer);
+    this.#tellDrained();
+  }
+
   #tellDrained(): void {
-    if (this.#waiting.length === 0) for (const resolve of this.#whenDrained.splice(0)) resolve();
+    if (this.#waiting.length + this.#waitingForPeople.length === 0) for (const resolve of this.#whenDrained.splice(0)) resolve();
   }
 
   /** Whatever waits may have been written or not: the thread can no longer say. */
@@ -155,7 +189,7 @@ export class WriterThread {
     // An end that was asked for is none.
     if (!this.#isClosing) this.#found(false);
     for (const resolve of this.#whenTried.splice(0)) resolve(false);
-    for (const { reject } of this.#waiting.splice(0)) reject(new StoreError("commit_unknown"));
+    for (const { reject } of [...this.#waiting.splice(0), ...this.#waitingForPeople.splice(0)]) reject(new StoreError("commit_unknown"));
     this.#tellDrained();
   }
 }

@@ -5,6 +5,7 @@ import { outcomes } from "../change-message.ts";
 import type { BatchAnswer, ChangeMessage } from "../change-message.ts";
 import { lockFile, openForWriting, Refused } from "./open-database.ts";
 import type { DatabaseOptions } from "./open-database.ts";
+import type { PeopleMessage } from "./people-writer.ts";
 
 /**
  * The writer thread. Owns the lock and the only connection that writes. While it waits for one batch's fsync, the next batch
@@ -16,7 +17,7 @@ const port = parentPort;
 /** More than this would only make the first of a batch wait for the last. */
 const largestBatch = 512;
 
-type Message = readonly ChangeMessage[] | "try" | "close";
+type Message = readonly ChangeMessage[] | PeopleMessage | "try" | "close";
 
 try {
   const options = workerData as DatabaseOptions;
@@ -27,7 +28,7 @@ try {
   port.on("message", (first: Message) => {
     const batch: ChangeMessage[] = [];
     let message = first;
-    while (typeof message !== "string") {
+    while (isChanges(message)) {
       batch.push(...message);
       const waiting = batch.length < largestBatch ? receiveMessageOnPort(port) : undefined;
       if (waiting === undefined) break;
@@ -37,6 +38,7 @@ try {
       const result = writer.write(batch);
       port.postMessage([result.commits, ...result.outcomes.map((outcome) => outcomes.indexOf(outcome))] satisfies BatchAnswer);
     }
+    if (typeof message === "object" && "people" in message) port.postMessage(writer.writePeople(message));
     if (message === "try") port.postMessage(writer.tryWriting());
     if (message === "close") {
       database.close();
@@ -49,4 +51,8 @@ try {
   if (!(error instanceof Refused)) throw error;
   port.postMessage(error.code);
   port.close();
+}
+
+function isChanges(message: Message): message is readonly ChangeMessage[] {
+  return Array.isArray(message);
 }

@@ -19,8 +19,8 @@ export const readOnly = "25006";
 /** SQLSTATE of a statement that has waited for another's lock for as long as its session waits. */
 export const lockTimeout = "55P03";
 
-/** The roles of migrations/004-roles.ts; `owner` is whoever the address names. */
-export type Role = "owner" | "cofre_gateway" | "cofre_vault" | "cofre_jobs";
+/** The roles of migrations/004-roles.ts and 008-people.ts; `owner` is whoever the address names. */
+export type Role = "owner" | "cofre_gateway" | "cofre_vault" | "cofre_jobs" | "cofre_people";
 
 const connectMs = 5_000;
 /** A session that has been silent for one to two of these is asked after, and again after each of them. */

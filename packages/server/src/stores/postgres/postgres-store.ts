@@ -48,6 +48,7 @@ import { GatheredReads } from "./gathered-reads.ts";
 import { migrate } from "./migrate.ts";
 import { PostgresOpenError, type PostgresRefusal } from "./open-error.ts";
 import { type Beginning, checkBeginning } from "./origin.ts";
+import { PostgresPeople } from "./postgres-people.ts";
 import { sql, type StatementName } from "./sql.ts";
 import { checkServer } from "./start-check.ts";
 import { worldPlacesOf } from "./world-places.ts";
@@ -76,19 +77,19 @@ export async function openPostgresStore(options: PostgresStoreOptions): Promise<
   let writer: Connection | undefined;
   try {
     const connectWriter = writerOf(connect, options);
-    writer = await connectWriter();
+    writer = await connectWriter("cofre_gateway");
     // Behind the first session that serves, by which a move finds this start (move-target.ts): either it is found, or this reads what the move left.
     await checkBeginning(owner, options.beginning ?? { besideKeys: false, beginAnew: false });
     const lane = new BatchLane(writer, {
       async connect() {
-        const connection = await connectWriter();
+        const connection = await connectWriter("cofre_gateway");
         store.renewReaders();
         return connection;
       },
       maxQueued: options.maxQueued ?? 4_096,
       onWriting: options.onWriting ?? (() => undefined),
     });
-    const store = new PostgresStore(lane, connect);
+    const store = new PostgresStore(lane, connect, () => connectWriter("cofre_people"));
     return store;
   } catch (error) {
     await writer?.close();
@@ -130,10 +131,10 @@ async function askAfter(silent: Connection, url: string): Promise<void> {
 function writerOf(
   connect: (role: Role) => Promise<Connection>,
   { clock, waiveStandby, onRefused }: PostgresStoreOptions,
-): () => Promise<Connection> {
+): (role: Role) => Promise<Connection> {
   let told: PostgresRefusal | undefined;
-  return async () => {
-    const connection = await connect("cofre_gateway");
+  return async (role) => {
+    const connection = await connect(role);
     try {
       await checkServer(connection, clock, waiveStandby);
       told = undefined;
@@ -179,11 +180,13 @@ const readers = {
   cofre_jobs: "cofre_jobs",
   leases: "cofre_jobs",
   worlds: "cofre_jobs",
+  people: "cofre_people",
 } as const;
 type Reader = keyof typeof readers;
 
 /** Owns a session for each of the readers, made when it is first needed and again when it broke, and the lane that writes. */
 class PostgresStore implements RunningStore {
+  readonly people: PostgresPeople;
   readonly worldPlaces = worldPlacesOf((name, ...values) => this.#all("worlds", name, ...values));
   readonly #lane: BatchLane;
   readonly #connect: (role: Role) => Promise<Connection>;
@@ -192,9 +195,14 @@ class PostgresStore implements RunningStore {
   readonly #payments: GatheredReads<PaymentRow>;
   #closed: Promise<void> | undefined;
 
-  constructor(lane: BatchLane, connect: (role: Role) => Promise<Connection>) {
+  constructor(lane: BatchLane, connect: (role: Role) => Promise<Connection>, connectPeople: () => Promise<Connection>) {
     this.#lane = lane;
     this.#connect = connect;
+    this.people = new PostgresPeople({
+      read: (name, ...values) => this.#all("people", name, ...values),
+      connect: connectPeople,
+      isClosed: () => this.#closed !== undefined,
+    });
     this.#cards = new GatheredReads(
       (merchant, keys) => this.#of("cofre_vault", merchant, "cardsByToken", keys),
       (row) => row.tokenDigest,
@@ -360,6 +368,7 @@ class PostgresStore implements RunningStore {
     const readers = [...this.#readers.values()];
     this.#readers.clear();
     for (const reader of readers) void reader.then((connection) => connection.close()).catch(() => undefined);
+    this.people.renew();
   }
 
   async #takenBy({ merchantId, payment }: Change): Promise<CommitResult> {
@@ -372,6 +381,7 @@ class PostgresStore implements RunningStore {
   async #close(): Promise<void> {
     await this.#lane.drained();
     await this.#lane.close();
+    await this.people.close();
     await Promise.all([...this.#readers.values()].map((reader) => reader.then((connection) => connection.close()).catch(() => undefined)));
   }
 

@@ -16,6 +16,11 @@ const delivery = `${hexOf("merchant", "merchantId")}, endpoint, number, ${hexOf(
 
 const account = `${hexOf("account.merchant", "id")}, version, name, settings`;
 
+const person = `${hexOf("person.id", "id")}, version, name, role, state, created_at, last_signed_in_at, passwords, ${hexOf("totp", "totp")}, totp_step,
+  failures, locked_until, ${hexOf("invitation", "invitation")}, invitation_ends_at`;
+
+const auditEntry = `no AS number, body, ${hexOf("digest", "digest")} FROM audit_entry`;
+
 const merchant = "decode($1, 'hex')";
 
 /** Of merchants in the slots that are bits of the parameter: the last byte of the id says which slot (kernel/slot.ts). */
@@ -91,5 +96,15 @@ export const sql = {
   placeOf: `SELECT world_key.node, url, ${hexOf("world", "world")} FROM world_key JOIN node ON node.id = world_key.node
     WHERE digest = decode($1, 'hex') AND url IS NOT NULL AND node_lives_1(node.id)`,
   reachableNodes: "SELECT id AS node, url FROM node WHERE url IS NOT NULL AND node_lives_1(id) ORDER BY id",
+  person: `SELECT ${person} FROM person WHERE person.id = decode($1, 'hex')`,
+  personByName: `SELECT ${person} FROM person WHERE name_key = $1`,
+  personByInvitation: `SELECT ${person} FROM person WHERE person.invitation = decode($1, 'hex')`,
+  people: `SELECT ${person} FROM person ORDER BY name_key`,
+  personSession: `SELECT ${person}, started_at, last_used_at, ends_at FROM person_session JOIN person ON person.id = person_session.person
+    WHERE digest = decode($1, 'hex')`,
+  auditBefore: `SELECT ${auditEntry} WHERE no < $1 ORDER BY no DESC LIMIT $2`,
+  auditAfter: `SELECT ${auditEntry} WHERE no > $1 ORDER BY no LIMIT $2`,
+  auditHead: `SELECT no AS number, ${hexOf("digest", "digest")} FROM audit_head`,
 } as const;
 export type StatementName = keyof typeof sql;
+export type PeopleStatement = Extract<StatementName, `person${string}` | `audit${string}` | "people">;

@@ -37,7 +37,8 @@ export interface RequestFacts {
   readonly method: string;
   /** The endpoint's own, never what the client wrote. */
   readonly path: string;
-  readonly key: "secret" | "public";
+  /** What was shown for it: a key, or the session of somebody who is signed in. */
+  readonly key: "secret" | "public" | "session";
   /** The parameters that may be shown. */
   readonly parameters: ParameterList;
   /** What they hold. */

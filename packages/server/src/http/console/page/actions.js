@@ -2,6 +2,7 @@
 import { call, newName } from "./api.js";
 import { field, h, problem, say } from "./dom.js";
 import { amountOf, minorOf } from "./money.js";
+import { mayDo } from "./session.js";
 
 /** @import { Listed } from "./api.js" */
 
@@ -22,6 +23,7 @@ import { amountOf, minorOf } from "./money.js";
  * @returns {readonly Node[]}
  */
 export function actions(payment, refresh) {
+  if (!mayDo("operator")) return [];
   const possible = actionsFor(payment);
   if (possible.length === 0) return [h("h2", {}, "Actions"), h("p", { class: "soft" }, "Nothing can be done now.")];
   const buttons = possible.map((action) =>

@@ -1,4 +1,6 @@
-// Calls of this server. The key travels in the body, never in an address; it is kept by this tab and forgotten with it.
+// Calls of this server. The key travels in the body, never in an address; it is kept by this tab and forgotten with it. Where people sign in there is none:
+// the browser sends the session by itself, which no script can read, and the page a header beside it.
+import { accountOfTab, end, hear, isLogin, keepAccount, personOfPage, sessionHeaders } from "./session.js";
 
 const place = "cofre.integration_key";
 /** The key that was there before a world was opened. */
@@ -22,19 +24,37 @@ export function forgetKey() {
 }
 
 /**
- * Goes on with a world's key; the first one before it is kept, to go back to.
- * @param {string} key
- * @param {string} name
+ * Goes on with a world: by its id where people sign in, and otherwise by its key; the first key before it is kept, to go back to.
+ * @param {{ id: string, name: string, integration_key?: string }} world
  */
-export function enterWorld(key, name) {
+export function enterWorld({ id, name, integration_key: key = "" }) {
+  if (isLogin()) {
+    keepAccount(id);
+    sessionStorage.setItem(placeOfName, name);
+    return;
+  }
   const before = sessionStorage.getItem(placeBefore) ?? keyOfTab();
   keepKey(key);
   if (before !== undefined && before !== key) sessionStorage.setItem(placeBefore, before);
   sessionStorage.setItem(placeOfName, name);
 }
 
-/** Goes on with the key before; false: there is none, and none is kept any more. */
+/**
+ * Whether this world is the one that is open.
+ * @param {{ id: string, integration_key?: string }} world
+ */
+export function isOpen({ id, integration_key: key }) {
+  return isLogin() ? id === accountOfTab() : key === keyOfTab();
+}
+
+/** Goes on with the account before; false: there is none, and no key is kept any more. */
 export function leaveWorld() {
+  if (isLogin()) {
+    const wasWorld = canLeaveWorld();
+    keepAccount(undefined);
+    forgetKey();
+    return wasWorld;
+  }
   const before = sessionStorage.getItem(placeBefore);
   forgetKey();
   if (before !== null) keepKey(before);
@@ -42,7 +62,7 @@ export function leaveWorld() {
 }
 
 export function canLeaveWorld() {
-  return sessionStorage.getItem(placeBefore) !== null;
+  return isLogin() ? accountOfTab() !== undefined : sessionStorage.getItem(placeBefore) !== null;
 }
 
 /** @returns {string | undefined} */
@@ -100,11 +120,18 @@ export class Refusal extends Error {
 
 /** Codes that say that the key is no good. */
 const keyCodes = new Set(["BP-SA-1", "BP-SA-2", "DA-1"]);
+const notSignedIn = "COFRE-110";
+/** Another tab of this browser has signed in since: what this page sends beside the session is of the one before. */
+const notFromPage = "COFRE-112";
+const invalid = "COFRE-119";
 
 /** @param {unknown} error */
 export function isAboutKey(error) {
-  return error instanceof Refusal && keyCodes.has(error.code);
+  return error instanceof Refusal && (isLogin() ? error.code === notSignedIn : keyCodes.has(error.code));
 }
+
+/** Told to the window when the server says that whoever uses the page is signed in no more. */
+export const sessionOver = "cofre-session-over";
 
 /**
  * Asks the server; rejects with a Refusal, or with an Error when there was no answer.
@@ -114,16 +141,17 @@ export function isAboutKey(error) {
  * @returns {Promise<unknown>} what the caller says that it is
  */
 export async function call(path, fields, { once, key = keyOfTab() } = {}) {
-  const headers = { "Content-Type": "application/json", ...(once === undefined ? {} : { "Idempotency-Key": once }) };
-  return answerTo(path, { method: "POST", headers, body: JSON.stringify({ integration_key: key, ...fields }) });
+  const named = once === undefined ? {} : { "Idempotency-Key": once };
+  const headers = { "Content-Type": "application/json", ...named, ...(isLogin() ? sessionHeaders() : {}) };
+  return answerTo(path, { method: "POST", headers, body: JSON.stringify(isLogin() ? fields : { integration_key: key, ...fields }) });
 }
 
 /**
- * Asks for what needs no key; rejects as `call` does.
+ * Asks for what needs no key where the page takes one; rejects as `call` does.
  * @param {string} path
  */
 export function lookUp(path) {
-  return answerTo(path, {});
+  return answerTo(path, isLogin() ? { headers: sessionHeaders() } : {});
 }
 
 /**
@@ -139,11 +167,20 @@ async function answerTo(path, request) {
   } catch {
     throw new Error("The server does not answer.");
   }
+  hear(response);
   /** @type {unknown} */
   const answer = await response.json().catch(() => undefined);
   if (isObject(answer) && answer["status"] === "SUCCESS") return answer;
   const { status_code: code, status_message: message } = isObject(answer) ? answer : {};
   const isRefusal = typeof code === "string" && typeof message === "string";
+  if ((code === notSignedIn || code === notFromPage) && personOfPage() !== undefined) {
+    end();
+    dispatchEvent(new Event(sessionOver));
+  }
+  // The world that was open is gone.
+  if (code === invalid && isLogin() && String(message).startsWith("Header X-Cofre-Account") && leaveWorld()) {
+    dispatchEvent(new HashChangeEvent("hashchange"));
+  }
   throw isRefusal ? new Refusal(code, message) : new Error(`The server gave no answer that can be read (${response.status}).`);
 }
 

@@ -25,7 +25,7 @@ const svg = "http://www.w3.org/2000/svg";
 
 /**
  * A shape of a drawing. Attributes as text; what is undefined is left out.
- * @param {"svg" | "rect" | "title"} tag
+ * @param {"svg" | "rect" | "path" | "title"} tag
  * @param {Readonly<Record<string, string | number | undefined>>} [attributes]
  * @param {...Child} children
  * @returns {Element}

@@ -2,11 +2,13 @@
 import { call, offers } from "./api.js";
 import { field, foreign, h, problem, say, select, shown } from "./dom.js";
 import { liveList } from "./live-list.js";
+import { mayDo } from "./session.js";
 import { declineOptions, faultOptions, faultWords } from "./words.js";
 
 /** @typedef {{ id: string, kind: string, times: number, met: number, path?: string, merchant_payment_code?: string, delay_ms?: number, reason?: string }} Fault */
 
-const heads = ["Fault", "What goes wrong", "Requests", "Only", "Take away"];
+const headsOfViewer = ["Fault", "What goes wrong", "Requests", "Only"];
+const headsOfAdmin = [...headsOfViewer, "Take away"];
 /** Numbers as text of one length, which sorts as they do. */
 const digits = 9;
 
@@ -40,18 +42,24 @@ export async function faultsView(main, _words, _query, signal) {
       {},
       "A fault waits for the account's next request that it fits, and meets it on its way. What the books say then is what they always say.",
     ),
-    form((add) => act({ add }, "It waits for the next request.")),
+    mayDo("admin") ? form((add) => act({ add }, "It waits for the next request.")) : "",
     trouble,
     h("h2", {}, "Those that wait"),
-    h(
-      "p",
-      { class: "actions" },
-      h("button", { type: "button", class: "second", onclick: () => void act({ clear: "all" }, "None waits any more.") }, "Take all away"),
-    ),
+    mayDo("admin")
+      ? h(
+          "p",
+          { class: "actions" },
+          h(
+            "button",
+            { type: "button", class: "second", onclick: () => void act({ clear: "all" }, "None waits any more.") },
+            "Take all away",
+          ),
+        )
+      : "",
   );
   refresh = await liveList(main, signal, {
     caption: "Faults that wait, the latest first",
-    heads,
+    heads: mayDo("admin") ? headsOfAdmin : headsOfViewer,
     noun: ["fault", "faults"],
     isFiltered: false,
     page: async () => {
@@ -75,7 +83,9 @@ function cells({ id, kind, times, met, path, merchant_payment_code: code, delay_
     foreign(what.join(", ")),
     times === 0 ? `${met} met, and all until it is taken away` : `${met} of ${times} met`,
     only.length === 0 ? "any request" : foreign(only.join(", ")),
-    h("button", { type: "button", class: "small", "aria-label": `Take away ${shown(id)}`, onclick: clear }, "Take away"),
+    ...(mayDo("admin")
+      ? [h("button", { type: "button", class: "small", "aria-label": `Take away ${shown(id)}`, onclick: clear }, "Take away")]
+      : []),
   ];
 }
 

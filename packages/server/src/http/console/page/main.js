@@ -1,12 +1,17 @@
 // The page itself: who is using it, and which of its views the address names.
-import { call, forgetKey, isAboutKey, keepKey, keyOfTab, nameOfWorld } from "./api.js";
-import { field, h, problem, say, shown } from "./dom.js";
+import { accountView, signOut } from "./account.js";
+import { call, forgetKey, isAboutKey, keepKey, keyOfTab, nameOfWorld, sessionOver } from "./api.js";
+import { auditView } from "./audit.js";
+import { field, foreign, h, problem, say, shown } from "./dom.js";
 import { chartsView } from "./charts.js";
 import { faultsView } from "./faults.js";
 import { listView } from "./list.js";
 import { notificationsView } from "./notification-list.js";
 import { paymentView } from "./payment.js";
+import { peopleView } from "./people.js";
+import { begin, isLogin, mayDo, personOfPage } from "./session.js";
 import { settingsView } from "./settings.js";
+import { acceptInvitation, askToSignIn, watchSession } from "./sign-in.js";
 import { tokensView } from "./tokens.js";
 import { tryView } from "./try.js";
 import { worldsView } from "./worlds.js";
@@ -16,9 +21,11 @@ import { worldsView } from "./worlds.js";
  * @typedef {(main: HTMLElement, words: readonly string[], query: URLSearchParams, signal: AbortSignal) => Promise<void>} View
  */
 
+/** @import { Person, Role, Session } from "./session.js" */
+
 /**
- * By the first word of the address. `of` is the view under which one stands that no link leads to.
- * @type {Readonly<Record<string, { title: string, view: View, of?: string }>>}
+ * By the first word of the address. `of` is the view under which one stands that no link leads to; `login`: only where people sign in.
+ * @type {Readonly<Record<string, { title: string, view: View, of?: string, needs?: Role, login?: true }>>}
  */
 const views = {
   payments: { title: "Payments", view: listView },
@@ -29,7 +36,10 @@ const views = {
   worlds: { title: "Worlds", view: worldsView },
   faults: { title: "Faults", view: faultsView },
   settings: { title: "Settings", view: settingsView },
-  try: { title: "Try it", view: tryView },
+  try: { title: "Try it", view: tryView, needs: "operator" },
+  people: { title: "People", view: peopleView, needs: "admin", login: true },
+  audit: { title: "Audit log", view: auditView, needs: "admin", login: true },
+  account: { title: "Your password", view: accountView, of: "account", login: true },
 };
 
 const main = /** @type {HTMLElement} */ (document.getElementById("main"));
@@ -39,8 +49,18 @@ let shownNow = new AbortController();
 /** The view that was shown before; empty: none. */
 let shownBefore = "";
 
-/** A link may bring the key along, behind the `#`, which browsers send nowhere. It leaves the address at once. */
-function takeKeyFromAddress() {
+/** An invitation that a link brought. */
+let invitation = "";
+
+/** A link may bring the key or an invitation along, behind the `#`, which browsers send nowhere. It leaves the address at once. */
+function takeFromAddress() {
+  if (isLogin()) {
+    const invited = location.hash.startsWith("#invite=") ? new URLSearchParams(location.hash.slice(1)).get("invite") : null;
+    if (invited === null) return;
+    invitation = invited;
+    history.replaceState(null, "", "/#/payments");
+    return;
+  }
   const given = new URLSearchParams(location.hash.slice(1)).get("key");
   if (given === null || !location.hash.startsWith("#key=")) return;
   keepKey(given);
@@ -48,7 +68,7 @@ function takeKeyFromAddress() {
 }
 
 async function show() {
-  takeKeyFromAddress();
+  takeFromAddress();
   // The skip link's own address is no view.
   if (location.hash === "#main") return;
   shownNow.abort();
@@ -57,16 +77,21 @@ async function show() {
   const { signal } = shownNow;
   const world = nameOfWorld();
   tag.textContent = world === undefined ? "sandbox" : `world: ${shown(world)}`;
-  if (keyOfTab() === undefined) return askForKey();
+  if (isLogin() ? personOfPage() === undefined || invitation !== "" : keyOfTab() === undefined) return letIn();
   const [path = "", search = ""] = location.hash.replace(/^#\/?/, "").split("?");
   const [asked = "", ...words] = path.split("/");
-  const name = Object.hasOwn(views, asked) ? asked : "payments";
-  const { title, view } = views[name] ?? { title: "Payments", view: listView };
+  const name = Object.hasOwn(views, asked) && (isLogin() || views[asked]?.login === undefined) ? asked : "payments";
+  const { title, view, needs = "viewer" } = views[name] ?? { title: "Payments", view: listView };
   document.title = `${title} · Cofre`;
   showNav(name);
   const heading = h("h1", { tabindex: "-1" }, title);
   const before = document.activeElement;
   main.replaceChildren(heading);
+  if (!mayDo(needs)) {
+    main.append(h("p", {}, "Your role does not allow this."));
+    heading.focus();
+    return;
+  }
   try {
     const begun = view(main, words, new URLSearchParams(search), signal);
     // Whoever came by a link, a button or the browser's back hears which view it is now.
@@ -76,8 +101,8 @@ async function show() {
   } catch (error) {
     if (signal.aborted) return;
     if (isAboutKey(error)) {
-      forgetKey();
-      return askForKey(error);
+      if (!isLogin()) forgetKey();
+      return letIn(error);
     }
     main.append(problem(error));
   }
@@ -98,11 +123,14 @@ function focusOn(name, heading) {
 function showNav(name) {
   nav.hidden = false;
   if (nav.firstChild === null) {
-    const links = Object.entries(views).filter(([, { of }]) => of === undefined);
+    const links = Object.entries(views).filter(
+      ([, { of, needs = "viewer", login }]) => of === undefined && mayDo(needs) && (!login || isLogin()),
+    );
+    const person = personOfPage();
     nav.append(
       ...links.map(([view, { title }]) => h("a", { href: `#/${view}` }, title)),
       h("a", { href: "/docs" }, "Docs"),
-      h("button", { type: "button", class: "plain", onclick: leave }, "Forget the key"),
+      ...(person === undefined ? [h("button", { type: "button", class: "plain", onclick: leave }, "Forget the key")] : whoIsIt(person)),
     );
   }
   for (const link of nav.querySelectorAll("a")) {
@@ -110,6 +138,57 @@ function showNav(name) {
     if (address === `#/${name}`) link.setAttribute("aria-current", "page");
     else if (address === `#/${views[name]?.of}`) link.setAttribute("aria-current", "true");
     else link.removeAttribute("aria-current");
+  }
+}
+
+/**
+ * Who is signed in, and the way out.
+ * @param {Person} person
+ */
+function whoIsIt({ name, role }) {
+  return [
+    h("span", { class: "who" }, foreign(name), `, ${role}`),
+    h("a", { href: "#/account" }, "Password"),
+    h("button", { type: "button", class: "plain", onclick: () => void signOut().then(() => letIn()) }, "Sign out"),
+  ];
+}
+
+/**
+ * Whoever is to use the page says who it is, or gives the key. The address stays: it leads there afterwards.
+ * @param {unknown} [why]
+ * @param {boolean} [mayBe] the browser may have a session that this page does not know: it was loaded anew, or another tab has signed in
+ */
+async function letIn(why, mayBe = !wasAsked) {
+  if (!isLogin()) return askForKey(why);
+  shownNow.abort();
+  for (const dialog of document.querySelectorAll("dialog")) dialog.close();
+  document.title = "Cofre";
+  nav.hidden = true;
+  // Another person may see other views.
+  nav.replaceChildren();
+  shownBefore = "";
+  const entered = (/** @type {Session} */ session) => {
+    begin(session);
+    invitation = "";
+    void show();
+  };
+  if (invitation !== "") return acceptInvitation(main, invitation, entered, () => ((invitation = ""), void show()));
+  main.replaceChildren();
+  wasAsked = true;
+  const session = mayBe ? await whoWasIt() : undefined;
+  if (session !== undefined) return entered(session);
+  askToSignIn(main, why, entered);
+}
+
+/** Whether the page has asked since it was loaded who is signed in. */
+let wasAsked = false;
+
+/** @returns {Promise<Session | undefined>} */
+async function whoWasIt() {
+  try {
+    return /** @type {Session} */ (await call("/__cofre/session", {}));
+  } catch {
+    return undefined;
   }
 }
 
@@ -165,4 +244,8 @@ async function enter(key, said) {
 }
 
 addEventListener("hashchange", () => void show());
+if (isLogin()) {
+  addEventListener(sessionOver, () => void letIn(new Error("The session has ended: sign in again."), true));
+  watchSession();
+}
 void show();

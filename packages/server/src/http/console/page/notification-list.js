@@ -3,11 +3,13 @@ import { call } from "./api.js";
 import { field, foreign, h, problem, say, select } from "./dom.js";
 import { liveList } from "./live-list.js";
 import { deliveryList, sentAgain } from "./notifications.js";
+import { mayDo } from "./session.js";
 import { deliveryOptions } from "./words.js";
 
 /** @import { Told } from "./api.js" */
 
-const heads = ["Number", "What", "Payment", "When (UTC)", "Deliveries", "Again"];
+const headsOfViewer = ["Number", "What", "Payment", "When (UTC)", "Deliveries"];
+const headsOfOperator = [...headsOfViewer, "Again"];
 const pageSize = 50;
 /** Numbers as text of one length, which sorts as they do. */
 const digits = 15;
@@ -46,13 +48,14 @@ export async function notificationsView(main, _words, query, signal) {
   main.append(
     filterForm(
       state,
-      h("button", { type: "button", name: "failed", onclick: () => void again({ replay: "failed" }) }, "Send failed ones again"),
+      mayDo("operator") &&
+        h("button", { type: "button", name: "failed", onclick: () => void again({ replay: "failed" }) }, "Send failed ones again"),
     ),
     trouble,
   );
   refresh = await liveList(main, signal, {
     caption: "Notifications, newest first",
-    heads,
+    heads: mayDo("operator") ? headsOfOperator : headsOfViewer,
     noun: ["notification", "notifications"],
     isFiltered: state !== undefined,
     page: async (before) => {
@@ -83,13 +86,15 @@ function cells({ number, notification_type: kind, hash, at, deliveries }, again)
     h("a", { href: `#/payment/${encodeURIComponent(hash)}`, class: "code", title: hash }, foreign(`${hash.slice(0, shortHash)}…`)),
     h("time", { datetime: `${at.replace(" ", "T")}Z` }, foreign(at)),
     deliveryList(deliveries),
-    h("button", { type: "button", class: "small", "aria-label": `Send again number ${number}`, onclick: again }, "Send again"),
+    ...(mayDo("operator")
+      ? [h("button", { type: "button", class: "small", "aria-label": `Send again number ${number}`, onclick: again }, "Send again")]
+      : []),
   ];
 }
 
 /**
  * @param {string | undefined} state
- * @param {Node} button
+ * @param {Node | false} button
  */
 function filterForm(state, button) {
   const chosen = select("state", [["", "any"], ...deliveryOptions], state ?? "");

@@ -1,6 +1,7 @@
 // What the merchant was told of a payment, and how it went.
 import { call } from "./api.js";
 import { foreign, h, problem, say, table } from "./dom.js";
+import { mayDo } from "./session.js";
 import { deliveryWords } from "./words.js";
 
 /** @import { Delivery, Told } from "./api.js" */
@@ -30,6 +31,7 @@ export function notifications(hash, told, refresh) {
       ? h("p", { class: "soft" }, "Nothing has been announced.")
       : h("div", { class: "wide" }, table("Notifications", heads, rows)),
     told.length > 0 &&
+      mayDo("operator") &&
       h("p", { class: "actions" }, h("button", { type: "button", name: "again", onclick: () => void again() }, "Send again")),
     trouble,
   ].filter((node) => node !== false);

@@ -1,11 +1,12 @@
 // What the page shows is asked for again and again while somebody can see it.
 import { isAboutKey } from "./api.js";
 import { say } from "./dom.js";
+import { isLogin } from "./session.js";
 
 const everyMs = 2_000;
 
 /**
- * Calls `work` every two seconds until the signal is aborted or the key is refused, one call at a time, not while the page is hidden, and at once
+ * Calls `work` every two seconds until the signal is aborted or the key or the session is no good any more, one call at a time, not while the page is hidden, and at once
  * when it is seen again.
  * @param {AbortSignal} signal
  * @param {() => Promise<void>} work rejects when the server did not answer
@@ -23,7 +24,7 @@ export async function keepFresh(signal, work) {
     } catch (error) {
       if (signal.aborted) return;
       if (isAboutKey(error)) {
-        say("The server does not know this key any more, and what is shown is old. Forget the key and give another.");
+        if (!isLogin()) say("The server does not know this key any more, and what is shown is old. Forget the key and give another.");
         return;
       }
       say("The server does not answer. What is shown may be old.");

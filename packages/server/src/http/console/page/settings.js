@@ -2,6 +2,7 @@
 import { call } from "./api.js";
 import { h, problem, say, select, shown } from "./dom.js";
 import { keepFresh } from "./poll.js";
+import { mayDo } from "./session.js";
 
 /** @typedef {{ name: string, default: unknown, allowed: string, doc: string, values?: readonly string[], settings?: readonly Described[] }} Described */
 /** @typedef {{ settings: Readonly<Record<string, unknown>>, described: readonly Described[] }} Settings */
@@ -94,10 +95,10 @@ export async function settingsView(main, _words, _query, signal) {
       h("p", { class: "soft" }, shown(group.doc)),
       ...rowsOf(group.settings ?? [], [group.name]),
     ]),
-    h("div", { class: "save" }, trouble, save, count),
+    mayDo("admin") && h("div", { class: "save" }, trouble, save, count),
   );
   showChanges([]);
-  main.append(h("p", {}, "A change holds from the next request on."), form);
+  main.append(h("p", {}, mayDo("admin") ? "A change holds from the next request on." : "Admins change them."), form);
   void keepFresh(signal, async () => {
     const { settings: now } = /** @type {Settings} */ (await call("/__cofre/settings", {}));
     if (!signal.aborted && !isSaving) take(now);
@@ -113,6 +114,7 @@ export async function settingsView(main, _words, _query, signal) {
 function row(name, { default: initially, allowed, doc, settings }, control, number) {
   const [label, told] = [`setting-${number}`, `doc-${number}`];
   control.id = label;
+  control.disabled = !mayDo("admin");
   control.setAttribute("aria-describedby", told);
   const text = initially === "" ? "empty" : shown(textOf(initially));
   const usual = settings === undefined && typeof initially !== "object" ? `; ${text} unless set` : "";

@@ -1,16 +1,17 @@
 // The worlds of this server, and the time of the one that is open.
-import { call, canLeaveWorld, enterWorld, keyOfTab, leaveWorld, lookUp, offers } from "./api.js";
+import { call, canLeaveWorld, enterWorld, isOpen, leaveWorld, lookUp, offers } from "./api.js";
 import { facts, field, foreign, h, problem, say, select } from "./dom.js";
 import { liveList } from "./live-list.js";
 import { keepFresh } from "./poll.js";
+import { mayDo } from "./session.js";
 
 /**
  * @typedef {object} World
  * @property {string} id
  * @property {string} name
  * @property {string} seed
- * @property {string} integration_key
- * @property {string} public_integration_key
+ * @property {string} [integration_key] not told where people sign in
+ * @property {string} [public_integration_key]
  * @property {{ now: string, running: boolean }} clock
  * @property {number} payments
  * @property {readonly string[]} snapshots
@@ -33,7 +34,7 @@ export async function worldsView(main, _words, _query, signal) {
   const own = h("section");
   const list = h("section", {}, h("h2", {}, "All worlds"));
   const trouble = h("div");
-  main.append(own, trouble, newWorld(), list);
+  main.append(own, trouble, mayDo("admin") ? newWorld() : "", list);
   await openWorld(own, trouble, signal);
   if (signal.aborted) return;
   let older = 0;
@@ -56,9 +57,9 @@ export async function worldsView(main, _words, _query, signal) {
 
 /** @param {World} world */
 function cells(world) {
-  const { name, seed, integration_key: key, clock, payments } = world;
+  const { name, seed, clock, payments } = world;
   const open = () => {
-    enterWorld(key, name);
+    enterWorld(world);
     location.hash = "#/payments";
   };
   return [
@@ -66,7 +67,7 @@ function cells(world) {
     foreign(seed),
     timeOf(clock),
     String(payments),
-    key === keyOfTab()
+    isOpen(world)
       ? "open now"
       : h("button", { type: "button", class: "small", "aria-label": `Open the world ${name}`, onclick: open }, "Open"),
   ];
@@ -100,7 +101,7 @@ async function openWorld(section, trouble, signal) {
     const now = JSON.stringify([world, clock]);
     if (now === made) return;
     made = now;
-    if (world !== null) {
+    if (world !== null && mayDo("admin")) {
       update ??= makeControls(controls, act);
       update(world, clock);
     }
@@ -162,9 +163,20 @@ function describe(world, clock) {
       ["Time (UTC)", timeOf(clock)],
       ["Due next (UTC)", typeof clock.next_due === "string" ? foreign(clock.next_due) : "nothing"],
       ["Payments", String(world.payments)],
-      ["Secret key", foreign(world.integration_key, "code")],
-      ["Public key", foreign(world.public_integration_key, "code")],
+      ...keysOf(world),
     ]),
+  ];
+}
+
+/**
+ * @param {World} world
+ * @returns {readonly (readonly [name: string, value: Node])[]}
+ */
+function keysOf({ integration_key: secret, public_integration_key: open }) {
+  if (secret === undefined || open === undefined) return [];
+  return [
+    ["Secret key", foreign(secret, "code")],
+    ["Public key", foreign(open, "code")],
   ];
 }
 
@@ -296,7 +308,7 @@ function newWorld() {
         [name, seed, clock].map((input) => [input.name, input.value.trim()]).filter(([, value]) => value !== ""),
       );
       const { world } = /** @type {{ world: World }} */ (await call("/__cofre/worlds", given));
-      enterWorld(world.integration_key, world.name);
+      enterWorld(world);
       dispatchEvent(new HashChangeEvent("hashchange"));
       say(`The world ${world.name} is open.`);
     } catch (error) {

@@ -1,0 +1,113 @@
+// What people did, newest first, and whether all of it is still there.
+import { call } from "./api.js";
+import { foreign, h, problem, say, shown } from "./dom.js";
+import { liveList } from "./live-list.js";
+
+/** @import { Person } from "./session.js" */
+
+/**
+ * @typedef {object} AuditEntry
+ * @property {number} number
+ * @property {string} at
+ * @property {string} who
+ * @property {boolean} is_person
+ * @property {string | null} origin
+ * @property {string} act
+ * @property {string | null} target
+ * @property {"asked" | "done" | "refused" | "unknown"} result
+ * @property {number | null} of
+ * @property {string | null} detail
+ */
+
+const heads = ["Number", "When (UTC)", "Who", "What", "To what", "Result", "More"];
+/** Numbers as text of one length, which sorts as they do. */
+const digits = 15;
+const pageSize = 50;
+const shortHash = 18;
+
+/** @type {Readonly<Record<AuditEntry["result"], string>>} */
+const colours = { asked: "waiting", done: "good", refused: "bad", unknown: "held" };
+
+/** @type {import("./main.js").View} */
+export async function auditView(main, _words, _query, signal) {
+  const verdict = h("div");
+  const check = h("button", { type: "button", onclick: () => void verify() }, "Check that the chain is whole");
+  const verify = async () => {
+    check.disabled = true;
+    try {
+      const { verified } = /** @type {{ verified: { entries: number, first_bad: number | null } }} */ (
+        await call("/__cofre/audit", { verify: true })
+      );
+      const { entries, first_bad: bad } = verified;
+      if (bad !== null) {
+        verdict.replaceChildren(
+          problem(new Error(`The chain is broken at entry ${bad}: it, or one before it, was changed or taken away.`)),
+        );
+        return;
+      }
+      const words = `The chain is whole: ${entries} entries.`;
+      verdict.replaceChildren(h("p", { class: "whole" }, words));
+      say(words);
+    } catch (error) {
+      verdict.replaceChildren(problem(error));
+    } finally {
+      check.disabled = false;
+    }
+  };
+  main.append(
+    h("p", {}, "What is to change something is written down before it begins, as asked, and once more when it has ended."),
+    h("p", { class: "actions" }, check),
+    verdict,
+  );
+  const { people } = /** @type {{ people: readonly Person[] }} */ (await call("/__cofre/people", {}));
+  const names = new Map(people.map(({ id, name }) => [id, name]));
+  await liveList(main, signal, {
+    caption: "The audit log, newest first",
+    heads,
+    noun: ["entry", "entries"],
+    isFiltered: false,
+    page: async (before) => {
+      const asked = before === undefined ? {} : { before: Number(before) };
+      const { entries, next } = /** @type {{ entries: AuditEntry[], next: number | null }} */ (
+        await call("/__cofre/audit", { limit: pageSize, ...asked })
+      );
+      return { items: entries, next: next === null ? null : keyOf(next) };
+    },
+    keyOf: ({ number }) => keyOf(number),
+    cells: (entry) => cells(entry, names),
+  });
+}
+
+/** @param {number} number */
+function keyOf(number) {
+  return String(number).padStart(digits, "0");
+}
+
+/**
+ * @param {AuditEntry} entry
+ * @param {ReadonlyMap<string, string>} names
+ */
+function cells({ number, at, who, is_person: isPerson, origin, act, target, result, of, detail }, names) {
+  const more = [detail ?? "", of === null ? "" : `ends ${of}`, origin === null ? "" : `from ${origin}`].filter((each) => each !== "");
+  return [
+    String(number),
+    h("time", { datetime: at }, shown(at.replace("T", " ").replace(/(?:\.\d+)?Z$/, ""))),
+    isPerson ? foreign(who) : who === "server" ? "the server" : "nobody signed in",
+    foreign(act.replaceAll("_", " ")),
+    targetOf(target, names),
+    h("span", { class: `mark ${colours[result]}` }, shown(result)),
+    foreign(more.join("; ")),
+  ];
+}
+
+/**
+ * @param {string | null} target
+ * @param {ReadonlyMap<string, string>} names of people, by their ids
+ */
+function targetOf(target, names) {
+  if (target === null) return "";
+  const name = names.get(target);
+  if (name !== undefined) return h("span", { title: target }, foreign(name));
+  if (!/^[0-9a-f]{48}$/.test(target)) return foreign(target);
+  return h("a", { href: `#/payment/${target}`, class: "code", title: target }, `${target.slice(0, shortHash)}…`);
+}

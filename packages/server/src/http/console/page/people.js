@@ -1,0 +1,171 @@
+// Who may use the console, and as what.
+import { call } from "./api.js";
+import { field, foreign, h, problem, say, select, shown } from "./dom.js";
+import { liveList } from "./live-list.js";
+import { personOfPage, roles } from "./session.js";
+
+/** @import { Person } from "./session.js" */
+
+/** @typedef {Person & { place: number }} Placed */
+
+const heads = ["Name", "Role", "State", "Signed in last (UTC)", "Change"];
+/** Numbers as text of one length, which sorts as they do. */
+const digits = 6;
+
+/** @type {readonly (readonly [value: string, text: string])[]} */
+const roleOptions = [
+  ["viewer", "viewer: looks"],
+  ["operator", "operator: moves money too"],
+  ["admin", "admin: everything"],
+];
+
+/** @type {Readonly<Record<string, readonly [text: string, colour: string]>>} */
+const states = { invited: ["invited", "waiting"], active: ["active", "good"], disabled: ["disabled", "over"] };
+
+/** @type {import("./main.js").View} */
+export async function peopleView(main, _words, _query, signal) {
+  const trouble = h("div");
+  const link = h("div");
+  let refresh = async () => {};
+  /**
+   * @param {Readonly<Record<string, string>>} fields
+   * @param {string} words
+   */
+  const act = async (fields, words) => {
+    try {
+      const { invitation, person } = /** @type {{ invitation?: string, person: Person }} */ (await call("/__cofre/people", fields));
+      trouble.replaceChildren();
+      link.replaceChildren(...(invitation === undefined ? [] : invited(person.name, invitation)));
+      say(words);
+      await refresh();
+    } catch (error) {
+      trouble.replaceChildren(problem(error));
+    }
+  };
+  main.append(inviteForm(act), trouble, link, h("h2", {}, "All of them"));
+  refresh = await liveList(main, signal, {
+    caption: "People, by name",
+    heads,
+    noun: ["person", "people"],
+    isFiltered: false,
+    page: async () => {
+      const { people } = /** @type {{ people: Person[] }} */ (await call("/__cofre/people", {}));
+      // A list's first is the one with the greatest key.
+      return { items: people.map((person, place) => ({ ...person, place: people.length - place })), next: null };
+    },
+    keyOf: ({ place }) => String(place).padStart(digits, "0"),
+    cells: (person) => cells(person, act),
+  });
+}
+
+/**
+ * @param {string} name
+ * @param {string} invitation
+ */
+function invited(name, invitation) {
+  return [
+    h("p", {}, "The link for ", foreign(name), ", shown this once. It works once, for 24 hours: give it to nobody else."),
+    h("p", {}, h("code", { class: "link" }, `${location.origin}/#invite=${shown(invitation)}`)),
+  ];
+}
+
+/** @param {(fields: Readonly<Record<string, string>>, words: string) => Promise<void>} act */
+function inviteForm(act) {
+  const name = h("input", { name: "name", autocomplete: "off", required: true, maxlength: "64", size: "16", spellcheck: "false" });
+  const role = select("role", roleOptions, "viewer");
+  const send = async () => {
+    await act({ do: "invite", name: name.value.trim(), role: role.value }, "Invited.");
+    name.value = "";
+  };
+  return h(
+    "form",
+    {
+      class: "search",
+      onsubmit: (event) => {
+        event.preventDefault();
+        void send();
+      },
+    },
+    field("Name", name),
+    field("Role", role),
+    h("button", { type: "submit" }, "Invite"),
+  );
+}
+
+/**
+ * @param {Placed} person
+ * @param {(fields: Readonly<Record<string, string>>, words: string) => Promise<void>} act
+ */
+function cells(person, act) {
+  const { id, name, role, state, last_signed_in_at: last, locked_until: locked } = person;
+  const [text, colour] = states[state] ?? [shown(state), "over"];
+  const button = (/** @type {string} */ label, /** @type {() => void} */ onclick) =>
+    h("button", { type: "button", class: "small", "aria-label": `${label}: ${shown(name)}`, onclick }, label);
+  const others = roles.filter((each) => each !== role);
+  const isOwn = id === personOfPage()?.id;
+  return [
+    foreign(name),
+    foreign(role),
+    h(
+      "span",
+      { class: "marks" },
+      h("span", { class: `mark ${colour}` }, text),
+      locked !== null && h("span", { class: "mark bad" }, `locked until ${shown(locked)}`),
+    ),
+    last === null ? "never" : h("time", { datetime: last }, shown(last.replace("T", " ").replace(/(?:\.\d+)?Z$/, ""))),
+    isOwn
+      ? "you"
+      : h(
+          "span",
+          { class: "buttons" },
+          ...others.map((each) => {
+            const make = () => void act({ do: "set_role", id, role: each }, `Now ${each}.`);
+            if (each !== "admin") return button(`Make ${each}`, make);
+            return button("Make admin…", () => confirm(`May ${shown(name)} do everything, with people too?`, "Make admin", make));
+          }),
+          locked !== null && button("Unlock", () => void act({ do: "unlock", id }, "Unlocked.")),
+          button("Invite again…", () =>
+            confirm(
+              `Take password and authenticator of ${shown(name)} away, and make a new link?`,
+              "Invite again",
+              () => void act({ do: "invite_again", id }, "Invited again."),
+            ),
+          ),
+          state !== "disabled" &&
+            button("Disable…", () =>
+              confirm(`May ${shown(name)} not sign in any more?`, "Disable", () => void act({ do: "disable", id }, "Disabled.")),
+            ),
+        ),
+  ];
+}
+
+/**
+ * @param {string} title
+ * @param {string} name
+ * @param {() => void} work
+ */
+function confirm(title, name, work) {
+  const dialog = h(
+    "dialog",
+    { "aria-labelledby": "question", onclose: () => dialog.remove() },
+    h("h2", { id: "question" }, title),
+    h(
+      "p",
+      { class: "actions" },
+      h(
+        "button",
+        {
+          type: "button",
+          onclick: () => {
+            dialog.close();
+            work();
+          },
+        },
+        name,
+      ),
+      h("button", { type: "button", class: "plain", onclick: () => dialog.close() }, "Leave it"),
+    ),
+  );
+  document.body.append(dialog);
+  dialog.showModal();
+}

@@ -1,0 +1,200 @@
+// The way in where people sign in: by name, password and code, or by an invitation; and the end of a session that nobody uses.
+import { call, sessionOver } from "./api.js";
+import { facts, field, h, problem, say, shape } from "./dom.js";
+import { end, isTouched, personOfPage, secondsLeft, touch } from "./session.js";
+
+/** @import { Role, Session } from "./session.js" */
+
+/** @typedef {{ name: string, role: Role, secret: string, uri: string, squares?: string, size?: number }} Enrolment */
+
+/** How long before its end it is said that the session ends, in seconds. */
+const warnSeconds = 60;
+const lookEveryMs = 1_000;
+
+/**
+ * A field for a secret or a code, with what tells a password manager which one it is.
+ * @param {string} name
+ * @param {string} type
+ * @param {string} autocomplete
+ */
+export function secretField(name, type, autocomplete) {
+  return h("input", { name, type, autocomplete, required: true, maxlength: "128", spellcheck: "false", autocapitalize: "none" });
+}
+
+export function codeField() {
+  return h("input", {
+    name: "code",
+    inputmode: "numeric",
+    autocomplete: "one-time-code",
+    required: true,
+    maxlength: "6",
+    size: "8",
+    pattern: "\\d{6}",
+  });
+}
+
+/**
+ * A form that is sent by one button, once at a time.
+ * @param {string} button
+ * @param {() => Promise<void>} work
+ * @param {...(Node | string)} fields
+ */
+export function secretForm(button, work, ...fields) {
+  const said = h("div");
+  const send = h("button", { type: "submit" }, button);
+  const run = async () => {
+    send.disabled = true;
+    try {
+      await work();
+      said.replaceChildren();
+    } catch (error) {
+      said.replaceChildren(problem(error));
+    } finally {
+      send.disabled = false;
+    }
+  };
+  const form = h(
+    "form",
+    {
+      class: "key",
+      onsubmit: (event) => {
+        event.preventDefault();
+        void run();
+      },
+    },
+    ...fields,
+    send,
+  );
+  return [form, said];
+}
+
+/**
+ * @param {HTMLElement} main
+ * @param {unknown} why it is asked again; undefined: the first time
+ * @param {(session: Session) => void} entered
+ */
+export function askToSignIn(main, why, entered) {
+  const name = secretField("name", "text", "username");
+  const password = secretField("password", "password", "current-password");
+  const code = codeField();
+  const work = async () => {
+    const given = { name: name.value.trim(), password: password.value, code: code.value.trim() };
+    // Right or wrong, a code is good once.
+    code.value = "";
+    entered(/** @type {Session} */ (await call("/__cofre/session", { do: "sign_in", ...given })));
+  };
+  main.replaceChildren(
+    h("h1", { tabindex: "-1" }, "Sign in"),
+    h("p", { class: "soft" }, "The code is the six digits that your authenticator app shows now."),
+    why === undefined ? "" : problem(why),
+    ...secretForm("Sign in", work, field("Name", name), field("Password", password), field("Code", code)),
+  );
+  name.focus();
+}
+
+/**
+ * @param {HTMLElement} main
+ * @param {string} invitation
+ * @param {(session: Session) => void} entered
+ * @param {() => void} leave
+ */
+export async function acceptInvitation(main, invitation, entered, leave) {
+  const heading = h("h1", { tabindex: "-1" }, "Your invitation");
+  main.replaceChildren(heading);
+  heading.focus();
+  /** @type {Enrolment} */
+  let enrolment;
+  try {
+    enrolment = /** @type {Enrolment} */ (await call("/__cofre/enrolment", { invitation }));
+  } catch (error) {
+    main.append(
+      problem(error),
+      h("p", {}, "An admin can give you another link."),
+      h("p", { class: "actions" }, h("button", { type: "button", class: "second", onclick: leave }, "To the sign-in")),
+    );
+    return;
+  }
+  const { name, role, secret, uri } = enrolment;
+  // For password managers alone: the name is the one that was given.
+  const userName = h("input", { name: "name", type: "text", autocomplete: "username", value: name, readonly: true });
+  const password = secretField("password", "password", "new-password");
+  password.minLength = 12;
+  const code = codeField();
+  const work = async () => {
+    const given = { invitation, password: password.value, code: code.value.trim() };
+    code.value = "";
+    entered(/** @type {Session} */ (await call("/__cofre/enrolment", given)));
+    say("Welcome.");
+  };
+  main.append(
+    h(
+      "p",
+      {},
+      "Put this secret into an authenticator app: it shows six digits, others each half minute, that are asked for whenever you sign in.",
+    ),
+    facts([
+      ["Role", role],
+      ["Secret", h("code", { class: "secret" }, (secret.match(/.{1,4}/g) ?? []).join(" "))],
+      ["On this device", h("a", { href: uri }, "Open it in an authenticator app")],
+    ]),
+    picture(enrolment),
+    ...secretForm(
+      "Set the password and sign in",
+      work,
+      field("Name", userName),
+      field("New password, at least 12 characters", password),
+      field("Code that the app shows", code),
+    ),
+  );
+}
+
+/**
+ * What a telephone's camera reads the secret from, where the server drew it.
+ * @param {Enrolment} enrolment
+ */
+function picture({ squares, size }) {
+  if (squares === undefined || size === undefined) return "";
+  return h(
+    "p",
+    { class: "qr" },
+    shape(
+      "svg",
+      { viewBox: `-4 -4 ${size + 8} ${size + 8}`, role: "img", "aria-label": "The secret as a QR code" },
+      shape("rect", { x: -4, y: -4, width: size + 8, height: size + 8, class: "paper" }),
+      shape("path", { d: squares, class: "ink" }),
+    ),
+  );
+}
+
+/** Says a minute before that the session ends, and asks the server when it should have ended. */
+export function watchSession() {
+  for (const kind of ["pointerdown", "pointermove", "keydown", "wheel"]) addEventListener(kind, touch, { passive: true });
+  const words = h("span");
+  const goOn = h("button", { type: "button", class: "small", onclick: () => void ask() }, "Go on");
+  const warning = h("p", { class: "ending", role: "alert" }, words, " ", goOn);
+  warning.hidden = true;
+  document.querySelector("header")?.after(warning);
+  let isAsking = false;
+  /** Whoever has used the page goes on by that; what came of it shows in the time that is left. */
+  const ask = async () => {
+    if (isAsking) return;
+    isAsking = true;
+    await call("/__cofre/session", {}).catch(() => undefined);
+    isAsking = false;
+    // Nobody answers: what is shown is taken away all the same.
+    if (personOfPage() !== undefined && secondsLeft() <= 0) {
+      end();
+      dispatchEvent(new Event(sessionOver));
+    }
+  };
+  const look = () => {
+    const left = secondsLeft();
+    const isEnding = personOfPage() !== undefined && left <= warnSeconds;
+    if (isEnding && (isTouched() || left <= 0 || warning.hidden === true)) void ask();
+    const text = isEnding ? "The session ends within a minute, for nobody uses this page." : "";
+    if (words.textContent !== text) words.textContent = text;
+    warning.hidden = !isEnding;
+    setTimeout(look, lookEveryMs);
+  };
+  look();
+}

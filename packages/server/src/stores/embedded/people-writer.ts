@@ -1,0 +1,138 @@
+import type { DatabaseSync, StatementSync } from "node:sqlite";
+import type { Instant } from "../../kernel/instant.ts";
+import { auditBeginning, type AuditHead, bodyOf, nextInChain } from "../../people/audit-chain.ts";
+import { nameKeyOf, type PeopleChange, type PeopleOutcome, type PersonRecord } from "../../people/people-store.ts";
+import type { Outcome } from "../change-message.ts";
+
+/** On its way to the writer thread. */
+export type PeopleMessage =
+  | { readonly people: "change"; readonly change: PeopleChange }
+  | { readonly people: "use"; readonly digest: string; readonly at: Instant };
+
+/** `number`: of the first entry that was written; 0 when none was. */
+export interface PeopleAnswer {
+  readonly outcome: PeopleOutcome | Extract<Outcome, "unavailable" | "commit_unknown" | "broken">;
+  readonly number: number;
+}
+
+/** Writes one change of people, with its entries of the audit log, within the transaction that is open. Owns its prepared statements. */
+export class PeopleWriter {
+  readonly #hasOtherAdmin: StatementSync;
+  readonly #insertPerson: StatementSync;
+  readonly #updatePerson: StatementSync;
+  readonly #personByName: StatementSync;
+  readonly #endSession: StatementSync;
+  readonly #endSessions: StatementSync;
+  readonly #forgetSessions: StatementSync;
+  readonly #insertSession: StatementSync;
+  readonly #useSession: StatementSync;
+  readonly #head: StatementSync;
+  readonly #moveHead: StatementSync;
+  readonly #insertEntry: StatementSync;
+
+  constructor(database: DatabaseSync) {
+    this.#hasOtherAdmin = database.prepare("SELECT 1 FROM person WHERE role = 'admin' AND state = 'active' AND id <> unhex(?) LIMIT 1");
+    this.#insertPerson = database.prepare(
+      `INSERT INTO person (id, version, name, name_key, role, state, created_at, last_signed_in_at, passwords, totp, totp_step, failures,
+         locked_until, invitation, invitation_ends_at)
+       VALUES (unhex(?), ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, unhex(?), ?)`,
+    );
+    this.#updatePerson = database.prepare(
+      `UPDATE person SET version = ?, role = ?, state = ?, last_signed_in_at = ?, passwords = ?, totp = ?, totp_step = ?, failures = ?,
+         locked_until = ?, invitation = unhex(?), invitation_ends_at = ? WHERE id = unhex(?) AND version = ?`,
+    );
+    this.#personByName = database.prepare("SELECT id = unhex(?) AS same FROM person WHERE name_key = ? OR id = unhex(?)");
+    this.#endSession = database.prepare("DELETE FROM person_session WHERE digest = unhex(?)");
+    this.#endSessions = database.prepare("DELETE FROM person_session WHERE person = unhex(?) AND digest <> unhex(?)");
+    this.#forgetSessions = database.prepare("DELETE FROM person_session WHERE ends_at <= ?");
+    this.#insertSession = database.prepare(
+      "INSERT INTO person_session (digest, person, started_at, last_used_at, ends_at) VALUES (unhex(?), unhex(?), ?, ?, ?)",
+    );
+    this.#useSession = database.prepare("UPDATE person_session SET last_used_at = ?2 WHERE digest = unhex(?1) AND last_used_at < ?2");
+    this.#head = database.prepare("SELECT no AS number, lower(hex(digest)) AS digest FROM audit_head");
+    this.#moveHead = database.prepare(
+      `INSERT INTO audit_head (one, no, digest) VALUES (1, ?, unhex(?)) ON CONFLICT (one) DO UPDATE SET no = excluded.no, digest = excluded.digest`,
+    );
+    this.#insertEntry = database.prepare("INSERT INTO audit_entry (no, digest, body) VALUES (?, unhex(?), ?)");
+  }
+
+  /** Unless it answers `committed`, the transaction is to be rolled back. Throws what SQLite throws; then too. */
+  write(message: PeopleMessage): PeopleAnswer {
+    if (message.people === "change") return this.#change(message.change);
+    this.#useSession.run(message.digest, message.at);
+    return { outcome: "committed", number: 0 };
+  }
+
+  #change({ at, acts, person, ends, begins, keepsAdmin }: PeopleChange): PeopleAnswer {
+    if (keepsAdmin === true && !this.#keepsAdmin(person?.next)) return { outcome: "no_admin", number: 0 };
+    const outcome = person === undefined ? "committed" : this.#person(person.next, person.replaces);
+    if (outcome !== "committed") return { outcome, number: 0 };
+    if (ends !== undefined) {
+      if ("digest" in ends) this.#endSession.run(ends.digest);
+      else this.#endSessions.run(ends.of, ends.except ?? "");
+    }
+    if (begins !== undefined) {
+      this.#forgetSessions.run(at);
+      this.#insertSession.run(begins.digest, begins.personId, begins.startedAt, begins.lastUsedAt, begins.endsAt);
+    }
+    let head = (this.#head.get() as AuditHead | undefined) ?? auditBeginning;
+    const number = head.number + 1;
+    for (const act of acts) {
+      const row = nextInChain(head, bodyOf(at, act));
+      this.#insertEntry.run(row.number, row.digest, row.body);
+      head = row;
+    }
+    this.#moveHead.run(head.number, head.digest);
+    return { outcome: "committed", number };
+  }
+
+  #keepsAdmin(next: PersonRecord | undefined): boolean {
+    if (next?.role === "admin" && next.state === "active") return true;
+    return this.#hasOtherAdmin.get(next?.id ?? "") !== undefined;
+  }
+
+  #person(next: PersonRecord, replaces: number | undefined): "committed" | "stale" | "name_taken" {
+    const { id, version, name, role, state, createdAt, lastSignedInAt, totp, totpStep, failures, lockedUntil, invitation } = next;
+    const passwords = JSON.stringify(next.passwords);
+    const invited = [invitation?.digest ?? null, invitation?.endsAt ?? null] as const;
+    const seen = lastSignedInAt ?? null;
+    const sealed = totp ?? null;
+    const locked = lockedUntil ?? null;
+    if (replaces !== undefined) {
+      const { changes } = this.#updatePerson.run(
+        version,
+        role,
+        state,
+        seen,
+        passwords,
+        sealed,
+        totpStep,
+        failures,
+        locked,
+        ...invited,
+        id,
+        replaces,
+      );
+      return changes === 0 ? "stale" : "committed";
+    }
+    const taken = this.#personByName.get(id, nameKeyOf(name), id);
+    if (taken !== undefined) return taken["same"] === 1 ? "stale" : "name_taken";
+    this.#insertPerson.run(
+      id,
+      version,
+      name,
+      nameKeyOf(name),
+      role,
+      state,
+      createdAt,
+      seen,
+      passwords,
+      sealed,
+      totpStep,
+      failures,
+      locked,
+      ...invited,
+    );
+    return "committed";
+  }
+}

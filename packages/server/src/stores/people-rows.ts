@@ -1,0 +1,68 @@
+import { type Instant, instant } from "../kernel/instant.ts";
+import type { PeopleStore, PersonRecord, SessionRecord } from "../people/people-store.ts";
+import type { PersonId, PersonView, Role } from "../people/person.ts";
+
+/** A person as both SQL stores read it: bytes of ids and digests as hex. */
+export interface PersonRow {
+  readonly id: string;
+  readonly version: number;
+  readonly name: string;
+  readonly role: Role;
+  readonly state: PersonView["state"];
+  readonly created_at: number;
+  readonly last_signed_in_at: number | null;
+  readonly passwords: string;
+  readonly totp: string | null;
+  readonly totp_step: number;
+  readonly failures: number;
+  readonly locked_until: number | null;
+  readonly invitation: string | null;
+  readonly invitation_ends_at: number | null;
+}
+
+export interface SessionRow {
+  readonly started_at: number;
+  readonly last_used_at: number;
+  readonly ends_at: number;
+}
+
+/** A session with its person. */
+export type SignedInRow = PersonRow & SessionRow;
+
+export function personFromRow(row: PersonRow): PersonRecord {
+  const { id, version, name, role, state, failures } = row;
+  return {
+    id: id as PersonId,
+    version,
+    name,
+    role,
+    state,
+    createdAt: instant(row.created_at),
+    lastSignedInAt: optional(row.last_signed_in_at),
+    passwords: JSON.parse(row.passwords) as readonly string[],
+    totp: row.totp === null ? undefined : Uint8Array.from(Buffer.from(row.totp, "hex")),
+    totpStep: row.totp_step,
+    failures,
+    lockedUntil: optional(row.locked_until),
+    invitation:
+      row.invitation === null || row.invitation_ends_at === null
+        ? undefined
+        : { digest: row.invitation, endsAt: instant(row.invitation_ends_at) },
+  };
+}
+
+export function sessionFromRow(digest: string, row: SignedInRow): NonNullable<Awaited<ReturnType<PeopleStore["session"]>>> {
+  const person = personFromRow(row);
+  const session: SessionRecord = {
+    digest,
+    personId: person.id,
+    startedAt: instant(row.started_at),
+    lastUsedAt: instant(row.last_used_at),
+    endsAt: instant(row.ends_at),
+  };
+  return { session, person };
+}
+
+function optional(at: number | null): Instant | undefined {
+  return at === null ? undefined : instant(at);
+}

@@ -1,0 +1,178 @@
+import { assert, BrokenInvariant } from "../../kernel/assert.ts";
+import type { Instant } from "../../kernel/instant.ts";
+import { auditBeginning, type AuditHead, type AuditRow, bodyOf } from "../../people/audit-chain.ts";
+import { nameKeyOf, type PeopleChange, type PeopleOutcome, type PeopleResult, type PeopleStore } from "../../people/people-store.ts";
+import type { PersonRecord, SessionRecord } from "../../people/people-store.ts";
+import type { PersonId } from "../../people/person.ts";
+import { personFromRow, type PersonRow, sessionFromRow, type SignedInRow } from "../people-rows.ts";
+import { StoreError } from "../store.ts";
+import { type Connection, readOnly, StatementError, type Value } from "./connection.ts";
+import type { PeopleStatement } from "./sql.ts";
+
+export interface PeopleSessions {
+  /** Rejects with StoreError. */
+  readonly read: <Row extends object>(name: PeopleStatement, ...values: readonly Value[]) => Promise<readonly Row[]>;
+  /** A session that writes, checked as those of a start are. Rejects when there is none to be had. */
+  readonly connect: () => Promise<Connection>;
+  readonly isClosed: () => boolean;
+}
+
+/** More are refused as `overloaded`. */
+const mostWaiting = 256;
+
+/** People in the database. Owns the session that writes them, made when it is first needed and again when it broke. */
+export class PostgresPeople implements PeopleStore {
+  readonly #sessions: PeopleSessions;
+  #writer: Promise<Connection> | undefined;
+  #waiting = 0;
+
+  constructor(sessions: PeopleSessions) {
+    this.#sessions = sessions;
+  }
+
+  person(id: PersonId): Promise<PersonRecord | undefined> {
+    return this.#person("person", id);
+  }
+
+  personByName(key: string): Promise<PersonRecord | undefined> {
+    return this.#person("personByName", key);
+  }
+
+  personByInvitation(digest: string): Promise<PersonRecord | undefined> {
+    return this.#person("personByInvitation", digest);
+  }
+
+  async people(): Promise<readonly PersonRecord[]> {
+    return (await this.#sessions.read<PersonRow>("people")).map(personFromRow);
+  }
+
+  async session(digest: string): Promise<{ readonly session: SessionRecord; readonly person: PersonRecord } | undefined> {
+    const [row] = await this.#sessions.read<SignedInRow>("personSession", digest);
+    return row === undefined ? undefined : sessionFromRow(digest, row);
+  }
+
+  auditBefore(before: number | undefined, limit: number): Promise<readonly AuditRow[]> {
+    return this.#sessions.read<AuditRow>("auditBefore", before ?? Number.MAX_SAFE_INTEGER, limit);
+  }
+
+  auditAfter(after: number, limit: number): Promise<readonly AuditRow[]> {
+    return this.#sessions.read<AuditRow>("auditAfter", after, limit);
+  }
+
+  async auditHead(): Promise<AuditHead> {
+    const [row] = await this.#sessions.read<AuditHead>("auditHead");
+    return row ?? auditBeginning;
+  }
+
+  async commit(change: PeopleChange): Promise<PeopleResult> {
+    const [row] = await this.#write<{ readonly outcome: PeopleOutcome; readonly number: number }>("write_people", writePeople, [
+      messageOf(change),
+    ]);
+    assert(row !== undefined, "a change of people is answered");
+    return row.outcome === "committed" ? { outcome: row.outcome, number: row.number } : { outcome: row.outcome };
+  }
+
+  async useSession(digest: string, at: Instant): Promise<void> {
+    await this.#write("use_person_session", useSession, [digest, at]);
+  }
+
+  /** The address may lead to another server by now. What is under way there is answered or not, as it comes. */
+  renew(): void {
+    const writer = this.#writer;
+    this.#writer = undefined;
+    void writer?.then((connection) => connection.close()).catch(() => undefined);
+  }
+
+  async close(): Promise<void> {
+    await this.#writer?.then((connection) => connection.close()).catch(() => undefined);
+  }
+
+  async #write<Row extends object>(name: string, text: string, values: readonly Value[]): Promise<readonly Row[]> {
+    if (this.#sessions.isClosed()) throw new StoreError("closed");
+    if (this.#waiting >= mostWaiting) throw new StoreError("overloaded");
+    this.#waiting += 1;
+    try {
+      return await this.#send<Row>(await this.#connected(), name, text, values);
+    } finally {
+      this.#waiting -= 1;
+    }
+  }
+
+  async #send<Row extends object>(connection: Connection, name: string, text: string, values: readonly Value[]): Promise<readonly Row[]> {
+    const { warnings } = connection;
+    try {
+      const rows = await connection.rows<Row>(name, text, values);
+      // A server that stops waiting for its synchronous standby says so in a warning, and reports success.
+      if (connection.warnings > warnings) throw new StoreError("commit_unknown");
+      return rows;
+    } catch (error) {
+      if (!(error instanceof StatementError)) throw error;
+      const { refusal } = error;
+      if (refusal === undefined || refusal === readOnly) await this.#drop(connection);
+      if (refusal === undefined) throw new StoreError("commit_unknown");
+      // Values that do not fit (22) and constraints (23) are the change's own fault.
+      if (/^2[23]/.test(refusal)) throw new BrokenInvariant("a change of people keeps the constraints of the database");
+      throw new StoreError("unavailable");
+    }
+  }
+
+  async #connected(): Promise<Connection> {
+    for (;;) {
+      const writer = (this.#writer ??= this.#sessions.connect());
+      const connection = await writer.catch(() => undefined);
+      if (connection?.isOpen === true) return connection;
+      if (this.#writer === writer) this.#writer = undefined;
+      // Those who come while a session is made wait for the same one; when it was not to be had, it is not for them either.
+      if (connection === undefined) throw new StoreError("unavailable");
+    }
+  }
+
+  async #drop(connection: Connection): Promise<void> {
+    if ((await this.#writer?.catch(() => undefined)) === connection) this.#writer = undefined;
+    await connection.close();
+  }
+
+  async #person(name: PeopleStatement, key: string): Promise<PersonRecord | undefined> {
+    const [row] = await this.#sessions.read<PersonRow>(name, key);
+    return row === undefined ? undefined : personFromRow(row);
+  }
+}
+
+const writePeople = "SELECT outcome, number FROM write_people_1($1)";
+const useSession = "SELECT use_person_session_1($1, $2)";
+
+/** What the function of migrations/008-people.ts reads: bytes as hex, the person by its columns, the acts as they go into the chain. */
+function messageOf({ at, acts, person, ends, begins, keepsAdmin }: PeopleChange): string {
+  const bodies = acts.map((act) => bodyOf(at, act));
+  return JSON.stringify({
+    at,
+    acts: bodies,
+    person: person === undefined ? undefined : columnsOf(person.next),
+    replaces: person?.replaces,
+    ends,
+    begins,
+    keepsAdmin,
+  });
+}
+
+function columnsOf(person: PersonRecord): PersonRow & { readonly name_key: string } {
+  const { id, version, name, role, state, createdAt, lastSignedInAt, passwords, totp, totpStep, failures, lockedUntil, invitation } =
+    person;
+  return {
+    id,
+    version,
+    name,
+    name_key: nameKeyOf(name),
+    role,
+    state,
+    created_at: createdAt,
+    last_signed_in_at: lastSignedInAt ?? null,
+    passwords: JSON.stringify(passwords),
+    totp: totp === undefined ? null : Buffer.from(totp).toString("hex"),
+    totp_step: totpStep,
+    failures,
+    locked_until: lockedUntil ?? null,
+    invitation: invitation?.digest ?? null,
+    invitation_ends_at: invitation?.endsAt ?? null,
+  };
+}

@@ -1,0 +1,322 @@
+import assert from "node:assert/strict";
+import { mkdtempSync, readdirSync, readFileSync, rmSync } from "node:fs";
+import { tmpdir } from "node:os";
+import { join } from "node:path";
+import { DatabaseSync } from "node:sqlite";
+import { after, describe, test, type TestContext } from "node:test";
+import { SystemRandom } from "../../src/kernel/system-random.ts";
+import { second } from "../../src/kernel/instant.ts";
+import { createPasswords } from "../../src/people/password.ts";
+import { createPeople } from "../../src/people/people-service.ts";
+import { base32Of } from "../../src/people/totp.ts";
+import { openEmbeddedStore } from "../../src/stores/embedded/embedded-store.ts";
+import type { RunningStore } from "../../src/stores/store.ts";
+import { codeAt, hire, openOffice, origin, password, secretBytes, signIn } from "../office.ts";
+import { openStoreOn, query, TestDatabases, testUrl } from "../postgres/databases.ts";
+
+/** What the whole of people promises over a real store: races between nodes, what the log notices, and what nobody finds in it. */
+
+function newFile(context: TestContext): string {
+  const folder = mkdtempSync(join(tmpdir(), "cofre-people-"));
+  context.after(() => rmSync(folder, { recursive: true }));
+  return join(folder, "cofre.db");
+}
+
+/** `nodes`: two stores on one database, or one store twice where one process has the file. */
+function describeRaces(name: string, open: (context: TestContext) => Promise<readonly [RunningStore, RunningStore]>): void {
+  describe(`people on ${name}`, () => {
+    const each = (title: string, check: (nodes: readonly [RunningStore, RunningStore]) => Promise<void>): void => {
+      test(title, async (context) => check(await open(context)));
+    };
+
+    each("one code on two nodes at once lets one in", async ([one, two]) => {
+      const office = await openOffice({ store: one.people });
+      const other = createPeople({ ...office.options, store: two.people });
+      for (let round = 0; round < 10; round += 1) {
+        office.clock.advance(30 * second);
+        const code = codeAt(office.admin.secret, office.clock.now());
+        const tries = [office.people, other, office.people, other].map((node) => node.signIn({ name: "admin", password, code, origin }));
+        const results = await Promise.allSettled(tries);
+        assert.equal(results.filter(({ status }) => status === "fulfilled").length, 1, `round ${round}`);
+        office.clock.advance(30 * second);
+        await signIn(office, office.admin);
+      }
+      assert.equal((await office.people.verifyAudit()).firstBad, undefined);
+    });
+
+    each("one invitation on two nodes at once signs one up", async ([one, two]) => {
+      const office = await openOffice({ store: one.people });
+      const other = createPeople({ ...office.options, store: two.people });
+      const { invitation } = await office.people.invite(office.admin.signedIn, { name: "bob", role: "viewer", origin });
+      const link = invitation.reveal();
+      const code = codeAt(secretBytes((await other.enrolment(link)).secret), office.clock.now());
+      const results = await Promise.allSettled(
+        [office.people, other].map((node) => node.enrol({ invitation: link, password, code, origin })),
+      );
+      assert.deepEqual(results.map(({ status }) => status).toSorted(), ["fulfilled", "rejected"]);
+    });
+
+    each("one name on two nodes at once is invited once", async ([one, two]) => {
+      const office = await openOffice({ store: one.people });
+      const other = createPeople({ ...office.options, store: two.people });
+      const given = { role: "viewer", origin } as const;
+      const results = await Promise.allSettled([
+        office.people.invite(office.admin.signedIn, { name: "Bob", ...given }),
+        other.invite(office.admin.signedIn, { name: "bOB", ...given }),
+      ]);
+      assert.deepEqual(results.map(({ status }) => status).toSorted(), ["fulfilled", "rejected"]);
+      assert.ok(results.some((result) => result.status === "rejected" && (result.reason as { code?: string }).code === "name_taken"));
+    });
+
+    each("two admins who disable each other, or make each other less, leave one", async ([one, two]) => {
+      const office = await openOffice({ store: one.people });
+      const bob = await hire(office, "bob", "admin");
+      const other = createPeople({ ...office.options, store: two.people });
+      const results = await Promise.allSettled([
+        office.people.disable(office.admin.signedIn, bob.signedIn.person.id, origin),
+        other.setRole(bob.signedIn, office.admin.signedIn.person.id, "viewer", origin),
+      ]);
+      assert.equal(results.filter(({ status }) => status === "fulfilled").length, 1);
+      assert.equal((await office.people.list()).filter(({ state, role }) => state === "active" && role === "admin").length, 1);
+    });
+
+    each("wrong tries on two nodes at once are counted together, and no more than ten are looked at", async ([one, two]) => {
+      const office = await openOffice({ store: one.people });
+      const other = createPeople({ ...office.options, store: two.people });
+      const nodes = Array.from({ length: 7 }, () => [office.people, other]).flat();
+      await Promise.allSettled(nodes.map((node) => node.signIn({ name: "admin", password, code: "000000", origin })));
+      const wrong = (await office.people.audit(undefined, 100)).filter(({ detail }) => detail === "wrong_code");
+      assert.equal(wrong.length, 10);
+      await assert.rejects(signIn({ ...office, people: other }, office.admin), { code: "sign_in_refused" });
+    });
+  });
+}
+
+describeRaces("the embedded store", async (context) => {
+  const store = await openEmbeddedStore({ file: newFile(context) });
+  context.after(() => store.close());
+  return [store, store];
+});
+
+if (testUrl === undefined) {
+  test("people on PostgreSQL", { skip: "COFRE_TEST_POSTGRES_URL names no server" }, () => undefined);
+} else {
+  const databases = new TestDatabases(testUrl);
+  after(() => databases.drop());
+  describeRaces("PostgreSQL", async (context) => {
+    const url = await databases.copy();
+    const [one, two] = await Promise.all([openStoreOn(url), openStoreOn(url)]);
+    context.after(() => Promise.all([one.close(), two.close()]));
+    return [one, two];
+  });
+
+  test("no password, code, secret, invitation or session is in the database", async (context) => {
+    const url = await databases.copy();
+    const store = await openStoreOn(url);
+    context.after(() => store.close());
+    const { secrets, known } = await busyDay(store);
+    const tables = ["person", "person_session", "audit_entry", "audit_head"];
+    const rows = await Promise.all(
+      tables.map((table) => query<{ readonly row: string }>(url, `SELECT ${table}::text AS row FROM ${table}`)),
+    );
+    assertHolds(
+      Buffer.from(
+        rows
+          .flat()
+          .map(({ row }) => row)
+          .join("\n"),
+      ),
+      secrets,
+      known,
+    );
+  });
+}
+
+/** Real hashes and seals, and all that somebody does: what they had in hand, in every form, and something that has to be found. */
+async function busyDay(store: RunningStore): Promise<{ readonly secrets: ReadonlyMap<string, Buffer>; readonly known: Buffer }> {
+  const office = await openOffice({ store: store.people, passwords: createPasswords({ random: new SystemRandom() }) });
+  const { people, admin, clock } = office;
+  const { invitation } = await people.invite(admin.signedIn, { name: "bob", role: "viewer", origin });
+  const link = invitation.reveal();
+  const bob = await office.join(link, "the password of robert");
+  clock.advance(30 * second);
+  const code = codeAt(bob.secret, clock.now());
+  const { session, signedIn } = await signIn(office, bob, { password: "the password of robert", code });
+  await assert.rejects(signIn(office, bob, { password: "a wrong password of robert" }));
+  await assert.rejects(people.signIn({ name: "a password typed as a name", password: "bob", code: "000000", origin }));
+  clock.advance(30 * second);
+  const newPassword = "the next password of robert";
+  await people.changePassword({
+    session: session.reveal(),
+    password: "the password of robert",
+    code: codeAt(bob.secret, clock.now()),
+    newPassword,
+    origin,
+  });
+  const texts = {
+    password,
+    "bob's password": "the password of robert",
+    "bob's next password": newPassword,
+    "a wrong password": "a wrong password of robert",
+    "a wrong name": "a password typed as a name",
+    invitation: link,
+    "first session": bob.session,
+    session: session.reveal(),
+    csrf: signedIn.csrf,
+    "secret in base32": base32Of(bob.secret),
+    "code in quotes": `"${code}"`,
+  };
+  const secrets = new Map<string, Buffer>();
+  for (const [name, text] of Object.entries(texts)) {
+    secrets.set(name, Buffer.from(text));
+    secrets.set(`${name}, hex`, Buffer.from(Buffer.from(text).toString("hex")));
+    secrets.set(`${name}, base64`, Buffer.from(Buffer.from(text).toString("base64").replaceAll("=", "")));
+  }
+  for (const [name, text] of [
+    ["invitation", link],
+    ["session", session.reveal()],
+  ] as const) {
+    const bytes = Buffer.from(text, "base64url");
+    secrets.set(`${name}, bytes`, bytes);
+    secrets.set(`${name}, bytes in hex`, Buffer.from(bytes.toString("hex")));
+  }
+  secrets.set("secret, bytes", Buffer.from(bob.secret));
+  secrets.set("secret, hex", Buffer.from(Buffer.from(bob.secret).toString("hex")));
+  return { secrets, known: Buffer.from("$argon2id$v=19$m=19456,t=2,p=1$") };
+}
+
+function assertHolds(bytes: Buffer, secrets: ReadonlyMap<string, Buffer>, known: Buffer): void {
+  assert.ok(bytes.includes(known), "control: what is kept can be found");
+  for (const [name, secret] of secrets) assert.ok(!bytes.includes(secret), name);
+}
+
+test("no password, code, secret, invitation or session is in any file, log and all", async (context) => {
+  const file = newFile(context);
+  const store = await openEmbeddedStore({ file });
+  context.after(() => store.close());
+  const { secrets, known } = await busyDay(store);
+  const filesOf = () => {
+    const folder = join(file, "..");
+    return Buffer.concat(readdirSync(folder).map((name) => readFileSync(join(folder, name))));
+  };
+  assert.ok(readdirSync(join(file, "..")).includes("cofre.db-wal"));
+  assertHolds(filesOf(), secrets, known);
+  await store.close();
+  assertHolds(filesOf(), secrets, known);
+});
+
+test("of 1,000 random ways to tamper with the log each is noticed, at its place or before", async (context) => {
+  const file = newFile(context);
+  const store = await openEmbeddedStore({ file });
+  context.after(() => store.close());
+  const office = await openOffice({ store: store.people });
+  const { people } = office;
+  for (let number = 0; number < 25; number += 1) await hire(office, `person-${number}`, "viewer");
+  const { entries } = await people.verifyAudit();
+  assert.ok(entries > 50);
+
+  const database = new DatabaseSync(file);
+  context.after(() => database.close());
+  database.exec(`DROP TRIGGER audit_entry_is_append_only; DROP TRIGGER audit_entry_is_kept; DROP TRIGGER audit_entry_is_not_replaced;
+    DROP TRIGGER audit_head_moves_on; DROP TRIGGER audit_head_is_kept; PRAGMA synchronous = OFF;
+    CREATE TABLE original AS SELECT * FROM audit_entry; CREATE TABLE original_head AS SELECT * FROM audit_head`);
+  const restore =
+    "DELETE FROM audit_entry; INSERT INTO audit_entry SELECT * FROM original; UPDATE audit_head SET no = (SELECT no FROM original_head), digest = (SELECT digest FROM original_head)";
+  const random = new SystemRandom();
+  const below = (most: number): number => Number(Buffer.from(random.bytes(6)).readUIntBE(0, 6) % most);
+  const anyEntry = () => 1 + below(entries);
+  const bodyOf = (number: number) => String(database.prepare("SELECT body FROM original WHERE no = ?").get(number)?.["body"]);
+  const write = (text: string, ...values: (string | number)[]) => database.prepare(text).run(...values);
+
+  /** Each answers the first entry that is not as it was. */
+  const tampers: readonly (() => number)[] = [
+    function changeField() {
+      const number = anyEntry();
+      const entry = JSON.parse(bodyOf(number)) as Record<string, unknown>;
+      const names = Object.keys(entry);
+      const name = names[below(names.length)] ?? "";
+      entry[name] = typeof entry[name] === "number" ? entry[name] + 1 : "another";
+      write("UPDATE audit_entry SET body = ? WHERE no = ?", JSON.stringify(entry), number);
+      return number;
+    },
+    function dropField() {
+      const number = anyEntry();
+      const { origin: _, at, ...rest } = JSON.parse(bodyOf(number)) as Record<string, unknown>;
+      write("UPDATE audit_entry SET body = ? WHERE no = ?", JSON.stringify(_ === undefined ? rest : { at, ...rest }), number);
+      return number;
+    },
+    function addBlank() {
+      const number = anyEntry();
+      write("UPDATE audit_entry SET body = body || ' ' WHERE no = ?", number);
+      return number;
+    },
+    function changeDigest() {
+      const number = anyEntry();
+      write("UPDATE audit_entry SET digest = randomblob(32) WHERE no = ?", number);
+      return number;
+    },
+    function dropEntry() {
+      const number = anyEntry();
+      write("DELETE FROM audit_entry WHERE no = ?", number);
+      return number;
+    },
+    function dropAndCloseUp() {
+      const number = 1 + below(entries - 1);
+      write("DELETE FROM audit_entry WHERE no = ?", number);
+      for (let after_ = number + 1; after_ <= entries; after_ += 1) write("UPDATE audit_entry SET no = ? WHERE no = ?", after_ - 1, after_);
+      return number;
+    },
+    function swapEntries() {
+      const one = 1 + below(entries - 1);
+      const other = one + 1 + below(entries - one);
+      write("UPDATE audit_entry SET body = ?, digest = (SELECT digest FROM original WHERE no = ?) WHERE no = ?", bodyOf(other), other, one);
+      write("UPDATE audit_entry SET body = ?, digest = (SELECT digest FROM original WHERE no = ?) WHERE no = ?", bodyOf(one), one, other);
+      return one;
+    },
+    function insertEntry() {
+      write("INSERT INTO audit_entry SELECT no + 1, digest, body FROM original WHERE no = ?", entries);
+      return entries + 1;
+    },
+    function insertBetween() {
+      const number = anyEntry();
+      for (let last = entries; last >= number; last -= 1) write("UPDATE audit_entry SET no = ? WHERE no = ?", last + 1, last);
+      const copied = anyEntry();
+      write("INSERT INTO audit_entry SELECT ?, digest, body FROM original WHERE no = ?", number, copied);
+      // A copy of itself stands where it stood.
+      return copied === number ? number + 1 : number;
+    },
+    function cutOff() {
+      const number = anyEntry();
+      write("DELETE FROM audit_entry WHERE no >= ?", number);
+      return number;
+    },
+    function cutOffInTheMiddle() {
+      const number = 1 + below(entries - 1);
+      write("DELETE FROM audit_entry WHERE no >= ? AND no < ?", number, number + 1 + below(entries - number));
+      return number;
+    },
+    function moveHeadBack() {
+      write("UPDATE audit_head SET digest = randomblob(32)");
+      return entries;
+    },
+  ];
+  let noticed = 0;
+  for (let tries = 0; tries < 1_000; tries += 1) {
+    const tamper = tampers[tries % tampers.length];
+    assert.ok(tamper !== undefined);
+    database.exec("BEGIN");
+    const number = tamper();
+    const isChanged = Number(
+      database.prepare("SELECT count(*) AS n FROM (SELECT * FROM audit_entry EXCEPT SELECT * FROM original)").get()?.["n"],
+    );
+    database.exec("COMMIT");
+    const { firstBad } = await people.verifyAudit();
+    assert.equal(firstBad, number, `${tamper.name}: entry ${number}, ${isChanged} altered`);
+    // Looking at it does not fail.
+    await people.audit(undefined, 1_000);
+    noticed += 1;
+    database.exec(`BEGIN; ${restore}; COMMIT`);
+  }
+  assert.equal(noticed, 1_000);
+  assert.deepEqual(await people.verifyAudit(), { entries, firstBad: undefined }, "control: restored, it is whole");
+});

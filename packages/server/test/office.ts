@@ -1,0 +1,108 @@
+import { maskCardNumbers } from "../src/http/wire/card-like.ts";
+import { type Instant, instant, laterBy, second } from "../src/kernel/instant.ts";
+import { SystemRandom } from "../src/kernel/system-random.ts";
+import { createMemoryPeople } from "../src/stores/memory/memory-people.ts";
+import { createMemoryKeyProvider } from "../src/vault/memory-key-provider.ts";
+import { createSealing } from "../src/vault/sealed-secret.ts";
+import type { Passwords } from "../src/people/password.ts";
+import type { People, SignedIn } from "../src/people/people.ts";
+import { createPeople, type PeopleOptions } from "../src/people/people-service.ts";
+import type { Role } from "../src/people/person.ts";
+import { codeOf, stepAt } from "../src/people/totp.ts";
+
+/** People over some store, a clock of their own, and what a person has in hand. */
+export const origin = "127.0.0.1";
+export const password = "correct horse battery staple";
+export const random = new SystemRandom();
+
+/** As fast as it can be: what argon2id does is tested beside it. */
+const quick: Passwords = {
+  hash: async (given) => `hash of ${given}`,
+  matches: async (given, hash) => hash === `hash of ${given}`,
+  isOld: () => false,
+};
+
+export interface Office {
+  readonly people: People;
+  readonly options: PeopleOptions;
+  readonly clock: { now(): Instant; advance(ms: number): void };
+  /** Signs a new person up through their invitation. */
+  join(invitation: string, given?: string): Promise<Joined>;
+}
+
+export interface Joined {
+  readonly signedIn: SignedIn;
+  readonly session: string;
+  readonly secret: Uint8Array;
+  readonly name: string;
+}
+
+export function newOffice(over: Partial<PeopleOptions> = {}): Office {
+  let now = instant(Date.UTC(2026, 10, 28, 12));
+  const clock = {
+    now: () => now,
+    advance: (ms: number) => {
+      now = laterBy(now, ms);
+    },
+  };
+  const options: PeopleOptions = {
+    store: createMemoryPeople(),
+    clock,
+    random,
+    passwords: quick,
+    sealing: createSealing({ provider: createMemoryKeyProvider(random), random }),
+    environment: "sandbox",
+    maskCards: maskCardNumbers,
+    ...over,
+  };
+  const people = createPeople(options);
+  return {
+    people,
+    options,
+    clock,
+    async join(invitation, given = password) {
+      const { secret: typed, name } = await people.enrolment(invitation);
+      const secret = secretBytes(typed);
+      const { session, signedIn } = await people.enrol({ invitation, password: given, code: codeAt(secret, clock.now()), origin });
+      return { signedIn, session: session.reveal(), secret, name };
+    },
+  };
+}
+
+export function codeAt(secret: Uint8Array, at: Instant): string {
+  return codeOf(secret, stepAt(at));
+}
+
+/** Of the base32 that people type. */
+export function secretBytes(base32: string): Uint8Array {
+  const bits = Array.from(base32, (digit) => "ABCDEFGHIJKLMNOPQRSTUVWXYZ234567".indexOf(digit).toString(2).padStart(5, "0")).join("");
+  return Uint8Array.from(bits.match(/.{8}/g) ?? [], (eight) => Number.parseInt(eight, 2));
+}
+
+/** An office with its first admin, who signed up half a minute ago. */
+export async function openOffice(...given: Parameters<typeof newOffice>): Promise<Office & { readonly admin: Joined }> {
+  const office = newOffice(...given);
+  const admin = await office.join((await office.people.inviteFirstAdmin(false))?.reveal() ?? "");
+  office.clock.advance(30 * second);
+  return { ...office, admin };
+}
+
+export async function hire(office: Awaited<ReturnType<typeof openOffice>>, name: string, role: Role): Promise<Joined> {
+  const { people, admin, clock } = office;
+  const { invitation } = await people.invite(admin.signedIn, { name, role, origin });
+  const joined = await office.join(invitation.reveal());
+  clock.advance(30 * second);
+  return joined;
+}
+
+export function signIn({ people, clock }: Office, who: Joined, over: { readonly password?: string; readonly code?: string } = {}) {
+  return people.signIn({ name: who.name, password, code: codeAt(who.secret, clock.now()), origin, ...over });
+}
+
+export const refusedWith = (code: string) => ({ name: "PeopleError", code });
+
+export async function actsOf({ people }: Office): Promise<readonly string[]> {
+  return (await people.audit(undefined, 1_000))
+    .toReversed()
+    .map(({ actor, act, result, detail }) => [actor.kind, act, result, detail].filter((word) => word !== undefined).join(" "));
+}
