@@ -223,7 +223,7 @@ test("of 1,000 random ways to tamper with the log each is noticed, at its place 
   const restore =
     "DELETE FROM audit_entry; INSERT INTO audit_entry SELECT * FROM original; UPDATE audit_head SET no = (SELECT no FROM original_head), digest = (SELECT digest FROM original_head)";
   const random = new SystemRandom();
-  const below = (most: number): number => Number(Buffer.from(random.bytes(6)).readUIntBE(0, 6) % most);
+  const below = (most: number): number => Buffer.from(random.bytes(6)).readUIntBE(0, 6) % most;
   const anyEntry = () => 1 + below(entries);
   const bodyOf = (number: number) => String(database.prepare("SELECT body FROM original WHERE no = ?").get(number)?.["body"]);
   const write = (text: string, ...values: (string | number)[]) => database.prepare(text).run(...values);
