@@ -247,7 +247,7 @@ export class HttpServer {
       this.#admit(socket);
       isAdmitted = true;
       // Decoding overwrites the body.
-      if (endpoint.key !== "none" && this.#leadsOn(headers)) asItCame = copyOf(body);
+      if (endpoint.key !== "none" && endpoint.key !== "session" && this.#leadsOn(headers)) asItCame = copyOf(body);
       const decoded = decodeRequest(target, body);
       try {
         if (endpoint.key === "none") {
