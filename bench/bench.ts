@@ -72,11 +72,13 @@ export class Bench {
   }
 
   #plan(outstanding: number): PairPlan {
+    const { nodes = 1, perNode } = this.#options;
+    const both = { outstanding, floorOutstanding: perNode ? Math.max(1, Math.round(outstanding / nodes)) : outstanding };
     // Nothing is thrown away, and all is over before the product's database is ten seconds old.
-    if (this.#options.cold) return { outstanding, pairs: 12, discarded: 0, rampMs: 50, windowMs: 300 };
+    if (this.#options.cold) return { ...both, pairs: 12, discarded: 0, rampMs: 50, windowMs: 300 };
     return this.#options.quick
-      ? { outstanding, pairs: 10, discarded: 4, rampMs: 40, windowMs: 200 }
-      : { outstanding, pairs: 24, discarded: 8, rampMs: 50, windowMs: 300 };
+      ? { ...both, pairs: 10, discarded: 4, rampMs: 40, windowMs: 200 }
+      : { ...both, pairs: 24, discarded: 8, rampMs: 50, windowMs: 300 };
   }
 
   /** Charges by token at fixed times, on 128 connections. */

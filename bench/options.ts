@@ -17,6 +17,8 @@ export interface Options {
   readonly naive: boolean;
   /** So many nodes on one database, against one node. */
   readonly nodes: number | undefined;
+  /** The one node has as many requests outstanding as each of the several, and not as many as all of them. */
+  readonly perNode: boolean;
   /** The product on a server whose every sync takes so much longer, against the same without. */
   readonly fsyncDelayMs: number | undefined;
   /** Measured at once after the start on an empty database. */
@@ -46,6 +48,7 @@ export const usage = `npm run bench -- [options]
   --store postgres    the product on a PostgreSQL of the bench's own (Debian's binaries), whose CPU counts with it
   --naive             with it: an ordinary pool and a transaction for each change in the floor's place
   --nodes N           with it: N nodes on one database, against one node
+  --per-node          with --nodes: the one node has as many outstanding as each of the N (--outstanding is of all of them)
   --fsync-delay MS    with it: on a server whose every sync takes so much longer, against one without (needs gcc)
   --cold              with it: within ten seconds of an empty database, nothing thrown away
   --profile DIR       write CPU profiles of the product's threads there (costs some speed)
@@ -69,6 +72,7 @@ export function readOptions(argv: readonly string[]): Options {
       store: { type: "string", default: "embedded" },
       naive: { type: "boolean", default: false },
       nodes: { type: "string" },
+      "per-node": { type: "boolean", default: false },
       payments: { type: "string" },
       "fsync-delay": { type: "string" },
       cold: { type: "boolean", default: false },
@@ -85,9 +89,11 @@ export function readOptions(argv: readonly string[]): Options {
   if ([values.naive, nodes, fsyncDelayMs, values.against].filter((given) => given !== undefined && given !== false).length > 1) {
     throw new Error("--naive, --nodes, --fsync-delay and --against each say what the product is compared with");
   }
+  if (values["per-node"] && nodes === undefined) throw new Error("--per-node goes with --nodes");
   return {
     ...values,
     nodes,
+    perNode: values["per-node"],
     fsyncDelayMs,
     payments: wholeNumber("payments", values.payments),
     store: values.store,

@@ -15,6 +15,8 @@ export interface Arm {
 
 export interface PairPlan {
   readonly outstanding: number;
+  /** How many the first arm has outstanding. */
+  readonly floorOutstanding: number;
   readonly pairs: number;
   /** The first pairs are run and thrown away: both servers are still being compiled. */
   readonly discarded: number;
@@ -55,9 +57,9 @@ export async function runPairs(floor: Arm, product: Arm, plan: PairPlan): Promis
   for (let pair = 0; pair < plan.pairs; pair++) {
     const counted = pair >= plan.discarded;
     await floor.refill?.(expectedAnswers(lastFloor, plan));
-    const a = await runWindow(floor, plan, counted ? floorSum : new ArmSum());
+    const a = await runWindow(floor, plan, plan.floorOutstanding, counted ? floorSum : new ArmSum());
     await product.refill?.(expectedAnswers(lastProduct, plan));
-    const b = await runWindow(product, plan, counted ? productSum : new ArmSum());
+    const b = await runWindow(product, plan, plan.outstanding, counted ? productSum : new ArmSum());
     lastFloor = a;
     lastProduct = b;
     if (counted && a.elapsedMs > 0 && b.elapsedMs > 0) ratios.push(perSecond(b) / perSecond(a));
@@ -73,10 +75,10 @@ export async function runPairs(floor: Arm, product: Arm, plan: PairPlan): Promis
   };
 }
 
-async function runWindow(arm: Arm, plan: PairPlan, sum: ArmSum): Promise<WindowResult> {
-  await arm.client.ensureOpen(plan.outstanding);
+async function runWindow(arm: Arm, plan: PairPlan, outstanding: number, sum: ArmSum): Promise<WindowResult> {
+  await arm.client.ensureOpen(outstanding);
   const result = await closedLoop(arm.client, arm.load, {
-    outstanding: plan.outstanding,
+    outstanding,
     rampMs: plan.rampMs,
     windowMs: plan.windowMs,
     cpuMicros: () => arm.server.cpuMicros(),
