@@ -1,7 +1,8 @@
 import assert from "node:assert/strict";
-import { readFileSync } from "node:fs";
+import { readFileSync, rmSync } from "node:fs";
 import { join } from "node:path";
 import { describe, test } from "node:test";
+import { earlierCopy } from "../lanes/support/earlier-version.ts";
 import { keptSeeds } from "./kept-seeds.ts";
 import { plantedBugs } from "./planted-bugs.ts";
 import { runSeed } from "./run-seed.ts";
@@ -31,6 +32,10 @@ describe("a simulated installation", () => {
     }
     assert.equal(traces.size, 20);
   });
+});
+
+test("the version before, which the failover lane runs beside this one, can be made from this one", () => {
+  rmSync(earlierCopy(), { recursive: true });
 });
 
 test("what each planted mistake of the lane replaces stands in the source exactly once", () => {

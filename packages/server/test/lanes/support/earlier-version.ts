@@ -1,10 +1,10 @@
 import { plantedCopy } from "./planted-copy.ts";
 
 /** How many migrations that version lacks. */
-export const migrationsSince = 2;
+export const migrationsSince = 4;
 
 /**
- * A copy of this version as it was before its newest migrations (005 and 006): without them, and without what uses them. Made from the working tree, for a
+ * A copy of this version as it was before its newest migrations (005 to 008): without them, and without what uses them. Made from the working tree, for a
  * clone need not have a history; whoever adds a migration says here what the version before did in place of what rests on it. The caller
  * removes it.
  */
@@ -13,7 +13,7 @@ export function earlierCopy(): string {
     {
       name: "the newest migrations are not there",
       file: "stores/postgres/migrations/index.ts",
-      find: "[tables, writer, runs, roles, leases, reports]",
+      find: "[tables, writer, runs, roles, leases, reports, worldPlaces, people]",
       replace: "[tables, writer, runs, roles]",
     },
     {
