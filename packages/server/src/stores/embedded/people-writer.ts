@@ -93,46 +93,23 @@ export class PeopleWriter {
 
   #person(next: PersonRecord, replaces: number | undefined): "committed" | "stale" | "name_taken" {
     const { id, version, name, role, state, createdAt, lastSignedInAt, totp, totpStep, failures, lockedUntil, invitation } = next;
-    const passwords = JSON.stringify(next.passwords);
-    const invited = [invitation?.digest ?? null, invitation?.endsAt ?? null] as const;
-    const seen = lastSignedInAt ?? null;
-    const sealed = totp ?? null;
-    const locked = lockedUntil ?? null;
+    const rest = [
+      lastSignedInAt ?? null,
+      JSON.stringify(next.passwords),
+      totp ?? null,
+      totpStep,
+      failures,
+      lockedUntil ?? null,
+      invitation?.digest ?? null,
+      invitation?.endsAt ?? null,
+    ] as const;
     if (replaces !== undefined) {
-      const { changes } = this.#updatePerson.run(
-        version,
-        role,
-        state,
-        seen,
-        passwords,
-        sealed,
-        totpStep,
-        failures,
-        locked,
-        ...invited,
-        id,
-        replaces,
-      );
+      const { changes } = this.#updatePerson.run(version, role, state, ...rest, id, replaces);
       return changes === 0 ? "stale" : "committed";
     }
     const taken = this.#personByName.get(id, nameKeyOf(name), id);
     if (taken !== undefined) return taken["same"] === 1 ? "stale" : "name_taken";
-    this.#insertPerson.run(
-      id,
-      version,
-      name,
-      nameKeyOf(name),
-      role,
-      state,
-      createdAt,
-      seen,
-      passwords,
-      sealed,
-      totpStep,
-      failures,
-      locked,
-      ...invited,
-    );
+    this.#insertPerson.run(id, version, name, nameKeyOf(name), role, state, createdAt, ...rest);
     return "committed";
   }
 }

@@ -150,3 +150,29 @@ export function say(text) {
 export function problem(error) {
   return h("p", { class: "problem", role: "alert" }, shown(error instanceof Error ? error.message : String(error)));
 }
+
+/**
+ * Asks once more before something is done.
+ * @param {string} title
+ * @param {string} name what the button that does it says
+ * @param {() => void | Promise<void>} work
+ */
+export function ask(title, name, work) {
+  const confirm = () => {
+    dialog.close();
+    void work();
+  };
+  const dialog = h(
+    "dialog",
+    { "aria-labelledby": "question", onclose: () => dialog.remove() },
+    h("h2", { id: "question" }, title),
+    h(
+      "p",
+      { class: "actions" },
+      h("button", { type: "button", onclick: confirm }, name),
+      h("button", { type: "button", class: "plain", onclick: () => dialog.close() }, "Leave it"),
+    ),
+  );
+  document.body.append(dialog);
+  dialog.showModal();
+}

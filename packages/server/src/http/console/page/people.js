@@ -1,6 +1,6 @@
 // Who may use the console, and as what.
 import { call } from "./api.js";
-import { field, foreign, h, problem, say, select, shown } from "./dom.js";
+import { ask, field, foreign, h, problem, say, select, shown } from "./dom.js";
 import { liveList } from "./live-list.js";
 import { personOfPage, roles } from "./session.js";
 
@@ -121,11 +121,11 @@ function cells(person, act) {
           ...others.map((each) => {
             const make = () => void act({ do: "set_role", id, role: each }, `Now ${each}.`);
             if (each !== "admin") return button(`Make ${each}`, make);
-            return button("Make admin…", () => confirm(`May ${shown(name)} do everything, with people too?`, "Make admin", make));
+            return button("Make admin…", () => ask(`May ${shown(name)} do everything, with people too?`, "Make admin", make));
           }),
           locked !== null && button("Unlock", () => void act({ do: "unlock", id }, "Unlocked.")),
           button("Invite again…", () =>
-            confirm(
+            ask(
               `Take password and authenticator of ${shown(name)} away, and make a new link?`,
               "Invite again",
               () => void act({ do: "invite_again", id }, "Invited again."),
@@ -133,39 +133,8 @@ function cells(person, act) {
           ),
           state !== "disabled" &&
             button("Disable…", () =>
-              confirm(`May ${shown(name)} not sign in any more?`, "Disable", () => void act({ do: "disable", id }, "Disabled.")),
+              ask(`May ${shown(name)} not sign in any more?`, "Disable", () => void act({ do: "disable", id }, "Disabled.")),
             ),
         ),
   ];
-}
-
-/**
- * @param {string} title
- * @param {string} name
- * @param {() => void} work
- */
-function confirm(title, name, work) {
-  const dialog = h(
-    "dialog",
-    { "aria-labelledby": "question", onclose: () => dialog.remove() },
-    h("h2", { id: "question" }, title),
-    h(
-      "p",
-      { class: "actions" },
-      h(
-        "button",
-        {
-          type: "button",
-          onclick: () => {
-            dialog.close();
-            work();
-          },
-        },
-        name,
-      ),
-      h("button", { type: "button", class: "plain", onclick: () => dialog.close() }, "Leave it"),
-    ),
-  );
-  document.body.append(dialog);
-  dialog.showModal();
 }

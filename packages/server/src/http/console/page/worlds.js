@@ -1,6 +1,6 @@
 // The worlds of this server, and the time of the one that is open.
 import { call, canLeaveWorld, enterWorld, isOpen, leaveWorld, lookUp, offers } from "./api.js";
-import { facts, field, foreign, h, problem, say, select } from "./dom.js";
+import { ask, facts, field, foreign, h, problem, say, select } from "./dom.js";
 import { liveList } from "./live-list.js";
 import { keepFresh } from "./poll.js";
 import { mayDo } from "./session.js";
@@ -269,31 +269,6 @@ function movedWords(answer) {
   if (done === undefined) return clock.running ? "Its time goes on." : "Its time stands.";
   const words = `It is ${clock.now}. Done on the way: ${done.payments} changes of payments, ${done.deliveries} attempts to notify, ${done.cards} cards forgotten.`;
   return complete === false ? `${words} There is more to be done: advance again.` : words;
-}
-
-/**
- * @param {string} title
- * @param {string} name
- * @param {() => Promise<void>} work
- */
-function ask(title, name, work) {
-  const confirm = () => {
-    dialog.close();
-    void work();
-  };
-  const dialog = h(
-    "dialog",
-    { "aria-labelledby": "question", onclose: () => dialog.remove() },
-    h("h2", { id: "question" }, title),
-    h(
-      "p",
-      { class: "actions" },
-      h("button", { type: "button", onclick: confirm }, name),
-      h("button", { type: "button", class: "plain", onclick: () => dialog.close() }, "Leave it"),
-    ),
-  );
-  document.body.append(dialog);
-  dialog.showModal();
 }
 
 /** A new world, opened at once. */
