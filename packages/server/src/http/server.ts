@@ -255,7 +255,7 @@ export class HttpServer {
         } else if (endpoint.key === "session") {
           answer = await endpoint.handle({ method, params: decoded.params, headers, caller: callerOf(request.rawHeaders, socket) });
         } else {
-          admitted = await this.#admitted(endpoint, method, decoded, request);
+          if (this.#options.people !== undefined) admitted = await this.#admitted(this.#options.people, endpoint, method, decoded, request);
           const found = admitted === undefined ? await this.#find(endpoint, decoded, headers) : { ...admitted, grants: "secret" as const };
           if ("node" in found) {
             merchantId = found.world;
@@ -350,13 +350,13 @@ export class HttpServer {
 
   /** The person whose request it is; undefined when it is a program's, which brings a key, or nobody's. */
   async #admitted(
+    people: Pick<PeopleGate, "admit">,
     endpoint: KeyedEndpoint,
     method: WireRequest["method"],
     { params }: DecodedRequest,
     request: IncomingMessage,
   ): Promise<Admitted | undefined> {
-    const { people } = this.#options;
-    if (people === undefined || keyGiven(endpoint, params) !== undefined) return undefined;
+    if (keyGiven(endpoint, params) !== undefined) return undefined;
     return people.admit(endpoint.path, { method, params }, callerOf(request.rawHeaders, request.socket));
   }
 
