@@ -50,6 +50,83 @@ function describeFaults(databases: TestDatabases): void {
     });
   }
 
+  describe("two batches under way", { concurrency: 4 }, () => {
+    /** As many as are sent as two batches. */
+    const changes = Array.from({ length: 60 }, (_, index) => given.paymentChange(given.newPayment(index + 2)));
+    const codeOf = (result: PromiseSettledResult<{ readonly outcome: string }>): string | undefined =>
+      result.status === "fulfilled" ? result.value.outcome : (result.reason as { code?: string }).code;
+
+    test("are two commits, and the store closes when both are answered", async (context) => {
+      const { url, store } = await storeBehindAddress(context);
+      const before = store.stats();
+      const committed = Promise.all(changes.map((change) => store.commit(change)));
+      await store.close();
+      assert.deepEqual(new Set((await committed).map(({ outcome }) => outcome)), new Set(["committed"]));
+      assert.equal(store.stats().commits - before.commits, 2);
+      const [row] = await query<{ readonly n: number }>(url, "SELECT count(*)::integer AS n FROM payment");
+      assert.equal(row?.n, 1 + changes.length);
+    });
+
+    for (const [fault, turn] of [
+      ["drop_answer", 1],
+      ["drop_answer", 2],
+      ["never_commit", 1],
+      ["never_commit", 2],
+      ["silence", 1],
+    ] as const) {
+      test(`${fault} of batch ${turn}: what is told of each is what became of it`, async (context) => {
+        const { address, store } = await storeBehindAddress(context);
+        let batches = 0;
+        address.faultOf = () => ((batches += 1) === turn ? fault : "none");
+        const told = (await Promise.allSettled(changes.map((change) => store.commit(change)))).map(codeOf);
+        const unknown = told.filter((code) => code === "commit_unknown").length;
+        // What the address has not yet passed on of the first one's answer goes with the connection.
+        assert.ok(unknown === 60 || (turn === 2 && unknown === 28), `${unknown} are unknown`);
+        address.faultOf = () => "none";
+        for (const [index, change] of changes.entries()) {
+          const isThere = (await store.paymentById(merchantA, given.paymentId(index + 2))) !== undefined;
+          if (told[index] === "committed") assert.ok(isThere);
+          assert.equal((await store.commit(change)).outcome, isThere ? "duplicate" : "committed");
+        }
+      });
+    }
+
+    test("of a merchant whose rows are held: neither is written, and that is said of both", async (context) => {
+      const { url, store } = await storeBehindAddress(context);
+      const holder = new Client({ connectionString: url });
+      await holder.connect();
+      try {
+        await holder.query("BEGIN");
+        await holder.query("SELECT 1 FROM merchant WHERE merchant = decode($1, 'hex') FOR UPDATE", [merchantA]);
+        const told = (await Promise.allSettled(changes.map((change) => store.commit(change)))).map(codeOf);
+        // Not commit_unknown: the second waits for what the first waits for, and then as long again, and that is not yet silence.
+        assert.deepEqual(new Set(told), new Set(["unavailable"]));
+      } finally {
+        await holder.query("ROLLBACK");
+        await holder.end();
+      }
+      for (const change of changes) assert.deepEqual(await store.commit(change), { outcome: "committed" });
+    });
+
+    test("of which the first is refused in passing: it is written behind the second", async (context) => {
+      const { url, store } = await storeBehindAddress(context);
+      await query(
+        url,
+        `CREATE SEQUENCE refused; CREATE FUNCTION refuse() RETURNS trigger LANGUAGE plpgsql AS $$ BEGIN
+          IF nextval('refused') = 1 THEN RAISE EXCEPTION USING ERRCODE = '40001'; END IF;
+          RETURN NEW; END $$;
+        CREATE TRIGGER refuse BEFORE INSERT ON payment FOR EACH ROW EXECUTE FUNCTION refuse()`,
+      );
+      const told = (await Promise.allSettled(changes.map((change) => store.commit(change)))).map(codeOf);
+      assert.deepEqual(new Set(told), new Set(["committed"]));
+      const numbers = await query<{ readonly merchant: string; readonly gaps: number }>(
+        url,
+        "SELECT encode(merchant, 'hex') AS merchant, (max(number) - count(*))::integer AS gaps FROM outbox GROUP BY merchant",
+      );
+      for (const { gaps } of numbers) assert.equal(gaps, 0);
+    });
+  });
+
   test("a server that is gone without a word: what is under way ends, and the next ones have new sessions", async (context) => {
     const { address, store } = await storeBehindAddress(context);
     await store.paymentById(merchantA, given.paymentId(1));

@@ -22,6 +22,22 @@ export interface LaneOptions {
 /** Most changes of one batch: what is locked for it is locked until its commit. */
 const maxBatch = 512;
 
+/**
+ * Batches that are under way at once on the lane's session, so that the server works while this process hears what it said before. The second
+ * may wait for the first one's locks and then for its own, which together must stay below the time after which a silent session is given up (connection.ts).
+ */
+const mostBatches = 2;
+
+/** So many changes are worth a batch of their own behind another: a batch costs the server as much as ten changes (docs/performance.md). */
+const worthSending = 16;
+
+/** More than these are sent as two batches, for otherwise all who ask would be answered at once and nothing be left to be sent meanwhile. */
+const wholeBatch = 32;
+
+function batchSize(waiting: number): number {
+  return waiting <= wholeBatch ? waiting : Math.min(maxBatch, Math.max(wholeBatch, Math.ceil(waiting / 2)));
+}
+
 /** Serialization failures and deadlocks: nothing was written, and the next time goes better. */
 const passing = /^40/;
 
@@ -32,13 +48,13 @@ const maxTries = 5;
 const blocked = /^(?:55P03|57014)/;
 
 /**
- * Group commit: while one batch commits the next gathers, so that a commit is as large as the server is slow. A batch is one statement,
- * one round trip, one transaction. Changes are written in the order in which they came.
+ * Group commit: while batches commit the next gathers, so that a commit is as large as the server is slow. A batch is one statement,
+ * one transaction. Changes are written in the order in which they came, but for those of a batch that has to be tried again.
  *
  * When the server refuses a batch, nothing of it was written, and its parts are tried one by one: the one that is at fault fails alone.
  * Parts are merchants when somebody holds a lock, so that only what belongs to the merchant is refused, and changes otherwise; they go
  * one after the other, so that the lane waits once more for each merchant whose rows are held. When the session breaks before the server
- * has answered, nobody knows: each change of the batch is answered `commit_unknown`, and the next batch makes a new session. A warning on the way means the same: a server that stops waiting for
+ * has answered, nobody knows: each change under way is answered `commit_unknown`, and the next batch makes a new session. A warning on the way means the same: a server that stops waiting for
  * its synchronous standby says so in one, and reports success.
  */
 export class BatchLane {
@@ -48,7 +64,9 @@ export class BatchLane {
   #connecting: Promise<Connection> | undefined;
   #waiting: Waiting[] = [];
   #underWay = 0;
-  #isRunning = false;
+  /** Batches under way. */
+  #batches = 0;
+  #isFilling = false;
   #isWriting = true;
   #commits = 0;
   #changes = 0;
@@ -66,10 +84,7 @@ export class BatchLane {
         return;
       }
       this.#waiting.push({ message: batchMessageOf(message), resolve });
-      if (this.#isRunning) return;
-      this.#isRunning = true;
-      // What one turn of the event loop brings goes together.
-      setImmediate(() => void this.#run());
+      this.#fillSoon();
     });
   }
 
@@ -97,31 +112,50 @@ export class BatchLane {
 
   /** Resolves when everything submitted has been answered. */
   async drained(): Promise<void> {
-    if (this.#isRunning) await new Promise<void>((resolve) => void this.#whenDrained.push(resolve));
+    if (!this.#isIdle) await new Promise<void>((resolve) => void this.#whenDrained.push(resolve));
+  }
+
+  get #isIdle(): boolean {
+    return this.#waiting.length + this.#underWay === 0;
   }
 
   async close(): Promise<void> {
     await this.#connection?.close();
   }
 
-  async #run(): Promise<void> {
-    while (this.#waiting.length > 0) {
-      const batch = this.#waiting.splice(0, maxBatch);
-      this.#underWay = batch.length;
-      const answers = await this.#write(batch);
-      this.#underWay = 0;
-      this.#changes += batch.length;
-      this.#largestBatch = Math.max(this.#largestBatch, batch.length);
-      for (const [index, { resolve }] of batch.entries()) {
-        const outcome = answers[index];
-        assert(outcome !== undefined, "each change of a batch is answered");
-        if (outcome === "unavailable" || outcome === "commit_unknown") this.#found(false);
-        else if (outcome === "committed") this.#found(true);
-        resolve(outcome);
-      }
+  /** At the end of this turn of the event loop, so that what the turn brings goes together. */
+  #fillSoon(): void {
+    if (this.#isFilling || this.#batches === mostBatches) return;
+    this.#isFilling = true;
+    setImmediate(() => {
+      this.#isFilling = false;
+      this.#fill();
+    });
+  }
+
+  #fill(): void {
+    while (this.#batches < mostBatches && this.#waiting.length >= (this.#batches === 0 ? 1 : worthSending)) {
+      void this.#run(this.#waiting.splice(0, batchSize(this.#waiting.length)));
     }
-    this.#isRunning = false;
-    for (const resolve of this.#whenDrained.splice(0)) resolve();
+  }
+
+  async #run(batch: readonly Waiting[]): Promise<void> {
+    this.#batches += 1;
+    this.#underWay += batch.length;
+    const answers = await this.#write(batch);
+    this.#batches -= 1;
+    this.#underWay -= batch.length;
+    this.#changes += batch.length;
+    this.#largestBatch = Math.max(this.#largestBatch, batch.length);
+    for (const [index, { resolve }] of batch.entries()) {
+      const outcome = answers[index];
+      assert(outcome !== undefined, "each change of a batch is answered");
+      if (outcome === "unavailable" || outcome === "commit_unknown") this.#found(false);
+      else if (outcome === "committed") this.#found(true);
+      resolve(outcome);
+    }
+    this.#fill();
+    if (this.#isIdle) for (const resolve of this.#whenDrained.splice(0)) resolve();
   }
 
   async #write(batch: readonly Waiting[]): Promise<readonly Outcome[]> {
