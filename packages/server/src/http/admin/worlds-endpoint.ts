@@ -222,7 +222,7 @@ async function clock(deps: WorldsDeps, params: TreeObject, { id }: Account): Pro
 function targetOf(params: TreeObject, now: Instant, nextDue: Instant | undefined): Instant | undefined {
   const [set, advance] = [textOf(params, "set"), textOf(params, "advance")];
   if (set !== undefined) return worldTime(parseInstant(set));
-  if (advance === "next") return nextDue ?? now;
+  if (advance === "next") return nextDue === undefined ? now : worldTime(nextDue);
   return advance === undefined ? undefined : worldTime(afterSpan(now, advance));
 }
 
