@@ -66,6 +66,7 @@ import type { MoveTargetOptions } from "./stores/postgres/move-target.ts";
 import type { Beginning } from "./stores/postgres/origin.ts";
 import type { RunningStore, StoreStats } from "./stores/store.ts";
 import { openLocalTls } from "./tls/authority-files.ts";
+import { interfaceHosts } from "./tls/hosts.ts";
 import { PlaceKeeper } from "./twin/forwarding/place-keeper.ts";
 import { recordingConnectors } from "./twin/recording/recorded-connector.ts";
 import { Recorder } from "./twin/recording/recorder.ts";
@@ -279,6 +280,11 @@ export async function startCofre(config: Config, log: Log, ports: Ports = system
                   await opened.promise;
                   return (await accounts.byKey(key)) !== undefined;
                 },
+                opensAccount: async (key) => {
+                  await opened.promise;
+                  return (await accounts.byKey(key))?.grants === "secret";
+                },
+                ownNames: new Set([...interfaceHosts, ...[config.host, config.nodeUrl?.hostname ?? ""].map((name) => name.toLowerCase())]),
                 isAccount: (id) => ownIds.has(id),
                 isClosed: people !== undefined,
                 connectorNames: connectors.names,

@@ -1,7 +1,9 @@
+import { mayBeForeign } from "./foreign.ts";
 import type { WireHeaders } from "./wire/endpoint.ts";
 
 /** What the server needs of a request's head, read from it once: Node's own table of headers is made only when it is asked for. */
 export class RequestHeaders implements WireHeaders {
+  readonly #raw: readonly string[];
   readonly hasBody: boolean;
   /** The body is compressed or the like: nobody here reads that. */
   readonly isEncoded: boolean;
@@ -12,6 +14,7 @@ export class RequestHeaders implements WireHeaders {
 
   /** Names and values in turns. */
   constructor(rawHeaders: readonly string[]) {
+    this.#raw = rawHeaders;
     let hasBody = false;
     let isEncoded = false;
     for (let index = 0; index + 1 < rawHeaders.length; index += 2) {
@@ -48,6 +51,10 @@ export class RequestHeaders implements WireHeaders {
     }
     this.hasBody = hasBody;
     this.isEncoded = isEncoded;
+  }
+
+  isForeign(ownNames: ReadonlySet<string>): boolean {
+    return mayBeForeign(this.#raw, ownNames);
   }
 }
 

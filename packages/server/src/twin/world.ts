@@ -102,6 +102,8 @@ const mostSteps = 100_000;
 const mostRounds = 1_000;
 /** How long one call moves the time for, in real milliseconds: an attempt at a receiver that hangs takes 20 seconds. */
 const mostMoveMs = 60_000;
+/** Where no time passes. */
+const stillScheduler: Scheduler = { sleep: () => Promise.resolve(), after: () => () => undefined };
 /** Everybody else in this process waits for a piece of work in memory no longer than about this, in milliseconds. */
 const pieceMs = 10;
 
@@ -272,14 +274,15 @@ export class World {
     const isOneMore = former === undefined && this.#snapshots.size >= mostSnapshots;
     if (isOneMore || !this.#around.mayKeep(records - (former?.records ?? 0))) return false;
     this.#snapshots.delete(name);
-    // Nothing runs on it, so it has no time of its own.
-    const ports = { clock: this.#around.clock, scheduler: this.#around.scheduler };
+    // Nothing runs on it: what is on its way goes on when it is restored.
+    const { time } = this;
+    const ports = { clock: { now: () => time.now }, scheduler: stillScheduler };
     const kept = new Map(Array.from(acquirers, ([acquirer, it]) => [acquirer, it.copy(ports)]));
-    this.#snapshots.set(name, { store: store.copy({}), acquirers: kept, time: this.time, drawn: random.position, records });
+    this.#snapshots.set(name, { store: store.copy({}), acquirers: kept, time, drawn: random.position, records });
     return true;
   }
 
-  /** Is again what was kept under the name; false when there is nothing. A message that was on its way to an acquirer is lost. */
+  /** Is again what was kept under the name; false when there is nothing. */
   restore(name: string): Promise<boolean> {
     return this.#inTurn(async () => {
       const kept = this.#snapshots.get(name);

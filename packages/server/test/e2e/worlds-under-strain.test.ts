@@ -201,6 +201,15 @@ describe("what a world is asked for", () => {
     await assert.rejects(world.clock.advance("1d"), /COFRE-73/);
   });
 
+  test("no time after the last by what falls due then", async () => {
+    await using cofre = await startCofre();
+    const world = await cofre.worlds.create({ seed: "end", clock: new Date("9899-12-29T00:00:00.000Z") });
+    const isPaid = (await pay(cofre, world, "held", { card_due_date: "12/9905", auto_capture: false }))["status"];
+    assert.equal(isPaid, "SUCCESS");
+    await assert.rejects(world.clock.advance("next"), /COFRE-73/);
+    assert.equal((await world.clock.now()).toISOString(), "9899-12-29T00:00:00.000Z");
+  });
+
   test("no route to an acquirer that is not there", async () => {
     await using cofre = await startCofre();
     await assert.rejects(cofre.worlds.create({ settings: { routes: [{ connectors: ["elsewhere"] }] } }), /COFRE-31/);

@@ -192,6 +192,25 @@ describe("worlds", () => {
     await assert.rejects(world.restore("never"), /COFRE-77/);
   });
 
+  test("are again what was kept of them, with what was on its way to the acquirer", async () => {
+    await using cofre = await startCofre();
+    const ends = async (isRestored: boolean): Promise<readonly string[]> => {
+      const world = await cofre.worlds.create({ seed: "late" });
+      await world.simulator.next({ next: "late_answer" });
+      await pay(cofre, world, "late");
+      await world.snapshot("under-way");
+      // Of what is kept nothing goes on, whatever becomes of the world.
+      if (isRestored) await world.clock.advance("1d");
+      if (isRestored) await world.restore("under-way");
+      await world.clock.advance("1d");
+      const { state, facts } = await world.payments.explain("late");
+      return [state, ...facts.map(({ at, fact }) => `${at} ${fact}`)];
+    };
+    const [plain, restored] = [await ends(false), await ends(true)];
+    assert.equal(plain[0], "captured", "control: it arrives");
+    assert.deepEqual(restored, plain);
+  });
+
   test("are gone when they are deleted", async () => {
     await using cofre = await startCofre();
     const world = await cofre.worlds.create({ integrationKey: "test_ik_shop_of_mine", publicIntegrationKey: "test_pk_shop_of_mine" });

@@ -303,6 +303,7 @@ const provocations: Readonly<Record<string, () => Promise<Answer>>> = {
   "COFRE-55": () => post("/__cofre/payments", { state: "captured, lost" }),
   "COFRE-56": () => post("/__cofre/payments", { brand: "shop" }),
   "COFRE-57": () => post("/__cofre/payments", { limit: 101 }),
+  "COFRE-150": () => raw("/__cofre/worlds", { headers: { origin: "https://attacker.example.com" } }),
   "COFRE-70": () => post("/__cofre/worlds", { colour: "green" }),
   "COFRE-71": () => post("/__cofre/worlds", { new_integration_key: integrationKey }),
   "COFRE-73": () => post("/__cofre/worlds", { clock: "yesterday" }),

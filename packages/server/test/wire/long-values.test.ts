@@ -56,7 +56,7 @@ const worst: Readonly<Record<string, (bytes: number) => string>> = {
   zeros: (bytes) => `${"0".repeat(bytes - 1)}x`,
 };
 
-const noHeaders = { simulateInternalError: undefined, processingType: undefined, idempotencyKey: undefined };
+const noHeaders = { simulateInternalError: undefined, processingType: undefined, idempotencyKey: undefined, isForeign: () => false };
 const card = { card_number: "4111111111111111", card_name: "Ana Lima", card_due_date: "4/2030", card_cvv: "321" };
 const payment = {
   merchant_payment_code: "ord-1",

@@ -1,5 +1,7 @@
 import { assert } from "../../kernel/assert.ts";
+import type { Clock } from "../../kernel/clock.ts";
 import type { MerchantId } from "../../kernel/ids.ts";
+import { type Instant, laterBy } from "../../kernel/instant.ts";
 import type { Scheduler } from "../../kernel/scheduler.ts";
 import type { SimulatorTreatment } from "../../merchant/account.ts";
 import type { DeclineReason } from "../../payment/payment.ts";
@@ -43,6 +45,7 @@ export interface Instruction {
 }
 
 export interface NetworkOptions {
+  readonly clock: Clock;
   readonly scheduler: Scheduler;
   readonly acquirer: SimulatedAcquirer;
   /** Longest time from sending a request to its arrival. 0: what is late is only the answer. */
@@ -61,6 +64,17 @@ const instructionsPerMerchant = 100;
 const timesAtMost = 10_000;
 const merchantsRemembered = 10_000;
 const sendingsRemembered = 20_000;
+/** Of more than these that are under way late, a network that takes over knows the newest. */
+const lateRemembered = 1_000;
+
+/** What the acquirer does with a message when it arrives. */
+type Work<Answer> = (acquirer: SimulatedAcquirer, decline: DeclineReason | undefined) => Answer;
+
+/** A message that is on its way. */
+interface Late {
+  readonly at: Instant;
+  readonly work: Work<unknown>;
+}
 
 /** An instruction that cannot be taken: a count out of bounds, a decline of what cannot be declined, or a full queue. */
 export class InstructionRefused extends Error {
@@ -72,17 +86,20 @@ export class InstructionRefused extends Error {
  * as instructed, else by the chances of the account, drawn from its seed, so that a run can be repeated.
  *
  * A request without a fault arrives at once and all of an account's latency is spent by the answer, on the receiver's side:
- * that keeps `lateArrivalMs` true for every latency. Owns the instructions and a count of sendings, both bounded.
+ * that keeps `lateArrivalMs` true for every latency. Owns the instructions, a count of sendings and what arrives late, all bounded.
  */
 export class SimulatedNetwork {
+  readonly #clock: Clock;
   readonly #scheduler: Scheduler;
   readonly #acquirer: SimulatedAcquirer;
   readonly #lateArrivalMs: number;
   readonly #instructions = new Map<MerchantId, Planned[]>();
+  readonly #late = new Set<Late>();
   #sendings = new BoundedMap<{ times: number }>(sendingsRemembered);
 
   constructor(options: NetworkOptions) {
     assert(Number.isSafeInteger(options.lateArrivalMs) && options.lateArrivalMs >= 0, "lateArrivalMs is a whole number of milliseconds");
+    this.#clock = options.clock;
     this.#scheduler = options.scheduler;
     this.#acquirer = options.acquirer;
     this.#lateArrivalMs = options.lateArrivalMs;
@@ -90,38 +107,38 @@ export class SimulatedNetwork {
 
   /** Takes the verdict, not the card: a request that arrives late does so when its sender has wiped the card. */
   authorize(request: AuthorizeMessage & Personal, verdict: CardVerdict): Heard<AuthorizeAnswer> {
-    return this.#exchange("authorize", request, (decline) =>
-      this.#acquirer.authorize(request, decline === undefined ? verdict : issuerDecline(decline)),
+    return this.#exchange("authorize", request, (acquirer, decline) =>
+      acquirer.authorize(request, decline === undefined ? verdict : issuerDecline(decline)),
     );
   }
 
   verify(request: VerifyMessage & Personal, verdict: CardVerdict): Heard<VerifyAnswer> {
-    return this.#exchange("verify", request, (decline) =>
-      this.#acquirer.verify(request, decline === undefined ? verdict : issuerDecline(decline)),
+    return this.#exchange("verify", request, (acquirer, decline) =>
+      acquirer.verify(request, decline === undefined ? verdict : issuerDecline(decline)),
     );
   }
 
   capture(request: FollowUpMessage & Personal): Heard<FollowUpAnswer> {
-    return this.#exchange("capture", request, (decline) => this.#acquirer.capture(request, decline));
+    return this.#exchange("capture", request, (acquirer, decline) => acquirer.capture(request, decline));
   }
 
   void(request: FollowUpMessage & Personal): Heard<FollowUpAnswer> {
-    return this.#exchange("void", request, (decline) => this.#acquirer.void(request, decline));
+    return this.#exchange("void", request, (acquirer, decline) => acquirer.void(request, decline));
   }
 
   refund(request: FollowUpMessage & Personal): Heard<FollowUpAnswer> {
-    return this.#exchange("refund", request, (decline) => this.#acquirer.refund(request, decline));
+    return this.#exchange("refund", request, (acquirer, decline) => acquirer.refund(request, decline));
   }
 
   reverse(request: OriginalMessage & Personal): Heard<ReverseAnswer> {
-    return this.#exchange("reverse", request, () => this.#acquirer.reverse(request));
+    return this.#exchange("reverse", request, (acquirer) => acquirer.reverse(request));
   }
 
   inquire(request: OriginalMessage & Personal): Heard<InquiryAnswer> {
-    return this.#exchange("inquire", request, () => this.#acquirer.inquire(request));
+    return this.#exchange("inquire", request, (acquirer) => acquirer.inquire(request));
   }
 
-  /** Goes on as another would from now on. What that one has on its way does not arrive here. */
+  /** Goes on as another would from now on: what arrives late there arrives here too. */
   takeOver(other: SimulatedNetwork): void {
     for (const [merchantId, queue] of other.#instructions)
       this.#instructions.set(
@@ -129,6 +146,7 @@ export class SimulatedNetwork {
         queue.map((planned) => ({ ...planned })),
       );
     this.#sendings = other.#sendings.copy((sent) => ({ ...sent }));
+    for (const late of other.#late) this.#arriveLate(late);
   }
 
   /** Queues what is to happen to this merchant's next messages, after what was queued before. Throws InstructionRefused. */
@@ -145,25 +163,35 @@ export class SimulatedNetwork {
     this.#instructions.set(merchantId, queue);
   }
 
-  #exchange<Answer>(kind: MessageKind, request: Addressed, work: (decline: DeclineReason | undefined) => Answer): Heard<Answer> {
+  #exchange<Answer>(kind: MessageKind, request: Addressed, work: Work<Answer>): Heard<Answer> {
     const next = request.simulator.fault ?? this.#instructed(kind, request.merchantId) ?? this.#drawn(kind, request);
-    if (next === undefined) return work(undefined);
-    if (typeof next === "object") return work(next.decline);
+    if (next === undefined) return work(this.#acquirer, undefined);
+    if (typeof next === "object") return work(this.#acquirer, next.decline);
     return this.#suffer(next, kind, request, work);
   }
 
-  #suffer<Answer>(fault: NetworkFault, kind: MessageKind, request: Addressed, work: (decline: undefined) => Answer): Heard<Answer> {
+  #suffer<Answer>(fault: NetworkFault, kind: MessageKind, request: Addressed, work: Work<Answer>): Heard<Answer> {
     if (fault === "double_request") {
-      const first = work(undefined);
-      work(undefined);
+      const first = work(this.#acquirer, undefined);
+      work(this.#acquirer, undefined);
       return first;
     }
     if (fault === "late_answer" && this.#lateArrivalMs > 0) {
-      this.#scheduler.after(this.#delay(kind, request), () => void work(undefined));
+      this.#arriveLate({ at: laterBy(this.#clock.now(), this.#delay(kind, request)), work });
     } else if (fault !== "lose_request") {
-      work(undefined);
+      work(this.#acquirer, undefined);
     }
     return undefined;
+  }
+
+  #arriveLate(late: Late): void {
+    const [oldest] = this.#late;
+    if (this.#late.size >= lateRemembered && oldest !== undefined) this.#late.delete(oldest);
+    this.#late.add(late);
+    this.#scheduler.after(Math.max(0, late.at - this.#clock.now()), () => {
+      this.#late.delete(late);
+      late.work(this.#acquirer, undefined);
+    });
   }
 
   /** Somewhere in the second half of the time in which a request may arrive. */

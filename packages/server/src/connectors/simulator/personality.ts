@@ -62,7 +62,7 @@ export function buildAcquirer(ports: { readonly clock: Clock; readonly scheduler
   const acquirer = new SimulatedAcquirer({ clock: ports.clock, seed, rememberedReferences, personality });
   return {
     acquirer,
-    network: new SimulatedNetwork({ scheduler: ports.scheduler, acquirer, lateArrivalMs: personality.lateArrivalMs }),
+    network: new SimulatedNetwork({ ...ports, acquirer, lateArrivalMs: personality.lateArrivalMs }),
     judgeCard: cardJudge(personality.approveTestBins),
     capabilities: capabilitiesOf(personality),
   };

@@ -23,7 +23,7 @@ export interface Simulator extends Connector {
   instruct(merchantId: MerchantId, instruction: Instruction): void;
   /** A copy of what the acquirer holds. */
   books(): AcquirerBooks;
-  /** Another acquirer with the same books and the same instructions. What is on its way to this one does not arrive there. */
+  /** Another acquirer with the same books, the same instructions and the same late messages on their way. */
   copy(ports: SimulatorPorts): Simulator;
 }
 

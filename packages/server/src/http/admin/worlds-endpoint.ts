@@ -23,6 +23,10 @@ export interface WorldsDeps {
   readonly random: Random;
   /** Whether a key opens something that is no world. */
   readonly isTaken: (key: string) => Promise<boolean>;
+  /** Whether a key is the secret one of an account that is no world. */
+  readonly opensAccount: (key: string) => Promise<boolean>;
+  /** What this server is called, in small letters, beside addresses and names that nobody else can have. */
+  readonly ownNames: ReadonlySet<string>;
   /** Whether an account that is no world has this id. */
   readonly isAccount: (id: MerchantId) => boolean;
   /** Names of the acquirers that routes may lead to. */
@@ -47,8 +51,8 @@ const endOfTime = parseInstant("9900-01-01") as Instant;
 
 /**
  * What makes, shows and moves worlds (docs/twin.md), in the sandbox only:
- * - `/__cofre/worlds`: POST makes one, GET lists all. Takes no key, for whoever reaches a sandbox may make worlds in it, but where people sign in:
- *   there it takes a secret key of the server's own accounts.
+ * - `/__cofre/worlds`: POST makes one, GET lists all. Takes no key, for whoever reaches a sandbox may make worlds in it. But where people sign in,
+ *   and of what may be another site's page in somebody's browser, it takes a secret key of the server's own accounts.
  * - `/__cofre/world`, with the world's secret key: shows it; `do`: `reset`, `snapshot`, `restore`, `delete`.
  * - `/__cofre/clock`, with the secret key: shows the account's time; `set`, `advance` and `run` move a world's.
  */
@@ -65,7 +69,11 @@ export function worldsEndpoints(deps: WorldsDeps): readonly Endpoint[] {
           // A world's key opens that world, and shows no others.
           handle: async (request) => (request.person !== undefined || deps.isAccount(request.account.id) ? answerAll(request) : wrongKey),
         }
-      : { ...all, key: "none", handle: answerAll },
+      : {
+          ...all,
+          key: "none",
+          handle: async (request) => ((await mayAsk(deps, request)) ? answerAll(request) : foreign),
+        },
     { ...row, path: "/__cofre/world", key: "secret", handle: ({ params, account, person }) => act(deps, params, account, person) },
     { ...row, path: "/__cofre/clock", key: "secret", handle: ({ params, account }) => clock(deps, params, account) },
   ];
@@ -73,17 +81,32 @@ export function worldsEndpoints(deps: WorldsDeps): readonly Endpoint[] {
 
 const wrongKey = errorAnswer("BP-SA-2", "Invalid integration key");
 
+/** The list shows keys, and a page could make as many worlds as there may be. */
+async function mayAsk({ opensAccount, ownNames }: WorldsDeps, { headers, params }: OpenRequest): Promise<boolean> {
+  return !headers.isForeign(ownNames) || answered(opensAccount(textOf(params, "integration_key") ?? ""));
+}
+
+/** A store that cannot be read is told as such. */
+async function answered<T>(reading: Promise<T>): Promise<T> {
+  try {
+    return await reading;
+  } catch (error) {
+    throw wireErrorOf(error, "admin");
+  }
+}
+
+const foreign = errorAnswer(
+  "COFRE-150",
+  "From another site's page, or under a public name, worlds take the secret integration_key of the server's own account",
+);
+
 /** Of all nodes, in the order of their names, so that each of them lists the same. */
 async function list({ worlds, otherNodes }: WorldsDeps, { forNode }: WireHeaders, person: Person): Promise<WireAnswer> {
   const own = worlds.list().map((world) => shown(world, person));
   if (otherNodes === undefined || forNode !== undefined) return answer({ worlds: own });
   const { node } = otherNodes;
-  let lists;
-  try {
-    lists = [...(await otherNodes.worldsElsewhere()), { node, worlds: own }].toSorted((one, other) => (one.node < other.node ? -1 : 1));
-  } catch (error) {
-    throw wireErrorOf(error, "admin");
-  }
+  const elsewhere = await answered(otherNodes.worldsElsewhere());
+  const lists = [...elsewhere, { node, worlds: own }].toSorted((one, other) => (one.node < other.node ? -1 : 1));
   const silent = lists.filter((each) => each.worlds === undefined).length;
   return answer({ worlds: lists.flatMap((each) => each.worlds ?? []), ...(silent === 0 ? {} : { silent_nodes: silent }) });
 }
@@ -93,7 +116,7 @@ async function create(deps: WorldsDeps, params: TreeObject, person: Person): Pro
   if ("status" in read) return read;
   const { plan } = read;
   const { integrationKey, publicIntegrationKey } = plan.keys;
-  const taken = await Promise.all([integrationKey, publicIntegrationKey].map((key) => deps.isTaken(key)));
+  const taken = await answered(Promise.all([integrationKey, publicIntegrationKey].map((key) => deps.isTaken(key))));
   if (taken.includes(true) || integrationKey === publicIntegrationKey || deps.isAccount(plan.account.id)) return keyTaken;
   try {
     return answer({ world: shown(await deps.worlds.create(plan), person) });
@@ -222,7 +245,7 @@ async function clock(deps: WorldsDeps, params: TreeObject, { id }: Account): Pro
 function targetOf(params: TreeObject, now: Instant, nextDue: Instant | undefined): Instant | undefined {
   const [set, advance] = [textOf(params, "set"), textOf(params, "advance")];
   if (set !== undefined) return worldTime(parseInstant(set));
-  if (advance === "next") return nextDue ?? now;
+  if (advance === "next") return nextDue === undefined ? now : worldTime(nextDue);
   return advance === undefined ? undefined : worldTime(afterSpan(now, advance));
 }
 

@@ -530,7 +530,7 @@ describe("requests between nodes", () => {
     ] as const) {
       const forwarder = forwarderFor(context, { limits: { timeoutMs: 300, mostUnderWay } });
       const body = Buffer.from(`{"integration_key":"${secretKey}","card_number":"${pan}"}`);
-      const headers = { simulateInternalError: undefined, processingType: undefined, idempotencyKey: undefined };
+      const headers = { simulateInternalError: undefined, processingType: undefined, idempotencyKey: undefined, isForeign: () => false };
       const { answer } = await forwarder.forward(ownerAt(port), { method: "POST", target: "/ws/direct", headers, body }, response);
       ends.push(answer.code ?? String(answer.status));
       assert.ok(

@@ -68,4 +68,6 @@ export interface WireHeaders {
   readonly idempotencyKey: string | undefined;
   /** Another node has led the request to the node of this name (ours, see forwarding/): it is not led on. */
   readonly forNode?: string | undefined;
+  /** Whether it may be another site's page that asks (http/foreign.ts). `ownNames`: what this server is called, in small letters. */
+  isForeign(ownNames: ReadonlySet<string>): boolean;
 }

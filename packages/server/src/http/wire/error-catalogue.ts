@@ -346,6 +346,11 @@ export const catalogue: readonly CatalogueRow[] = [
     "several nodes: no answer in time, or one of somebody else at its COFRE_NODE_URL",
   ),
   elsewhere("COFRE-122", "The request is for another node: nothing was done", "between nodes only: a header names another node (421)"),
+  told(
+    "COFRE-150",
+    "From another site's page, or under a public name, worlds take the secret integration_key of the server's own account",
+    "/__cofre/worlds, where nobody signs in: Origin or Sec-Fetch-Site of another page, or a Host such as cofre.example.com",
+  ),
   told("COFRE-46", "Header Idempotency-Key must have between 1 and 255 characters without blanks", "an empty or too long key"),
   told("COFRE-47", "Parameter merchant_refund_code is invalid", "a card number, a list or an object"),
 ];

@@ -59,7 +59,7 @@ function ask(endpoint: KeyedEndpoint, body: unknown, processingType?: string): P
     params,
     account,
     grants: "secret",
-    headers: { simulateInternalError: undefined, processingType, idempotencyKey: undefined },
+    headers: { simulateInternalError: undefined, processingType, idempotencyKey: undefined, isForeign: () => false },
   });
 }
 
@@ -137,7 +137,7 @@ test("operations that come later say so by name, to browsers too where browsers 
   const { body } = await page.handle({
     method: "POST",
     params: {},
-    headers: { simulateInternalError: undefined, processingType: undefined, idempotencyKey: undefined },
+    headers: { simulateInternalError: undefined, processingType: undefined, idempotencyKey: undefined, isForeign: () => false },
   });
   assert.match(body, /"The operation request is not available yet"/);
   const open = notAvailableEndpoints.filter(({ cors }) => cors).map(({ path }) => path);
