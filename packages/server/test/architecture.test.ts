@@ -164,6 +164,7 @@ const ownedModules: Readonly<Record<string, readonly string[]>> = {
   "node:worker_threads": ["stores/embedded/"],
   "node:http": [
     "http/server.ts",
+    "http/framing.ts",
     "connectors/simulator/link-http.ts",
     "connectors/simulator/acquirer-server.ts",
     "connectors/upstream/exchange.ts",
@@ -174,7 +175,7 @@ const ownedModules: Readonly<Record<string, readonly string[]>> = {
     "cli/connect-proxy.ts",
   ],
   "node:https": ["connectors/upstream/exchange.ts", "http/forwarding/node-exchange.ts"],
-  "node:net": ["http/server.ts", "http/tls-listener.ts", "cli/connect-proxy.ts"],
+  "node:net": ["http/server.ts", "http/framing.ts", "http/tls-listener.ts", "cli/connect-proxy.ts"],
   "node:tls": ["http/tls-listener.ts"],
   "node:dns/promises": ["outbox/egress.ts"],
 };

@@ -23,10 +23,3 @@ function answerTo(kind: Exclude<RequestErrorKind, "repeated_field">): WireAnswer
   const { code, message, httpStatus } = requestErrors[kind];
   return errorAnswer(code, message, httpStatus);
 }
-
-/** What Node's parser refuses, by the code of its error; anything else is a Bad Request. */
-export const framingAnswers: Readonly<Record<string, readonly [status: number, reason: string]>> = {
-  ERR_HTTP_REQUEST_TIMEOUT: [408, "Request Timeout"],
-  HPE_HEADER_OVERFLOW: [431, "Request Header Fields Too Large"],
-  HPE_CHUNK_EXTENSIONS_OVERFLOW: [413, "Payload Too Large"],
-};

@@ -8,7 +8,8 @@ import type { Log } from "../observe/log-event.ts";
 import type { KeyHolder } from "../operations/account-directory.ts";
 import type { Delivery, Faults } from "./faults/faults.ts";
 import { type Forwarded, type Forwarder, type Letter, nodeHeader, type Owner } from "./forwarding/forwarder.ts";
-import { answers, cutAnswer, framingAnswers, goneAnswer, headRefused, noContent } from "./fixed-answers.ts";
+import { answers, cutAnswer, goneAnswer, headRefused, noContent } from "./fixed-answers.ts";
+import { framingAnswer, handedOver, isBareOffer, refuseTunnel, UnreadableRequests, withoutOffer } from "./framing.ts";
 import { allowHeaders, commonHeaders, corsHeaders, jsonType, preflightHeaders, RequestHeaders, retryAfterSeconds } from "./headers.ts";
 import type { RequestRecorder } from "./recording/request-recorder.ts";
 import { callerOf } from "./people/caller.ts";
@@ -19,12 +20,13 @@ import { errorAnswer, type WireAnswer } from "./wire/answer.ts";
 import { decodeRequest, type DecodedRequest } from "./wire/decode.ts";
 import type { KeyedEndpoint, ServedEndpoint, WireRequest } from "./wire/endpoint.ts";
 import { wireErrorOf } from "./wire/errors.ts";
+import type { FramingErrorKind } from "./wire/framing-errors.ts";
 import { keyGiven, resolveHolder } from "./wire/key-check.ts";
-import { requestError, requestErrors } from "./wire/request-errors.ts";
+import { requestError } from "./wire/request-errors.ts";
 import { WireError } from "./wire/wire-error.ts";
 
 /** An import would read every export of the module, one of which loads a WebSocket client: 15 MB and 50 ms of each start. */
-const { createServer, ServerResponse: Response } = process.getBuiltinModule("node:http");
+const { createServer } = process.getBuiltinModule("node:http");
 
 export interface HttpServerOptions {
   readonly endpoints: readonly ServedEndpoint[];
@@ -88,7 +90,7 @@ const defaultStalledMs = 60_000;
 const overloadReportMs = 1_000;
 
 /**
- * The only file that knows HTTP. Reads requests, finds their endpoint, decodes, checks the key, calls the endpoint, writes the
+ * The only file that knows HTTP, with framing.ts for what is none. Reads requests, finds their endpoint, decodes, checks the key, calls the endpoint, writes the
  * answer. One access event per request, which holds nothing that the client wrote.
  */
 export class HttpServer {
@@ -99,7 +101,8 @@ export class HttpServer {
   #inFlight = 0;
   /** Of connections that have any. */
   readonly #inFlightOf = new WeakMap<Socket, number>();
-  readonly #refusedFraming = new WeakSet<Socket>();
+  /** Connections that end behind a request they have had: what comes behind it is not run, nobody would hear of it. */
+  readonly #ending = new WeakSet<Socket>();
   #bodiesBytes = 0;
   #isStopping = false;
   #isGivenUp = false;
@@ -120,6 +123,7 @@ export class HttpServer {
         requestTimeout: requestTimeoutMs,
         connectionsCheckingInterval: slownessCheckMs,
         keepAliveTimeout: keepAliveTimeoutMs,
+        shouldUpgradeCallback: isBareOffer,
       },
       (request, response) => void this.#onRequest(request, response),
     );
@@ -131,13 +135,18 @@ export class HttpServer {
     this.#server.setTimeout(options.limits.stalledMs ?? defaultStalledMs, (socket) => {
       if ((this.#inFlightOf.get(socket) ?? 0) === 0) socket.destroy();
     });
-    this.#server.on("clientError", onClientError);
-    this.#server.on("connect", (_request: IncomingMessage, socket: Ending) => {
-      // 200 would mean that the tunnel stands.
-      endWith(socket, 405, "Method Not Allowed", requestErrors.method_not_allowed.code);
+    const unreadable = new UnreadableRequests((answer) => this.#report("other", "unknown", answer, undefined, options.clock.now()));
+    this.#server.on("clientError", (error, socket: Socket) => unreadable.meet(error, socket));
+    this.#server.on("connect", (_request, socket: Socket) => handedOver(socket, () => refuseTunnel(socket)));
+    this.#server.on("upgrade", (request, socket: Socket, behind) => {
+      handedOver(socket, () => {
+        if (this.#isGivenUp) socket.destroy();
+        socket.unshift(withoutOffer(request, behind));
+        this.#server.emit("connection", socket);
+      });
     });
     this.#server.on("checkExpectation", (request: IncomingMessage, response: ServerResponse) => {
-      this.#refuseFraming(request, response, 417, "Expectation Failed");
+      this.#refuseFraming(request, response, "unknown_expectation");
     });
   }
 
@@ -201,15 +210,12 @@ export class HttpServer {
   }
 
   async #onRequest(request: IncomingMessage, response: ServerResponse): Promise<void> {
-    // What came behind a refusal that ends the connection is not run: nobody would hear of it.
-    if (this.#refusedFraming.has(request.socket)) return;
-    if (request.httpVersionMajor !== 1) {
-      // Node's parser lets HTTP/0.9 and a claimed HTTP/2.0 pass; they frame requests in other ways.
-      return this.#refuseFraming(request, response, 400, "Bad Request");
-    }
-    if (request.httpVersionMinor > 0 && request.headers.host === undefined) {
-      return this.#refuseFraming(request, response, 400, "Bad Request");
-    }
+    if (this.#ending.has(request.socket)) return;
+    // Node's parser lets HTTP/0.9 and a claimed HTTP/2.0 pass; they frame requests in other ways.
+    if (request.httpVersionMajor !== 1) return this.#refuseFraming(request, response, "not_http");
+    if (request.httpVersionMinor > 0 && request.headers.host === undefined) return this.#refuseFraming(request, response, "host_missing");
+    // With a body, so it could not be written anew: Node forgets what came behind it, and the client has to know.
+    if (request.headers.upgrade !== undefined) this.#endBehind(request, response);
     const target = request.url ?? "/";
     const path = pathOf(target);
     const endpoint = this.#routes.match(path);
@@ -453,13 +459,17 @@ export class HttpServer {
   }
 
   /** What Node lets pass, or would refuse with an empty body: answered like what its parser refuses, and the connection ends. */
-  #refuseFraming(request: IncomingMessage, response: ServerResponse, status: number, reason: string): void {
+  #refuseFraming(request: IncomingMessage, response: ServerResponse, kind: FramingErrorKind): void {
     const startedAt = this.#options.clock.now();
-    const answer = errorAnswer(requestErrors.unsupported_body.code, reason, status);
-    this.#refusedFraming.add(request.socket);
-    response.shouldKeepAlive = false;
+    const answer = framingAnswer(kind);
+    this.#endBehind(request, response);
     this.#write(response, answer, false);
     this.#report(knownMethod(request), "unknown", answer, undefined, startedAt);
+  }
+
+  #endBehind({ socket }: IncomingMessage, response: ServerResponse): void {
+    this.#ending.add(socket);
+    response.shouldKeepAlive = false;
   }
 
   #report(method: string, path: string, answer: WireAnswer, merchantId: string | undefined, startedAt: number): void {
@@ -580,33 +590,4 @@ function together(chunks: readonly Buffer[], length: number): Buffer {
   let at = 0;
   for (const chunk of chunks) at += chunk.copy(body, at);
   return body;
-}
-
-/** A request that is no HTTP, too slow, or whose head is too large. Nothing of it is understood, so nothing of it is answered but this. */
-function onClientError(error: NodeJS.ErrnoException, socket: Socket): void {
-  // An answer to an earlier request on this connection must not be mixed up with this one.
-  const current: unknown = Reflect.get(socket, "_httpMessage");
-  // The request that is broken is the last one: if it is the one to be answered, nothing else is mixed up.
-  const isAnswering = isResponse(current) && (current.headersSent || current.req.complete);
-  if (!socket.writable || isAnswering || error.code === "ECONNRESET") {
-    socket.destroy();
-    return;
-  }
-  const [status, reason] = framingAnswers[error.code ?? ""] ?? [400, "Bad Request"];
-  endWith(socket, status, reason, requestErrors.unsupported_body.code);
-}
-
-function isResponse(value: unknown): value is ServerResponse {
-  return value instanceof Response;
-}
-
-interface Ending {
-  end(text: string): unknown;
-}
-
-function endWith(socket: Ending, status: number, reason: string, code: string): void {
-  const { body } = errorAnswer(code, reason, status);
-  socket.end(
-    `HTTP/1.1 ${status} ${reason}\r\nContent-Type: application/json; charset=utf-8\r\nContent-Length: ${body.length}\r\nConnection: close\r\n\r\n${body}`,
-  );
 }

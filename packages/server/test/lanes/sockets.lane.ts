@@ -155,6 +155,7 @@ test("slow clients are cut off, and cost others nothing", async (context) => {
     for (const { told } of gone) {
       const statuses = Array.from(told.matchAll(/HTTP\/1\.1 (\d{3}) /g), ([, status]) => status).join();
       assert.match(statuses, name === "seconds" ? /^200(,408)?$/ : /^(408)?$/, name);
+      assert.equal(told.includes('"COFRE-138"'), statuses.includes("408"), name);
     }
   }
   await shopsAtWork(world, "after slow clients", 1);

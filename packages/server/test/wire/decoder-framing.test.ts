@@ -1,8 +1,10 @@
 import assert from "node:assert/strict";
 import { test } from "node:test";
+import { framingErrors } from "../../src/http/wire/framing-errors.ts";
 import { refusedFramings, soundFramings } from "../fuzz/framing-corpus.ts";
 import { sendRaw, startTrivialServer } from "../fuzz/trivial-server.ts";
 
+const codes: ReadonlySet<string> = new Set(Object.values(framingErrors).map(({ code }) => code));
 const statuses = (answer: string): string[] => Array.from(answer.matchAll(/^HTTP\/1\.1 (\d{3})/gm), ([, status]) => status ?? "");
 
 for (const { name, bytes } of refusedFramings) {
@@ -13,7 +15,9 @@ for (const { name, bytes } of refusedFramings) {
       statuses(answer).every((status) => status.startsWith("4")),
       answer.slice(0, 200),
     );
-    assert.ok(statuses(answer).length <= 1, "at most one answer");
+    assert.equal(statuses(answer).length, 1, "one answer");
+    const { status_code: code } = JSON.parse(answer.slice(answer.indexOf("\r\n\r\n"))) as { readonly status_code: string };
+    assert.ok(codes.has(code), `${code} says what is wrong`);
     assert.deepEqual(calls, []);
   });
 }

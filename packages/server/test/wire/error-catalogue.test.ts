@@ -4,6 +4,7 @@ import { catalogue } from "../../src/http/wire/error-catalogue.ts";
 import { errorFamilies, rowsOf } from "../../src/http/wire/errors.ts";
 import { peopleErrors } from "../../src/http/people/people-errors.ts";
 import { directRules } from "../../src/http/wire/direct-request.ts";
+import { framingErrors } from "../../src/http/wire/framing-errors.ts";
 import { requestErrors } from "../../src/http/wire/request-errors.ts";
 import { tokenRules } from "../../src/http/wire/token-request.ts";
 import { verifyRules } from "../../src/http/wire/verify-request.ts";
@@ -389,6 +390,7 @@ describe("the catalogue of errors", () => {
     const used = [
       ...errorFamilies.flatMap((family) => Object.values(rowsOf(family)).map(({ code }) => code)),
       ...Object.values(requestErrors).map(({ code }) => code),
+      ...Object.values(framingErrors).map(({ code }) => code),
       ...Object.values(peopleErrors).map(({ code }) => code),
       ...[...directRules, ...tokenRules, ...verifyRules].map(({ code }) => `BP-DR-${code}`),
     ];

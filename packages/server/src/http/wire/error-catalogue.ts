@@ -1,3 +1,5 @@
+import { type FramingErrorKind, framingErrors } from "./framing-errors.ts";
+
 /** One code of the wire, for people: docs/wire/errors.md is made from these rows, and a test provokes each through HTTP. */
 export interface CatalogueRow {
   readonly code: string;
@@ -12,6 +14,8 @@ export interface CatalogueRow {
 const told = (code: string, message: string, when: string): CatalogueRow => ({ code, message, when, told: "provoked" });
 const never = (code: string, message: string, when: string): CatalogueRow => ({ code, message, when, told: "never" });
 const elsewhere = (code: string, message: string, when: string): CatalogueRow => ({ code, message, when, told: "elsewhere" });
+const framing = (kind: FramingErrorKind, when: string): CatalogueRow =>
+  elsewhere(framingErrors[kind].code, framingErrors[kind].message, when);
 const needed = (number: number, field: string): CatalogueRow => told(`BP-DR-${number}`, `Field ${field} is required`, "missing");
 const bank = "fields of bank transfers, which are not taken";
 const page = "of /ws/request: there is no hosted page yet";
@@ -42,6 +46,20 @@ const hostedPage: readonly (readonly [number: number, message: string])[] = [
   [29, "Instalment count is not available"],
   [30, "Instalment count is not available"],
   [32, "Amount must be less than {currency} {amount}"],
+];
+
+/** What is not understood as a request; `framing.test.ts` provokes each but COFRE-138, which takes ten seconds: `sockets.lane.ts` does. */
+const framings: readonly CatalogueRow[] = [
+  framing("not_http", "another protocol, or another version of HTTP (400)"),
+  framing("tls_unexpected", "https:// where http:// is spoken (400)"),
+  framing("address_unreadable", "é, ñ or a blank as it is, not as %C3%A9; an address that does not begin with / (400)"),
+  framing("header_unreadable", "a header's name or value with characters that HTTP does not allow there (400)"),
+  framing("length_unclear", "two lengths, a length and chunks, bytes that are no chunk (400)"),
+  framing("cut_short", "the client ended the connection within a request (400)"),
+  framing("host_missing", "HTTP/1.1 without a Host (400)"),
+  framing("head_too_large", "more than 16 KiB (431)"),
+  framing("too_slow", "10 s for the head, 15 s for all of it (408)"),
+  framing("unknown_expectation", "a header Expect (417)"),
 ];
 
 /** Where people sign in to the console; a test of theirs provokes each. */
@@ -351,6 +369,7 @@ export const catalogue: readonly CatalogueRow[] = [
     "From another site's page, or under a public name, worlds take the secret integration_key of the server's own account",
     "/__cofre/worlds, where nobody signs in: Origin or Sec-Fetch-Site of another page, or a Host such as cofre.example.com",
   ),
+  ...framings,
   told("COFRE-46", "Header Idempotency-Key must have between 1 and 255 characters without blanks", "an empty or too long key"),
   told("COFRE-47", "Parameter merchant_refund_code is invalid", "a card number, a list or an object"),
 ];

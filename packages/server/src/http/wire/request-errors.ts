@@ -1,6 +1,6 @@
 import { WireError } from "./wire-error.ts";
 
-interface RequestError {
+export interface RequestError {
   readonly code: string;
   readonly message: string;
   readonly httpStatus: number;
