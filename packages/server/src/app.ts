@@ -299,6 +299,7 @@ export async function startCofre(config: Config, log: Log, ports: Ports = system
     faults: isSandbox ? new Faults({ board: faultBoard, scheduler, runner }) : undefined,
     limits: { maxBodyBytes: config.maxBodyBytes, maxConnections: config.maxConnections, maxInFlight: config.maxInFlight },
     people: people?.gate,
+    clientAddressHeader: config.clientAddressHeader,
     recorder: told === undefined ? undefined : createRequestRecorder(told, (id) => installationOf(id).clock),
     forwarder: nodes?.forwarder,
   });

@@ -174,7 +174,8 @@ const ownedModules: Readonly<Record<string, readonly string[]>> = {
     "cli/connect-proxy.ts",
   ],
   "node:https": ["connectors/upstream/exchange.ts", "http/forwarding/node-exchange.ts"],
-  "node:net": ["http/server.ts", "http/tls-listener.ts", "cli/connect-proxy.ts"],
+  // The kernel asks it whether a text is an address.
+  "node:net": ["http/server.ts", "http/tls-listener.ts", "cli/connect-proxy.ts", "kernel/network-address.ts"],
   "node:tls": ["http/tls-listener.ts"],
   "node:dns/promises": ["outbox/egress.ts"],
 };

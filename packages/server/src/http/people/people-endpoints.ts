@@ -2,12 +2,12 @@ import { formatInstant } from "../../kernel/calendar.ts";
 import type { Clock } from "../../kernel/clock.ts";
 import type { Secret } from "../../kernel/secret.ts";
 import type { AuditEntry } from "../../people/audit.ts";
-import type { People, SignedIn } from "../../people/people.ts";
+import type { Begun, People, SignedIn } from "../../people/people.ts";
 import { type PersonId, type PersonView, type Role, roles } from "../../people/person.ts";
 import type { WireAnswer } from "../wire/answer.ts";
 import type { PeopleEndpoint, PeopleRequest } from "../wire/endpoint.ts";
 import { textOf, type TreeObject } from "../wire/tree.ts";
-import { type Caller, cookieHeader, withoutCookieHeader } from "./caller.ts";
+import { browserCookieHeader, type Caller, cookieHeader, withoutCookieHeader } from "./caller.ts";
 import { auditPath, fromOwnPage, type PeopleGate, sessionHeader, signedInBy } from "./gate.ts";
 import { answeringPeople, invalid, peopleError } from "./people-errors.ts";
 import { pathOf, qrCode } from "./qr-code.ts";
@@ -75,7 +75,7 @@ async function whoIsIt({ people, clock }: PeopleDeps, { caller }: PeopleRequest)
 async function signIn({ people, clock }: PeopleDeps, { params, caller }: PeopleRequest): Promise<WireAnswer> {
   fromOwnPage(caller);
   const given = { name: textIn(params, "name"), password: textIn(params, "password"), code: textIn(params, "code") };
-  const begun = await people.signIn({ ...given, origin: caller.address });
+  const begun = await people.signIn({ ...given, origin: caller.address, marks: caller.marks });
   return begunAnswer(people, caller, begun, clock);
 }
 
@@ -144,16 +144,12 @@ async function audit({ people, gate, clock }: PeopleDeps, { params, caller }: Pe
   return answer({ entries: entries.map(entryShown), next: entries.length === limit && last > 1 ? last : null }, header);
 }
 
-interface Begun {
-  readonly session: Secret<string>;
-  readonly signedIn: SignedIn;
-}
-
 /** A session of its own each time, whatever cookie came; the one that was there before ends. */
-async function begunAnswer(people: People, caller: Caller, { session: begun, signedIn }: Begun, clock: Clock): Promise<WireAnswer> {
+async function begunAnswer(people: People, caller: Caller, { session: begun, signedIn, mark }: Begun, clock: Clock): Promise<WireAnswer> {
   if (caller.session !== undefined) await people.signOut(caller.session, caller.address);
   const made = signedInAnswer(signedIn, clock);
-  return { ...made, headers: [...(made.headers ?? []), cookieHeader(caller, begun.reveal())] };
+  const cookies = [cookieHeader(caller, begun.reveal()), browserCookieHeader(caller, mark.reveal())];
+  return { ...made, headers: [...(made.headers ?? []), ...cookies] };
 }
 
 function signedInAnswer(signedIn: SignedIn, clock: Clock): WireAnswer {
