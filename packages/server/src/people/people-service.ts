@@ -8,7 +8,8 @@ import { Secret } from "../kernel/secret.ts";
 import { ServiceError } from "../kernel/service-error.ts";
 import { StoreError } from "../stores/store.ts";
 import type { Sealing } from "../vault/sealed-secret.ts";
-import { entryOf, follows, auditBeginning, type AuditHead } from "./audit-chain.ts";
+import { entryOf } from "./audit-chain.ts";
+import { verifyAuditLog } from "./audit-log.ts";
 import type { Act, Actor, AuditEntry } from "./audit.ts";
 import { browserOfMark, markText, personOfMark } from "./known-browser.ts";
 import { type Begun, type Enrolment, type People, PeopleError, type SignedIn } from "./people.ts";
@@ -34,7 +35,6 @@ const mostDecisions = 16;
 /** Tries that are held back are written down together, once in so long a time. */
 const heldBackMs = 10 * minute;
 const browserLength = 12;
-const auditPiece = 1_000;
 const longestAuditPage = 1_000;
 
 /** ASCII alone: no two names look alike, and letter case means the same everywhere. Three at least, for a password may not hold it. */
@@ -267,21 +267,9 @@ class StoredPeople implements People {
     return (await read(this.#options.store.auditBefore(before, most))).map(entryOf);
   }
 
-  async verifyAudit(): Promise<{ readonly entries: number; readonly firstBad: number | undefined }> {
-    const { store } = this.#options;
-    // What is appended meanwhile comes behind this one.
-    const noted = await read(store.auditHead());
-    let head: AuditHead = auditBeginning;
-    for (;;) {
-      const rows = await read(store.auditAfter(head.number, auditPiece));
-      for (const row of rows) {
-        const isNoted = row.number !== noted.number || row.digest === noted.digest;
-        if (!follows(head, row) || !isNoted) return { entries: head.number, firstBad: head.number + 1 };
-        head = row;
-      }
-      if (rows.length < auditPiece) break;
-    }
-    return { entries: head.number, firstBad: head.number < noted.number ? head.number + 1 : undefined };
+  async verifyAudit(): ReturnType<People["verifyAudit"]> {
+    const { entries, head, fault } = await read(verifyAuditLog(this.#options.store));
+    return { entries, firstBad: fault?.entry, head };
   }
 
   // --- Tries ---------------------------------------------------------------------------------------------------------------------

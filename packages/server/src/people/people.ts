@@ -1,5 +1,6 @@
 import type { Instant } from "../kernel/instant.ts";
 import type { Secret } from "../kernel/secret.ts";
+import type { AuditHead } from "./audit-chain.ts";
 import type { Act, AuditEntry } from "./audit.ts";
 import type { PersonId, PersonView, Role } from "./person.ts";
 
@@ -127,6 +128,6 @@ export interface People {
   record(act: Act): Promise<number>;
   /** Entries with numbers below `before` (the newest when undefined), from the greatest down, at most `limit`. */
   audit(before: number | undefined, limit: number): Promise<readonly AuditEntry[]>;
-  /** Recomputes the chain from its beginning in pieces; the number of the first entry that does not fit, or undefined when all do. */
-  verifyAudit(): Promise<{ readonly entries: number; readonly firstBad: number | undefined }>;
+  /** Recomputes the chain from its beginning in pieces; the number of the first entry that does not fit, or undefined when all do. `head`: the last that does. */
+  verifyAudit(): Promise<{ readonly entries: number; readonly firstBad: number | undefined; readonly head: AuditHead }>;
 }

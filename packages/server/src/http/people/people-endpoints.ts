@@ -1,7 +1,8 @@
 import { formatInstant } from "../../kernel/calendar.ts";
 import type { Clock } from "../../kernel/clock.ts";
 import type { Secret } from "../../kernel/secret.ts";
-import type { AuditEntry } from "../../people/audit.ts";
+import { headText } from "../../people/audit-log.ts";
+import { shownEntry } from "../../people/audit-view.ts";
 import type { Begun, People, SignedIn } from "../../people/people.ts";
 import { type PersonId, type PersonView, type Role, roles } from "../../people/person.ts";
 import type { WireAnswer } from "../wire/answer.ts";
@@ -135,13 +136,13 @@ async function peopleList({ people, gate, clock }: PeopleDeps, { params, caller 
 async function audit({ people, gate, clock }: PeopleDeps, { params, caller }: PeopleRequest): Promise<WireAnswer> {
   const header = sessionHeader(await gate.admin(auditPath, caller), clock);
   if (params["verify"] !== undefined) {
-    const { entries, firstBad } = await people.verifyAudit();
-    return answer({ verified: { entries, first_bad: firstBad ?? null } }, header);
+    const { entries, firstBad, head } = await people.verifyAudit();
+    return answer({ verified: { entries, first_bad: firstBad ?? null, head: head.number === 0 ? null : headText(head) } }, header);
   }
   const limit = numberIn(params, "limit", mostEntries) ?? usualEntries;
   const entries = await people.audit(numberIn(params, "before", Number.MAX_SAFE_INTEGER), limit);
   const last = entries.at(-1)?.number ?? 1;
-  return answer({ entries: entries.map(entryShown), next: entries.length === limit && last > 1 ? last : null }, header);
+  return answer({ entries: entries.map(shownEntry), next: entries.length === limit && last > 1 ? last : null }, header);
 }
 
 /** A session of its own each time, whatever cookie came; the one that was there before ends. */
@@ -172,22 +173,6 @@ function shown({ id, name, role, state, createdAt, lastSignedInAt, lockedUntil }
     created_at: formatInstant(createdAt),
     last_signed_in_at: lastSignedInAt === undefined ? null : formatInstant(lastSignedInAt),
     locked_until: lockedUntil === undefined ? null : formatInstant(lockedUntil),
-  };
-}
-
-function entryShown({ number, at, actor, origin, act, target, result, of, detail, digest }: AuditEntry): object {
-  return {
-    number,
-    at: formatInstant(at),
-    who: actor.kind === "person" ? actor.name : actor.kind,
-    is_person: actor.kind === "person",
-    origin: origin ?? null,
-    act,
-    target: target ?? null,
-    result,
-    of: of ?? null,
-    detail: detail ?? null,
-    digest,
   };
 }
 
