@@ -1,4 +1,5 @@
 import { join } from "node:path";
+import type { OpenAudit } from "./cli/command.ts";
 import type { Config } from "./config/settings.ts";
 import { withCircuit } from "./connectors/circuit.ts";
 import type { Connector, Connectors } from "./connectors/connector.ts";
@@ -57,6 +58,7 @@ import { createSigner } from "./outbox/signature.ts";
 import type { KeyHolder } from "./operations/account-directory.ts";
 import { FirstStartElsewhere, prepareSandboxAccount, type SandboxKeys } from "./operations/sandbox-account.ts";
 import { SlotKeeper } from "./recovery/slot-keeper.ts";
+import { openAuditFile } from "./stores/embedded/audit-file.ts";
 import { hasDatabase, modeOpenToOthers } from "./stores/embedded/data-folder.ts";
 import { openEmbeddedStore } from "./stores/embedded/embedded-store.ts";
 import { openMoveSource } from "./stores/embedded/move-source.ts";
@@ -305,6 +307,7 @@ export async function startCofre(config: Config, log: Log, ports: Ports = system
     faults: isSandbox ? new Faults({ board: faultBoard, scheduler, runner }) : undefined,
     limits: { maxBodyBytes: config.maxBodyBytes, maxConnections: config.maxConnections, maxInFlight: config.maxInFlight },
     people: people?.gate,
+    clientAddressHeader: config.clientAddressHeader,
     recorder: told === undefined ? undefined : createRequestRecorder(told, (id) => installationOf(id).clock),
     forwarder: nodes?.forwarder,
   });
@@ -578,6 +581,12 @@ async function openPeople({ environment }: Config, { store, sealing, ...parts }:
 
 function databaseFileOf(dataDirectory: string): string {
   return join(dataDirectory, "cofre.db");
+}
+
+/** What `cofre audit` reads: the database if one is named, and otherwise the file, which a server may hold. */
+export async function openAudit({ databaseUrl, dataDirectory }: Config): Promise<OpenAudit> {
+  if (databaseUrl === undefined) return openAuditFile(databaseFileOf(dataDirectory));
+  return (await import("./stores/postgres/audit-database.ts")).openAuditDatabase(databaseUrl);
 }
 
 /** What `cofre migrate-store` works on: the file, which no server may hold, its keys, and the database if one is named. */

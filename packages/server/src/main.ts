@@ -1,5 +1,5 @@
 import manifest from "../package.json" with { type: "json" };
-import { openMoveSides, startCofre } from "./app.ts";
+import { openAudit, openMoveSides, startCofre } from "./app.ts";
 import { firstStartBanner, invitationLines, tlsLines } from "./cli/banner.ts";
 import { type ClientCommand, type CommandCall, exitCodes } from "./cli/command.ts";
 import { readCommandLine } from "./cli/command-line.ts";
@@ -68,6 +68,7 @@ async function runClient(command: ClientCommand, call: CommandCall): Promise<voi
     say: (line) => void process.stderr.write(`${line}\n`),
     config: (flags = new Map()) => configOfThisProcess(flags),
     openMove: openMoveSides,
+    openAudit,
     stopAsked: () => {
       const closed = Promise.withResolvers<void>();
       stop = closed.resolve;

@@ -41,6 +41,8 @@ export interface Signed {
   readonly secret: string;
   readonly cookie: string;
   readonly csrf: string;
+  /** The cookie by which the browser is known. */
+  readonly browser: string | undefined;
   call(path: string, fields?: Fields, headers?: Headers): Promise<Reply>;
 }
 
@@ -104,7 +106,7 @@ export class ConsolePeople {
     const { id } = reply.body["person"] as { readonly id: string };
     const call = (path: string, fields: Fields | undefined, headers: Headers = {}): Promise<Reply> =>
       ask(this.world, path, fields, { Cookie: cookie, "X-Cofre-CSRF": csrf, ...headers });
-    return { ...known, id, cookie, csrf, call };
+    return { ...known, id, cookie, csrf, browser: reply.headers["set-cookie"]?.[1]?.split(";")[0], call };
   }
 }
 

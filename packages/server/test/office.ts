@@ -35,6 +35,8 @@ export interface Joined {
   readonly session: string;
   readonly secret: Uint8Array;
   readonly name: string;
+  /** What the browser was given. */
+  readonly mark: string;
 }
 
 export function newOffice(over: Partial<PeopleOptions> = {}): Office {
@@ -63,8 +65,8 @@ export function newOffice(over: Partial<PeopleOptions> = {}): Office {
     async join(invitation, given = password) {
       const { secret: typed, name } = await people.enrolment(invitation);
       const secret = secretBytes(typed);
-      const { session, signedIn } = await people.enrol({ invitation, password: given, code: codeAt(secret, clock.now()), origin });
-      return { signedIn, session: session.reveal(), secret, name };
+      const begun = await people.enrol({ invitation, password: given, code: codeAt(secret, clock.now()), origin });
+      return { signedIn: begun.signedIn, session: begun.session.reveal(), secret, name, mark: begun.mark.reveal() };
     },
   };
 }

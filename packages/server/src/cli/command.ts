@@ -3,6 +3,7 @@ import type { Config } from "../config/settings.ts";
 import type { Clock } from "../kernel/clock.ts";
 import type { Scheduler } from "../kernel/scheduler.ts";
 import type { MoveSides } from "../move/move-store.ts";
+import type { AuditLog } from "../people/audit-log.ts";
 
 /** Exit codes: 0 as asked, 1 failed, 2 asked for something that cannot be. */
 export const exitCodes = { done: 0, failed: 1, misused: 2 } as const;
@@ -46,6 +47,11 @@ export interface CommandCall {
   readonly flags: ReadonlyMap<string, string>;
 }
 
+export interface OpenAudit {
+  readonly log: AuditLog;
+  close(): Promise<void>;
+}
+
 /** The process as a command sees it. */
 export interface CommandHost {
   /** What is piped into the process. */
@@ -58,6 +64,8 @@ export interface CommandHost {
   readonly config: (flags?: ReadonlyMap<string, string>) => ConfigReading;
   /** Opens what migrate-store works on; rejects with an error whose message may be shown. */
   readonly openMove: (config: Config) => Promise<MoveSides>;
+  /** Opens the audit log, beside a server that runs or without one; rejects with an error whose message may be shown. */
+  readonly openAudit: (config: Config) => Promise<OpenAudit>;
   /** Resolves when the process is asked to end, or nobody reads any more what is printed. */
   readonly stopAsked: () => Promise<unknown>;
   readonly clock: Clock;

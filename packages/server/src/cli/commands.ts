@@ -1,3 +1,4 @@
+import { auditCommand } from "./audit.ts";
 import { chaosCommand } from "./chaos.ts";
 import { clockCommand } from "./clock.ts";
 import type { CommandRow } from "./command.ts";
@@ -36,6 +37,7 @@ export const commands = {
   payment: paymentCommand,
   notification: notificationCommand,
   fault: faultCommand,
+  audit: auditCommand,
   "migrate-store": migrateStoreCommand,
   listen: listenCommand,
   chaos: chaosCommand,

@@ -31,6 +31,7 @@ async function run(
     say: (line) => (problems += `${line}\n`),
     config: () => assert.fail("a scan needs no settings"),
     openMove: () => assert.fail("a scan moves nothing"),
+    openAudit: () => assert.fail("a scan reads no audit log"),
     stopAsked: () => assert.fail("a scan ends by itself"),
     clock: systemClock,
     scheduler: systemScheduler,

@@ -69,6 +69,13 @@ export const settings = {
     read: oneOf("yes", "no"),
     doc: "`yes` shows a link for an admin at the start though there is one: for when all of them have lost their way in. With COFRE_CONSOLE `login`.",
   },
+  clientAddressHeader: {
+    variable: "COFRE_CLIENT_ADDRESS_HEADER",
+    form: "a header's name, such as X-Forwarded-For",
+    fallback: undefined,
+    read: readHeaderName,
+    doc: "The header in which the proxy in front of [the console](../console.md) names its client's address: the last address in it is written into the audit log, and tries to sign in are counted by it. Only where nobody but that proxy reaches the port, for whoever else does can write anything into it. Without it the connection's own address counts.",
+  },
   tls: {
     variable: "COFRE_TLS",
     flag: "--tls",
@@ -266,6 +273,14 @@ function readEnvironment(text: string): Reading<"sandbox"> {
     problem:
       "is production, which this version cannot be: it has no connection to a real acquirer, no key management and one node. Do not put real cards into it",
   };
+}
+
+/** In lower case. One that means something else already is no address. */
+function readHeaderName(text: string): Reading<string> {
+  const name = text.toLowerCase();
+  const isTaken = /^(?:cookie|host|origin|authorization|connection|content-.*|transfer-encoding|sec-.*|x-cofre-.*|forwarded)$/.test(name);
+  if (/^[a-z][a-z0-9-]{0,63}$/.test(name) && !isTaken) return { value: name };
+  return { problem: "must be the name of a header that holds addresses, such as X-Forwarded-For" };
 }
 
 function readHost(text: string): Reading<string> {

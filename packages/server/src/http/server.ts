@@ -12,7 +12,7 @@ import { answers, cutAnswer, goneAnswer, headRefused, noContent } from "./fixed-
 import { framingAnswer, handedOver, isBareOffer, refuseTunnel, UnreadableRequests, withoutOffer } from "./framing.ts";
 import { allowHeaders, commonHeaders, corsHeaders, jsonType, preflightHeaders, RequestHeaders, retryAfterSeconds } from "./headers.ts";
 import type { RequestRecorder } from "./recording/request-recorder.ts";
-import { callerOf } from "./people/caller.ts";
+import { type Caller, callerOf } from "./people/caller.ts";
 import type { Admitted, PeopleGate } from "./people/gate.ts";
 import { isInterfacePath, pathAndQueryOf, pathOf, Routes } from "./routes.ts";
 import { type TlsCredentials, TlsListener } from "./tls-listener.ts";
@@ -47,6 +47,8 @@ export interface HttpServerOptions {
   readonly forwarder?: Pick<Forwarder, "node" | "ownerOf" | "forward"> | undefined;
   /** Lets people in who are signed in, where a key is missing; undefined where nobody signs in. */
   readonly people?: Pick<PeopleGate, "admit"> | undefined;
+  /** In lower case: the header in which a proxy in front names its client's address; undefined where there is none that is believed. */
+  readonly clientAddressHeader?: string | undefined;
 }
 
 const notReady = {
@@ -259,7 +261,7 @@ export class HttpServer {
         if (endpoint.key === "none") {
           answer = await endpoint.handle({ method, params: decoded.params, headers });
         } else if (endpoint.key === "session") {
-          answer = await endpoint.handle({ method, params: decoded.params, headers, caller: callerOf(request.rawHeaders, socket) });
+          answer = await endpoint.handle({ method, params: decoded.params, headers, caller: this.#callerOf(request) });
         } else {
           if (this.#options.people !== undefined) admitted = await this.#admitted(this.#options.people, endpoint, method, decoded, request);
           const found = admitted === undefined ? await this.#find(endpoint, decoded, headers) : { ...admitted, grants: "secret" as const };
@@ -363,7 +365,11 @@ export class HttpServer {
     request: IncomingMessage,
   ): Promise<Admitted | undefined> {
     if (keyGiven(endpoint, params) !== undefined) return undefined;
-    return people.admit(endpoint.path, { method, params }, callerOf(request.rawHeaders, request.socket));
+    return people.admit(endpoint.path, { method, params }, this.#callerOf(request));
+  }
+
+  #callerOf({ rawHeaders, socket }: IncomingMessage): Caller {
+    return callerOf(rawHeaders, socket, this.#options.clientAddressHeader);
   }
 
   /** Whose key it is: an account's, or a world's on another node. */

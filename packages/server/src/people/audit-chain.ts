@@ -37,30 +37,48 @@ export function follows(head: AuditHead, row: AuditRow): boolean {
   return row.number === next.number && row.digest === next.digest;
 }
 
-/** One that somebody has made unreadable is shown as such: the chain says that it was. */
+/** One that somebody has made unreadable, in part or as a whole, is shown as far as it can be: the chain says that it was. */
 export function entryOf({ number, body, digest }: AuditRow): AuditEntry {
-  const { at = 0, actor, origin, act, target, result, of, detail } = parsed(body);
+  const { at, actor, origin, act, target, result, of, detail } = parsed(body);
   return {
     number,
-    at: instant(at),
-    actor: actor ?? { kind: "nobody" },
-    origin,
-    act: act ?? "unreadable",
-    target,
-    result: result ?? "unknown",
-    of,
-    detail,
+    at: instant(typeof at === "number" && at >= 0 && at <= endOfTime ? Math.trunc(at) : 0),
+    actor: isActor(actor) ? actor : { kind: "nobody" },
+    origin: textOf(origin),
+    act: textOf(act) ?? "unreadable",
+    target: textOf(target),
+    result: results.find((each) => each === result) ?? "unknown",
+    of: typeof of === "number" ? of : undefined,
+    detail: textOf(detail),
     digest,
   };
 }
 
-function parsed(body: string): Partial<Act> & { readonly at?: number } {
+const results: readonly Act["result"][] = ["asked", "done", "refused", "unknown"];
+/** 9999-12-31T23:59:59.999Z. */
+const endOfTime = 253_402_300_799_999;
+
+function parsed(body: string): Readonly<Record<string, unknown>> {
   try {
     const value: unknown = JSON.parse(body);
-    return typeof value === "object" && value !== null ? value : {};
+    return isObject(value) ? value : {};
   } catch {
     return {};
   }
+}
+
+function isActor(value: unknown): value is Actor {
+  if (!isObject(value)) return false;
+  const { kind, id, name } = value;
+  return kind === "server" || kind === "nobody" || (kind === "person" && typeof id === "string" && typeof name === "string");
+}
+
+function isObject(value: unknown): value is Readonly<Record<string, unknown>> {
+  return typeof value === "object" && value !== null;
+}
+
+function textOf(value: unknown): string | undefined {
+  return typeof value === "string" ? value : undefined;
 }
 
 /** Without what else whoever gave it may have put there. */

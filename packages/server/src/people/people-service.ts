@@ -2,18 +2,21 @@ import { createHmac } from "node:crypto";
 import { sha256Hex } from "../kernel/digest.ts";
 import type { Clock } from "../kernel/clock.ts";
 import { hexOf } from "../kernel/ids.ts";
-import { day, hour, type Instant, laterBy, minute } from "../kernel/instant.ts";
+import { hour, type Instant, laterBy, minute } from "../kernel/instant.ts";
 import type { Random } from "../kernel/random.ts";
 import { Secret } from "../kernel/secret.ts";
 import { ServiceError } from "../kernel/service-error.ts";
 import { StoreError } from "../stores/store.ts";
 import type { Sealing } from "../vault/sealed-secret.ts";
-import { entryOf, follows, auditBeginning, type AuditHead } from "./audit-chain.ts";
+import { entryOf } from "./audit-chain.ts";
+import { verifyAuditLog } from "./audit-log.ts";
 import type { Act, Actor, AuditEntry } from "./audit.ts";
-import { type Enrolment, type People, PeopleError, type SignedIn } from "./people.ts";
+import { browserOfMark, markText, personOfMark } from "./known-browser.ts";
+import { type Begun, type Enrolment, type People, PeopleError, type SignedIn } from "./people.ts";
 import { nameKeyOf, type PeopleChange, type PeopleStore, type PersonRecord, type SessionRecord } from "./people-store.ts";
-import { mayDo, type PersonId, type PersonView, type Role } from "./person.ts";
+import { forgottenMs, mayDo, type PersonId, type PersonView, type Role } from "./person.ts";
 import { holdsName, normalizedPassword, type Passwords } from "./password.ts";
+import { SignInLimits } from "./sign-in-limits.ts";
 import { base32Of, stepOfCode, totpSecretLength, totpUri } from "./totp.ts";
 
 /** Ten wrong tries in a row, then half an hour (PCI DSS 8.3.4). */
@@ -25,13 +28,13 @@ const sessionMs = 12 * hour;
 /** A session's last use is written down at most so often; until then it counts as of when it was. */
 const useMs = minute;
 const invitationMs = 24 * hour;
-/** Whoever has not signed in for so long does so no more (PCI DSS 8.2.6). */
-const forgottenMs = 90 * day;
 const passwordsKept = 4;
 const secretLength = 32;
 /** Somebody who lost a race decides anew, at most so often. */
 const mostDecisions = 16;
-const auditPiece = 1_000;
+/** Tries that are held back are written down together, once in so long a time. */
+const heldBackMs = 10 * minute;
+const browserLength = 12;
 const longestAuditPage = 1_000;
 
 /** ASCII alone: no two names look alike, and letter case means the same everywhere. Three at least, for a password may not hold it. */
@@ -64,25 +67,51 @@ interface Decision<T> {
 
 class StoredPeople implements People {
   readonly #options: PeopleOptions;
+  readonly #limits: SignInLimits;
+  /** Since they were written down last, and when that was. */
+  #heldBack = { tries: 0, writtenAt: Number.NEGATIVE_INFINITY };
 
   constructor(options: PeopleOptions) {
     this.#options = options;
+    this.#limits = new SignInLimits(options.clock);
   }
 
-  async signIn({ name, password, code, origin }: Parameters<People["signIn"]>[0]) {
-    const key = nameForm.test(name) ? nameKeyOf(name) : undefined;
+  async signIn({ marks = [], ...given }: Parameters<People["signIn"]>[0]): Promise<Begun> {
+    const browser = await this.#knownBrowser(given.name, marks);
+    const allowed = this.#limits.take(given.origin, browser);
+    if ("waitMs" in allowed) {
+      await this.#holdBack(given.origin);
+      throw new PeopleError("held_back", allowed.waitMs);
+    }
+    try {
+      const begun = await this.#signIn(given, allowed.isKnown ? browser : undefined);
+      allowed.right();
+      return begun;
+    } catch (error) {
+      if (error instanceof PeopleError && error.code === "busy") allowed.untried();
+      throw error;
+    }
+  }
+
+  async #signIn(
+    { name, password, code, origin }: Omit<Parameters<People["signIn"]>[0], "marks">,
+    browser: string | undefined,
+  ): Promise<Begun> {
     const given = normalizedPassword(password);
-    const find = async () => (key === undefined ? undefined : read(this.#options.store.personByName(key)));
+    const find = () => this.#named(name);
     const checked = await this.#checkPassword(given, await find());
     return this.#decide<Begun>(async (at) => {
       const person = await find();
-      const tried = { person, at, origin, act: "sign_in" };
+      const tried = { person, at, origin, act: "sign_in", isKnown: browser !== undefined };
       if (person === undefined) return refused(tried, "unknown_name");
-      const verdict = await this.#judge(person, checked, code, at);
+      const verdict = await this.#judge(person, checked, code, at, tried.isKnown);
       if (typeof verdict === "string") return refused(tried, verdict);
       const renewed = checked.renewed === undefined ? person.passwords : [checked.renewed, ...person.passwords.slice(1)];
-      const next = nextOf(person, { ...rightTry(verdict), passwords: renewed, lastSignedInAt: at });
-      return this.#beginSession(person, next, at, [actOf(actorOf(person), origin, "sign_in", person.id)]);
+      // Who tries the name meanwhile stays locked out.
+      const right = isLocked(person, at) ? { totpStep: verdict } : rightTry(verdict);
+      const next = nextOf(person, { ...right, passwords: renewed, lastSignedInAt: at });
+      const detail = tried.isKnown ? undefined : newBrowser;
+      return this.#beginSession(person, next, at, [actOf(actorOf(person), origin, "sign_in", person.id, detail)], browser);
     });
   }
 
@@ -128,7 +157,7 @@ class StoredPeople implements People {
     }
   }
 
-  async enrol({ invitation, password, code, origin }: Parameters<People["enrol"]>[0]) {
+  async enrol({ invitation, password, code, origin }: Parameters<People["enrol"]>[0]): Promise<Begun> {
     const { passwords, clock } = this.#options;
     const invited = await this.#invited(invitation, clock.now());
     if ((await this.#codeStep(invited, code, clock.now())) === undefined) throw new PeopleError("code_refused");
@@ -238,21 +267,58 @@ class StoredPeople implements People {
     return (await read(this.#options.store.auditBefore(before, most))).map(entryOf);
   }
 
-  async verifyAudit(): Promise<{ readonly entries: number; readonly firstBad: number | undefined }> {
-    const { store } = this.#options;
-    // What is appended meanwhile comes behind this one.
-    const noted = await read(store.auditHead());
-    let head: AuditHead = auditBeginning;
-    for (;;) {
-      const rows = await read(store.auditAfter(head.number, auditPiece));
-      for (const row of rows) {
-        const isNoted = row.number !== noted.number || row.digest === noted.digest;
-        if (!follows(head, row) || !isNoted) return { entries: head.number, firstBad: head.number + 1 };
-        head = row;
-      }
-      if (rows.length < auditPiece) break;
+  async verifyAudit(): ReturnType<People["verifyAudit"]> {
+    const { entries, head, fault } = await read(verifyAuditLog(this.#options.store));
+    return { entries, firstBad: fault?.entry, head };
+  }
+
+  // --- Tries ---------------------------------------------------------------------------------------------------------------------
+
+  async #named(name: string): Promise<PersonRecord | undefined> {
+    return nameForm.test(name) ? read(this.#options.store.personByName(nameKeyOf(name))) : undefined;
+  }
+
+  /** The name of a browser that this person has signed in with. Whoever brings no mark, or somebody else's, causes no more work for a known name than for another. */
+  async #knownBrowser(name: string, marks: readonly string[]): Promise<string | undefined> {
+    if (!marks.some((mark) => personOfMark(mark) !== undefined)) return undefined;
+    const person = await this.#named(name);
+    const own = marks.find((mark) => personOfMark(mark) === person?.id);
+    if (person?.state !== "active" || own === undefined) return undefined;
+    const secret = await this.#totpSecret(person);
+    try {
+      return browserOfMark(secret, person.id, own, this.#options.clock.now());
+    } finally {
+      secret.fill(0);
     }
-    return { entries: head.number, firstBad: head.number < noted.number ? head.number + 1 : undefined };
+  }
+
+  async #newMark(person: PersonRecord, browser: string | undefined, issuedAt: Instant): Promise<Secret<string>> {
+    const secret = await this.#totpSecret(person);
+    try {
+      const name = browser ?? hexOf(this.#options.random.bytes(browserLength));
+      return new Secret(markText(secret, { person: person.id, browser: name, issuedAt }));
+    } finally {
+      secret.fill(0);
+    }
+  }
+
+  /** As one entry in ten minutes, for as an entry each they would fill the log. */
+  async #holdBack(origin: string): Promise<void> {
+    const now = this.#options.clock.now();
+    const { tries, writtenAt } = this.#heldBack;
+    if (now >= writtenAt && now - writtenAt < heldBackMs) {
+      this.#heldBack = { tries: tries + 1, writtenAt };
+      return;
+    }
+    this.#heldBack = { tries: 0, writtenAt: now };
+    const detail = tries === 0 ? "held_back" : `held_back, ${tries} more since the entry before`;
+    try {
+      await this.#commit(now, { acts: [actOf({ kind: "nobody" }, origin, "sign_in", undefined, detail, "refused")] });
+    } catch (error) {
+      // Nothing is let through for that.
+      if (!(error instanceof ServiceError)) throw error;
+      this.#heldBack = { tries: this.#heldBack.tries + tries + 1, writtenAt };
+    }
   }
 
   // --- Passwords and codes ------------------------------------------------------------------------------------------------------
@@ -267,10 +333,10 @@ class StoredPeople implements People {
   }
 
   /** The code's step; or why the try is a wrong one, which only the audit log is told. */
-  async #judge(person: PersonRecord, checked: CheckedPassword, code: string, at: Instant): Promise<number | Refusal> {
+  async #judge(person: PersonRecord, checked: CheckedPassword, code: string, at: Instant, isKnown = false): Promise<number | Refusal> {
     if (person.state !== "active") return person.state;
     if (isForgotten(person, at)) return "forgotten";
-    if (isLocked(person, at)) return "locked";
+    if (!isKnown && isLocked(person, at)) return "locked";
     // Another one has been set since: what was found out is of the one before.
     if (!checked.isRight || person.passwords[0] !== checked.against) return "wrong_password";
     return (await this.#codeStep(person, code, at)) ?? "wrong_code";
@@ -337,8 +403,15 @@ class StoredPeople implements People {
     return actorOf(person);
   }
 
-  #beginSession(person: PersonRecord, next: PersonRecord, at: Instant, acts: PeopleChange["acts"]): Decision<Begun> {
+  async #beginSession(
+    person: PersonRecord,
+    next: PersonRecord,
+    at: Instant,
+    acts: PeopleChange["acts"],
+    browser?: string,
+  ): Promise<Decision<Begun>> {
     const secret = this.#secret();
+    const mark = await this.#newMark(next, browser, at);
     const begins: SessionRecord = {
       digest: sha256Hex(secret),
       personId: person.id,
@@ -348,7 +421,7 @@ class StoredPeople implements People {
     };
     return {
       change: { acts, person: { next, replaces: person.version }, begins },
-      answer: () => ({ session: new Secret(secret), signedIn: signedInOf(secret, begins, next) }),
+      answer: () => ({ session: new Secret(secret), signedIn: signedInOf(secret, begins, next), mark }),
     };
   }
 
@@ -469,11 +542,6 @@ interface Invited {
   readonly invitation: Secret<string>;
 }
 
-interface Begun {
-  readonly session: Secret<string>;
-  readonly signedIn: SignedIn;
-}
-
 interface CheckedPassword {
   /** The hash that it was compared with. */
   readonly against: string | undefined;
@@ -489,11 +557,16 @@ interface Tried {
   readonly at: Instant;
   readonly origin: string;
   readonly act: string;
+  /** By a browser that the person has signed in with: what is wrong is counted for that one alone (sign-in-limits.ts). */
+  readonly isKnown?: boolean;
 }
 
+const newBrowser = "new browser";
+const knownBrowser = "known browser";
+
 /** A try that came to nothing. Whoever made it is told the same for all of them. */
-function refused({ person, at, origin, act }: Tried, why: Refusal | "unknown_name"): Decision<never> {
-  const tried = actOf({ kind: "nobody" }, origin, act, person?.id, why, "refused");
+function refused({ person, at, origin, act, isKnown = false }: Tried, why: Refusal | "unknown_name"): Decision<never> {
+  const tried = actOf({ kind: "nobody" }, origin, act, person?.id, isKnown ? `${why}, ${knownBrowser}` : why, "refused");
   const answer = (): never => {
     throw new PeopleError("sign_in_refused");
   };
@@ -504,7 +577,7 @@ function refused({ person, at, origin, act }: Tried, why: Refusal | "unknown_nam
     const acts = [tried, actOf(server, undefined, "disable", person.id, why)] as const;
     return { change: { acts: [...acts], person: { next, replaces: person.version }, ends: { of: person.id, except: undefined } }, answer };
   }
-  if (why !== "wrong_password" && why !== "wrong_code") return { change: { acts: [tried] }, answer };
+  if (isKnown || (why !== "wrong_password" && why !== "wrong_code")) return { change: { acts: [tried] }, answer };
   // A lock that is over is forgotten.
   const failures = (person.lockedUntil === undefined ? person.failures : 0) + 1;
   const isLast = failures >= mostFailures;

@@ -1,5 +1,6 @@
 import type { Instant } from "../kernel/instant.ts";
 import type { Secret } from "../kernel/secret.ts";
+import type { AuditHead } from "./audit-chain.ts";
 import type { Act, AuditEntry } from "./audit.ts";
 import type { PersonId, PersonView, Role } from "./person.ts";
 
@@ -12,6 +13,8 @@ export class PeopleError extends Error {
     | "sign_in_refused"
     /** Too many sign-ins are being checked at once. */
     | "busy"
+    /** Too many wrong ones came from there, or in all: nothing was looked at. */
+    | "held_back"
     | "no_invitation"
     /** Shorter than 12 characters, longer than 128, holds the name, or is one of the last four. */
     | "password_refused"
@@ -23,10 +26,23 @@ export class PeopleError extends Error {
     /** The last active admin cannot be disabled or become less. */
     | "last_admin";
 
-  constructor(code: PeopleError["code"]) {
+  /** Of `held_back`: when it is worth trying again. */
+  readonly waitMs: number | undefined;
+
+  constructor(code: PeopleError["code"], waitMs?: number) {
     super(code);
     this.code = code;
+    this.waitMs = waitMs;
   }
+}
+
+/** A session that has begun. */
+export interface Begun {
+  /** Goes into the cookie and is kept nowhere but as its SHA-256. */
+  readonly session: Secret<string>;
+  readonly signedIn: SignedIn;
+  /** For the browser to bring along when it signs in again (known-browser.ts). */
+  readonly mark: Secret<string>;
 }
 
 /** Somebody who is signed in. */
@@ -55,11 +71,14 @@ export interface Enrolment {
  * reject with PeopleError, or with ServiceError `store_unavailable`; when an act cannot be written down, what it was to change is not changed.
  */
 export interface People {
-  /** A new session; `session` goes into the cookie and is kept nowhere but as its SHA-256. */
-  signIn(given: { readonly name: string; readonly password: string; readonly code: string; readonly origin: string }): Promise<{
-    readonly session: Secret<string>;
-    readonly signedIn: SignedIn;
-  }>;
+  /** `marks`: what the browser was given when somebody signed in with it before. `held_back` is told without a look at anything else. */
+  signIn(given: {
+    readonly name: string;
+    readonly password: string;
+    readonly code: string;
+    readonly origin: string;
+    readonly marks?: readonly string[];
+  }): Promise<Begun>;
   /**
    * Who this session is of; `not_signed_in` when there is none, it has ended, or the person is disabled. Moves its idle end when somebody does
    * something (`isAct`, true unless given), and not when a page that nobody has touched asks again.
@@ -71,10 +90,7 @@ export interface People {
   /** What an invitation's link is for; the same secret each time until it is used. `no_invitation` when it is unknown, used, or over. */
   enrolment(invitation: string): Promise<Enrolment>;
   /** Sets the invited person's password, with a code of the secret that they were shown, and signs them in. */
-  enrol(given: { readonly invitation: string; readonly password: string; readonly code: string; readonly origin: string }): Promise<{
-    readonly session: Secret<string>;
-    readonly signedIn: SignedIn;
-  }>;
+  enrol(given: { readonly invitation: string; readonly password: string; readonly code: string; readonly origin: string }): Promise<Begun>;
   /** Of one's own, with the password and a code; ends all other sessions of the person. */
   changePassword(given: {
     readonly session: string;
@@ -112,6 +128,6 @@ export interface People {
   record(act: Act): Promise<number>;
   /** Entries with numbers below `before` (the newest when undefined), from the greatest down, at most `limit`. */
   audit(before: number | undefined, limit: number): Promise<readonly AuditEntry[]>;
-  /** Recomputes the chain from its beginning in pieces; the number of the first entry that does not fit, or undefined when all do. */
-  verifyAudit(): Promise<{ readonly entries: number; readonly firstBad: number | undefined }>;
+  /** Recomputes the chain from its beginning in pieces; the number of the first entry that does not fit, or undefined when all do. `head`: the last that does. */
+  verifyAudit(): Promise<{ readonly entries: number; readonly firstBad: number | undefined; readonly head: AuditHead }>;
 }

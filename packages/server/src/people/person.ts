@@ -1,4 +1,4 @@
-import type { Instant } from "../kernel/instant.ts";
+import { day, type Instant } from "../kernel/instant.ts";
 
 /** Sixteen hex characters, drawn at random. */
 export type PersonId = string & { readonly brand: "person" };
@@ -15,6 +15,9 @@ export const roles: readonly Role[] = ["viewer", "operator", "admin"];
 export function mayDo(role: Role, needed: Role): boolean {
   return roles.indexOf(role) >= roles.indexOf(needed);
 }
+
+/** Whoever has not signed in for so long does so no more (PCI DSS 8.2.6). */
+export const forgottenMs = 90 * day;
 
 /** What others may see of a person. */
 export interface PersonView {

@@ -265,6 +265,123 @@ describe("somebody who guesses", () => {
   });
 });
 
+describe("somebody who tries without end", () => {
+  const guess = (at: ConsolePeople, name: string, headers: Headers = {}) =>
+    ask(
+      at.world,
+      "/__cofre/session",
+      { do: "sign_in", name, password: "none of anybody's", code: "000000" },
+      { "X-Cofre-CSRF": "none", ...headers },
+    );
+  const entriesOf = async (by: Signed): Promise<readonly Readonly<Record<string, unknown>>[]> =>
+    (await by.call("/__cofre/audit", { limit: 200 })).body["entries"] as readonly Readonly<Record<string, unknown>>[];
+
+  test("is held back with a status and a time, alike for every name; who has signed in before is not", async () => {
+    const own = await startWithPeople();
+    await using world = own.world;
+    const first = await own.firstAdmin();
+    const answers = await Promise.all(Array.from({ length: 18 }, (_, number) => guess(own, number % 2 === 0 ? first.name : "nobody")));
+    assert.deepEqual(new Set(answers.map(codeOf)), new Set(["COFRE-111"]));
+    for (let tries = 0; tries < 2; tries += 1) await guess(own, "nobody");
+    const held = [await guess(own, first.name), await guess(own, "nobody"), await guess(own, "x".repeat(300))];
+    for (const { status, headers, body } of held) {
+      assert.deepEqual([status, headers["retry-after"]], [429, "30"]);
+      assert.equal(headers["set-cookie"], undefined);
+      assert.deepEqual(body, held[0]?.body);
+      assert.equal(body["status_code"], "COFRE-123");
+    }
+    // What comes from elsewhere is not told apart by a word that anybody can write.
+    assert.equal(codeOf(await guess(own, "nobody", { "X-Forwarded-For": "192.0.2.1", Forwarded: "for=192.0.2.1" })), "COFRE-123");
+    assert.equal((await entriesOf(first)).filter(({ detail }) => String(detail).startsWith("held_back")).length, 1);
+
+    const fields = () => ({ do: "sign_in", name: first.name, password: first.password, code: own.code(first.secret) });
+    // Less than what a network needs for one more.
+    world.clock.advance(29_000);
+    const known = await ask(world, "/__cofre/session", fields(), { "X-Cofre-CSRF": "none", Cookie: String(first.browser) });
+    assert.equal(codeOf(known), "SUCCESS");
+    assert.equal(codeOf(await ask(world, "/__cofre/session", fields(), { "X-Cofre-CSRF": "none" })), "COFRE-123");
+  });
+
+  test("from ever new addresses behind a proxy writes no more than so much", async () => {
+    const own = await startWithPeople({ environment: { COFRE_CLIENT_ADDRESS_HEADER: "X-Forwarded-For" } });
+    await using _ = own.world;
+    const first = await own.firstAdmin();
+    const codesOfTries = new Map<unknown, number>();
+    for (let tries = 0; tries < 130; tries += 1) {
+      // What the client has written itself stands before what its proxy says.
+      const reply = await guess(own, "nobody", { "X-Forwarded-For": `192.0.2.1, 2001:db8::${tries.toString(16)}:0:0:0:1` });
+      codesOfTries.set(codeOf(reply), (codesOfTries.get(codeOf(reply)) ?? 0) + 1);
+    }
+    assert.deepEqual(Object.fromEntries(codesOfTries), { "COFRE-111": 100, "COFRE-123": 30 });
+    const entries = (await entriesOf(first)).filter(({ who }) => who === "nobody");
+    assert.equal(entries.length, 101);
+    assert.equal(entries[100]?.["origin"], "2001:db8::0:0:0:0:1");
+  });
+
+  test("behind a proxy is one address each, the last one of the last header, and the connection's where there is none", async () => {
+    const own = await startWithPeople({ environment: { COFRE_CLIENT_ADDRESS_HEADER: "x-forwarded-for" } });
+    await using _ = own.world;
+    const first = await own.firstAdmin();
+    const given: readonly Headers[] = [
+      { "X-Forwarded-For": "198.51.100.7" },
+      { "x-forwarded-for": ["198.51.100.1", "198.51.100.2,  203.0.113.9 "] },
+      { "X-Forwarded-For": "198.51.100.7, unknown" },
+      { "X-Forwarded-For": "198.51.100.7," },
+      { "X-Forwarded-For": "4111111111111111" },
+      { "X-Real-IP": "198.51.100.7" },
+    ];
+    for (const headers of given) await guess(own, "nobody", headers);
+    const origins = (await entriesOf(first)).filter(({ who }) => who === "nobody").map(({ origin }) => origin);
+    assert.deepEqual(origins.toReversed(), ["198.51.100.7", "203.0.113.9", "127.0.0.1", "127.0.0.1", "127.0.0.1", "127.0.0.1"]);
+  });
+
+  test("all at once gets two looked at, sixteen in the line, and the rest a plain answer", async () => {
+    const own = await startWithPeople({ environment: { COFRE_CLIENT_ADDRESS_HEADER: "X-Forwarded-For" } });
+    await using _ = own.world;
+    await own.firstAdmin();
+    const replies = await Promise.all(
+      Array.from({ length: 60 }, (_each, number) => guess(own, "nobody", { "X-Forwarded-For": `192.0.2.${number}` })),
+    );
+    const turnedAway = replies.filter((reply) => codeOf(reply) === "COFRE-12");
+    assert.ok(turnedAway.length > 0, JSON.stringify(replies.map(codeOf)));
+    for (const { status, headers } of turnedAway) assert.deepEqual([status, headers["retry-after"]], [503, "1"]);
+    assert.ok(replies.every((reply) => ["COFRE-12", "COFRE-111"].includes(String(codeOf(reply)))));
+  });
+
+  test("finds nothing in a browser's mark: no script reads it, it opens nothing, and those of others who use the browser stay", async () => {
+    const own = await startWithPeople();
+    await using world = own.world;
+    const first = await own.firstAdmin();
+    const second = await own.invited(first, "Bea", "viewer");
+    const mark = String(first.browser);
+    assert.match(mark, /^cofre_browser=[0-9a-f]{16}\.[0-9a-f]{24}\.\d+\.[\w-]{43}$/);
+    assert.equal(codeOf(await ask(world, "/__cofre/session", {}, { "X-Cofre-CSRF": "none", Cookie: mark })), "COFRE-110");
+    world.clock.advance(30_000);
+    const fields = { do: "sign_in", name: second.name, password: second.password, code: own.code(second.secret) };
+    const both = await ask(world, "/__cofre/session", fields, { "X-Cofre-CSRF": "none", Cookie: mark });
+    const given = both.headers["set-cookie"]?.[1] ?? "";
+    assert.match(given, /^cofre_browser=[^;]+; Path=\/; HttpOnly; SameSite=Strict; Max-Age=7776000$/);
+    assert.deepEqual(
+      given
+        .slice("cofre_browser=".length, given.indexOf(";"))
+        .split("~")
+        .map((each) => each.slice(0, 16)),
+      [second.id, first.id],
+    );
+    // Longer than what is read, or more of them than are kept.
+    const many = Array.from({ length: 5 }, (_each, number) => `${String(number).repeat(16)}.x`).join("~");
+    for (const odd of [`cofre_browser=${"~".repeat(400)}`, `cofre_browser=${"x".repeat(3_000)}`, `cofre_browser=${many}`]) {
+      world.clock.advance(30_000);
+      const again = { ...fields, code: own.code(second.secret) };
+      assert.equal(
+        codeOf(await ask(world, "/__cofre/session", again, { "X-Cofre-CSRF": "none", Cookie: odd })),
+        "SUCCESS",
+        odd.slice(0, 40),
+      );
+    }
+  });
+});
+
 test("no password, code, invitation, cookie or header of a session is in a log, a record, a timeline or the audit log", async () => {
   const keeper = await people.signIn(admin);
   const { body: invitedBody } = await keeper.call("/__cofre/people", { do: "invite", name: "Ines", role: "operator" });

@@ -9,7 +9,9 @@ import { second } from "../../src/kernel/instant.ts";
 import { Secret } from "../../src/kernel/secret.ts";
 import { SystemRandom } from "../../src/kernel/system-random.ts";
 import { moveStore, verifyMove } from "../../src/move/move-store.ts";
+import { verifyAuditLog } from "../../src/people/audit-log.ts";
 import { createPeople } from "../../src/people/people-service.ts";
+import { openAuditFile } from "../../src/stores/embedded/audit-file.ts";
 import { openEmbeddedStore } from "../../src/stores/embedded/embedded-store.ts";
 import { openMoveSource } from "../../src/stores/embedded/move-source.ts";
 import { openMoveTarget } from "../../src/stores/postgres/move-target.ts";
@@ -75,6 +77,9 @@ function describeMove(databases: TestDatabases): void {
   test("with their secrets, locks and invitations, and the whole log, which goes on; nobody is signed in there", async (context) => {
     const { file, office, bob } = await fill(context);
     const url = await databases.copy();
+    const audit = openAuditFile(file);
+    const noted = await audit.log.auditHead();
+    await audit.close();
     const sides = await sidesOf(file, url);
     const moved = await moveStore(sides);
     assert.equal(moved.result, "moved");
@@ -85,7 +90,7 @@ function describeMove(databases: TestDatabases): void {
     const store = await openStoreOn(url);
     context.after(() => store.close());
     const there = { ...office, people: createPeople({ ...office.options, store: store.people }) };
-    assert.deepEqual(await there.people.verifyAudit(), { entries: moved.counts.audit_entry, firstBad: undefined });
+    assert.deepEqual(await there.people.verifyAudit(), { entries: moved.counts.audit_entry, firstBad: undefined, head: noted });
     assert.deepEqual(
       (await there.people.list()).map(({ name, role, state }) => `${name} ${role} ${state}`),
       ["admin admin active", "bob operator active", "eve viewer invited"],
@@ -94,7 +99,12 @@ function describeMove(databases: TestDatabases): void {
     office.clock.advance(30 * second);
     await assert.rejects(signIn(there, bob), refusedWith("sign_in_refused"), "locked there too");
     await signIn(there, office.admin);
-    assert.deepEqual(await there.people.verifyAudit(), { entries: moved.counts.audit_entry + 2, firstBad: undefined });
+    const { entries, fault, fits } = await verifyAuditLog(store.people, [noted]);
+    assert.deepEqual(
+      { entries, fault, fits },
+      { entries: moved.counts.audit_entry + 2, fault: undefined, fits: noted },
+      "what was noted of the file",
+    );
   });
 
   test("a log that was tampered with is found, at its place, and nothing is moved", async (context) => {

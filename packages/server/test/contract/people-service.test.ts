@@ -89,6 +89,24 @@ function describeRaces(name: string, open: (context: TestContext) => Promise<rea
       assert.equal(wrong.length, 10);
       await assert.rejects(signIn({ ...office, people: other }, office.admin), { code: "sign_in_refused" });
     });
+
+    each("a browser is known on both nodes while strangers have locked the name, and opens it to none of them", async ([one, two]) => {
+      const office = await openOffice({ store: one.people });
+      const other = createPeople({ ...office.options, store: two.people });
+      const { admin, clock } = office;
+      for (let tries = 0; tries < 10; tries += 1)
+        await assert.rejects(other.signIn({ name: "admin", password, code: "000000", origin: `192.0.2.${tries}` }));
+      const known = { name: "admin", password, origin, marks: [admin.mark] };
+      for (const node of [other, office.people]) {
+        await node.signIn({ ...known, code: codeAt(admin.secret, clock.now()) });
+        clock.advance(30 * second);
+        await assert.rejects(signIn({ ...office, people: node }, admin), { code: "sign_in_refused" });
+      }
+      await assert.rejects(other.signIn({ ...known, code: "000000" }), { code: "sign_in_refused" });
+      const locked = (await office.people.list())[0]?.lockedUntil;
+      assert.ok(locked !== undefined && locked > clock.now());
+      assert.equal((await office.people.verifyAudit()).firstBad, undefined);
+    });
   });
 }
 
@@ -212,7 +230,7 @@ test("of 1,000 random ways to tamper with the log each is noticed, at its place 
   const office = await openOffice({ store: store.people });
   const { people } = office;
   for (let number = 0; number < 25; number += 1) await hire(office, `person-${number}`, "viewer");
-  const { entries } = await people.verifyAudit();
+  const { entries, head } = await people.verifyAudit();
   assert.ok(entries > 50);
 
   const database = new DatabaseSync(file);
@@ -318,5 +336,5 @@ test("of 1,000 random ways to tamper with the log each is noticed, at its place 
     database.exec(`BEGIN; ${restore}; COMMIT`);
   }
   assert.equal(noticed, 1_000);
-  assert.deepEqual(await people.verifyAudit(), { entries, firstBad: undefined }, "control: restored, it is whole");
+  assert.deepEqual(await people.verifyAudit(), { entries, firstBad: undefined, head }, "control: restored, it is whole");
 });

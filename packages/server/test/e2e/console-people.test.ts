@@ -345,9 +345,13 @@ describe("the audit log", () => {
     const second = await staff.admin.call("/__cofre/audit", { limit: 3, before: first.body["next"] });
     assert.equal((second.body["entries"] as readonly Entry[])[0]?.number, (entries.at(-1)?.number ?? 0) - 1);
     const { body } = await staff.admin.call("/__cofre/audit", { verify: true });
-    const { entries: count, first_bad: bad } = body["verified"] as { readonly entries: number; readonly first_bad: number | null };
+    const verified = body["verified"] as { readonly entries: number; readonly first_bad: number | null; readonly head: string };
+    const { entries: count, first_bad: bad } = verified;
     assert.equal(bad, null);
     assert.ok(count >= (entries[0]?.number ?? 0));
+    const newest = await staff.admin.call("/__cofre/audit", { limit: 1, before: count + 1 });
+    const [last] = newest.body["entries"] as readonly { readonly digest: string }[];
+    assert.equal(verified.head, `${count}:${last?.digest}`);
   });
 });
 

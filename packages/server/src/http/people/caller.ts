@@ -1,11 +1,15 @@
+import { isAddress } from "../../kernel/network-address.ts";
+
 /** Who sent a request, as far as its head and its socket say. */
 export interface Caller {
-  /** The socket's other end: behind a proxy the proxy's. */
+  /** The socket's other end: behind a proxy the proxy's, unless a header of the proxy is believed (COFRE_CLIENT_ADDRESS_HEADER). */
   readonly address: string;
   /** It came by TLS, or from a page that did, through a proxy that ends it. */
   readonly isSecure: boolean;
   /** The cookie's value. */
   readonly session: string | undefined;
+  /** What the browser was given when people signed in with it: the last one first, four at most. */
+  readonly marks: readonly string[];
   readonly csrf: string | undefined;
   /** Which account is meant. */
   readonly account: string | undefined;
@@ -15,8 +19,14 @@ export interface Caller {
   readonly isSameOrigin: boolean;
 }
 
-const secureCookie = "__Host-cofre_session";
-const plainCookie = "cofre_session";
+const sessionCookie = "cofre_session";
+const browserCookie = "cofre_browser";
+const secureMark = "__Host-";
+/** People who share a browser. */
+const mostMarks = 4;
+const betweenMarks = "~";
+/** A mark is good for 90 days (known-browser.ts). */
+const marksSeconds = 90 * 24 * 60 * 60;
 
 const meant = ["cookie", "host", "origin", "sec-fetch-site", "x-cofre-account", "x-cofre-background", "x-cofre-csrf"] as const;
 type Meant = (typeof meant)[number];
@@ -27,12 +37,17 @@ interface CallerSocket {
   readonly encrypted?: boolean;
 }
 
-/** `rawHeaders`: names and values in turns. Read for requests without a key only. */
-export function callerOf(rawHeaders: readonly string[], socket: CallerSocket): Caller {
+/**
+ * `rawHeaders`: names and values in turns. Read for requests without a key only. `addressHeader`, in lower case: in which the proxy in front says who
+ * asked it; whatever came to the proxy under that name stands before what it wrote itself, so the last address counts.
+ */
+export function callerOf(rawHeaders: readonly string[], socket: CallerSocket, addressHeader?: string): Caller {
   const headers = new Map<Meant, string>();
   let isClear = true;
+  let told = "";
   for (let index = 0; index + 1 < rawHeaders.length; index += 2) {
     const given = (rawHeaders[index] ?? "").toLowerCase();
+    if (given === addressHeader) told = rawHeaders[index + 1] ?? "";
     const name = meant.find((each) => each === given);
     if (name === undefined) continue;
     if (headers.has(name)) isClear = false;
@@ -41,11 +56,16 @@ export function callerOf(rawHeaders: readonly string[], socket: CallerSocket): C
   const origin = headers.get("origin");
   const isTls = socket.encrypted === true;
   const isSecure = isTls || origin?.startsWith("https://") === true;
-  const [session, ...others] = sessionsIn(headers.get("cookie") ?? "", isTls);
+  const cookies = headers.get("cookie") ?? "";
+  const [session, ...others] = valuesOf(sessionCookie, cookies, isTls);
+  const address = told.slice(told.lastIndexOf(",") + 1).trim();
   return {
-    address: socket.remoteAddress ?? "unknown",
+    address: isAddress(address) ? address : (socket.remoteAddress ?? "unknown"),
     isSecure,
     session,
+    marks: valuesOf(browserCookie, cookies, isTls)
+      .flatMap((value) => value.split(betweenMarks))
+      .slice(0, mostMarks),
     csrf: headers.get("x-cofre-csrf"),
     account: headers.get("x-cofre-account"),
     isBackground: headers.has("x-cofre-background"),
@@ -60,30 +80,43 @@ function isOwnPage(site: string | undefined, origin: string | undefined, host: s
 }
 
 /**
- * With TLS only the name that another host of the domain cannot set counts. Two of a name are none: one of them may be somebody else's.
+ * With TLS only the name that another host of the domain cannot set counts. Two sessions are none: one of them may be somebody else's.
  */
-function sessionsIn(cookies: string, isTls: boolean): readonly string[] {
-  for (const name of isTls ? [secureCookie] : [secureCookie, plainCookie]) {
+function valuesOf(name: string, cookies: string, isTls: boolean): readonly string[] {
+  for (const each of isTls ? [`${secureMark}${name}`] : [`${secureMark}${name}`, name]) {
     const values = cookies
       .split(";")
       .map((pair) => pair.trim())
-      .filter((pair) => pair.startsWith(`${name}=`))
-      .map((pair) => pair.slice(name.length + 1))
-      .filter((value) => /^[\x21-\x7e]{1,200}$/.test(value));
+      .filter((pair) => pair.startsWith(`${each}=`))
+      .map((pair) => pair.slice(each.length + 1))
+      .filter((value) => /^[\x21-\x7e]{1,500}$/.test(value));
     if (values.length > 0) return values;
   }
   return [];
 }
 
+type Header = readonly [name: string, value: string];
+
 /** Gone with the browser's session; no script reads it, and no other site's request brings it along. */
-export function cookieHeader({ isSecure }: Pick<Caller, "isSecure">, session: string): readonly [name: string, value: string] {
-  return [
-    "Set-Cookie",
-    `${isSecure ? secureCookie : plainCookie}=${session}; Path=/; HttpOnly; SameSite=Strict${isSecure ? "; Secure" : ""}`,
-  ];
+export function cookieHeader(caller: Pick<Caller, "isSecure">, session: string): Header {
+  return cookie(caller, sessionCookie, session);
 }
 
-export function withoutCookieHeader(caller: Pick<Caller, "isSecure">): readonly [name: string, value: string] {
-  const [name, value] = cookieHeader(caller, "");
-  return [name, `${value}; Max-Age=0`];
+export function withoutCookieHeader(caller: Pick<Caller, "isSecure">): Header {
+  return cookie(caller, sessionCookie, "", 0);
+}
+
+/** As guarded as the session's, and there when the browser is opened again. */
+export function browserCookieHeader(caller: Pick<Caller, "isSecure" | "marks">, mark: string): Header {
+  const whose = mark.slice(0, mark.indexOf("."));
+  const others = caller.marks.filter((each) => !each.startsWith(`${whose}.`));
+  return cookie(caller, browserCookie, [mark, ...others].slice(0, mostMarks).join(betweenMarks), marksSeconds);
+}
+
+function cookie({ isSecure }: Pick<Caller, "isSecure">, name: string, value: string, seconds?: number): Header {
+  const lasts = seconds === undefined ? "" : `; Max-Age=${seconds}`;
+  return [
+    "Set-Cookie",
+    `${isSecure ? secureMark : ""}${name}=${value}; Path=/; HttpOnly; SameSite=Strict${isSecure ? "; Secure" : ""}${lasts}`,
+  ];
 }

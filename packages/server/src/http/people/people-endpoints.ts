@@ -1,13 +1,14 @@
 import { formatInstant } from "../../kernel/calendar.ts";
 import type { Clock } from "../../kernel/clock.ts";
 import type { Secret } from "../../kernel/secret.ts";
-import type { AuditEntry } from "../../people/audit.ts";
-import type { People, SignedIn } from "../../people/people.ts";
+import { headText } from "../../people/audit-log.ts";
+import { shownEntry } from "../../people/audit-view.ts";
+import type { Begun, People, SignedIn } from "../../people/people.ts";
 import { type PersonId, type PersonView, type Role, roles } from "../../people/person.ts";
 import type { WireAnswer } from "../wire/answer.ts";
 import type { PeopleEndpoint, PeopleRequest } from "../wire/endpoint.ts";
 import { textOf, type TreeObject } from "../wire/tree.ts";
-import { type Caller, cookieHeader, withoutCookieHeader } from "./caller.ts";
+import { browserCookieHeader, type Caller, cookieHeader, withoutCookieHeader } from "./caller.ts";
 import { auditPath, fromOwnPage, type PeopleGate, sessionHeader, signedInBy } from "./gate.ts";
 import { answeringPeople, invalid, peopleError } from "./people-errors.ts";
 import { pathOf, qrCode } from "./qr-code.ts";
@@ -75,7 +76,7 @@ async function whoIsIt({ people, clock }: PeopleDeps, { caller }: PeopleRequest)
 async function signIn({ people, clock }: PeopleDeps, { params, caller }: PeopleRequest): Promise<WireAnswer> {
   fromOwnPage(caller);
   const given = { name: textIn(params, "name"), password: textIn(params, "password"), code: textIn(params, "code") };
-  const begun = await people.signIn({ ...given, origin: caller.address });
+  const begun = await people.signIn({ ...given, origin: caller.address, marks: caller.marks });
   return begunAnswer(people, caller, begun, clock);
 }
 
@@ -135,25 +136,21 @@ async function peopleList({ people, gate, clock }: PeopleDeps, { params, caller 
 async function audit({ people, gate, clock }: PeopleDeps, { params, caller }: PeopleRequest): Promise<WireAnswer> {
   const header = sessionHeader(await gate.admin(auditPath, caller), clock);
   if (params["verify"] !== undefined) {
-    const { entries, firstBad } = await people.verifyAudit();
-    return answer({ verified: { entries, first_bad: firstBad ?? null } }, header);
+    const { entries, firstBad, head } = await people.verifyAudit();
+    return answer({ verified: { entries, first_bad: firstBad ?? null, head: head.number === 0 ? null : headText(head) } }, header);
   }
   const limit = numberIn(params, "limit", mostEntries) ?? usualEntries;
   const entries = await people.audit(numberIn(params, "before", Number.MAX_SAFE_INTEGER), limit);
   const last = entries.at(-1)?.number ?? 1;
-  return answer({ entries: entries.map(entryShown), next: entries.length === limit && last > 1 ? last : null }, header);
-}
-
-interface Begun {
-  readonly session: Secret<string>;
-  readonly signedIn: SignedIn;
+  return answer({ entries: entries.map(shownEntry), next: entries.length === limit && last > 1 ? last : null }, header);
 }
 
 /** A session of its own each time, whatever cookie came; the one that was there before ends. */
-async function begunAnswer(people: People, caller: Caller, { session: begun, signedIn }: Begun, clock: Clock): Promise<WireAnswer> {
+async function begunAnswer(people: People, caller: Caller, { session: begun, signedIn, mark }: Begun, clock: Clock): Promise<WireAnswer> {
   if (caller.session !== undefined) await people.signOut(caller.session, caller.address);
   const made = signedInAnswer(signedIn, clock);
-  return { ...made, headers: [...(made.headers ?? []), cookieHeader(caller, begun.reveal())] };
+  const cookies = [cookieHeader(caller, begun.reveal()), browserCookieHeader(caller, mark.reveal())];
+  return { ...made, headers: [...(made.headers ?? []), ...cookies] };
 }
 
 function signedInAnswer(signedIn: SignedIn, clock: Clock): WireAnswer {
@@ -176,22 +173,6 @@ function shown({ id, name, role, state, createdAt, lastSignedInAt, lockedUntil }
     created_at: formatInstant(createdAt),
     last_signed_in_at: lastSignedInAt === undefined ? null : formatInstant(lastSignedInAt),
     locked_until: lockedUntil === undefined ? null : formatInstant(lockedUntil),
-  };
-}
-
-function entryShown({ number, at, actor, origin, act, target, result, of, detail, digest }: AuditEntry): object {
-  return {
-    number,
-    at: formatInstant(at),
-    who: actor.kind === "person" ? actor.name : actor.kind,
-    is_person: actor.kind === "person",
-    origin: origin ?? null,
-    act,
-    target: target ?? null,
-    result,
-    of: of ?? null,
-    detail: detail ?? null,
-    digest,
   };
 }
 

@@ -19,6 +19,7 @@ export const peopleErrors = {
   code_refused: { code: "COFRE-116", message: "The six digits are wrong or were used before" },
   name: { code: "COFRE-117", message: "A name has 3 to 64 letters, digits and . _ @ + -, and is nobody else's" },
   last_admin: { code: "COFRE-118", message: "There must be an active admin: make somebody else one before" },
+  held_back: { code: "COFRE-123", message: "Too many tries to sign in failed: wait and try again", httpStatus: 429 },
   parameter: { code: "COFRE-119", message: "{Parameter | Header} {name} is invalid" },
 } as const;
 
@@ -26,6 +27,7 @@ const rows: Readonly<Record<PeopleError["code"], { readonly code: string; readon
   not_signed_in: peopleErrors.not_signed_in,
   sign_in_refused: peopleErrors.sign_in_refused,
   busy: requestErrors.overloaded,
+  held_back: peopleErrors.held_back,
   no_invitation: peopleErrors.no_invitation,
   password_refused: peopleErrors.password_refused,
   code_refused: peopleErrors.code_refused,
@@ -35,7 +37,7 @@ const rows: Readonly<Record<PeopleError["code"], { readonly code: string; readon
   last_admin: peopleErrors.last_admin,
 };
 
-export function peopleError(kind: Exclude<keyof typeof peopleErrors, "parameter">): WireError {
+export function peopleError(kind: Exclude<keyof typeof peopleErrors, "parameter" | "held_back">): WireError {
   const { code, message } = peopleErrors[kind];
   return new WireError(code, message);
 }
@@ -51,8 +53,14 @@ export async function answeringPeople(work: () => Promise<WireAnswer>): Promise<
     return await work();
   } catch (error) {
     const { statusCode, message, httpStatus } = refusalOf(error);
-    return errorAnswer(statusCode, message, httpStatus);
+    const answer = errorAnswer(statusCode, message, httpStatus);
+    return error instanceof PeopleError && error.waitMs !== undefined ? { ...answer, headers: [retryAfter(error.waitMs)] } : answer;
   }
+}
+
+/** In whole seconds, up. */
+function retryAfter(waitMs: number): readonly [name: string, value: string] {
+  return ["Retry-After", String(Math.ceil(waitMs / 1_000))];
 }
 
 /** Throws what is no refusal. */

@@ -90,6 +90,7 @@ const logins: readonly CatalogueRow[] = [
     "{Parameter | Header} {name} is invalid",
     "/__cofre/session, /__cofre/people, /__cofre/audit; X-Cofre-Account of no account",
   ),
+  elsewhere("COFRE-123", "Too many tries to sign in failed: wait and try again", "/__cofre/session, HTTP 429 with Retry-After"),
 ];
 
 /** Every code of interface 7 and 5 that concerns cards, and ours. Messages that a public source quotes are its own to the letter. */

@@ -11,11 +11,11 @@ import type { WriterThread } from "./writer-thread.ts";
 
 /** People in the embedded store's file: read on the caller's thread, written by the writer's. Owned, with both connections, by the store. */
 export class EmbeddedPeople implements PeopleStore {
-  readonly #writer: WriterThread;
+  readonly #writer: Pick<WriterThread, "submitPeople">;
   readonly #isClosed: () => boolean;
   readonly #statements: Record<StatementName, StatementSync>;
 
-  constructor(reader: DatabaseSync, writer: WriterThread, isClosed: () => boolean) {
+  constructor(reader: DatabaseSync, writer: Pick<WriterThread, "submitPeople">, isClosed: () => boolean) {
     this.#writer = writer;
     this.#isClosed = isClosed;
     this.#statements = {

@@ -85,7 +85,8 @@ export function isSafeVersion(version: string): boolean {
   return major * 1_000_000 + minor * 1_000 + patch >= 3_051_003;
 }
 
-function refuseForeign(database: DatabaseSync, alsoMoved: boolean): void {
+/** Of a file that another program wrote, that was moved unless `alsoMoved`, or that a newer version has. */
+export function refuseForeign(database: DatabaseSync, alsoMoved: boolean): void {
   const tables = readNumber(database, "SELECT count(*) FROM sqlite_schema");
   const id = readNumber(database, "PRAGMA application_id");
   if (id === movedApplicationId && !alsoMoved) throw new Refused("moved");
@@ -115,7 +116,8 @@ const refusalOf: Readonly<Record<SqliteCode, OpenRefusal>> = {
   other: "failed",
 };
 
-function translated<T>(open: () => T): T {
+/** What SQLite throws, as a refusal. */
+export function translated<T>(open: () => T): T {
   try {
     return open();
   } catch (error) {

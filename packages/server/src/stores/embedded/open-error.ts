@@ -15,6 +15,8 @@ const openRefusals = {
   foreign: "the file is not a Cofre database",
   damaged: "the database is damaged; restore it from a backup",
   no_directory: "this is not a directory",
+  nothing: "there is no database here",
+  no_audit: "the database was last used by a version of Cofre that had no audit log; start this one once",
   missing:
     "the database is missing or empty, but there are keys beside it: restore it from its backup, or remove root.key, keys.*.json and *.sealed to begin anew",
   moved:

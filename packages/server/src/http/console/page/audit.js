@@ -35,10 +35,10 @@ export async function auditView(main, _words, _query, signal) {
   const verify = async () => {
     check.disabled = true;
     try {
-      const { verified } = /** @type {{ verified: { entries: number, first_bad: number | null } }} */ (
+      const { verified } = /** @type {{ verified: { entries: number, first_bad: number | null, head: string | null } }} */ (
         await call("/__cofre/audit", { verify: true })
       );
-      const { entries, first_bad: bad } = verified;
+      const { entries, first_bad: bad, head } = verified;
       if (bad !== null) {
         verdict.replaceChildren(
           problem(new Error(`The chain is broken at entry ${bad}: it, or one before it, was changed or taken away.`)),
@@ -46,7 +46,8 @@ export async function auditView(main, _words, _query, signal) {
         return;
       }
       const words = `The chain is whole: ${entries} entries.`;
-      verdict.replaceChildren(h("p", { class: "whole" }, words));
+      const noted = h("p", {}, "To be noted elsewhere: ", h("code", {}, foreign(head ?? "")));
+      verdict.replaceChildren(h("p", { class: "whole" }, words), noted);
       say(words);
     } catch (error) {
       verdict.replaceChildren(problem(error));

@@ -1,0 +1,234 @@
+import { parseInstant } from "../kernel/calendar.ts";
+import type { Instant } from "../kernel/instant.ts";
+import { entryOf, type AuditHead } from "../people/audit-chain.ts";
+import type { AuditEntry } from "../people/audit.ts";
+import { type AuditLog, headOf, headText, type VerifiedAudit, verifyAuditLog } from "../people/audit-log.ts";
+import { shownEntry } from "../people/audit-view.ts";
+import { nameKeyOf } from "../people/people-store.ts";
+import { bytesOf, problemOf } from "../scan/files.ts";
+import { ClientProblem, tellingProblems } from "./client-problem.ts";
+import { printable } from "./cofre-client.ts";
+import { type ClientCommand, type CommandCall, type CommandHost, type ExitCode, exitCodes } from "./command.ts";
+
+const piece = 1_000;
+/** A witness of some hundred years, a head an hour; what is longer is something else. */
+const longestHeads = 128 * 1024 * 1024;
+
+const filters = ["--person", "--act", "--since", "--until", "--after"] as const;
+const witnesses = ["--head", "--heads"] as const;
+const wordOf: ReadonlyMap<string, string> = new Map([
+  ...filters.map((flag) => [flag, "list"] as const),
+  ...witnesses.map((flag) => [flag, "verify"] as const),
+]);
+
+/** The audit log as the store has it: it needs no server, and nobody who has signed in. */
+export const auditCommand: ClientCommand = {
+  summary: "print the console's audit log, oldest first; check that it is whole; print its head, to be noted elsewhere",
+  words: ["list", "verify", "head"],
+  options: {
+    "--person": { form: "NAME", doc: "list: only what this person did, and what was done to them" },
+    "--act": { form: "ACT", doc: "list: only this act, such as sign_in or capture" },
+    "--since": { form: "TIME", doc: "list: only from this time on, such as 2026-01-31 or 2026-01-31T12:00:00Z" },
+    "--until": { form: "TIME", doc: "list: only before this time" },
+    "--after": { form: "N", doc: "list: only those with a higher number" },
+    "--head": { form: "NUMBER:DIGEST", doc: "verify: that the log still leads to this head, noted earlier" },
+    "--heads": { form: "FILE", doc: "verify: that it leads to all heads in this file, the last word of each line; - for what is piped in" },
+    "--data-dir": { form: "D", doc: "where the file is, instead of COFRE_DATA_DIR" },
+    "--json": { doc: "print a JSON object a line" },
+  },
+  examples: [
+    "cofre audit --since 2026-01-31 --person ana",
+    "cofre audit --act sign_in --json",
+    "cofre audit head",
+    "cofre audit verify",
+    "cofre audit verify --heads noted-heads",
+  ],
+  run: (call, host) => tellingProblems(host.say, () => run(call, host)),
+};
+
+async function run(call: CommandCall, host: CommandHost): Promise<ExitCode> {
+  const { word = "list", flags } = call;
+  const misplaced = [...flags.keys()].find((flag) => (wordOf.get(flag) ?? word) !== word);
+  if (misplaced !== undefined) throw misuse(`${misplaced} is for \`cofre audit ${wordOf.get(misplaced)}\`, not for ${word}.`);
+  // What is wrong with the command line is found before anything is opened.
+  const asked = askedOf(flags);
+  const noted = word === "verify" ? await notedHeads(flags, host) : [];
+  const directory = flags.get("--data-dir");
+  const reading = host.config(new Map(directory === undefined ? [] : [["--data-dir", directory]]));
+  if ("problems" in reading) throw misuse(reading.problems.join("\n"));
+  const { dataDirectory, databaseUrl } = reading.config;
+  if (dataDirectory === ":memory:" && databaseUrl === undefined)
+    throw misuse("COFRE_DATA_DIR is :memory:, which keeps no log after the process.");
+  try {
+    const audit = await host.openAudit(reading.config);
+    const { log } = audit;
+    try {
+      if (word === "verify") return await verify(log, noted, call, host);
+      if (word === "head") return await head(log, call, host);
+      return await list(log, asked, call, host);
+    } finally {
+      await audit.close();
+    }
+  } catch (error) {
+    // Errors of the stores have texts of their own, which quote nothing of what is stored.
+    if (error instanceof ClientProblem || !(error instanceof Error) || !("code" in error)) throw error;
+    host.say(error.name === "StoreError" ? "The audit log cannot be read now." : `${error.message}.`);
+    return exitCodes.misused;
+  }
+}
+
+// --- list ------------------------------------------------------------------------------------------------------------------------
+
+interface Asked {
+  readonly person: string | undefined;
+  readonly act: string | undefined;
+  readonly since: Instant | undefined;
+  readonly until: Instant | undefined;
+  readonly after: number;
+}
+
+function askedOf(flags: ReadonlyMap<string, string>): Asked {
+  const after = flags.get("--after") ?? "0";
+  if (!/^\d{1,15}$/.test(after)) throw misuse("--after needs the number of an entry.");
+  const time = (flag: string): Instant | undefined => {
+    const text = flags.get(flag);
+    const at = text === undefined ? undefined : parseInstant(text);
+    if (text !== undefined && at === undefined) throw misuse(`${flag} needs a time, such as 2026-01-31 or 2026-01-31T12:00:00Z.`);
+    return at;
+  };
+  return {
+    person: flags.get("--person"),
+    act: flags.get("--act"),
+    since: time("--since"),
+    until: time("--until"),
+    after: Number(after),
+  };
+}
+
+async function list(log: AuditLog, asked: Asked, { flags }: CommandCall, host: CommandHost): Promise<ExitCode> {
+  const { person } = asked;
+  const id = person === undefined ? undefined : (await log.personByName(nameKeyOf(person)))?.id;
+  if (person !== undefined && id === undefined) throw new ClientProblem("Nobody has this name.");
+  let printed = 0;
+  for (let { after } = asked; ;) {
+    const rows = await log.auditAfter(after, piece);
+    for (const entry of rows.map(entryOf).filter((each) => fits(each, asked, id))) {
+      host.print(flags.has("--json") ? JSON.stringify(shownEntry(entry)) : lineOf(entry));
+      printed += 1;
+    }
+    after = rows.at(-1)?.number ?? after;
+    if (rows.length < piece) break;
+  }
+  if (printed === 0 && !flags.has("--json")) host.say("There is no such entry.");
+  return exitCodes.done;
+}
+
+function fits({ at, actor, act, target }: AuditEntry, asked: Asked, person: string | undefined): boolean {
+  if (asked.act !== undefined && act !== asked.act) return false;
+  if ((asked.since !== undefined && at < asked.since) || (asked.until !== undefined && at >= asked.until)) return false;
+  return person === undefined || target === person || (actor.kind === "person" && actor.id === person);
+}
+
+/** `17  2026-01-31T12:00:00.000Z  ana  capture  done  6f...  account 0a1b2c3d, status 200; ends 16; from 192.0.2.1`. */
+function lineOf(entry: AuditEntry): string {
+  const { number, at, who, act, result, target, detail, of, origin } = shownEntry(entry);
+  const more = [printable(detail), of === null ? "" : `ends ${of}`, origin === null ? "" : `from ${printable(origin)}`];
+  const words = [
+    number,
+    at,
+    printable(who),
+    printable(act),
+    result,
+    printable(target ?? "-"),
+    more.filter((each) => each !== "").join("; "),
+  ];
+  return words.join("  ").trimEnd();
+}
+
+// --- verify and head ---------------------------------------------------------------------------------------------------------------
+
+async function head(log: AuditLog, { flags }: CommandCall, host: CommandHost): Promise<ExitCode> {
+  const newest = await log.auditHead();
+  if (newest.number === 0) throw new ClientProblem("The audit log is empty.");
+  host.print(flags.has("--json") ? JSON.stringify(newest) : headText(newest));
+  return exitCodes.done;
+}
+
+async function verify(log: AuditLog, noted: readonly AuditHead[], { flags }: CommandCall, host: CommandHost): Promise<ExitCode> {
+  const verified = await verifyAuditLog(log, noted);
+  const { entries, head: last, fault, fits: fitting } = verified;
+  if (flags.has("--json")) {
+    const facts = {
+      entries,
+      head: entries === 0 ? null : headText(last),
+      noted: noted.length,
+      fits: fitting === undefined ? null : headText(fitting),
+    };
+    host.print(JSON.stringify(fault === undefined ? { result: "whole", ...facts } : { result: fault.kind, entry: fault.entry, ...facts }));
+  } else {
+    host.print(fault === undefined ? wholeText(verified, noted.length) : faultText(fault, fitting));
+    if (noted.length === 0)
+      host.say("No noted head was given: a log that was cut and noted anew, or computed anew as a whole, would look the same.");
+  }
+  return fault === undefined ? exitCodes.done : exitCodes.failed;
+}
+
+function wholeText({ entries, head: last }: VerifiedAudit, noted: number): string {
+  const heads = noted === 0 ? "" : ` ${noted === 1 ? "The noted head is" : `All ${noted} noted heads are`} in it.`;
+  return entries === 0 ? "The audit log is empty." : `The audit log is whole: ${entries} entries, up to ${headText(last)}.${heads}`;
+}
+
+function faultText({ kind, entry }: NonNullable<VerifiedAudit["fault"]>, fitting: AuditHead | undefined): string {
+  const since = fitting === undefined ? "" : ` Up to entry ${fitting.number} it is as it was noted.`;
+  return `The audit log ${faultTexts[kind](entry)}${since}`;
+}
+
+const faultTexts = {
+  broken: (entry) => `is broken at entry ${entry}: it, or one before it, was changed or taken away.`,
+  cut: (entry) => `was cut: entry ${entry} and what came behind it are missing.`,
+  rewritten: (entry) =>
+    `was rewritten: entry ${entry} is not the one that was noted. It or one before it was changed, and the digests were computed anew.`,
+} as const satisfies Record<NonNullable<VerifiedAudit["fault"]>["kind"], (entry: number) => string>;
+
+async function notedHeads(flags: ReadonlyMap<string, string>, host: CommandHost): Promise<readonly AuditHead[]> {
+  const [given, file] = witnesses.map((flag) => flags.get(flag));
+  if (given !== undefined && file !== undefined) throw misuse("--head and --heads are two ways to say the same: give one of them.");
+  if (given !== undefined) return [parsedHead(given) ?? never("--head needs NUMBER:DIGEST, as `cofre audit head` prints it.")];
+  if (file === undefined) return [];
+  const lines = (await textIn(file, host)).split(/\r?\n/).filter((line) => line.trim() !== "");
+  if (lines.length === 0) throw misuse("There is no head in what --heads names.");
+  return lines.map((line, index) => {
+    // Whatever stands before it, such as a time.
+    const last = line.trim().split(/\s+/).at(-1) ?? "";
+    return parsedHead(last) ?? never(`Line ${index + 1} of what --heads names ends in no NUMBER:DIGEST.`);
+  });
+}
+
+async function textIn(file: string, { input }: CommandHost): Promise<string> {
+  const pieces: Uint8Array[] = [];
+  let length = 0;
+  try {
+    for await (const bytes of file === "-" ? input : bytesOf(file)) {
+      length += bytes.length;
+      if (length > longestHeads) throw misuse("What --heads names is too long to be a list of heads.");
+      pieces.push(bytes);
+    }
+  } catch (error) {
+    throw error instanceof ClientProblem ? error : misuse(`What --heads names ${problemOf(error)}.`);
+  }
+  return Buffer.concat(pieces).toString("latin1");
+}
+
+/** Also as `--json` prints it. */
+function parsedHead(text: string): AuditHead | undefined {
+  const [, number, digest] = /^\{"number":(\d+),"digest":"([0-9a-f]+)"\}$/.exec(text) ?? [];
+  return headOf(number === undefined ? text : `${number}:${digest}`);
+}
+
+function never(problem: string): never {
+  throw misuse(problem);
+}
+
+function misuse(problem: string): ClientProblem {
+  return new ClientProblem(problem, { misuse: true });
+}

@@ -1,0 +1,103 @@
+import assert from "node:assert/strict";
+import { describe, test } from "node:test";
+import { instant, laterBy, minute, second } from "../kernel/instant.ts";
+import { SignInLimits, type Try } from "./sign-in-limits.ts";
+
+function newLimits() {
+  let now = instant(Date.UTC(2026, 10, 28, 12));
+  const clock = {
+    now: () => now,
+    advance: (ms: number) => {
+      now = laterBy(now, ms);
+    },
+  };
+  const limits = new SignInLimits(clock);
+  const taken = (address: string, browser?: string): Try => {
+    const allowed = limits.take(address, browser);
+    assert.ok(!("waitMs" in allowed), `${address} is held back`);
+    return allowed;
+  };
+  const wait = (address: string, browser?: string): number => {
+    const allowed = limits.take(address, browser);
+    assert.ok("waitMs" in allowed, `${address} is not held back`);
+    return allowed.waitMs;
+  };
+  return { limits, clock, taken, wait };
+}
+
+describe("how often somebody may try to sign in", () => {
+  test("a network has twenty tries and one more every half minute, and is told how long to wait", () => {
+    const { clock, taken, wait } = newLimits();
+    for (let tries = 0; tries < 20; tries += 1) taken("192.0.2.1");
+    assert.equal(wait("192.0.2.1"), 30 * second);
+    clock.advance(20 * second);
+    assert.equal(wait("192.0.2.1"), 10 * second);
+    clock.advance(10 * second);
+    taken("192.0.2.1");
+    assert.equal(wait("192.0.2.1"), 30 * second);
+    clock.advance(60 * minute);
+    for (let tries = 0; tries < 20; tries += 1) taken("192.0.2.1");
+    assert.equal(wait("192.0.2.1"), 30 * second);
+  });
+
+  test("all addresses of one IPv6 network are one, and so are the ways to write an address", () => {
+    const { taken, wait } = newLimits();
+    for (let tries = 0; tries < 20; tries += 1) taken(`2001:db8:1:2:${tries}:0:0:1`);
+    wait("2001:DB8:1:2::9");
+    taken("2001:db8:1:3::9");
+    for (let tries = 0; tries < 20; tries += 1) taken(tries % 2 === 0 ? "192.0.2.1" : "::ffff:192.0.2.1");
+    wait("::FFFF:192.0.2.1");
+  });
+
+  test("all together have a hundred and one more every two seconds", () => {
+    const { clock, taken, wait } = newLimits();
+    for (let tries = 0; tries < 100; tries += 1) taken(`192.0.2.${tries}`);
+    assert.equal(wait("198.51.100.1"), 2 * second);
+    clock.advance(2 * second);
+    taken("198.51.100.1");
+    assert.equal(wait("198.51.100.2"), 2 * second);
+  });
+
+  test("what was right, or not looked at, is given back", () => {
+    const { limits, taken, wait } = newLimits();
+    for (let tries = 0; tries < 1_000; tries += 1) taken("192.0.2.1").right();
+    for (let tries = 0; tries < 1_000; tries += 1) taken("192.0.2.1").untried();
+    for (let tries = 0; tries < 1_000; tries += 1) taken("192.0.2.1", "known").untried();
+    for (let tries = 0; tries < 1_000; tries += 1) taken("192.0.2.1", "known").right();
+    assert.equal(limits.remembered, 0);
+    for (let tries = 0; tries < 20; tries += 1) taken("192.0.2.1");
+    wait("192.0.2.1");
+  });
+
+  test("a known browser has ten in a row of its own, and is a stranger for half an hour then", () => {
+    const { clock, taken, wait } = newLimits();
+    for (let tries = 0; tries < 100; tries += 1) taken(`192.0.2.${tries}`);
+    for (let tries = 0; tries < 10; tries += 1) assert.equal(taken("192.0.2.1", "known").isKnown, true);
+    assert.equal(wait("192.0.2.1", "known"), 2 * second);
+    assert.equal(taken("192.0.2.1", "another").isKnown, true);
+    clock.advance(30 * minute - 1);
+    assert.equal(taken("192.0.2.1", "known").isKnown, false);
+    clock.advance(1);
+    assert.equal(taken("192.0.2.1", "known").isKnown, true);
+  });
+
+  test("of a million addresses and a hundred thousand browsers few are remembered", () => {
+    const { limits, clock } = newLimits();
+    for (let tries = 0; tries < 1_000_000; tries += 1) {
+      limits.take(`10.${(tries >> 16) & 255}.${(tries >> 8) & 255}.${tries & 255}`, undefined);
+      if (tries % 1_000 === 0) clock.advance(1 * second);
+    }
+    assert.ok(limits.remembered < 1_100, `${limits.remembered}`);
+    for (let tries = 0; tries < 100_000; tries += 1) limits.take("192.0.2.1", `browser ${tries}`);
+    assert.ok(limits.remembered < 11_100, `${limits.remembered}`);
+  });
+
+  test("a clock that is set back keeps nobody waiting longer than a full measure", () => {
+    const { clock, taken, wait } = newLimits();
+    for (let tries = 0; tries < 20; tries += 1) taken("192.0.2.1");
+    clock.advance(-60 * minute);
+    assert.equal(wait("192.0.2.1"), 30 * second);
+    clock.advance(10 * minute);
+    wait("192.0.2.1");
+  });
+});

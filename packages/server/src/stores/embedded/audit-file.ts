@@ -1,0 +1,40 @@
+import type { DatabaseSync } from "node:sqlite";
+import type { AuditLog } from "../../people/audit-log.ts";
+import { StoreError } from "../store.ts";
+import { hasDatabase } from "./data-folder.ts";
+import { EmbeddedPeople } from "./embedded-people.ts";
+import { isSafeVersion, openForReading, Refused, refuseForeign, translated } from "./open-database.ts";
+import { StoreOpenError } from "./open-error.ts";
+
+/** The version of the tables from which on there is an audit log. */
+const firstWithAudit = 3;
+
+/**
+ * Opens the audit log of a file for reading, whether a server has the file or not: a reader's connection holds up no writer, and no read lasts longer than a
+ * piece. Throws StoreOpenError.
+ */
+export function openAuditFile(file: string): { readonly log: AuditLog; close(): Promise<void> } {
+  if (!hasDatabase(file)) throw new StoreOpenError("nothing", file);
+  try {
+    const reader = translated(() => readerOf(file));
+    return {
+      log: new EmbeddedPeople(reader, { submitPeople: () => Promise.reject(new StoreError("closed")) }, () => !reader.isOpen),
+      close: async () => reader.close(),
+    };
+  } catch (error) {
+    throw error instanceof Refused ? new StoreOpenError(error.code, file) : error;
+  }
+}
+
+function readerOf(file: string): DatabaseSync {
+  if (!isSafeVersion(process.versions["sqlite"] ?? "0")) throw new Refused("sqlite_too_old");
+  const reader = openForReading(file);
+  try {
+    refuseForeign(reader, false);
+    if (Number(Object.values(reader.prepare("PRAGMA user_version").get() ?? {})[0]) < firstWithAudit) throw new Refused("no_audit");
+    return reader;
+  } catch (error) {
+    reader.close();
+    throw error;
+  }
+}
