@@ -11,6 +11,7 @@ import { type Store, StoreError } from "../stores/store.ts";
 import { chaosPlan, withBrokenSignatures } from "./chaos.ts";
 import { Circuit } from "./circuit.ts";
 import { decideDelivery, decideRemoved, deliveryChange } from "./delivery.ts";
+import { DeliveryWrites } from "./delivery-writes.ts";
 import { isUrlEndpoint, messageBody, messageId, type NotificationSettings, type Target, targetOf, urlTarget } from "./endpoint.ts";
 import type { Delivery, EndpointId, EndpointKey } from "./events.ts";
 import type { Sender, SendOutcome, SendRequest } from "./sender.ts";
@@ -75,11 +76,13 @@ const usualPollMs = second;
 const nudgeMs = 2;
 const timeoutMs = 20 * second;
 const endpointsPerRead = 200;
-const deliveriesPerRead = 32;
+const deliveriesPerRead = 64;
 /** How many attempts may be under way: to one endpoint and its server, of one account, of all. */
 const mostPerServer = 4;
 const mostPerMerchant = 16;
 const most = 64;
+/** How many messages to one endpoint may have been answered without that being kept yet: all would be sent again after a crash. */
+const mostUnwritten = 32;
 /** Endpoints that something is known about; beyond that, what is known about the oldest is forgotten. */
 const mostLanes = 10_000;
 
@@ -91,7 +94,10 @@ interface Lane {
   queue: Delivery[];
   /** In which the queue was read; what is left of it when that is over is another process's. */
   tenure: Tenure | undefined;
+  /** Begun, and what came of it not kept yet. */
   readonly underWay: Set<number>;
+  /** Those of them that have no answer yet. */
+  sending: number;
   /** How the endpoint is reached, as it was when the queue was read. */
   target: Target | undefined;
   settings: NotificationSettings | undefined;
@@ -116,6 +122,8 @@ export class Dispatcher {
   readonly #ready = new Set<Lane>();
   readonly #perMerchant = new Map<string, number>();
   readonly #perServer = new Map<string, number>();
+  #sending = 0;
+  readonly #writes: DeliveryWrites;
   readonly #tasks = new Set<Promise<void>>();
   readonly #stopping = new AbortController();
   #cancelPoll: (() => void) | undefined;
@@ -125,6 +133,7 @@ export class Dispatcher {
 
   constructor(parts: DispatcherParts) {
     this.#parts = parts;
+    this.#writes = new DeliveryWrites(parts.store, parts.clock);
   }
 
   /** Takes up what is due, now and with each poll. */
@@ -225,6 +234,7 @@ export class Dispatcher {
       queue: [],
       tenure: undefined,
       underWay: new Set(),
+      sending: 0,
       target: undefined,
       settings: undefined,
       catchingUp: false,
@@ -247,7 +257,8 @@ export class Dispatcher {
   async #fill(lane: Lane): Promise<void> {
     if (lane.reading) lane.readAgain = true;
     if (lane.queue.length > 0 || lane.reading || lane.stuck || this.#stopping.signal.aborted) return;
-    if (lane.circuit.room(this.#parts.clock.now(), mostPerServer) <= lane.underWay.size) return;
+    // What has been answered would be read once more; it is kept in a moment, and then asks for this again.
+    if (lane.underWay.size > lane.sending || !this.#hasRoom(lane)) return;
     lane.tenure = this.#tenureOf(lane.key.merchantId);
     if (lane.tenure === undefined) return this.#leave(lane);
     lane.reading = true;
@@ -328,11 +339,17 @@ export class Dispatcher {
     }
   }
 
+  /** Whether another attempt may be begun, as far as the endpoint goes. */
+  #hasRoom({ circuit, sending, underWay }: Lane): boolean {
+    const room = circuit.room(this.#parts.clock.now(), mostPerServer);
+    // In doubt, about the endpoint or about our own store, nothing is begun before what was begun is over and kept.
+    return circuit.calm ? sending < room && underWay.size < mostUnwritten : underWay.size < room;
+  }
+
   #begin(lane: Lane): boolean {
     const { target, key, underWay } = lane;
     if (lane.queue.length === 0) this.#ready.delete(lane);
-    if (target === undefined || this.#stopping.signal.aborted || this.#tasks.size >= most) return false;
-    if (underWay.size >= lane.circuit.room(this.#parts.clock.now(), mostPerServer)) return false;
+    if (target === undefined || this.#stopping.signal.aborted || this.#sending >= most || !this.#hasRoom(lane)) return false;
     // Of one account only: another's receiver on the same server has connections of its own.
     const server = `${key.merchantId} ${serverOf(target.url)}`;
     if (countOf(this.#perServer, server) >= mostPerServer || countOf(this.#perMerchant, key.merchantId) >= mostPerMerchant) return false;
@@ -344,12 +361,10 @@ export class Dispatcher {
       return false;
     }
     underWay.add(delivery.number);
-    count(this.#perServer, server, 1);
-    count(this.#perMerchant, key.merchantId, 1);
-    const task = this.#attempt(lane, delivery, target).then(async () => {
+    const answered = this.#occupy(lane, server);
+    const task = this.#attempt(lane, delivery, target, answered).then(async () => {
+      answered();
       underWay.delete(delivery.number);
-      count(this.#perServer, server, -1);
-      count(this.#perMerchant, key.merchantId, -1);
       this.#tasks.delete(task);
       end();
       // More of this endpoint, among it what waited for this one; then whoever waited for the room.
@@ -360,20 +375,37 @@ export class Dispatcher {
     return true;
   }
 
+  /** Takes a place on the way to a server; whoever calls what it returns gives it back, once. */
+  #occupy(lane: Lane, server: string): () => void {
+    const { merchantId } = lane.key;
+    const by = (change: 1 | -1): void => {
+      lane.sending += change;
+      this.#sending += change;
+      count(this.#perServer, server, change);
+      count(this.#perMerchant, merchantId, change);
+    };
+    by(1);
+    let isHeld = true;
+    return () => {
+      if (isHeld) by(-1);
+      isHeld = false;
+    };
+  }
+
   /** Never rejects. */
-  async #attempt(lane: Lane, delivery: Delivery, target: Target): Promise<void> {
+  async #attempt(lane: Lane, delivery: Delivery, target: Target, answered: () => void): Promise<void> {
     try {
-      await this.#deliver(lane, delivery, target);
+      await this.#deliver(lane, delivery, target, answered);
     } catch (error) {
-      // Whatever was sent is sent again, under the same id.
-      lane.circuit.failed(this.#parts.clock.now(), undefined);
+      // Whatever was sent is sent again, under the same id. What failed together counts once.
+      if (!lane.stuck) lane.circuit.failed(this.#parts.clock.now(), undefined);
       this.#trouble(lane, error);
     } finally {
       this.#parts.ended?.(delivery);
     }
   }
 
-  async #deliver(lane: Lane, delivery: Delivery, target: Target): Promise<void> {
+  async #deliver(lane: Lane, delivery: Delivery, target: Target, answered: () => void): Promise<void> {
     const { clock, random, randomFor, accounts } = this.#parts;
     const plan = lane.settings === undefined ? undefined : chaosPlan(lane.settings.chaos, delivery);
     if (plan?.holdUntil !== undefined && clock.now() < plan.holdUntil) {
@@ -406,7 +438,11 @@ export class Dispatcher {
       lane.queue = [];
       await accounts.switchOff(delivery.merchantId, delivery.endpoint, now);
     }
-    await this.#write(next);
+    const written = this.#write(next);
+    // The receiver may hear the next one while this one is written down.
+    answered();
+    this.#pump();
+    await written;
     // Not before that is kept: a store that takes nothing must not have the receiver hear the same again and again.
     if (verdict === "delivered" && lane.circuit.succeeded()) lane.catchingUp = true;
     this.#report(verdict, next);
@@ -436,9 +472,8 @@ export class Dispatcher {
   }
 
   /** When somebody else has changed the delivery meanwhile, theirs stands, and it is tried again if it waits. */
-  async #write(next: Delivery): Promise<void> {
-    const { store, clock } = this.#parts;
-    await store.commit(deliveryChange(clock.now(), next));
+  #write(next: Delivery): Promise<void> {
+    return this.#writes.write(next);
   }
 
   #tell({ attempts }: Delivery, { url }: Target, verdict: DeliveryAttempt["verdict"], delivery: Delivery): void {

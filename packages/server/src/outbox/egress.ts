@@ -1,7 +1,7 @@
 import { lookup } from "node:dns/promises";
-import type { Agent, buildConnector } from "undici";
+import type { Agent, buildConnector, Dispatcher } from "undici";
 import type { Scheduler } from "../kernel/scheduler.ts";
-import { type Destination, type EgressPolicy, type EgressRefusalCause, readDestination, refusalOf } from "./address-guard.ts";
+import { type EgressPolicy, type EgressRefusalCause, readDestination, refusalOf } from "./address-guard.ts";
 import type { Sender, SendFailure, SendOutcome, SendRequest } from "./sender.ts";
 
 export interface EgressOptions {
@@ -34,6 +34,7 @@ export function createEgress(options: EgressOptions): Egress {
   /** Loaded when there is something to send: a sixth of each start, and most starts of a sandbox never send anything. */
   let agent: Promise<Agent> | undefined;
   let isClosed = false;
+  const destinationOf = remembering((url: string) => readDestination(policy, url));
 
   async function makeAgent(): Promise<Agent> {
     const undici = await import("undici");
@@ -48,40 +49,13 @@ export function createEgress(options: EgressOptions): Egress {
     });
   }
 
-  async function post(destination: Destination, { headers, body }: SendRequest, signal: AbortSignal): Promise<SendOutcome> {
-    const { origin, pathname, search } = destination.url;
-    if (isClosed) throw new Error("closed");
-    agent ??= makeAgent();
-    const answer = await (await agent).request({ origin, path: pathname + search, method: "POST", headers, body, signal });
-    const retryAfter = answer.headers["retry-after"];
-    let read = 0;
-    for await (const chunk of answer.body as AsyncIterable<Uint8Array>) {
-      read += chunk.length;
-      // Leaving the loop closes the connection.
-      if (read > longestBody) break;
-    }
-    return { kind: "answered", status: answer.statusCode, retryAfter: typeof retryAfter === "string" ? retryAfter : undefined };
-  }
-
   return {
     async send(request, signal) {
-      const destination = readDestination(policy, request.url);
+      const destination = destinationOf(request.url);
       if ("refused" in destination) return { kind: "refused", cause: destination.refused };
-      const controller = new AbortController();
-      const cancel = scheduler.after(request.timeoutMs, () => controller.abort("timeout"));
-      const abort = (): void => controller.abort("aborted");
-      if (signal?.aborted === true) abort();
-      signal?.addEventListener("abort", abort, { once: true });
-      try {
-        return await post(destination, request, controller.signal);
-      } catch (error) {
-        if (controller.signal.aborted) return { kind: "failed", cause: controller.signal.reason === "timeout" ? "timeout" : "aborted" };
-        if (error instanceof EgressRefused) return { kind: "refused", cause: error.refusal };
-        return { kind: "failed", cause: failureOf(error) };
-      } finally {
-        cancel();
-        signal?.removeEventListener("abort", abort);
-      }
+      if (isClosed) return { kind: "failed", cause: "connection" };
+      agent ??= makeAgent();
+      return new Exchange(request, scheduler, signal).run(await agent, destination.url);
     },
 
     async close() {
@@ -90,6 +64,99 @@ export function createEgress(options: EgressOptions): Egress {
     },
   };
 }
+
+/** Addresses that are kept read: receivers are few and hear much. */
+const addressesReady = 256;
+
+/** The same function, which does not work out again what it was asked a short while ago. */
+function remembering<Value>(read: (text: string) => Value): (text: string) => Value {
+  const ready = new Map<string, Value>();
+  return (text) => {
+    const known = ready.get(text);
+    if (known !== undefined) return known;
+    const [oldest] = ready.keys();
+    if (oldest !== undefined && ready.size >= addressesReady) ready.delete(oldest);
+    const value = read(text);
+    ready.set(text, value);
+    return value;
+  };
+}
+
+/** One message and its answer, as undici calls back: half the work of its `request`, which makes a stream of each answer. */
+class Exchange implements Dispatcher.DispatchHandler {
+  readonly #request: SendRequest;
+  readonly #signal: AbortSignal | undefined;
+  readonly #ended = Promise.withResolvers<SendOutcome>();
+  readonly #cancelTimeout: () => void;
+  #controller: Dispatcher.DispatchController | undefined;
+  #isOver = false;
+  #status = 0;
+  #retryAfter: string | undefined;
+  #read = 0;
+
+  constructor(request: SendRequest, scheduler: Scheduler, signal: AbortSignal | undefined) {
+    this.#request = request;
+    this.#signal = signal;
+    this.#cancelTimeout = scheduler.after(request.timeoutMs, () => this.#cut({ kind: "failed", cause: "timeout" }));
+    signal?.addEventListener("abort", this.#abort, { once: true });
+  }
+
+  /** Never rejects. */
+  run(agent: Agent, { origin, pathname, search }: URL): Promise<SendOutcome> {
+    const { headers, body } = this.#request;
+    if (this.#signal?.aborted === true) this.#abort();
+    else agent.dispatch({ origin, path: pathname + search, method: "POST", headers, body }, this);
+    return this.#ended.promise;
+  }
+
+  onRequestStart(controller: Dispatcher.DispatchController): void {
+    this.#controller = controller;
+    // It was given up while it waited for a connection.
+    if (this.#isOver) controller.abort(givenUp);
+  }
+
+  onResponseStart(_: Dispatcher.DispatchController, status: number, headers: Readonly<Record<string, unknown>>): void {
+    const retryAfter = headers["retry-after"];
+    this.#status = status;
+    this.#retryAfter = typeof retryAfter === "string" ? retryAfter : undefined;
+  }
+
+  onResponseData(_: Dispatcher.DispatchController, chunk: Uint8Array): void {
+    this.#read += chunk.length;
+    // The rest is not read, which costs the connection.
+    if (this.#read > longestBody) this.#cut(this.#answered());
+  }
+
+  onResponseEnd(): void {
+    this.#end(this.#answered());
+  }
+
+  onResponseError(_: Dispatcher.DispatchController | undefined, error: unknown): void {
+    this.#end(error instanceof EgressRefused ? { kind: "refused", cause: error.refusal } : { kind: "failed", cause: failureOf(error) });
+  }
+
+  readonly #abort = (): void => this.#cut({ kind: "failed", cause: "aborted" });
+
+  #answered(): SendOutcome {
+    return { kind: "answered", status: this.#status, retryAfter: this.#retryAfter };
+  }
+
+  #cut(outcome: SendOutcome): void {
+    this.#end(outcome);
+    this.#controller?.abort(givenUp);
+  }
+
+  #end(outcome: SendOutcome): void {
+    if (this.#isOver) return;
+    this.#isOver = true;
+    this.#cancelTimeout();
+    this.#signal?.removeEventListener("abort", this.#abort);
+    this.#ended.resolve(outcome);
+  }
+}
+
+/** What undici is told; nobody hears it. */
+const givenUp = new Error("given up");
 
 class EgressRefused extends Error {
   override readonly name = "EgressRefused";

@@ -429,6 +429,68 @@ describe("a store that takes nothing", () => {
   });
 });
 
+describe("what came of many deliveries", () => {
+  test("is kept in few commits, while the next messages go out", async () => {
+    const commits: number[] = [];
+    const office = new PostOffice({
+      store: {
+        commitFault: ({ deliveries = [] }) => {
+          if (deliveries.length > 0) commits.push(deliveries.length);
+          return deliveries.length > 0 ? "slow" : undefined;
+        },
+        slowMs: 100,
+      },
+    });
+    office.account(merchantA, [endpoint("shop")]);
+    for (let count = 0; count < 200; count += 1) await office.event(merchantA);
+    office.start();
+    await office.run(minute);
+
+    assert.equal(office.received.length, 200);
+    assert.ok((await deliveriesOf(office.store, merchantA)).every(({ state }) => state === "delivered"));
+    assert.equal(
+      commits.reduce((sum, each) => sum + each, 0),
+      200,
+    );
+    assert.ok(commits.length < 40, `${commits.length} commits`);
+    await office.stop();
+  });
+
+  test("is kept one by one when somebody else has moved one of them", async () => {
+    let refused = 0;
+    const office = new PostOffice({
+      store: {
+        commitFault: ({ deliveries = [] }) => {
+          if (deliveries.length === 1) return "slow";
+          if (deliveries.length > 1) refused += 1;
+          return deliveries.length > 1 ? "stale" : undefined;
+        },
+        slowMs: 50,
+      },
+    });
+    office.account(merchantA, [endpoint("shop")]);
+    for (let count = 0; count < 20; count += 1) await office.event(merchantA);
+    office.start();
+    await office.run(minute);
+    assert.ok(refused > 0, "control: some were to be kept together");
+    assert.equal(office.received.length, 20);
+    assert.ok((await deliveriesOf(office.store, merchantA)).every(({ state }) => state === "delivered"));
+    await office.stop();
+  });
+
+  test("is not kept when the sender dies: no more than a bounded number is heard again", async () => {
+    const office = new PostOffice({
+      store: { commitFault: ({ deliveries = [] }) => (deliveries.length > 0 ? "slow" : undefined), slowMs: hour },
+    });
+    office.account(merchantA, [endpoint("shop")]);
+    for (let count = 0; count < 200; count += 1) await office.event(merchantA);
+    office.start();
+    await office.run(minute);
+    assert.ok(office.received.length > 4 && office.received.length <= 36, `${office.received.length} heard and not kept`);
+    office.kill();
+  });
+});
+
 describe("chaos for testers", () => {
   const events = 400;
 

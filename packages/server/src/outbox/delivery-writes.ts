@@ -1,0 +1,69 @@
+import type { Clock } from "../kernel/clock.ts";
+import type { MerchantId } from "../kernel/ids.ts";
+import type { Store } from "../stores/store.ts";
+import { deliveryChange } from "./delivery.ts";
+import type { Delivery } from "./events.ts";
+
+interface Waiting {
+  readonly next: Delivery;
+  readonly kept: () => void;
+  readonly failed: (error: unknown) => void;
+}
+
+/** So many deliveries in one change at most. */
+const mostTogether = 64;
+
+/**
+ * Commits what became of deliveries. While one change of a merchant is on its way, what ends meanwhile waits for it and then goes
+ * together: a change of its own for each would cost more than all else about an attempt but its signature.
+ */
+export class DeliveryWrites {
+  readonly #store: Pick<Store, "commit">;
+  readonly #clock: Clock;
+  /** What waits for the change that is on its way; merchants with none have no entry. */
+  readonly #waiting = new Map<MerchantId, Waiting[]>();
+
+  constructor(store: Pick<Store, "commit">, clock: Clock) {
+    this.#store = store;
+    this.#clock = clock;
+  }
+
+  /**
+   * Resolves when the next version is kept, or when somebody else has changed the delivery meanwhile: theirs stands. Rejects as a
+   * commit does.
+   */
+  write(next: Delivery): Promise<void> {
+    return new Promise((kept, failed) => {
+      const waiting = { next, kept, failed };
+      const others = this.#waiting.get(next.merchantId);
+      if (others !== undefined) others.push(waiting);
+      else {
+        this.#waiting.set(next.merchantId, []);
+        void this.#writeAll(next.merchantId, waiting);
+      }
+    });
+  }
+
+  /** Never rejects. */
+  async #writeAll(merchantId: MerchantId, first: Waiting): Promise<void> {
+    let together = [first];
+    while (together.length > 0) {
+      await this.#writeTogether(together);
+      together = this.#waiting.get(merchantId)?.splice(0, mostTogether) ?? [];
+    }
+    this.#waiting.delete(merchantId);
+  }
+
+  async #writeTogether(together: readonly Waiting[]): Promise<void> {
+    try {
+      const [first, ...others] = together.map(({ next }) => next);
+      if (first === undefined) return;
+      const { outcome } = await this.#store.commit(deliveryChange(this.#clock.now(), first, ...others));
+      // One that was changed by somebody else must not keep the others from being written.
+      if (outcome !== "committed" && others.length > 0) await Promise.all(together.map((each) => this.#writeTogether([each])));
+      else for (const { kept } of together) kept();
+    } catch (error) {
+      for (const { failed } of together) failed(error);
+    }
+  }
+}
