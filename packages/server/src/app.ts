@@ -185,6 +185,7 @@ export async function startCofre(config: Config, log: Log, ports: Ports = system
     openStore: createMemoryStore,
     onChanged: (id) => {
       faultBoard.forget(id);
+      faults?.forget(id);
       recorder?.forget(id);
     },
     placement: nodes?.keeper,
@@ -201,6 +202,8 @@ export async function startCofre(config: Config, log: Log, ports: Ports = system
   };
   const installationOf = (id: MerchantId): Installation => worldOf(id)?.installation ?? own;
   const runner: OperationRunner = { run: (operation, account, input) => installationOf(account.id).runner.run(operation, account, input) };
+  const isSandbox = config.environment === "sandbox";
+  const faults = isSandbox ? new Faults({ board: faultBoard, scheduler, runner }) : undefined;
   const forget = (id: MerchantId): void => installationOf(id).accounts.forget(id);
   const holderOf = async (key: string): Promise<KeyHolder | undefined> => {
     const world = worlds.byKey(key);
@@ -246,7 +249,6 @@ export async function startCofre(config: Config, log: Log, ports: Ports = system
     return account;
   };
   const people = config.console === "login" ? await openPeople(config, { accountOf, clock, log, sealing, store }) : undefined;
-  const isSandbox = config.environment === "sandbox";
   let isOpen = false;
   const server = createHttpServer({
     endpoints: [
@@ -304,7 +306,7 @@ export async function startCofre(config: Config, log: Log, ports: Ports = system
     clock,
     log,
     health: { state: () => (!isOpen ? "starting" : store.isWriting ? "ready" : "not_writing") },
-    faults: isSandbox ? new Faults({ board: faultBoard, scheduler, runner }) : undefined,
+    faults,
     limits: { maxBodyBytes: config.maxBodyBytes, maxConnections: config.maxConnections, maxInFlight: config.maxInFlight },
     people: people?.gate,
     clientAddressHeader: config.clientAddressHeader,

@@ -556,6 +556,26 @@ describe("a fault of a world", { timeout: 60_000 }, () => {
     assert.equal(paidBy(await payIn(world, one, "order-1")), "CO");
   });
 
+  for (const act of [{ do: "reset" }, { do: "restore", name: "before" }, { do: "delete" }]) {
+    test(`keeps no request for what the world is after ${act.do}`, async () => {
+      await using world = await startWorld();
+      const key = await newWorld(world);
+      const other = await newWorld(world);
+      await world.postJson("/__cofre/world", { integration_key: key, do: "snapshot", name: "before" });
+      for (const each of [key, other]) {
+        await faults(world, { integration_key: each, add: { kind: "slow", delay_ms: 2_000 } });
+      }
+      const [slow, bystander] = [payIn(world, key, "slow"), payIn(world, other, "slow")];
+      const isMet = async (of: string): Promise<boolean> =>
+        ((await faults(world, { integration_key: of })).body["faults"] as readonly unknown[]).length === 0;
+      while (!(await isMet(key)) || !(await isMet(other))) await moment();
+      await world.postJson("/__cofre/world", { integration_key: key, ...act });
+      assert.deepEqual([(await slow).status, envelope(await slow)["status_code"]], [503, "COFRE-21"]);
+      assert.equal(paidBy(await bystander), "CO");
+      if (act.do !== "delete") assert.equal(await stateIn(world, key, "slow"), undefined);
+    });
+  }
+
   test("of its acquirer is found out when its time is moved", async () => {
     await using world = await startWorld();
     for (const [kind, state] of [
