@@ -18,7 +18,7 @@ import { paymentsEndpoint } from "./http/admin/payments-endpoint.ts";
 import { requestsEndpoint } from "./http/admin/requests-endpoint.ts";
 import { settingsEndpoint } from "./http/admin/settings-endpoint.ts";
 import { type Instruct, simulatorEndpoint } from "./http/admin/simulator-endpoint.ts";
-import { statsEndpoint } from "./http/admin/stats-endpoint.ts";
+import { statsEndpoint, statsOfWorld } from "./http/admin/stats-endpoint.ts";
 import { timelineEndpoint } from "./http/admin/timeline-endpoint.ts";
 import { tokensEndpoint } from "./http/admin/tokens-endpoint.ts";
 import { consoleEndpoints } from "./http/console/console-endpoint.ts";
@@ -267,7 +267,10 @@ export async function startCofre(config: Config, log: Log, ports: Ports = system
         paymentsEndpoint(runner),
         figuresEndpoint(runner, deps.clockOf),
         tokensEndpoint(runner),
-        statsEndpoint(() => store.stats()),
+        statsEndpoint(({ id }) => {
+          const world = worldOf(id);
+          return world === undefined ? store.stats() : statsOfWorld(world);
+        }),
         ...(recorder === undefined
           ? []
           : [requestsEndpoint(recorder), timelineEndpoint({ runner, storeOf: ({ id }) => installationOf(id).store, recorder })]),

@@ -537,7 +537,7 @@ export const operationRows: readonly OperationRow[] = [
     id: "stats",
     tag: "Sandbox",
     summary: "Show what the store has done",
-    description: "Since the start, of all accounts together.",
+    description: "Since the start, of all the server's own accounts together; of a world, its own.",
     fields: fields.keyOnlyFields,
     answer: "StatsAnswer",
     example: key,
