@@ -83,7 +83,7 @@ export class PeopleGate {
       person,
       end: async (answer) => {
         if (need.kind === "act") await this.#ended({ ...by, act: need.act, of: number }, account, answer);
-        return { ...answer, headers: [...(answer.headers ?? []), sessionHeader(signedIn, clock)] };
+        return { ...answer, headers: [...(answer.headers ?? []), ...sessionHeaders(signedIn, clock)] };
       },
     };
   }
@@ -198,8 +198,11 @@ function isSame(given: string, expected: string): boolean {
   return left.length === right.length && timingSafeEqual(left, right);
 }
 
-/** For the page to say when the session is about to end: in whole seconds from now. */
-export function sessionHeader({ idleUntil, endsAt }: SignedIn, clock: Clock): readonly [name: string, value: string] {
+/** For the page to say when the session is about to end, in whole seconds from now, and to show what the person may do now. */
+export function sessionHeaders({ person, idleUntil, endsAt }: SignedIn, clock: Clock): readonly (readonly [name: string, value: string])[] {
   const leftMs = Math.min(idleUntil, endsAt) - clock.now();
-  return ["X-Cofre-Session-Seconds", String(Math.max(0, Math.floor(leftMs / 1_000)))];
+  return [
+    ["X-Cofre-Session-Seconds", String(Math.max(0, Math.floor(leftMs / 1_000)))],
+    ["X-Cofre-Role", person.role],
+  ];
 }
