@@ -29,7 +29,7 @@ import { Forwarder } from "./http/forwarding/forwarder.ts";
 import { attemptFactsOf } from "./http/recording/attempt-facts.ts";
 import { createRequestRecorder } from "./http/recording/request-recorder.ts";
 import type { ConsolePeople } from "./http/people/console-people.ts";
-import type { PeopleGateParts } from "./http/people/gate.ts";
+import type { PeopleGateParts, PeopleNodes } from "./http/people/gate.ts";
 import { createHttpServer, type HttpServer } from "./http/server.ts";
 import { worldsEndpoints } from "./http/admin/worlds-endpoint.ts";
 import type { EndpointDeps, OperationRunner } from "./http/wire/endpoints/deps.ts";
@@ -239,8 +239,8 @@ export async function startCofre(config: Config, log: Log, ports: Ports = system
   /** The account that a person means: a world, another of the server's, or the first of those. */
   const accountOf = async (asked: string | undefined): Promise<Account | undefined> => {
     await opened.promise;
-    const id = (asked ?? (await store.accounts())[0]?.id) as MerchantId | undefined;
-    if (id === undefined || !/^[0-9a-f]{8}$/.test(id)) return undefined;
+    const id = asked ?? (await store.accounts())[0]?.id;
+    if (id === undefined || !isAccountId(id)) return undefined;
     const world = worlds.of(id);
     // Asked for by its key it counts as used.
     if (world !== undefined) return (await holderOf(world.plan.keys.integrationKey))?.account;
@@ -248,7 +248,10 @@ export async function startCofre(config: Config, log: Log, ports: Ports = system
     if (account !== undefined) ownIds.add(id);
     return account;
   };
-  const people = config.console === "login" ? await openPeople(config, { accountOf, clock, log, sealing, store }) : undefined;
+  const people =
+    config.console === "login"
+      ? await openPeople(config, { accountOf, clock, log, sealing, store, node, forwarder: nodes?.forwarder })
+      : undefined;
   let isOpen = false;
   const server = createHttpServer({
     endpoints: [
@@ -295,7 +298,7 @@ export async function startCofre(config: Config, log: Log, ports: Ports = system
                 isAccount: (id) => ownIds.has(id),
                 isClosed: people !== undefined,
                 connectorNames: connectors.names,
-                otherNodes: people === undefined ? nodes?.forwarder : undefined,
+                otherNodes: nodes?.forwarder,
               }),
               faultsEndpoint(faultBoard, operations, (id) => worlds.of(id) !== undefined || simulators.size > 0),
             ]
@@ -568,20 +571,33 @@ async function openKeys(
   };
 }
 
-interface PeopleNeeds extends Omit<PeopleGateParts, "people"> {
+interface PeopleNeeds extends Omit<PeopleGateParts, "people" | "nodes"> {
   readonly store: Pick<RunningStore, "people">;
   readonly sealing: Sealing;
+  readonly node: string;
+  readonly forwarder: Pick<Forwarder, "ownerOfWorld"> | undefined;
 }
 
 /** What only those who sign in need is loaded where they do. What is secret of theirs is drawn from the system alone. */
-async function openPeople({ environment }: Config, { store, sealing, ...parts }: PeopleNeeds): Promise<ConsolePeople> {
-  const [{ consolePeople }, { createPeople }, { createPasswords }] = await Promise.all([
+async function openPeople({ environment }: Config, { store, sealing, node, forwarder, ...parts }: PeopleNeeds): Promise<ConsolePeople> {
+  const [{ consolePeople }, { NodePasses }, { createPeople }, { createPasswords }] = await Promise.all([
     import("./http/people/console-people.ts"),
+    import("./http/people/node-pass.ts"),
     import("./people/people-service.ts"),
     import("./people/password.ts"),
   ]);
   const own = { clock: parts.clock, random: ownRandom, passwords: createPasswords({ random: ownRandom }), maskCards: maskCardNumbers };
-  return consolePeople({ ...parts, people: createPeople({ ...own, store: store.people, sealing, environment }) });
+  const nodesBeside = (others: Pick<Forwarder, "ownerOfWorld">): PeopleNodes => ({
+    ownerOfWorld: async (id) => (isAccountId(id) ? others.ownerOfWorld(id) : undefined),
+    passes: new NodePasses({ sealing, environment, node, clock: parts.clock, random: ownRandom }),
+  });
+  const nodes = forwarder === undefined ? undefined : nodesBeside(forwarder);
+  return consolePeople({ ...parts, nodes, people: createPeople({ ...own, store: store.people, sealing, environment }) });
+}
+
+/** Of an account, a world's too. */
+function isAccountId(text: string): text is MerchantId {
+  return /^[0-9a-f]{8}$/.test(text);
 }
 
 function databaseFileOf(dataDirectory: string): string {

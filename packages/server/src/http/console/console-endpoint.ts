@@ -26,6 +26,7 @@ const scripts = [
   "test-cards",
   "tokens",
   "try",
+  "typed",
   "words",
   "worlds",
 ] as const;

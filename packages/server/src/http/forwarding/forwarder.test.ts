@@ -27,7 +27,7 @@ const ownKey = "test_ik_own";
 const forwarderFor = (context: TestContext, over: Partial<ForwarderOptions> = {}): Forwarder => {
   const forwarder = new Forwarder({
     node: here,
-    others: { placeOf: async () => undefined, nodes: async () => [] },
+    others: { placeOf: async () => undefined, placeOfWorld: async () => undefined, nodes: async () => [] },
     clock: { now: () => instant(0) },
     scheduler: systemScheduler,
     log: { write: () => undefined },
@@ -63,6 +63,7 @@ async function startFront(
         lookups += 1;
         return placeOf();
       },
+      placeOfWorld: async () => undefined,
       nodes: async () => [],
     },
     log: { write: (event) => events.push(event) },

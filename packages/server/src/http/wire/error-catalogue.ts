@@ -90,6 +90,11 @@ const logins: readonly CatalogueRow[] = [
     "{Parameter | Header} {name} is invalid",
     "/__cofre/session, /__cofre/people, /__cofre/audit; X-Cofre-Account of no account",
   ),
+  elsewhere(
+    "COFRE-124",
+    "No other node of this installation has led this request here: nothing was done",
+    "X-Cofre-Person that no other node has written for this request, or that came before",
+  ),
   elsewhere("COFRE-123", "Too many tries to sign in failed: wait and try again", "/__cofre/session, HTTP 429 with Retry-After"),
 ];
 
