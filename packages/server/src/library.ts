@@ -7,7 +7,7 @@ import { Secret } from "./kernel/secret.ts";
 import { systemScheduler } from "./kernel/system-scheduler.ts";
 import { type Faults, faultsOf } from "./library-faults.ts";
 import type { AccountSettings, SimulatorSettings } from "./merchant/account.ts";
-import type { NotificationChaos } from "./outbox/endpoint.ts";
+import type { NotificationChaos, NotificationEndpoint } from "./outbox/endpoint.ts";
 
 /** All of it may be left out. */
 export interface CofreOptions {
@@ -137,7 +137,8 @@ export type SimulatorInstruction = {
 export type SettingsChanges = Partial<Omit<AccountSettings, "simulator" | "notificationChaos" | "notificationEndpoints">> & {
   readonly simulator?: Partial<SimulatorSettings>;
   readonly notificationChaos?: Partial<NotificationChaos>;
-  readonly notificationEndpoints?: readonly { readonly id: string; readonly url: string; readonly enabled?: boolean }[];
+  readonly notificationEndpoints?: readonly (Pick<NotificationEndpoint, "id" | "url"> &
+    Partial<Pick<NotificationEndpoint, "enabled" | "signatures">>)[];
 };
 
 export interface CofreNotification {
