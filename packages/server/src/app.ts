@@ -55,6 +55,7 @@ import { createEgress } from "./outbox/egress.ts";
 import { makeRsaPair, type NotificationKeys, openNotificationKeys, type RsaPair } from "./outbox/notification-keys.ts";
 import { createSigner } from "./outbox/signature.ts";
 import type { KeyHolder } from "./operations/account-directory.ts";
+import { changeSettings } from "./operations/change-settings.ts";
 import { FirstStartElsewhere, prepareSandboxAccount, type SandboxKeys } from "./operations/sandbox-account.ts";
 import { SlotKeeper } from "./recovery/slot-keeper.ts";
 import { hasDatabase, modeOpenToOthers } from "./stores/embedded/data-folder.ts";
@@ -254,9 +255,21 @@ export async function startCofre(config: Config, log: Log, ports: Ports = system
       ...documented([
         ...operations,
         explainEndpoint(runner),
-        notificationsEndpoint(({ id }) => {
+        notificationsEndpoint((account) => {
+          const { id } = account;
           const { store: kept, clock: time, dispatcher: sending } = installationOf(id);
-          return { store: kept, clock: time, keys: notificationKeys, nudge: () => sending.nudge(), name: worldOf(id)?.alias ?? id };
+          return {
+            store: kept,
+            clock: time,
+            keys: notificationKeys,
+            nudge: () => sending.nudge(),
+            name: worldOf(id)?.alias ?? id,
+            change: async (settingsAfter) => {
+              const changed = await runner.run(changeSettings, account, settingsAfter);
+              forget(id);
+              return changed;
+            },
+          };
         }),
         paymentEndpoint(runner),
         paymentsEndpoint(runner),

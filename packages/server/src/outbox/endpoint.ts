@@ -141,7 +141,7 @@ function readEndpoint(value: unknown): NotificationEndpoint | undefined {
   if (!isRecord(value)) return undefined;
   const { id, url, enabled = true, goneAt, secretVersion = 1, previousSecretUntil, ...unknown } = value;
   if (Object.keys(unknown).length > 0 || typeof enabled !== "boolean" || !isVersion(secretVersion)) return undefined;
-  if (typeof id !== "string" || !/^[a-z][a-z0-9-]{0,31}$/.test(id) || id.startsWith(urlPrefix)) return undefined;
+  if (typeof id !== "string" || !isEndpointName(id)) return undefined;
   if (typeof url !== "string" || url.length > 2_048 || !/^https?:\/\//i.test(url) || !URL.canParse(url)) return undefined;
   if (!isMomentOrNothing(goneAt) || !isMomentOrNothing(previousSecretUntil)) return undefined;
   return {
@@ -152,6 +152,11 @@ function readEndpoint(value: unknown): NotificationEndpoint | undefined {
     secretVersion,
     ...(previousSecretUntil === undefined ? {} : { previousSecretUntil: instant(previousSecretUntil) }),
   };
+}
+
+/** Whether an endpoint of an account may have this id. */
+export function isEndpointName(id: string): boolean {
+  return /^[a-z][a-z0-9-]{0,31}$/.test(id) && !id.startsWith(urlPrefix);
 }
 
 function isVersion(value: unknown): value is number {
