@@ -53,9 +53,16 @@ import type { MoveSides } from "./move/move-store.ts";
 import type { Log } from "./observe/log-event.ts";
 import { sandboxEgress } from "./outbox/address-guard.ts";
 import { createEgress } from "./outbox/egress.ts";
-import { makeRsaPair, type NotificationKeys, openNotificationKeys, type RsaPair, worldNotificationKeys } from "./outbox/notification-keys.ts";
+import {
+  makeRsaPair,
+  type NotificationKeys,
+  openNotificationKeys,
+  type RsaPair,
+  worldNotificationKeys,
+} from "./outbox/notification-keys.ts";
 import { createSigner } from "./outbox/signature.ts";
 import type { KeyHolder } from "./operations/account-directory.ts";
+import { changeSettings } from "./operations/change-settings.ts";
 import { FirstStartElsewhere, prepareSandboxAccount, type SandboxKeys } from "./operations/sandbox-account.ts";
 import { SlotKeeper } from "./recovery/slot-keeper.ts";
 import { openAuditFile } from "./stores/embedded/audit-file.ts";
@@ -266,11 +273,22 @@ export async function startCofre(config: Config, log: Log, ports: Ports = system
       ...documented([
         ...operations,
         explainEndpoint(runner),
-        notificationsEndpoint(({ id }) => {
+        notificationsEndpoint((account) => {
+          const { id } = account;
           const { store: kept, clock: time, dispatcher: sending } = installationOf(id);
           const world = worldOf(id);
-          const keys = world === undefined ? notificationKeys : worldKeys;
-          return { store: kept, clock: time, keys, nudge: () => sending.nudge(), name: world?.alias ?? id };
+          return {
+            store: kept,
+            clock: time,
+            keys: world === undefined ? notificationKeys : worldKeys,
+            nudge: () => sending.nudge(),
+            name: world?.alias ?? id,
+            change: async (settingsAfter) => {
+              const changed = await runner.run(changeSettings, account, settingsAfter);
+              forget(id);
+              return changed;
+            },
+          };
         }),
         paymentEndpoint(runner),
         paymentsEndpoint(runner),

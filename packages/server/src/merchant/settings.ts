@@ -96,7 +96,7 @@ export const accountSettings = {
   notificationEndpoints: {
     default: [],
     allows: (value: unknown): value is readonly NotificationEndpoint[] => readEndpoints(value) !== undefined,
-    allowed: `a list of at most ${maximumEndpoints} objects with an id and a url, and enabled or signatures (a list of ${signatureKinds.join(", ")})`,
+    allowed: `a list of at most ${maximumEndpoints} objects with an id (1 to 32 of a-z, 0-9 and dashes, a letter first) and a url (http or https), and enabled or signatures (a list of ${signatureKinds.join(", ")})`,
     doc: "Receivers of all notifications but those of payments that bring an address of their own.",
   },
   notificationChaos: {

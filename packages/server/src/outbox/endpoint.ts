@@ -152,7 +152,7 @@ function readEndpoint(value: unknown): NotificationEndpoint | undefined {
   if (!isRecord(value)) return undefined;
   const { id, url, enabled = true, goneAt, secretVersion = 1, previousSecretUntil, signatures, ...unknown } = value;
   if (Object.keys(unknown).length > 0 || typeof enabled !== "boolean" || !isVersion(secretVersion)) return undefined;
-  if (typeof id !== "string" || !/^[a-z][a-z0-9-]{0,31}$/.test(id) || id.startsWith(urlPrefix)) return undefined;
+  if (typeof id !== "string" || !isEndpointName(id)) return undefined;
   if (typeof url !== "string" || url.length > 2_048 || !/^https?:\/\//i.test(url) || !URL.canParse(url)) return undefined;
   if (signatures !== undefined && !areSignatures(signatures)) return undefined;
   if (!isMomentOrNothing(goneAt) || !isMomentOrNothing(previousSecretUntil)) return undefined;
@@ -171,6 +171,11 @@ function readEndpoint(value: unknown): NotificationEndpoint | undefined {
 function areSignatures(value: unknown): value is readonly SignatureKind[] {
   if (!Array.isArray(value) || value.length === 0 || new Set(value).size !== value.length) return false;
   return value.every((each) => signatureKinds.some((kind) => kind === each));
+}
+
+/** Whether an endpoint of an account may have this id. */
+export function isEndpointName(id: string): boolean {
+  return /^[a-z][a-z0-9-]{0,31}$/.test(id) && !id.startsWith(urlPrefix);
 }
 
 function isVersion(value: unknown): value is number {

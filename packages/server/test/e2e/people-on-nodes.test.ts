@@ -8,7 +8,7 @@ import { setTimeout as sleep } from "node:timers/promises";
 import { systemClock } from "../../src/kernel/system-clock.ts";
 import { temporaryFolder } from "../command.ts";
 import { ask, codeOf, ConsolePeople, type Fields, type Headers, type Reply, type Signed } from "../console-people.ts";
-import { freePort } from "../postgres/cluster.ts";
+import { freePort } from "../free-port.ts";
 import { TestDatabases, testUrl } from "../postgres/databases.ts";
 import { directBody, integrationKey, startWorld, testCard, type World } from "../world.ts";
 

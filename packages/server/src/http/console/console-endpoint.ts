@@ -20,6 +20,7 @@ const scripts = [
   "payment",
   "people",
   "poll",
+  "receivers",
   "session",
   "settings",
   "sign-in",

@@ -354,6 +354,11 @@ export const catalogue: readonly CatalogueRow[] = [
   told("COFRE-85", "Parameter after must be a whole number, and hash a payment's", "/__cofre/requests"),
   told("COFRE-60", "Parameter order must be newest, and state one of {list}", "/__cofre/notifications"),
   told("COFRE-61", "Parameter limit must be a whole number from 1 to 100, and before the next of another page", "/__cofre/notifications"),
+  told(
+    "COFRE-145",
+    "Parameter switch_on or switch_off must be the id of one of the account's endpoints, and go without replay",
+    "/__cofre/notifications",
+  ),
   told("COFRE-62", "Parameter per must be one of {list}", "/__cofre/figures"),
   told("COFRE-63", "Parameters from and to must be times in UTC with at most 100 hours or days between them", "/__cofre/figures"),
   told("COFRE-64", "Parameter limit must be a whole number from 1 to 1000, and after the next of another page", "/__cofre/tokens"),

@@ -159,6 +159,10 @@ export function loginTests({ browser, looks, picture }: LoginsGiven): void {
 
   test("each role is shown what it may do, and nothing else", async () => {
     const { hash } = await held();
+    await people.world.postJson("/__cofre/settings", {
+      integration_key: integrationKey,
+      settings: { notificationEndpoints: [{ id: "shop", url: "http://127.0.0.1:9/" }] },
+    });
     const links: Readonly<Record<Role, readonly string[]>> = {
       viewer: [],
       operator: ["Try it"],
@@ -178,6 +182,8 @@ export function loginTests({ browser, looks, picture }: LoginsGiven): void {
         await page.goto(`${people.world.url}/#/notifications`);
         await page.getByText(/^\d+ notifications?$/).waitFor();
         assert.equal((await page.getByRole("button", { name: /^Send/ }).count()) > 0, mayAct);
+        await page.getByRole("table", { name: "Receivers" }).getByText("shop", { exact: true }).waitFor();
+        assert.equal(await page.getByRole("button", { name: "Switch off shop" }).count(), mayChange ? 1 : 0);
         await page.goto(`${people.world.url}/#/settings`);
         await page.getByLabel("simulator.latencyMs").waitFor();
         assert.equal(await page.getByLabel("simulator.latencyMs").isDisabled(), !mayChange);

@@ -131,7 +131,7 @@ function showNav(name) {
     const person = personOfPage();
     nav.append(
       ...links.map(([view, { title }]) => h("a", { href: `#/${view}` }, title)),
-      h("a", { href: "/docs" }, "Docs"),
+      h("a", { href: "/docs", class: "apart" }, "Docs"),
       ...(person === undefined ? [h("button", { type: "button", class: "plain", onclick: leave }, "Forget the key")] : whoIsIt(person)),
     );
   }
