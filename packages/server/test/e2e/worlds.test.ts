@@ -57,7 +57,7 @@ interface Heard {
 
 /** What stands in a message but the signatures that go with the installation's certificate. */
 function withoutRsa({ headers, body }: Heard): Heard {
-  return { headers: Object.fromEntries(Object.entries(headers).filter(([name]) => !/^x-signature/.test(name))), body };
+  return { headers: Object.fromEntries(Object.entries(headers).filter(([name]) => !name.startsWith("x-signature"))), body };
 }
 
 /** A receiver that answers with the status it is told to, and keeps what it hears. */
