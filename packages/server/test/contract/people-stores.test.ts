@@ -9,7 +9,7 @@ import { openEmbeddedStore } from "../../src/stores/embedded/embedded-store.ts";
 import { migrations } from "../../src/stores/embedded/migrations/index.ts";
 import { ourApplicationId } from "../../src/stores/embedded/open-database.ts";
 import type { RunningStore } from "../../src/stores/store.ts";
-import { openStoreOn, query, TestDatabases, testUrl } from "../postgres/databases.ts";
+import { holdRows, openStoreOn, query, TestDatabases, testUrl } from "../postgres/databases.ts";
 import { act, assertChain, begin, hexDigest, newPerson, personChange, personId, sessionOf, start } from "./people.contract.ts";
 import * as given from "./store-fixtures.ts";
 
@@ -217,13 +217,13 @@ function describePostgres(databases: TestDatabases): void {
     const store = await openStoreOn(url);
     context.after(() => store.close());
     await store.people.commit(personChange(newPerson(1)));
-    const held = query(url, "BEGIN; SELECT 1 FROM audit_head FOR UPDATE; SELECT pg_sleep(6); ROLLBACK");
-    await until(async () => (await query(url, holding)).length > 0);
+    const held = await holdRows(url, "audit_head");
+    context.after(() => held.letGo());
     const refused = assert.rejects(store.people.commit({ at: start, acts: [act()] }), { name: "StoreError", code: "unavailable" });
     assert.deepEqual(await store.commit(given.paymentChange(given.newPayment(1))), { outcome: "committed" });
     assert.deepEqual(await store.people.person(personId(1)), newPerson(1), "and so does reading");
     await refused;
-    await held;
+    await held.letGo();
     assert.equal((await store.people.commit({ at: start, acts: [act()] })).outcome, "committed");
     assert.equal(await assertChain(store.people), 2);
   });
@@ -233,15 +233,15 @@ function describePostgres(databases: TestDatabases): void {
     const store = await openStoreOn(url);
     context.after(() => store.close());
     await store.people.commit(personChange(newPerson(1)));
-    const held = query(url, "BEGIN; SELECT 1 FROM audit_head FOR UPDATE; SELECT pg_sleep(2); ROLLBACK");
-    await until(async () => (await query(url, holding)).length > 0);
+    const held = await holdRows(url, "audit_head");
+    context.after(() => held.letGo());
     const unknown = assert.rejects(store.people.commit({ at: start, acts: [act()] }), { name: "StoreError", code: "commit_unknown" });
     const waits =
       "SELECT pid FROM pg_stat_activity WHERE datname = current_database() AND application_name = 'cofre cofre_people' AND wait_event_type = 'Lock'";
     await until(async () => (await query(url, waits)).length > 0);
     await query(url, `SELECT pg_terminate_backend(pid) FROM (${waits}) AS waiting`);
     await unknown;
-    await held;
+    await held.letGo();
     assert.equal((await store.people.commit({ at: start, acts: [act()] })).outcome, "committed");
     assert.equal(await assertChain(store.people), 2);
   });
@@ -255,8 +255,6 @@ function describePostgres(databases: TestDatabases): void {
     await assert.rejects(store.people.commit(personChange(newPerson(2))), { name: "StoreError", code: "closed" });
   });
 }
-
-const holding = "SELECT 1 FROM pg_stat_activity WHERE datname = current_database() AND query LIKE 'BEGIN; SELECT%'";
 
 /** Asks again until it is so, for half a minute at most. */
 async function until(isSo: () => Promise<boolean>): Promise<void> {

@@ -5,7 +5,8 @@ import { instant } from "../../src/kernel/instant.ts";
 import { type EndpointId, newDelivery } from "../../src/outbox/events.ts";
 import type { Change } from "../../src/stores/change.ts";
 import { Connection } from "../../src/stores/postgres/connection.ts";
-import { openStoreOn, query, TestDatabases, testUrl } from "../postgres/databases.ts";
+import { PostgresOpenError } from "../../src/stores/postgres/open-error.ts";
+import { holdRows, openStoreOn, query, TestDatabases, testUrl } from "../postgres/databases.ts";
 import * as given from "./store-fixtures.ts";
 import { describeStoreContract } from "./store.contract.ts";
 
@@ -241,19 +242,16 @@ function describeStore(databases: TestDatabases): void {
     context.after(() => store.close());
     await store.commit(given.paymentChange(given.newPayment(1)));
     // Held by somebody else, the merchant's row keeps the batch under way.
-    const held = query(url, "BEGIN; SELECT 1 FROM merchant FOR UPDATE; SELECT pg_sleep(2); ROLLBACK");
+    const held = await holdRows(url, "merchant");
+    context.after(() => held.letGo());
     const waits =
       "SELECT pid FROM pg_stat_activity WHERE datname = current_database() AND application_name = 'cofre cofre_gateway' AND wait_event_type = 'Lock'";
-    await until(
-      async () =>
-        (await query(url, "SELECT 1 FROM pg_stat_activity WHERE datname = current_database() AND query LIKE 'BEGIN; SELECT%'")).length > 0,
-    );
     const unknown = assert.rejects(store.commit(given.paymentChange(given.newPayment(2))), { name: "StoreError", code: "commit_unknown" });
     await until(async () => (await query(url, waits)).length > 0);
     await query(url, `SELECT pg_terminate_backend(pid) FROM (${waits}) AS waiting`);
     await unknown;
     assert.equal(store.isWriting, false);
-    await held;
+    await held.letGo();
 
     assert.equal(await store.tryWriting(), true);
     assert.deepEqual(await store.commit(given.paymentChange(given.newPayment(3))), { outcome: "committed" });
@@ -295,8 +293,16 @@ function describeStore(databases: TestDatabases): void {
   test("clocks that differ by more than two seconds are refused", async () => {
     const url = await databases.copy();
     for (const off of [-2_600, 2_600]) {
-      const clock = { now: () => instant(Date.now() + off) };
-      await assert.rejects(openStoreOn(url, { clock }), { name: "PostgresOpenError", code: "clock" });
+      // The time that the asking takes is in the opener's favour: one that was held up in it for long may be let in.
+      const isLetIn = (): Promise<boolean> =>
+        openStoreOn(url, { clock: { now: () => instant(Date.now() + off) } }).then(
+          (store) => store.close().then(() => true),
+          (error: unknown) => {
+            assert.ok(error instanceof PostgresOpenError && error.code === "clock", String(error));
+            return false;
+          },
+        );
+      for (let tries = 0; await isLetIn(); tries += 1) assert.ok(tries < 5);
     }
     await (await openStoreOn(url, { clock: { now: () => instant(Date.now() + 1_000) } })).close();
   });

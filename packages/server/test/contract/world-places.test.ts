@@ -115,11 +115,12 @@ function describePlaces(databases: TestDatabases): void {
 
   test("a lease that runs out makes its worlds unreachable by itself", async (context) => {
     const [store, places] = await open(context, one);
-    await store.holdSlots(other, 300, []);
+    await store.holdSlots(other, leaseMs, []);
     await places.keep(other, urlOf(other));
     assert.equal(await places.place(other, world(1), [digest(1)]), "placed");
     assert.equal((await places.placeOf(digest(1)))?.node, other, "control");
-    await sleep(500);
+    await store.holdSlots(other, 300, []);
+    for (let look = 0; look < 600 && (await places.placeOf(digest(1))) !== undefined; look += 1) await sleep(50);
     assert.equal(await places.placeOf(digest(1)), undefined);
   });
 

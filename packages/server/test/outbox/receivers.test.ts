@@ -2,11 +2,10 @@ import assert from "node:assert/strict";
 import { verify, X509Certificate } from "node:crypto";
 import { once } from "node:events";
 import { createServer, type IncomingHttpHeaders, type Server, type ServerResponse } from "node:http";
-import type { AddressInfo, Socket } from "node:net";
+import type { Socket } from "node:net";
 import { describe, test, type TestContext } from "node:test";
 import { Webhook } from "standardwebhooks";
 import { day, hour, minute, second } from "../../src/kernel/instant.ts";
-import type { Scheduler } from "../../src/kernel/scheduler.ts";
 import { wholeShare } from "../../src/kernel/share.ts";
 import { systemClock } from "../../src/kernel/system-clock.ts";
 import { SystemRandom } from "../../src/kernel/system-random.ts";
@@ -20,16 +19,15 @@ import { createSigner } from "../../src/outbox/signature.ts";
 import { openEmbeddedStore } from "../../src/stores/embedded/embedded-store.ts";
 import type { Store } from "../../src/stores/store.ts";
 import * as given from "../contract/store-fixtures.ts";
+import { freePort } from "../free-port.ts";
+import { HeldScheduler } from "../held-scheduler.ts";
 import { ManualClock } from "../world.ts";
 
 const { merchantA } = given;
 const random = new SystemRandom();
 
-/** What takes a second takes 40 milliseconds here: polls, and the twenty seconds that a receiver has. */
-const hurried: Scheduler = {
-  sleep: (ms, signal) => systemScheduler.sleep(ms / 25, signal),
-  after: (ms, task) => systemScheduler.after(ms / 25, task),
-};
+/** The twenty seconds that a receiver has: they are over when a test says so. */
+const isPatience = (ms: number): boolean => ms === 20 * second;
 
 type Behaviour = (response: ServerResponse, attempt: number) => void;
 
@@ -38,7 +36,7 @@ class Receiver {
   readonly heard: { readonly number: number; readonly id: string; readonly healthy: boolean }[] = [];
   readonly unverified: string[] = [];
   behaviour: Behaviour | undefined;
-  port = 0;
+  port: number | undefined;
   #server: Server | undefined;
   readonly #sockets = new Set<Socket>();
 
@@ -61,9 +59,9 @@ class Receiver {
       });
     });
     server.on("connection", (socket) => this.#sockets.add(socket));
+    this.port ??= await freePort();
     server.listen(this.port, "127.0.0.1");
     await once(server, "listening");
-    this.port = (server.address() as AddressInfo).port;
     this.#server = server;
   }
 
@@ -99,6 +97,10 @@ interface Post {
   readonly store: Store;
   readonly clock: ManualClock;
   readonly endpoints: () => readonly NotificationEndpoint[];
+  /** Nobody is waited for any longer who has not answered yet. */
+  readonly runOut: () => void;
+  /** Messages that are under way. */
+  readonly underWay: () => number;
   readonly event: () => Promise<void>;
   /** Moves the clock in steps and lets real time pass until `holds`. */
   readonly until: (holds: () => boolean | Promise<boolean>, stepMs?: number) => Promise<void>;
@@ -117,7 +119,9 @@ async function post(context: TestContext, receivers: Readonly<Record<string, Rec
     endpoints = [...endpoints, { id, url: `http://127.0.0.1:${receiver.port}/notify`, enabled: true, secretVersion: 1 }];
   }
   const sign = createSigner(keys);
-  const egress = createEgress({ policy: sandboxEgress, scheduler: hurried });
+  const time = new HeldScheduler(isPatience);
+  const egress = createEgress({ policy: sandboxEgress, scheduler: time });
+  let underWay = 0;
   const alarms: string[] = [];
   const dispatcher = new Dispatcher({
     store,
@@ -125,13 +129,19 @@ async function post(context: TestContext, receivers: Readonly<Record<string, Rec
       settingsOf: async () => ({ endpoints, chaos: noChaos }),
       switchOff: async (_, endpoint, at) => void (endpoints = switchedOff(endpoints, endpoint, at) ?? endpoints),
     },
-    sender: egress,
+    sender: {
+      send(...message) {
+        underWay += 1;
+        return egress.send(...message).finally(() => (underWay -= 1));
+      },
+    },
     // The reference library of receivers looks at the machine's own clock.
     sign: (message) => sign({ ...message, at: systemClock.now() }),
     installation: keys.certificate.fingerprint,
     clock,
     random,
-    scheduler: hurried,
+    scheduler: systemScheduler,
+    pollMs: 40,
     share: wholeShare,
     report: () => undefined,
     alarm: (what) => void alarms.push(what),
@@ -149,6 +159,8 @@ async function post(context: TestContext, receivers: Readonly<Record<string, Rec
     store,
     clock,
     endpoints: () => endpoints,
+    runOut: () => time.release(),
+    underWay: () => underWay,
     async event() {
       payments += 1;
       const plain = given.newPayment(payments);
@@ -168,6 +180,7 @@ async function post(context: TestContext, receivers: Readonly<Record<string, Rec
 
 describe("receivers on sockets", () => {
   test("that fail, hang, redirect, are gone, are busy, reset or come too late hear everything once they are healed", async (context) => {
+    const late: ServerResponse[] = [];
     const receivers = {
       good: new Receiver(),
       failing: new Receiver((response) => response.writeHead(500).end()),
@@ -176,9 +189,9 @@ describe("receivers on sockets", () => {
       gone: new Receiver((response) => response.writeHead(410).end()),
       busy: new Receiver((response) => response.writeHead(429, { "Retry-After": "120" }).end()),
       resetting: new Receiver((response) => response.socket?.resetAndDestroy()),
-      late: new Receiver((response) => void systemScheduler.after(1_600, () => response.end("OK"))),
+      late: new Receiver((response) => void late.push(response)),
     };
-    const { store, clock, until, event, endpoints } = await post(context, receivers);
+    const { store, clock, until, event, endpoints, runOut, underWay } = await post(context, receivers);
     for (let count = 0; count < 3; count += 1) await event();
 
     const all = Object.entries(receivers);
@@ -188,7 +201,14 @@ describe("receivers on sockets", () => {
       new Map(
         (await store.deliveriesOf(merchantA, 1, 100)).filter(({ number }) => number === 1).map((each) => [each.endpoint, each.outcome]),
       );
-    await until(async () => [...(await outcomes()).values()].every((outcome) => outcome !== undefined));
+    const hasFailed = async (except: readonly string[] = []): Promise<boolean> =>
+      [...(await outcomes())].every(([id, outcome]) => outcome !== undefined || except.includes(id));
+    await until(() => hasFailed(["hanging", "late"]));
+    await until(async () => {
+      runOut();
+      return hasFailed();
+    });
+    for (const response of late) response.end("OK");
     assert.deepEqual(
       await outcomes(),
       new Map([
@@ -202,12 +222,17 @@ describe("receivers on sockets", () => {
         ["resetting", "failed_connection"],
       ]),
     );
+    await until(() => {
+      runOut();
+      return underWay() === 0;
+    });
     const busy = receivers.busy.heard.length;
     clock.advance(60 * second);
     await systemScheduler.sleep(50);
     assert.equal(receivers.busy.heard.length, busy, "it asked for two minutes");
 
     for (const [, receiver] of all) receiver.behaviour = undefined;
+    runOut();
     const healed = all.filter(([id]) => id !== "gone");
     await until(() => healed.every(([, { heard }]) => heardAll(heard, 3)), minute);
     assert.equal(receivers.gone.heard.filter(({ healthy }) => healthy).length, 0, "what is gone is left alone");

@@ -7,6 +7,14 @@ import type { RunningStore } from "../../src/stores/store.ts";
 /** The server that tests may make databases on, as a superuser; undefined: they are skipped. */
 export const testUrl = process.env["COFRE_TEST_POSTGRES_URL"];
 
+/** Holds all rows of a table, as somebody's change does that takes long, until it is told to let go. */
+export async function holdRows(url: string, table: string): Promise<{ letGo(): Promise<void> }> {
+  const client = new Client({ connectionString: url });
+  await client.connect();
+  await client.query(`BEGIN; SELECT 1 FROM ${table} FOR UPDATE`);
+  return { letGo: () => client.end() };
+}
+
 /** Runs `text` on a session of its own; with `then`, that afterwards, and answers its rows. */
 export async function query<Row extends object>(
   url: string,
