@@ -62,12 +62,13 @@ export class Faults {
     return { ...delivery, answer: { ...delivery.answer, headers } };
   }
 
-  /** Resolves after so many milliseconds with true, or with false as soon as nothing is waited for any more. */
-  pause(ms: number): Promise<boolean> {
-    if (this.#isClosed) return Promise.resolve(false);
+  /** Resolves after so many milliseconds with true, or with false as soon as nothing is waited for any more, or nobody waits. */
+  pause(ms: number, gone?: AbortSignal): Promise<boolean> {
+    if (this.#isClosed || gone?.aborted === true) return Promise.resolve(false);
     return new Promise((resolve) => {
       const end = (isOver: boolean): void => {
         this.#waits.delete(cut);
+        gone?.removeEventListener("abort", cut);
         resolve(isOver);
       };
       const cancel = this.#parts.scheduler.after(ms, () => end(true));
@@ -76,6 +77,7 @@ export class Faults {
         end(false);
       };
       this.#waits.add(cut);
+      gone?.addEventListener("abort", cut);
     });
   }
 
