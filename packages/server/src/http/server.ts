@@ -337,13 +337,36 @@ export class HttpServer {
   /** Writes what a fault leaves of an answer, and resolves with what became of it when that is over. */
   async #deliver({ answer, waitMs, form }: Delivery, response: ServerResponse, cors: boolean): Promise<WireAnswer> {
     if (form === "half") this.#writeHalf(response, answer, cors);
-    if (waitMs > 0) await this.#options.faults?.pause(waitMs);
+    if (waitMs > 0) await this.#waitWith(response, waitMs);
     if (form === "whole") {
       this.#write(response, answer, cors);
       return answer;
     }
     response.req.socket.destroy();
     return cutAnswer;
+  }
+
+  /**
+   * Waits as a fault has it, and holds the request's place meanwhile, as one does that is slow by itself; but for nobody. Whoever has ended its own
+   * side may still listen: the place is given back, and the answer comes. When the connection is gone, the wait is over.
+   */
+  async #waitWith(response: ServerResponse, waitMs: number): Promise<void> {
+    const { socket } = response.req;
+    const gone = new AbortController();
+    let isHeld = true;
+    const giveBack = (): void => {
+      if (isHeld) this.#giveBackPlace();
+      isHeld = false;
+    };
+    const cut = (): void => gone.abort();
+    if (socket.readableEnded) giveBack();
+    socket.once("end", giveBack);
+    response.once("close", cut);
+    await this.#options.faults?.pause(waitMs, { gone: gone.signal });
+    socket.off("end", giveBack);
+    response.off("close", cut);
+    // Given back for good with all others.
+    if (!isHeld) this.#inFlight += 1;
   }
 
   get #isFull(): boolean {
@@ -363,8 +386,12 @@ export class HttpServer {
   }
 
   #leave(socket: Socket): void {
-    this.#inFlight -= 1;
     this.#inFlightOf.set(socket, (this.#inFlightOf.get(socket) ?? 1) - 1);
+    this.#giveBackPlace();
+  }
+
+  #giveBackPlace(): void {
+    this.#inFlight -= 1;
     if (this.#inFlight === 0) this.#whenIdle?.();
   }
 

@@ -5,6 +5,7 @@ import { cardOf, numberUnder } from "../../test/vectors/cards.ts";
 import type { MerchantId, TokenDigest } from "../kernel/ids.ts";
 import { instant } from "../kernel/instant.ts";
 import { SystemRandom } from "../kernel/system-random.ts";
+import { epochOf } from "./envelope.ts";
 import { Keyring } from "./keyring.ts";
 import { createLocalVault } from "./local-vault.ts";
 import { maskOf } from "./mask.ts";
@@ -111,6 +112,16 @@ test("a card that another process has sealed in an epoch of its making opens, an
   await there.keyring.addEpoch();
   const newer = await there.vault.reseal(ref, owner);
   assert.equal((await here.vault.reseal(newer.ref, newer.owner)).owner.recordVersion, 3);
+});
+
+test("a process that meets a card of a newer epoch seals under that one from then on", async () => {
+  const [provider, store] = [createMemoryKeyProvider(random), createMemoryWrappedKeyStore()];
+  const [one, other] = [await newVault({}, provider, store), await newVault({}, provider, store)];
+  await other.vault.put(cardOf("4111111111111111"), owner);
+  await one.keyring.addEpoch();
+  const ref = await one.vault.put(cardOf("4111111111111111"), owner);
+  await other.vault.use(ref, owner, async () => undefined);
+  assert.equal(epochOf(await other.vault.put(cardOf("4111111111111111"), owner)), 2);
 });
 
 test("an epoch that has wrapped its share gives way under concurrent puts, and every card opens", async () => {

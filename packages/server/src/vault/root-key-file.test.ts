@@ -14,22 +14,28 @@ import {
 import { tmpdir } from "node:os";
 import { join } from "node:path";
 import { test, type TestContext } from "node:test";
+import { cardOf } from "../../test/vectors/cards.ts";
+import type { MerchantId, TokenDigest } from "../kernel/ids.ts";
 import { instant } from "../kernel/instant.ts";
 import { SystemRandom } from "../kernel/system-random.ts";
+import { epochOf } from "./envelope.ts";
 import { KeyringError } from "./key-provider.ts";
 import { Keyring } from "./keyring.ts";
+import { createLocalVault } from "./local-vault.ts";
 import { openKeyFiles } from "./root-key-file.ts";
+import type { CardOwner } from "./vault.ts";
 
 const random = new SystemRandom();
 const clock = { now: () => instant(1_234) };
+const owner: CardOwner = { merchantId: "0a1b2c3d" as MerchantId, tokenDigest: "ab".repeat(32) as TokenDigest, recordVersion: 1 };
 const posixOnly = { skip: process.platform === "win32" };
 
 function installation(context: TestContext) {
   const directory = join(mkdtempSync(join(tmpdir(), "cofre-keys-")), "data");
   context.after(() => rmSync(join(directory, ".."), { recursive: true }));
-  const open = async ({ environment = "sandbox", create = true } = {}) => {
+  const open = async ({ environment = "sandbox", create = true, limits = {} } = {}) => {
     const files = await openKeyFiles({ directory, environment, create, random });
-    return await Keyring.open({ ...files, environment, random, clock, create });
+    return await Keyring.open({ ...files, environment, random, clock, create, limits });
   };
   return { directory, open, root: join(directory, "root.key"), keys: join(directory, "keys.1.json") };
 }
@@ -198,6 +204,30 @@ test("two processes change the keys one after the other, and no epoch is lost", 
   for (let id = 1; id <= 6; id += 1) {
     const key = again.epochKey(id);
     assert.ok(key !== undefined && other.epochKey(id)?.equals(key) === true, `epoch ${id}`);
+  }
+});
+
+test("a process that has not heard of a new epoch seals under the one before, as often as it has counted ahead, and every card opens", async (context) => {
+  const { open } = installation(context);
+  const limits = { wrapsPerEpoch: 20, wrapsPerReservation: 8 };
+  const [one, other] = [await open({ limits }), await open({ limits })];
+  const vaultOf = (keyring: Keyring) => createLocalVault({ keyring, environment: "sandbox", random });
+  const put = (keyring: Keyring) => vaultOf(keyring).put(cardOf("4111111111111111"), owner);
+  const early = [await put(one), await put(other)];
+  assert.equal(await one.addEpoch(), 2);
+  const late = [];
+  for (let time = 0; time < 10; time += 1) late.push(await put(other));
+  // Seven were left of the block of eight.
+  assert.deepEqual(late.map(epochOf), [1, 1, 1, 1, 1, 1, 1, 2, 2, 2]);
+  const fresh = await open({ limits });
+  const under = [...early, ...late].filter((ref) => epochOf(ref) === 1).length;
+  for (const keyring of [one, other, fresh]) {
+    // Counted in the key that all keep, so that its limit holds for all of them together.
+    const first = keyring.inventory().find(({ purpose, id }) => purpose === "epoch" && id === 1);
+    assert.ok(first !== undefined && under <= first.wrapsReserved && first.wrapsReserved <= limits.wrapsPerEpoch);
+    for (const ref of [...early, ...late, await put(one)]) {
+      await vaultOf(keyring).use(ref, owner, async ({ pan }) => assert.equal(Buffer.from(pan.reveal()).toString(), "4111111111111111"));
+    }
   }
 });
 

@@ -2,6 +2,7 @@ import assert from "node:assert/strict";
 import { after, describe, test, type TestContext } from "node:test";
 import { setTimeout as sleep } from "node:timers/promises";
 import { Client } from "pg";
+import type { MerchantId } from "../../src/kernel/ids.ts";
 import type { PostgresRefusal } from "../../src/stores/postgres/open-error.ts";
 import type { StoreError } from "../../src/stores/store.ts";
 import { type BatchFault, PostgresAddress } from "../lanes/support/postgres-address.ts";
@@ -218,20 +219,75 @@ function describeFaults(databases: TestDatabases): void {
     assert.deepEqual(await store.commit(given.paymentChange(given.newPayment(3))), { outcome: "committed" });
   });
 
-  /** What the server says three times, and what becomes of the change then; undefined: it is written at the fourth. */
-  const refusals: readonly (readonly [sqlstate: string, code: StoreError["code"] | undefined])[] = [
+  test("twelve merchants whose rows are held keep the others waiting for a second or two, and nobody from then on", async (context) => {
+    const url = await databases.copy();
+    const refused: boolean[] = [];
+    const store = await openStoreOn(url, { onWriting: (works) => refused.push(works) });
+    context.after(() => store.close());
+    const merchants = Array.from({ length: 12 }, (_, index) => (0x10 + index).toString(16).padStart(8, "0") as MerchantId);
+    let numbers = 0;
+    const commit = (merchantId: MerchantId) => store.commit(given.paymentChange(given.newPayment((numbers += 1), { merchantId })));
+    await Promise.all([...merchants, merchantB].map(commit));
+    const sessions = "SELECT 1 FROM pg_stat_activity WHERE datname = current_database() AND application_name = 'cofre cofre_gateway'";
+    const timed = async (work: Promise<unknown>): Promise<number> => {
+      const began = performance.now();
+      await work;
+      return performance.now() - began;
+    };
+    const holder = new Client({ connectionString: url });
+    await holder.connect();
+    try {
+      await holder.query("BEGIN");
+      for (const merchant of merchants) {
+        await holder.query("SELECT 1 FROM merchant WHERE merchant = decode($1, 'hex') FOR UPDATE", [merchant]);
+      }
+      const theirs = merchants.map((merchant) => timed(assert.rejects(commit(merchant), { name: "StoreError", code: "unavailable" })));
+      const first = await timed(commit(merchantB));
+      assert.ok(first < 4_000, `the others waited ${Math.round(first)} ms`);
+      // From now on the others go on, whatever comes for those that are held.
+      const later: number[] = [];
+      const more: Promise<unknown>[] = [];
+      for (let time = 0; time < 20; time += 1) {
+        more.push(...merchants.map((merchant) => assert.rejects(commit(merchant), { code: "unavailable" })));
+        later.push(await timed(commit(merchantB)));
+      }
+      const slowest = Math.max(...later);
+      assert.ok(slowest < 1_000, `the others waited ${Math.round(slowest)} ms`);
+      assert.ok((await query(url, sessions)).length <= 9);
+      const waited = Math.max(...(await Promise.all(theirs)));
+      context.diagnostic(
+        `ms: others at first ${Math.round(first)}, later ${Math.round(slowest)}; those that were held ${Math.round(waited)}`,
+      );
+      assert.ok(waited < 20_000);
+      await Promise.all(more);
+      assert.deepEqual(refused, [], "what one merchant's rows keep from being written is no failure of the store's");
+    } finally {
+      await holder.query("ROLLBACK");
+      await holder.end();
+    }
+    for (const merchant of merchants) assert.deepEqual(await commit(merchant), { outcome: "committed" });
+    // The sessions beside are closed when nothing is held any more.
+    for (let tries = 0; tries < 200 && (await query(url, sessions)).length > 1; tries += 1) await sleep(20);
+    assert.equal((await query(url, sessions)).length, 1);
+  });
+
+  /**
+   * What the server says three times, and what becomes of the change then; undefined: it is written at the fourth. A change that somebody
+   * holds up is tried twice: with all others, and by itself.
+   */
+  const refusals: readonly (readonly [sqlstate: string, code: StoreError["code"] | undefined, refusals?: number])[] = [
     ["40001", undefined],
     ["40P01", undefined],
     ["40003", "commit_unknown"],
-    ["55P03", "unavailable"],
-    ["57014", "unavailable"],
+    ["55P03", "unavailable", 2],
+    ["57014", "unavailable", 2],
     ["53100", "unavailable"],
     ["25006", "unavailable"],
     ["57P01", "commit_unknown"],
     ["58030", "commit_unknown"],
     ["XX000", "commit_unknown"],
   ];
-  for (const [sqlstate, code] of refusals) {
+  for (const [sqlstate, code, times = 3] of refusals) {
     test(`SQLSTATE ${sqlstate}, three times: ${code ?? "written at the fourth"}`, async (context) => {
       const url = await databases.copy();
       await query(
@@ -244,7 +300,7 @@ function describeFaults(databases: TestDatabases): void {
       const store = await openStoreOn(url);
       context.after(() => store.close());
       const change = given.paymentChange(given.newPayment(1));
-      const refused = code === undefined ? 0 : 3;
+      const refused = code === undefined ? 0 : times;
       for (let time = 0; time < refused; time += 1) {
         await assert.rejects(store.commit(change), { name: "StoreError", code });
         assert.equal(await store.paymentById(merchantA, given.paymentId(1)), undefined);

@@ -1,5 +1,6 @@
 import assert from "node:assert/strict";
 import { request as httpRequest } from "node:http";
+import { connect, type Socket } from "node:net";
 import { describe, test } from "node:test";
 import { startCofre } from "../../src/app.ts";
 import { faultKindNames } from "../../src/http/faults/fault-kinds.ts";
@@ -77,6 +78,24 @@ async function charges(world: World): Promise<number> {
   const { body } = await world.postJson("/__cofre/payments", { integration_key: integrationKey, limit: 100 });
   return (body["payments"] as readonly Fields[]).filter(({ captured }) => Number(captured) > 0).length;
 }
+
+/** Sends a charge and leaves its connection to the caller. */
+function charging(world: World, code: string): Socket {
+  const body = JSON.stringify(directBody(code));
+  const socket = connect(world.port, "127.0.0.1");
+  socket.on("error", () => undefined);
+  socket.write(`POST /ws/direct HTTP/1.1\r\nHost: x\r\nContent-Length: ${Buffer.byteLength(body)}\r\n\r\n${body}`);
+  return socket;
+}
+
+/** Resolves when one fault more has met its request. */
+async function met(world: World): Promise<void> {
+  const times = (): number => world.events.filter(({ event }) => event === "fault_met").length;
+  const before = times();
+  while (times() === before) await moment();
+}
+
+const isBusy = async (world: World, code: string): Promise<boolean> => (await query(world, code)).status === 503;
 
 /** Recovery looks once a second; the clock is moved until it has settled the payment. */
 async function settled(world: World, code: string, status: string): Promise<void> {
@@ -386,6 +405,35 @@ describe("a fault that waits", { timeout: 60_000 }, () => {
       while ((await query(world, kind)).status === 503) await moment();
       assert.equal(await statusOf(world, kind), "CO");
     }
+  });
+
+  test("holds no place for a client that has gone, and one that has only ended its own side still hears the answer", async () => {
+    await using world = await startWorld({ environment: { COFRE_MAX_IN_FLIGHT: "1" } });
+    for (const [code, leave] of [
+      ["ended", (socket: Socket) => socket.destroy()],
+      ["reset", (socket: Socket) => socket.resetAndDestroy()],
+    ] as const) {
+      await add(world, { kind: "late_answer", delay_ms: 120_000, merchant_payment_code: code });
+      const socket = charging(world, code);
+      // Nothing else is asked meanwhile: there is one place.
+      await met(world);
+      assert.equal(await isBusy(world, code), true);
+      leave(socket);
+      while (await isBusy(world, code)) await moment();
+      assert.equal(await statusOf(world, code), "CO");
+    }
+    await add(world, { kind: "late_answer", delay_ms: 300, merchant_payment_code: "half" });
+    const half = charging(world, "half");
+    half.end();
+    let text = "";
+    for await (const piece of half) text += String(piece);
+    assert.match(text, /^HTTP\/1\.1 200 [^]*"status":"CO"/);
+    // Given back once, and no more than once: one is served, and no second one beside it.
+    await add(world, { kind: "slow", delay_ms: 300, path: "/ws/direct" });
+    const last = pay(world, "last");
+    await met(world);
+    assert.equal(await isBusy(world, "last"), true);
+    assert.equal(paidBy(await last), "CO");
   });
 
   test("slow: who sends the charge again meanwhile is charged once", async () => {

@@ -168,7 +168,7 @@ describe("controls: the judge objects", { skip }, () => {
     [
       {
         name: "a connection that breaks during a commit is taken for not written",
-        file: "stores/postgres/batch-lane.ts",
+        file: "stores/postgres/batch-writer.ts",
         find: `if (together === "lost") return batch.map(() => "commit_unknown");`,
         replace: `if (together === "lost") return batch.map(() => "unavailable");`,
       },
@@ -181,7 +181,7 @@ describe("controls: the judge objects", { skip }, () => {
     [
       {
         name: "a connection that breaks during a commit is taken for written",
-        file: "stores/postgres/batch-lane.ts",
+        file: "stores/postgres/batch-writer.ts",
         find: `if (together === "lost") return batch.map(() => "commit_unknown");`,
         replace: `if (together === "lost") return batch.map(() => "committed");`,
       },

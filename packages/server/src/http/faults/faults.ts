@@ -64,16 +64,20 @@ export class Faults {
 
   /** What a request is refused with that has waited for nothing; undefined: it is to be carried out. */
   async #waitUndone(ms: number, merchantId: MerchantId): Promise<WireAnswer | undefined> {
-    if (await this.pause(ms, merchantId)) return undefined;
+    if (await this.pause(ms, { of: merchantId })) return undefined;
     return this.#isClosed ? answers.stopping : unavailable;
   }
 
-  /** Resolves after so many milliseconds with true, or with false as soon as nothing is waited for any more, of this account or at all. */
-  pause(ms: number, of?: MerchantId): Promise<boolean> {
-    if (this.#isClosed) return Promise.resolve(false);
+  /**
+   * Resolves after so many milliseconds with true, or with false as soon as nothing is waited for any more: of the account `of`, of a client that
+   * is `gone`, or at all.
+   */
+  pause(ms: number, { of, gone }: { readonly of?: MerchantId; readonly gone?: AbortSignal } = {}): Promise<boolean> {
+    if (this.#isClosed || gone?.aborted === true) return Promise.resolve(false);
     return new Promise((resolve) => {
       const end = (isOver: boolean): void => {
         this.#waits.delete(cut);
+        gone?.removeEventListener("abort", cut);
         resolve(isOver);
       };
       const cancel = this.#parts.scheduler.after(ms, () => end(true));
@@ -82,6 +86,7 @@ export class Faults {
         end(false);
       };
       this.#waits.set(cut, of);
+      gone?.addEventListener("abort", cut);
     });
   }
 

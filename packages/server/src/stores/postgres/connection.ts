@@ -27,13 +27,12 @@ const connectMs = 5_000;
 const watchMs = 1_000;
 
 /**
- * `statementMs`: longer than any statement takes that is not stuck. `lockMs`: how long one waits for another's lock; of two batches under way
- * (batch-lane.ts) the second waits twice as long, and that is not yet silence. `silenceMs`: after so long
+ * `statementMs`: longer than any statement takes that is not stuck. `lockMs`: how long one waits for another's lock. `silenceMs`: after so long
  * without an answer a session is given up, for the server's machine may be gone without a word, or its commit waits for a standby that is; the
  * server ends what takes longer than a statement may by itself, but for that wait.
  */
 const limits = {
-  serving: { statementMs: 8_000, lockMs: 3_000, silenceMs: 10_000 },
+  serving: { statementMs: 8_000, lockMs: 4_000, silenceMs: 10_000 },
   // A node that starts waits for another that brings the tables up to date; that takes as long as it takes.
   preparing: { statementMs: 30_000, lockMs: 10_000, silenceMs: 0 },
 };

@@ -86,6 +86,7 @@ export async function openPostgresStore(options: PostgresStoreOptions): Promise<
         store.renewReaders();
         return connection;
       },
+      connectAside: () => connectWriter("cofre_gateway"),
       maxQueued: options.maxQueued ?? 4_096,
       onWriting: options.onWriting ?? (() => undefined),
     });

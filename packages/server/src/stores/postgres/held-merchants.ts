@@ -1,0 +1,122 @@
+import { systemScheduler } from "../../kernel/system-scheduler.ts";
+import { BatchWriter, maxBatch, type Waiting } from "./batch-writer.ts";
+import type { Connection } from "./connection.ts";
+
+/** Sessions beside the one that writes all other merchants' changes; made when they are needed, and closed when nothing is held. */
+const mostSessions = 8;
+/** How long each waits for a lock, in milliseconds: with what the change has waited before, four seconds. */
+const lockMs = 3_000;
+/** So long after a wait that was for nothing, in milliseconds, the merchant's next change is tried with all others again. */
+const restMs = 30_000;
+
+interface Queue {
+  readonly waiting: Waiting[];
+  isUnderWay: boolean;
+  cancelRest: (() => void) | undefined;
+}
+
+/**
+ * Writes the changes of merchants whose rows somebody holds, apart from all others, so that nobody else waits for those locks. A merchant's
+ * changes stay in their order, for one session at a time has them; up to eight merchants are tried at once. When the wait was for
+ * nothing, all that has come for the merchant meanwhile is refused: nothing of it was written.
+ */
+export class HeldMerchants {
+  readonly #connect: () => Promise<Connection>;
+  readonly #mostQueued: number;
+  readonly #onIdle: () => void;
+  readonly #queues = new Map<string, Queue>();
+  /** Merchants whose turn comes, in order. */
+  readonly #turns: string[] = [];
+  readonly #idle: BatchWriter[] = [];
+  #running = 0;
+  #count = 0;
+  #commits = 0;
+
+  /** Of more than `mostQueued` changes the rest is refused at once. `onIdle` hears when none waits any more. */
+  constructor(connect: () => Promise<Connection>, mostQueued: number, onIdle: () => void) {
+    this.#connect = connect;
+    this.#mostQueued = mostQueued;
+    this.#onIdle = onIdle;
+  }
+
+  /** Changes that wait here for their answers. */
+  get queued(): number {
+    return this.#count;
+  }
+
+  get commits(): number {
+    return this.#commits;
+  }
+
+  has(merchant: string): boolean {
+    return this.#queues.has(merchant);
+  }
+
+  add(change: Waiting): void {
+    if (this.#count >= this.#mostQueued) {
+      change.resolve("unavailable");
+      return;
+    }
+    const { merchant } = change.message;
+    const queue = this.#queues.get(merchant) ?? { waiting: [], isUnderWay: false, cancelRest: undefined };
+    this.#queues.set(merchant, queue);
+    this.#count += 1;
+    if (queue.waiting.push(change) === 1 && !queue.isUnderWay) this.#turns.push(merchant);
+    this.#pump();
+  }
+
+  /** To be called when none waits. */
+  async close(): Promise<void> {
+    for (const { cancelRest } of this.#queues.values()) cancelRest?.();
+    this.#queues.clear();
+    await this.#closeIdle();
+  }
+
+  #pump(): void {
+    while (this.#running < mostSessions) {
+      const merchant = this.#turns.shift();
+      const queue = merchant === undefined ? undefined : this.#queues.get(merchant);
+      if (merchant === undefined || queue === undefined) return;
+      this.#running += 1;
+      queue.isUnderWay = true;
+      queue.cancelRest?.();
+      void this.#write(queue).then((isHeld) => {
+        this.#running -= 1;
+        queue.isUnderWay = false;
+        if (queue.waiting.length > 0) this.#turns.push(merchant);
+        else if (isHeld) queue.cancelRest = systemScheduler.after(restMs, () => this.#forget(merchant));
+        else this.#forget(merchant);
+        this.#pump();
+        if (this.#count === 0) this.#onIdle();
+      });
+    }
+  }
+
+  /** Whether the merchant's rows were held all the while. */
+  async #write({ waiting }: Queue): Promise<boolean> {
+    const writer = this.#idle.pop() ?? new BatchWriter(this.#connect);
+    const batch = waiting.splice(0, maxBatch);
+    const before = writer.commits;
+    const answers = await writer.write(batch, lockMs);
+    this.#commits += writer.commits - before;
+    this.#idle.push(writer);
+    for (const [index, change] of batch.entries()) this.#answer(change, answers[index] ?? "unavailable");
+    const isHeld = answers.includes("blocked");
+    if (isHeld) for (const change of waiting.splice(0)) this.#answer(change, "blocked");
+    return isHeld;
+  }
+
+  #answer(change: Waiting, answer: Parameters<Waiting["resolve"]>[0] | "blocked"): void {
+    this.#count -= 1;
+    change.resolve(answer === "blocked" ? "unavailable" : answer);
+  }
+
+  #forget(merchant: string): void {
+    this.#queues.delete(merchant);
+    if (this.#queues.size === 0) void this.#closeIdle();
+  }
+
+  async #closeIdle(): Promise<void> {
+    await Promise.all(this.#idle.splice(0).map((writer) => writer.close()));
+  }
+}
