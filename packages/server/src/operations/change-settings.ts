@@ -11,8 +11,7 @@ export const changeSettings = defineOperation<(current: AccountSettings) => Acco
 
   async run(context, settingsAfter) {
     const change = await context.change(async () => {
-      const accounts = await read(context.store.accounts());
-      const current = accounts.find(({ id }) => id === context.account.id);
+      const current = await read(context.store.accountById(context.account.id));
       assert(current !== undefined, "an account that a key opened is kept");
       const next: Account = { ...current, version: current.version + 1, settings: settingsAfter(current.settings) };
       return { ...accountChange(next, current.version, context.clock.now(), []), next };

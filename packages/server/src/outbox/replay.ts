@@ -22,7 +22,7 @@ export interface ReplayParts {
 export interface Replayed {
   /** Deliveries that wait again, or for the first time. */
   readonly deliveries: number;
-  /** The number to go on from when there was more than one call takes; undefined when that was all. */
+  /** The number to go on from when there was more than one call takes; undefined when that was all, or the last ones of one payment. */
   readonly next: number | undefined;
 }
 
@@ -45,7 +45,7 @@ export async function replay(
   const { store } = parts;
   const rows =
     "paymentId" in selection
-      ? await store.notificationsOfPayment(merchantId, selection.paymentId)
+      ? await store.notificationsOfPayment(merchantId, selection.paymentId, mostAtOnce)
       : await store.notificationsOf(merchantId, selection.from - 1, Math.min(mostAtOnce, selection.to - selection.from + 1));
   // Together, so that they share commits; each payment's order is kept by the numbers.
   const counts = await Promise.all(rows.map((row) => replayRow(parts, row, settings)));

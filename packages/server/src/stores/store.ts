@@ -78,8 +78,8 @@ export interface Store {
   notificationsAfter(sequence: number, limit: number): Promise<readonly OutboxRow[]>;
   /** Notifications of this merchant in the order of their numbers, from after `number`, at most `limit`. */
   notificationsOf(merchantId: MerchantId, number: number, limit: number): Promise<readonly OutboxRow[]>;
-  /** Notifications that tell of this merchant's payment, oldest first. */
-  notificationsOfPayment(merchantId: MerchantId, id: PaymentId): Promise<readonly OutboxRow[]>;
+  /** The last notifications that tell of this merchant's payment, at most `limit`, oldest first. */
+  notificationsOfPayment(merchantId: MerchantId, id: PaymentId, limit: number): Promise<readonly OutboxRow[]>;
   /**
    * Deliveries of this merchant's notifications, in the order of their numbers and then of their endpoints' names, from number
    * `from` on, at most `limit`; with `state`, only those in it.

@@ -71,7 +71,7 @@ for (const [name, open] of stores) {
     test("what is not there reads as empty", async (context) => {
       const store = await opened(context);
       assert.deepEqual(await store.notificationsOf(merchantA, 0, 10), []);
-      assert.deepEqual(await store.notificationsOfPayment(merchantA, given.paymentId(1)), []);
+      assert.deepEqual(await store.notificationsOfPayment(merchantA, given.paymentId(1), 10), []);
       assert.deepEqual(await store.deliveriesOf(merchantA, 1, 10), []);
       assert.deepEqual(await store.endpointsDue(soon, undefined, 10), []);
       assert.deepEqual(await store.deliveriesDue({ merchantId: merchantA, endpoint: shop }, soon, 10), []);
@@ -106,11 +106,18 @@ for (const [name, open] of stores) {
         (await store.notificationsOf(merchantB, 0, 10)).map(({ number }) => number),
         [1, 2, 3],
       );
-      assert.deepEqual(
-        (await store.notificationsOfPayment(merchantA, again.id)).map(({ number }) => number),
-        [1, 3, 4],
-      );
-      assert.equal((await store.notificationsOfPayment(merchantB, again.id)).length, 1);
+      for (const [limit, numbers] of [
+        [10, [1, 3, 4]],
+        [2, [3, 4]],
+        [1, [4]],
+      ] as const) {
+        const last = await store.notificationsOfPayment(merchantA, again.id, limit);
+        assert.deepEqual(
+          last.map(({ number }) => number),
+          numbers,
+        );
+      }
+      assert.equal((await store.notificationsOfPayment(merchantB, again.id, 10)).length, 1);
       const all = await store.notificationsAfter(0, 20);
       assert.deepEqual(
         all.filter(({ merchantId }) => merchantId === merchantA),

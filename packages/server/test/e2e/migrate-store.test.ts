@@ -304,6 +304,35 @@ function describeMoves(databases: TestDatabases): void {
     await cofre.end("SIGTERM");
   });
 
+  test("a database that is gone may have an empty one in its place, or one that was given up, for who says so in full", async () => {
+    const [data, gone, empty] = [copyOfModel(), await databases.create(), await databases.create()];
+    assert.equal((await migrate(data, gone)).code, 0);
+    const refused = await migrate(data, empty, ["--back"]);
+    assert.deepEqual([refused.code, refused.lines.at(-1)?.["code"]], [1, "elsewhere"], "not without a word about what is lost");
+    assert.match(await refusedStart(data), /moved to PostgreSQL/);
+
+    assert.deepEqual((await migrate(data, empty, ["--back", "--discard-newer"])).lines.at(-1), { givenUp: false, result: "back" });
+    const { cofre, port } = await start(data);
+    assert.ok(port !== undefined, "the file is served again");
+    const there = await answersOf(client, port);
+    for (const [asked, answer] of answers) assert.equal(there.get(asked), answer, asked);
+    await cofre.end("SIGTERM");
+
+    // The empty one is as empty as before: the file can be moved into it, and back.
+    assert.equal((await migrate(data, empty)).lines.at(-1)?.["result"], "moved");
+    assert.equal((await migrate(data, empty, ["--verify"])).lines.at(-1)?.["result"], "same");
+    assert.deepEqual((await migrate(data, empty, ["--back"])).lines.at(-1), { givenUp: true, result: "back" });
+
+    // Given up itself, it is no place of another move either.
+    const other = await databases.create();
+    assert.equal((await migrate(data, other)).code, 0);
+    const named = await migrate(data, empty, ["--back"]);
+    assert.deepEqual([named.code, named.lines.at(-1)?.["code"]], [1, "elsewhere"]);
+    assert.deepEqual((await migrate(data, empty, ["--back", "--discard-newer"])).lines.at(-1), { givenUp: false, result: "back" });
+    // The database that is not gone after all knows nothing of that: it is the user's word that it was.
+    assert.match(await refusedStart(data, on(empty)), /taken back into its file/);
+  });
+
   test("what is in the way is refused, and nothing is changed", async () => {
     const [data, url] = [copyOfModel(), await databases.create()];
     const refusal = async (target: string, args: readonly string[] = []): Promise<unknown> => {

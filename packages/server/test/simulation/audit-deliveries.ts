@@ -102,7 +102,7 @@ export class DeliveryAuditor {
 
   /** A payment's message is not begun before those before it were acknowledged, or had failed for good. */
   async #checkTurn({ merchantId, url, number }: Message, row: OutboxRow): Promise<void> {
-    const before = (await this.#store.notificationsOfPayment(merchantId, row.paymentId)).filter((each) => each.number < number);
+    const before = (await this.#store.notificationsOfPayment(merchantId, row.paymentId, all)).filter((each) => each.number < number);
     const open = before.filter((each) => this.#told.get(keyOf(url, each.number))?.acknowledged !== true);
     if (open.length === 0) return;
     const failed = await this.#store.deliveriesOf(merchantId, 1, all, "failed");

@@ -24,7 +24,7 @@ export function storeInSteps(store: Store, step: Step): Store {
     cardByToken: (merchant, digest) => step(() => store.cardByToken(merchant, digest)),
     notificationsAfter: (sequence, limit) => step(() => store.notificationsAfter(sequence, limit)),
     notificationsOf: (merchantId, number, limit) => step(() => store.notificationsOf(merchantId, number, limit)),
-    notificationsOfPayment: (merchantId, id) => step(() => store.notificationsOfPayment(merchantId, id)),
+    notificationsOfPayment: (merchantId, id, limit) => step(() => store.notificationsOfPayment(merchantId, id, limit)),
     deliveriesOf: (merchantId, from, limit, state) => step(() => store.deliveriesOf(merchantId, from, limit, state)),
     endpointsDue: (now, after, limit, slots) => step(() => store.endpointsDue(now, after, limit, slots)),
     deliveriesDue: (to, now, limit) => step(() => store.deliveriesDue(to, now, limit)),

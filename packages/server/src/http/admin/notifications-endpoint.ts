@@ -156,8 +156,8 @@ async function toldAfter(store: NotificationsDeps["store"], account: Account, af
 
 /** The last ones that tell of this payment: one that is announced again and again has any number. */
 async function toldOf(store: NotificationsDeps["store"], account: Account, hash: string, after: number): Promise<Told> {
-  const all = isPaymentId(hash) ? await store.notificationsOfPayment(account.id, hash) : [];
-  const rows = all.filter(({ number }) => number > after).slice(-mostOfPayment);
+  const last = isPaymentId(hash) ? await store.notificationsOfPayment(account.id, hash, mostOfPayment) : [];
+  const rows = last.filter(({ number }) => number > after);
   const deliveries = await Promise.all(rows.map(({ number }) => store.deliveriesOf(account.id, number, mostOfOne)));
   return { rows, deliveries: deliveries.flatMap((some, index) => some.filter(({ number }) => number === rows[index]?.number)) };
 }

@@ -65,7 +65,7 @@ async function toldOf(
   merchantId: MerchantId,
   paymentId: Parameters<Store["notificationsOfPayment"]>[1],
 ): Promise<{ readonly notifications: readonly OutboxRow[]; readonly deliveries: readonly Delivery[] }> {
-  const notifications = (await store.notificationsOfPayment(merchantId, paymentId)).slice(-mostNotifications);
+  const notifications = await store.notificationsOfPayment(merchantId, paymentId, mostNotifications);
   const deliveries = await Promise.all(notifications.map(({ number }) => store.deliveriesOf(merchantId, number, mostOfOne)));
   return {
     notifications,

@@ -189,8 +189,10 @@ class SqliteStore implements RunningStore {
     return this.#rows<OutboxRow>("notificationsOf", merchantId, number, limit).map((row) => ({ ...row }));
   }
 
-  async notificationsOfPayment(merchantId: MerchantId, id: PaymentId): Promise<readonly OutboxRow[]> {
-    return this.#rows<OutboxRow>("notificationsOfPayment", merchantId, id).map((row) => ({ ...row }));
+  async notificationsOfPayment(merchantId: MerchantId, id: PaymentId, limit: number): Promise<readonly OutboxRow[]> {
+    return this.#rows<OutboxRow>("notificationsOfPayment", merchantId, id, limit)
+      .map((row) => ({ ...row }))
+      .toReversed();
   }
 
   async deliveriesOf(merchantId: MerchantId, from: number, limit: number, state?: OpenDeliveryState): Promise<readonly Delivery[]> {
@@ -329,7 +331,7 @@ export const sql = {
     FROM named_request WHERE merchant = unhex(?) AND key = ?`,
   notificationsAfter: `SELECT ${notificationColumns} WHERE sequence > ? ORDER BY sequence LIMIT ?`,
   notificationsOf: `SELECT ${notificationColumns} WHERE outbox.merchant = unhex(?) AND number > ? ORDER BY number LIMIT ?`,
-  notificationsOfPayment: `SELECT ${notificationColumns} WHERE payment.merchant = unhex(?) AND payment.id = unhex(?) ORDER BY number`,
+  notificationsOfPayment: `SELECT ${notificationColumns} WHERE payment.merchant = unhex(?) AND payment.id = unhex(?) ORDER BY number DESC LIMIT ?`,
   deliveriesOf: `SELECT ${deliveryColumns} FROM outbox
     JOIN delivery ON delivery.payment = outbox.payment AND delivery.number = outbox.number JOIN payment ON payment.no = outbox.payment
     WHERE outbox.merchant = unhex(?) AND outbox.number >= ? ORDER BY outbox.number, lane LIMIT ?`,

@@ -256,9 +256,10 @@ class MemoryStore implements WorldStore {
     return (this.#numbered.get(merchantId) ?? []).slice(number, number + limit);
   }
 
-  async notificationsOfPayment(merchantId: MerchantId, id: PaymentId): Promise<readonly OutboxRow[]> {
+  async notificationsOfPayment(merchantId: MerchantId, id: PaymentId, limit: number): Promise<readonly OutboxRow[]> {
     this.#beforeRead("notificationsOfPayment");
-    return (this.#numbered.get(merchantId) ?? []).filter(({ paymentId }) => paymentId === id);
+    const rows = (this.#numbered.get(merchantId) ?? []).filter(({ paymentId }) => paymentId === id);
+    return rows.slice(Math.max(0, rows.length - limit));
   }
 
   async deliveriesOf(merchantId: MerchantId, from: number, limit: number, state?: OpenDeliveryState): Promise<readonly Delivery[]> {

@@ -306,8 +306,8 @@ class PostgresStore implements RunningStore {
     return this.#of<OutboxRow>("cofre_gateway", merchantId, "notificationsOf", number, limit);
   }
 
-  async notificationsOfPayment(merchantId: MerchantId, id: PaymentId): Promise<readonly OutboxRow[]> {
-    return this.#of<OutboxRow>("cofre_gateway", merchantId, "notificationsOfPayment", id);
+  async notificationsOfPayment(merchantId: MerchantId, id: PaymentId, limit: number): Promise<readonly OutboxRow[]> {
+    return (await this.#of<OutboxRow>("cofre_gateway", merchantId, "notificationsOfPayment", id, limit)).toReversed();
   }
 
   async deliveriesOf(merchantId: MerchantId, from: number, limit: number, state?: OpenDeliveryState): Promise<readonly Delivery[]> {

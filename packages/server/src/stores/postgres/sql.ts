@@ -64,7 +64,7 @@ export const sql = {
     WHERE merchant = ${merchant} AND key = $2`,
   notificationsAfter: `SELECT ${notification} WHERE sequence > $1 ORDER BY sequence LIMIT $2`,
   notificationsOf: `SELECT ${notification} WHERE merchant = ${merchant} AND number > $2 ORDER BY number LIMIT $3`,
-  notificationsOfPayment: `SELECT ${notification} WHERE merchant = ${merchant} AND payment = decode($2, 'hex') ORDER BY number`,
+  notificationsOfPayment: `SELECT ${notification} WHERE merchant = ${merchant} AND payment = decode($2, 'hex') ORDER BY number DESC LIMIT $3`,
   deliveriesOf: `SELECT ${delivery} FROM delivery WHERE merchant = ${merchant} AND number >= $2 ORDER BY number, endpoint LIMIT $3`,
   deliveriesWaiting: deliveriesIn("waiting"),
   deliveriesFailed: deliveriesIn("failed"),
