@@ -29,6 +29,8 @@ export function makeTarball(layout: string, destination: string): string {
   mkdirSync(join(layout, "bin"));
   const program = readFileSync(join(server, "bin/cofre.js"), "utf8");
   writeFileSync(join(layout, "bin/cofre.js"), replacedOnce(program, "../src/main.ts", "../dist/main.js"), { mode: 0o755 });
+  const entry = readFileSync(join(server, "bin/library.js"), "utf8");
+  writeFileSync(join(layout, "bin/library.js"), replacedOnce(entry, "../src/library.ts", "../dist/library.js"));
   for (const name of ["LICENSE", "CHANGELOG.md"]) cpSync(join(repository, name), join(layout, name));
   cpSync(join(server, "README.md"), join(layout, "README.md"));
   writeFileSync(join(layout, "package.json"), `${JSON.stringify(manifestOf(readManifest(join(server, "package.json"))), undefined, 2)}\n`);
@@ -43,7 +45,7 @@ function readManifest(path: string): Manifest {
 function manifestOf({ private: _private, devDependencies: _devDependencies, exports: _exports, ...manifest }: Manifest): Manifest {
   return {
     ...manifest,
-    exports: { ".": { types: "./dist/library.d.ts", default: "./dist/library.js" }, "./package.json": "./package.json" },
+    exports: { ".": { types: "./dist/library.d.ts", default: "./bin/library.js" }, "./package.json": "./package.json" },
     files: ["bin", "dist", "CHANGELOG.md"],
     engines: { node: ">=24.16" },
   };

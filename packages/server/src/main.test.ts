@@ -260,6 +260,18 @@ describe("a started server", () => {
     assert.match(stdout, /"event":"start_failed","errorName":"Error","errorCode":"EADDRINUSE"/);
   });
 
+  test("says what to do when another Cofre has its directory", async (context) => {
+    const folder = join(newFolder(context), "data");
+    const serving = new Serving(context, ["--data-dir", folder]);
+    await serving.event("listening");
+    const { code, stderr } = await run(["start", "--data-dir", folder, "--port", "0"]);
+    assert.equal(code, 1);
+    assert.match(
+      stderr,
+      /has the database open\. Is a Cofre running with the directory .*data\? Another one takes --data-dir D and --port N/,
+    );
+  });
+
   test(
     "that can no longer write says so once, and is not ready",
     { skip: process.platform === "linux" ? false : "files cannot be kept from growing here" },

@@ -1,6 +1,6 @@
 import manifest from "../package.json" with { type: "json" };
 import { openAudit, openMoveSides, startCofre } from "./app.ts";
-import { firstStartBanner, invitationLines, tlsLines } from "./cli/banner.ts";
+import { firstStartBanner, invitationLines, laterStartLines, tlsLines } from "./cli/banner.ts";
 import { type ClientCommand, type CommandCall, exitCodes } from "./cli/command.ts";
 import { readCommandLine } from "./cli/command-line.ts";
 import { type CommandName, commands } from "./cli/commands.ts";
@@ -120,6 +120,7 @@ async function serve(config: Config, unknownSettings: readonly string[]): Promis
   if (app.tlsAddress !== undefined) log.write({ event: "listening_tls", ...app.tlsAddress, authority: tlsFiles(dataDirectory).authority });
   log.write({ event: "listening", ...app.address });
   if (app.firstStart !== undefined) process.stderr.write(bannerFor(config, app.address, app.firstStart));
+  else if (process.stderr.isTTY && config.console !== "off") process.stderr.write(laterStartLines(app.address, config.console));
   if (app.consoleInvitation !== undefined) {
     process.stderr.write(invitationLines(app.address.host, app.address.port, app.consoleInvitation.reveal()));
   }
@@ -184,6 +185,10 @@ function startProblem(error: unknown, config: Config): string {
     }
     case "EACCES":
       return `this user may not listen on port ${config.port} or may not use the directory ${config.dataDirectory}.`;
+    case "locked":
+      return `${error.message}. Is a Cofre running with the directory ${config.dataDirectory}? Another one takes --data-dir D and --port N of its own (npm start -- --data-dir D --port N).`;
+    case "cannot_open":
+      return `${error.message}. May this user write into ${config.dataDirectory}? --data-dir D takes another directory, :memory: none.`;
     case "EADDRNOTAVAIL":
     case "ENOTFOUND":
       return `this machine has no address ${config.host}.`;

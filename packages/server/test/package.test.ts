@@ -94,6 +94,21 @@ describe("the package, installed into an empty folder", () => {
     assert.match(stdout, /pass [1-9]/);
   });
 
+  test("tells an old Node what it lacks, instead of naming a module of Node's that is not there", async (context) => {
+    const program = `
+Object.defineProperty(process, "versions", { value: { ...process.versions, node: process.argv[2] } });
+await import("cofre").then(({ startCofre }) => console.log(typeof startCofre), (error) => console.log(error.message));`;
+    writeFileSync(join(folder, "old.js"), program);
+    for (const version of ["20.20.2", "24.15.9"])
+      assert.match(
+        (await run(context, process.execPath, "old.js", version)).stdout,
+        /^cofre needs Node 24\.16 or later; this is v/,
+        version,
+      );
+    for (const version of ["24.16.0", "26.1.0"])
+      assert.equal((await run(context, process.execPath, "old.js", version)).stdout, "function\n", version);
+  });
+
   test("is typed: a program in TypeScript is checked without any other types, and runs", async (context) => {
     const options = { strict: true, module: "nodenext", target: "es2022", types: [], noEmit: true, allowImportingTsExtensions: true };
     writeFileSync(join(folder, "tsconfig.json"), JSON.stringify({ compilerOptions: options, files: ["program.ts"] }));

@@ -43,6 +43,15 @@ ${firstMinute(url, key).join("\n\n")}
 `;
 }
 
+/** Where the console is, for whoever starts again: keys are shown at the first start only. */
+export function laterStartLines({ host, port }: { readonly host: string; readonly port: number }, mode: "key" | "login"): string {
+  const how =
+    mode === "login"
+      ? "people sign in there"
+      : "it asks for the secret key that the first start has shown\n(lost? a start with COFRE_SANDBOX_INTEGRATION_KEY=KEY makes KEY one more)";
+  return `Cofre is listening at ${baseUrl(host, port)}, the console too: ${how}.\n`;
+}
+
 function consoleLines(url: string, integrationKey: string | undefined): string {
   return `
 Payments in a browser, opened by the key behind the #:

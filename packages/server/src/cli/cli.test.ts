@@ -1,7 +1,6 @@
 import assert from "node:assert/strict";
 import { describe, test } from "node:test";
-import { settingRows } from "../config/settings.ts";
-import { baseUrl, firstMinute, firstStartBanner } from "./banner.ts";
+import { baseUrl, firstMinute, firstStartBanner, laterStartLines } from "./banner.ts";
 import { readCommandLine } from "./command-line.ts";
 import { commandRows } from "./commands.ts";
 import { commandHelp, helpText } from "./help.ts";
@@ -110,12 +109,12 @@ test("words of which one may stand behind a command are shown as a choice", () =
   assert.match(commandHelp("world"), /^cofre world create\|list\|/);
 });
 
-test("the help names every command with each of its options", () => {
+test("the help names every command, fits a screen, and says where options and settings are", () => {
   const text = helpText("1.2.3");
-  for (const [name, { options }] of commandRows) {
-    assert.ok(text.includes(`\n  ${name}`), name);
-    for (const flag of Object.keys(options)) assert.ok(text.includes(`\n  ${flag} `), flag);
-  }
+  assert.match(text, /^Cofre 1\.2\.3/);
+  for (const [name] of commandRows) assert.ok(text.includes(`\n  ${name} `), name);
+  assert.match(text, /`cofre help COMMAND`[^]*`cofre config`/);
+  assert.ok(text.split("\n").length <= 30, text);
 });
 
 test("an option has a value in all commands that know it, or in none", () => {
@@ -126,16 +125,19 @@ test("an option has a value in all commands that know it, or in none", () => {
   }
 });
 
-test("the help names every setting and its default", () => {
-  const text = helpText("1.2.3");
-  assert.match(text, /^Cofre 1\.2\.3/);
-  for (const [, { variable, fallback }] of settingRows) assert.ok(text.includes(variable) && text.includes(fallback ?? "(none)"));
-});
-
 test("a client reaches a wildcard address over loopback and an IPv6 address in brackets", () => {
   assert.equal(baseUrl("0.0.0.0", 8_787), "http://127.0.0.1:8787");
   assert.equal(baseUrl("::1", 8_787), "http://[::1]:8787");
   assert.equal(baseUrl("pay.example.com", 80), "http://pay.example.com:80");
+});
+
+test("a later start says where the console is and what opens it, and shows no key", () => {
+  const address = { host: "0.0.0.0", port: 1 };
+  assert.match(
+    laterStartLines(address, "key"),
+    /^Cofre is listening at http:\/\/127\.0\.0\.1:1, the console too: .*secret key[^]*COFRE_SANDBOX_INTEGRATION_KEY=KEY/,
+  );
+  assert.match(laterStartLines(address, "login"), /people sign in there\.\n$/);
 });
 
 test("the first lines show made keys and never those that the operator chose", () => {

@@ -213,6 +213,11 @@ export class CofreClient {
         `The Cofre at ${this.origin} does not know this key. It must be the account's secret integration key, not the public one.`,
       );
     }
+    if (answer["status_code"] === "COFRE-71") {
+      throw new ClientProblem(
+        "Cofre refused: COFRE-71 One of the keys is somebody's already. Choose another, or begin the world that has it anew with reset.",
+      );
+    }
     throw new ClientProblem(`Cofre refused: ${printable(answer["status_code"])} ${printable(answer["status_message"])}`);
   }
 
@@ -249,5 +254,5 @@ export function isRecord(value: unknown): value is Answer {
 
 /** A text from elsewhere without what would move a terminal's cursor. */
 export function printable(value: unknown): string {
-  return typeof value === "string" ? value.replaceAll(/\p{C}/gu, "").slice(0, 300) : "";
+  return typeof value === "string" ? value.replaceAll(/\p{C}/gu, "").slice(0, 1_000) : "";
 }

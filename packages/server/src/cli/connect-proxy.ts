@@ -20,6 +20,8 @@ export interface RunningProxy {
 const mostTunnels = 512;
 /** From the connection to the end of the request, in milliseconds. */
 const headTimeoutMs = 10_000;
+/** A server on this machine is there at once. */
+const probeTimeoutMs = 2_000;
 
 /**
  * A proxy on 127.0.0.1 that knows CONNECT (RFC 9110 9.3.6) and nothing else. It opens tunnels to one server, whatever name it was asked for, and
@@ -84,6 +86,20 @@ export async function openConnectProxy(port: number, { targets, to, say }: Proxy
       await closed.promise;
     },
   };
+}
+
+/** Whether something listens there. */
+export async function listens({ host, port }: ProxyOptions["to"]): Promise<boolean> {
+  const { promise, resolve } = Promise.withResolvers<boolean>();
+  const socket = connect({ host, port, timeout: probeTimeoutMs })
+    .once("connect", () => resolve(true))
+    .once("timeout", () => resolve(false))
+    .once("error", () => resolve(false));
+  try {
+    return await promise;
+  } finally {
+    socket.destroy();
+  }
 }
 
 function refuse(client: Socket, status: string, words: string): void {

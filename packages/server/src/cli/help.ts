@@ -1,9 +1,9 @@
-import { settingsAsText } from "../config/reference.ts";
 import type { CommandRow } from "./command.ts";
 import { type CommandName, commandRows, commands } from "./commands.ts";
 
+/** What there is, on one screen: options and settings are a command away. */
 export function helpText(version: string): string {
-  const summaries = commandRows.map(([name, row]) => [synopsis(name, row), row.summary] as const);
+  const summaries = commandRows.map(([name, row]) => [name, row.summary] as const);
   return `Cofre ${version}: a self-hosted card vault and card payment service.
 
 Usage: cofre [command] [options]
@@ -11,17 +11,12 @@ Usage: cofre [command] [options]
 Commands:
 ${columns(summaries)}
 
-\`cofre help COMMAND\` shows what a command takes, with examples.
-
-${optionGroups().join("\n\n")}
-
   --help, --version
 
+\`cofre help COMMAND\` shows what a command takes, with examples.
+\`cofre config\` shows every setting, what it does and what holds: environment variables, over which options of start win.
+
 Exit codes: 0 done as asked, 1 failed, 2 asked for something that cannot be.
-
-Settings are environment variables; an option of start wins over its variable. With their defaults:
-
-${settingsAsText()}
 `;
 }
 
@@ -46,15 +41,6 @@ function synopsis(name: string, { words = [], needsWord, behindWord = {}, paths,
   const choice = shown.join("|");
   const behind = choice === "" ? [] : [needsWord === true ? choice : `[${choice}]`];
   return [name, ...behind, ...(paths === undefined ? [] : [paths]), ...(mayName === undefined ? [] : [`[${mayName}]`])].join(" ");
-}
-
-/** Commands with the same options share a list. */
-function optionGroups(): string[] {
-  const groups = new Map<CommandRow["options"], string[]>();
-  for (const [name, { options }] of commandRows) {
-    if (Object.keys(options).length > 0) groups.set(options, [...(groups.get(options) ?? []), name]);
-  }
-  return Array.from(groups, ([options, names]) => `Options of ${names.join(" and ")}:\n${columns(optionColumns(options))}`);
 }
 
 function optionColumns(options: CommandRow["options"]): (readonly [string, string])[] {

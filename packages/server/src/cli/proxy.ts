@@ -2,7 +2,7 @@ import { interfaceHosts, interfacePort } from "../tls/hosts.ts";
 import { reachableHost } from "./banner.ts";
 import { ClientProblem, tellingProblems } from "./client-problem.ts";
 import { type ClientCommand, exitCodes } from "./command.ts";
-import { openConnectProxy } from "./connect-proxy.ts";
+import { listens, openConnectProxy } from "./connect-proxy.ts";
 import { settingsOf } from "./settings-of.ts";
 
 /** Leads clients whose hosts are constants to the Cofre of this machine. */
@@ -31,6 +31,8 @@ export const proxyCommand: ClientCommand = {
       });
       host.say(`Leading ${interfaceHosts.join(", ")} to ${to.host}:${to.port}.`);
       host.say(`The proxy is http://127.0.0.1:${proxy.port}; \`cofre env\` tells what a client needs. Ctrl-C ends it.`);
+      if (!(await listens(to)))
+        host.say(`Nothing listens at ${to.host}:${to.port} yet: \`cofre start --tls\` starts what should, and may come later.`);
       await host.stopAsked();
       await proxy.close();
       return exitCodes.done;

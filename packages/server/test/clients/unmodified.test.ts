@@ -234,6 +234,7 @@ describe("cofre proxy", () => {
     const { proxyPort, environment } = installation;
     const alone = Command.cofre(context, ["proxy", "--proxy-port", "0", "--tls-port", "1"], environment);
     const [, port = ""] = await alone.said(/The proxy is http:\/\/127\.0\.0\.1:(\d+);/);
+    await alone.said(/^Nothing listens at 127\.0\.0\.1:1 yet: `cofre start --tls` starts what should/m);
     const answer = await exchangeWith(Number(port), "CONNECT api.ebanx.com:443 HTTP/1.1\r\nHost: api.ebanx.com:443\r\n\r\n");
     assert.match(answer, /^HTTP\/1\.1 502 [^]*Nothing answers at 127\.0\.0\.1:1: cofre start --tls starts what should\.\n$/);
     await alone.said(/^nothing answers at 127\.0\.0\.1:1/m);

@@ -213,7 +213,7 @@ describe("cofre fault", () => {
     await using world = await startWorld();
     const unknown = await run(context, world, "fault", "add", "explode");
     assert.deepEqual([unknown.child.exitCode, unknown.stdout], [1, ""]);
-    assert.match(unknown.stderr, /^Cofre refused: COFRE-90 .*fail_before_commit, unavailable/);
+    assert.match(unknown.stderr, /^Cofre refused: COFRE-90 .*fail_before_commit, unavailable.*, acquirer_unknown_then_no\n$/);
     assert.match((await run(context, world, "fault", "clear", "f9")).stderr, /^Cofre refused: COFRE-97 /);
     const misplaced = await run(context, world, "fault", "list", "--times", "2");
     assert.equal(misplaced.child.exitCode, 2);

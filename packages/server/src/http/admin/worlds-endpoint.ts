@@ -151,24 +151,24 @@ function readPlan({ clock, random, connectorNames }: WorldsDeps, params: TreeObj
   const unknown = Object.keys(params).find((name) => !creating.includes(name) && !keys.includes(name));
   if (unknown !== undefined) return errorAnswer("COFRE-70", `Parameters of a world are ${creating.join(", ")}`);
   for (const name of creating) {
-    if (name !== "settings" && params[name] !== undefined && !isText(params[name])) return invalid(name);
+    if (name !== "settings" && params[name] !== undefined && !isText(params[name])) return invalid(name, textForm);
   }
   const seed = textOf(params, "seed");
   const at = textOf(params, "clock");
   const now = at === undefined ? (seed === undefined ? clock.now() : seededStart) : worldTime(parseInstant(at));
-  if (now === undefined) return invalid("clock");
+  if (now === undefined) return invalid("clock", timeForm);
   const running = booleanOf(textOf(params, "running") ?? (seed === undefined && at === undefined ? "true" : "false"));
-  if (running === undefined) return invalid("running");
+  if (running === undefined) return invalid("running", "true or false");
   const integrationKey = textOf(params, "new_integration_key") ?? newKey("test_ik_", random);
   const publicIntegrationKey = textOf(params, "new_public_integration_key") ?? newKey("test_pk_", random);
   for (const [name, key] of [
     ["new_integration_key", integrationKey],
     ["new_public_integration_key", publicIntegrationKey],
   ] as const) {
-    if (!/^[\x21-\x7e]+$/.test(key)) return invalid(name);
+    if (!/^[\x21-\x7e]+$/.test(key)) return invalid(name, "of 1 to 100 printable characters without blanks");
   }
   const asked = params["settings"] ?? {};
-  if (!isTreeObject(asked)) return invalid("settings");
+  if (!isTreeObject(asked)) return invalid("settings", "an object, in a form such as settings[partialCapture]=true");
   const plain = validateSettings({});
   if ("problems" in plain) throw new Error("settings have defaults");
   const checked = validateSettings(typedSettings(asked, plain.settings), plain.settings);
@@ -203,8 +203,12 @@ function booleanOf(text: string): boolean | undefined {
   return text === "false" || text === "0" ? false : undefined;
 }
 
-function invalid(name: string): WireAnswer {
-  return errorAnswer("COFRE-73", `Parameter ${name} is invalid`);
+const textForm = "a text of 1 to 100 characters, and no card number";
+const timeForm = "a time in UTC of the years 1970 to 9899, such as 2026-01-31 12:00:00";
+const spanForm = "a span such as 10s, 30min, 36h, 4d or 14months that ends by the year 9899, or next";
+
+function invalid(name: string, form: string): WireAnswer {
+  return errorAnswer("COFRE-73", `Parameter ${name} must be ${form}`);
 }
 
 const noWorld = errorAnswer("COFRE-74", "This account is no world: its time is the system's, and it is never reset");
@@ -219,7 +223,9 @@ async function act({ worlds }: WorldsDeps, params: TreeObject, { id }: Account, 
   const action = worldActions.find((name) => name === asked);
   if (action === undefined) return errorAnswer("COFRE-75", `Parameter do must be one of ${worldActions.join(", ")}`);
   const name = textOf(params, "name") ?? "";
-  if ((action === "snapshot" || action === "restore") && (!/^[\w.-]{1,50}$/.test(name) || namesCard(name))) return invalid("name");
+  if ((action === "snapshot" || action === "restore") && (!/^[\w.-]{1,50}$/.test(name) || namesCard(name))) {
+    return invalid("name", "of 1 to 50 letters, digits, dots, dashes and underscores, and no card number");
+  }
   if (action === "delete") {
     await worlds.delete(world);
     return answer({});
@@ -241,14 +247,14 @@ async function clock(deps: WorldsDeps, params: TreeObject, { id }: Account): Pro
   if (move === undefined) return answer({ clock: clockOf(world) });
   if (move === "run") {
     const run = booleanOf(textOf(params, "run") ?? "");
-    if (run === undefined) return invalid("run");
+    if (run === undefined) return invalid("run", "true or false");
     world.run(run);
     worlds.watch();
     return answer({ clock: clockOf(world) });
   }
   // From where the time is when its turn comes: another request may be moving it.
   const moved = await world.move((now, nextDue) => targetOf(params, now, nextDue));
-  if (moved === undefined) return invalid(move);
+  if (moved === undefined) return invalid(move, move === "set" ? timeForm : spanForm);
   const { done, left } = moved;
   const rest = left === undefined ? { complete: true } : { complete: false, to: formatInstant(left) };
   return answer({ clock: clockOf(world), done, ...rest });

@@ -144,6 +144,22 @@ export function viewTests({ world, receiver, made, inConsole }: ConsoleGiven): v
     });
   });
 
+  test("a list that takes its time says that it looks, and an answer that does not come is told instead", async () => {
+    await inConsole("#/try", async (page) => {
+      const asked = Promise.withResolvers<void>();
+      await page.route("**/__cofre/payments", async (route) => {
+        await asked.promise;
+        await route.fulfill({ json: { status: "ERROR", status_code: "COFRE-1", status_message: "Not now" } });
+      });
+      await page.goto(`${world().url}/#/payments?search=slow`);
+      const looking = page.getByText("Looking…", { exact: true });
+      await looking.waitFor();
+      asked.resolve();
+      await page.getByRole("alert").filter({ hasText: "Not now" }).first().waitFor();
+      assert.equal(await looking.count(), 0);
+    });
+  });
+
   test("what tells by colour or shadow alone still tells in forced colours", async () => {
     const { hash } = await made({ creditcard: { ...testCard, auto_capture: false } });
     await inConsole(
@@ -343,6 +359,8 @@ export function viewTests({ world, receiver, made, inConsole }: ConsoleGiven): v
       await page.getByRole("button", { name: "Open the world tried by hand" }).click();
       await heading(page, "Payments").waitFor();
       await page.getByText("0 payments", { exact: true }).waitFor();
+      await page.goto(`${world().url}/#/charts`);
+      await part(page, "Volume").getByText("There are no payments in this time.").waitFor();
       await page.goto(`${world().url}/#/payments?state=voided`);
       await page.getByText("Nothing fits what is asked for.").waitFor();
       await page.getByRole("link", { name: "Show all" }).click();

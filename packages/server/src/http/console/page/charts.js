@@ -108,6 +108,7 @@ function volume(per, { periods, looked_at: lookedAt, complete }) {
     String(declined),
     amounts.map(({ currency, captured }) => `${captured} ${shown(currency)}`).join(", "),
   ]);
+  if (busy.length === 0 && complete) return [h("h2", {}, "Volume"), h("p", { class: "soft" }, "There are no payments in this time.")];
   return [
     h("h2", {}, "Volume"),
     h(

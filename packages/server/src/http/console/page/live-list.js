@@ -34,7 +34,7 @@ export async function liveList(main, signal, { caption, heads, noun: [one, many]
   const rows = new Map();
   const list = table(caption, heads, []);
   const body = /** @type {HTMLElement} */ (list.tBodies[0]);
-  const count = h("p", { class: "soft", role: "status" });
+  const count = h("p", { class: "soft looking", role: "status" }, "Looking…");
   const more = h("button", { type: "button", hidden: true, onclick: () => void goOn() }, "Show more");
   const none = nothing(isFiltered, whenNone, all);
   const trouble = h("div");
@@ -68,6 +68,7 @@ export async function liveList(main, signal, { caption, heads, noun: [one, many]
       [...rows].toSorted(([left], [right]) => (left < right ? 1 : -1)).map(([, { row }]) => row),
     );
     const found = `${rows.size} ${rows.size === 1 ? one : many}${next === null ? "" : " so far"}`;
+    count.classList.remove("looking");
     if (count.textContent !== found) count.textContent = found;
     list.hidden = rows.size === 0;
     none.hidden = rows.size > 0 || next !== null;
@@ -90,6 +91,7 @@ export async function liveList(main, signal, { caption, heads, noun: [one, many]
       }
       trouble.replaceChildren();
     } catch (error) {
+      if (rows.size === 0) count.textContent = "";
       trouble.replaceChildren(problem(error));
       throw error;
     } finally {

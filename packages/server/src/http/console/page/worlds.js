@@ -190,7 +190,7 @@ function keysOf({ integration_key: secret, public_integration_key: open }) {
 function makeControls(place, act) {
   const move = (/** @type {Readonly<Record<string, string>>} */ fields) => act("/__cofre/clock", fields, movedWords);
   const span = h("input", { name: "advance", value: "4d", required: true, autocomplete: "off", maxlength: "20", size: "8" });
-  const time = h("input", { name: "set", required: true, autocomplete: "off", maxlength: "24", size: "20" });
+  const time = h("input", { name: "set", required: true, autocomplete: "off", maxlength: "24", size: "26" });
   const next = h("button", { type: "button", class: "second", onclick: () => void move({ advance: "next" }) }, "To what is due next");
   const run = h("button", { type: "button", name: "run", class: "second", onclick: () => void move({ run: run.value }) });
   const kept = h("input", { name: "snapshot", required: true, autocomplete: "off", maxlength: "50", size: "12", pattern: "[\\w.\\-]+" });
@@ -276,7 +276,7 @@ function movedWords(answer) {
 function newWorld() {
   const name = h("input", { name: "name", autocomplete: "off", maxlength: "100", size: "14" });
   const seed = h("input", { name: "seed", autocomplete: "off", maxlength: "100", size: "10" });
-  const clock = h("input", { name: "clock", autocomplete: "off", maxlength: "24", size: "20" });
+  const clock = h("input", { name: "clock", autocomplete: "off", maxlength: "24", size: "26" });
   const trouble = h("div");
   const make = async () => {
     try {
