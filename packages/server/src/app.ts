@@ -53,7 +53,13 @@ import type { MoveSides } from "./move/move-store.ts";
 import type { Log } from "./observe/log-event.ts";
 import { sandboxEgress } from "./outbox/address-guard.ts";
 import { createEgress } from "./outbox/egress.ts";
-import { makeRsaPair, type NotificationKeys, openNotificationKeys, type RsaPair } from "./outbox/notification-keys.ts";
+import {
+  makeRsaPair,
+  type NotificationKeys,
+  openNotificationKeys,
+  type RsaPair,
+  worldNotificationKeys,
+} from "./outbox/notification-keys.ts";
 import { createSigner } from "./outbox/signature.ts";
 import type { KeyHolder } from "./operations/account-directory.ts";
 import { FirstStartElsewhere, prepareSandboxAccount, type SandboxKeys } from "./operations/sandbox-account.ts";
@@ -177,8 +183,12 @@ export async function startCofre(config: Config, log: Log, ports: Ports = system
   const [firstAcquirer = "simulator", ...otherAcquirers] = connectors.names;
   const faultBoard = new FaultBoard();
   const nodes = openNodes(config, store, node, ports, log);
+  const worldKeys = worldNotificationKeys(notificationKeys);
   const worlds = new Worlds({
     ...surroundings,
+    // The same in every installation: so are ids and signatures of worlds with one seed.
+    sign: createSigner(worldKeys),
+    name: "worlds",
     secretRandom: ownRandom,
     acquirers: [firstAcquirer, ...otherAcquirers],
     openAcquirer: (worldPorts) => connectorKinds.simulator(worldPorts),
@@ -259,7 +269,9 @@ export async function startCofre(config: Config, log: Log, ports: Ports = system
         explainEndpoint(runner),
         notificationsEndpoint(({ id }) => {
           const { store: kept, clock: time, dispatcher: sending } = installationOf(id);
-          return { store: kept, clock: time, keys: notificationKeys, nudge: () => sending.nudge(), name: worldOf(id)?.alias ?? id };
+          const world = worldOf(id);
+          const keys = world === undefined ? notificationKeys : worldKeys;
+          return { store: kept, clock: time, keys, nudge: () => sending.nudge(), name: world?.alias ?? id };
         }),
         paymentEndpoint(runner),
         paymentsEndpoint(runner),

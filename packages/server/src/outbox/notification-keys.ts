@@ -1,4 +1,4 @@
-import { createHmac, createPrivateKey, createPublicKey, createSecretKey, generateKeyPair, type KeyObject } from "node:crypto";
+import { createHash, createHmac, createPrivateKey, createPublicKey, createSecretKey, generateKeyPair, type KeyObject } from "node:crypto";
 import { promisify } from "node:util";
 import { assert } from "../kernel/assert.ts";
 import type { Clock } from "../kernel/clock.ts";
@@ -63,6 +63,14 @@ export async function openNotificationKeys(options: {
   );
   rootBytes.fill(0);
   return keys;
+}
+
+/**
+ * What signs the notifications of worlds: the installation's RSA pair, whose certificate receivers are given, and secrets that are everywhere the same for the same world's
+ * name. A world's name is made of its seed, so whoever knows the seed knows the secrets, and those of a world without one nobody guesses.
+ */
+export function worldNotificationKeys({ rsa, certificate }: NotificationKeys): NotificationKeys {
+  return new Keys(rsa, certificate, createSecretKey(createHash("sha256").update("cofre notification keys of worlds 1").digest()));
 }
 
 const keptFormat = "cofre notification keys 1";
