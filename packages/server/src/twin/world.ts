@@ -342,6 +342,8 @@ export class World {
       deliveryRandom: secretRandom,
       deliveryRandomFor: ({ number, endpoint, askedAt, attempts }) =>
         new SeededRandom(`${seed}\0notification\0${number}\0${endpoint}\0${askedAt}\0${attempts}`),
+      // Of several under way the network would say which arrives first, and so which one a receiver refuses.
+      tellsInOrder: () => !clock.running,
       secretRandom,
       scheduler,
       share: wholeShare,
