@@ -299,6 +299,8 @@ describe("the console in a real browser", { skip: noBrowser, timeout: 600_000 },
       const request = page.getByRole("listitem").filter({ hasText: "POST /ws/direct" });
       await request.getByText("Request and answer").click();
       assert.match(await request.locator("pre").innerText(), /"card_number": "411111xxxxxx1111",\n/);
+      await page.getByText("100.00 USD at a rate of 5.8300 are 583.00 BRL").waitFor();
+      await page.getByText(/^80\.00 USD at a rate of 5\.8300 are 466\.40 BRL/).waitFor();
       await page.getByText(/postings$/).click();
       await page.getByRole("table", { name: "Postings" }).getByText("merchant_payable").first().waitFor();
       await picture(page, "payment");
