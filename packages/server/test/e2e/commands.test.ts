@@ -109,6 +109,47 @@ describe("cofre payment", () => {
   });
 });
 
+describe("cofre world", () => {
+  test("makes one with its seed, time, keys and switches; keeps, restores, begins anew and lets go", async (context) => {
+    await using world = await startWorld();
+    const settings = JSON.stringify({ country: "mx", partialCapture: true });
+    const key = "test_ik_of_a_world";
+    const flags = ["--seed", "7", "--clock", "2026-01-31", "--key", key, "--name", "shop", "--settings", settings];
+    const { stdout, stderr } = await run(context, world, "world", "create", ...flags, "--json");
+    assert.equal(stderr, "");
+    const made = JSON.parse(stdout) as { readonly id: string; readonly clock: unknown };
+    assert.deepEqual(made.clock, { now: "2026-01-31T00:00:00.000Z", running: false });
+    const { body } = await world.get("/__cofre/settings", { integration_key: key });
+    const { country, partialCapture } = body["settings"] as Readonly<Record<string, unknown>>;
+    assert.deepEqual([country, partialCapture], ["mx", true]);
+
+    const of = async (...args: readonly string[]): Promise<string> => {
+      const { child, stdout: said, stderr: wrong } = await run(context, world, "world", ...args, "--key", key);
+      assert.equal(child.exitCode, 0, wrong);
+      return said;
+    };
+    await world.postJson("/ws/direct", { ...directBody("order-1"), integration_key: key });
+    assert.match(await of("snapshot", "--name", "paid"), /payments {16}1\n {2}snapshots {15}paid\n/);
+    assert.match(await of("reset"), /payments {16}0\n/);
+    assert.match(await of("restore", "--name", "paid"), /payments {16}1\n/);
+    assert.match(await of("list"), new RegExp(`^${made.id} .* payments 1 .*${key}`));
+    await of("delete");
+    assert.equal((await world.get("/__cofre/world", { integration_key: key })).body["status"], "ERROR");
+  });
+
+  test("refuses switches that are no object, and says which one is none", async (context) => {
+    await using world = await startWorld();
+    for (const wrong of ["mx", "[1]", "{country:mx}"]) {
+      const { child, stderr } = await run(context, world, "world", "create", "--settings", wrong);
+      assert.equal(child.exitCode, 2, wrong);
+      assert.match(stderr, /^--settings must be an object in JSON, such as '\{"country":"mx"\}'\./);
+    }
+    const { child, stderr } = await run(context, world, "world", "create", "--settings", '{"partialCaptures":true}');
+    assert.equal(child.exitCode, 1);
+    assert.match(stderr, /^Cofre refused: COFRE-31 .*partialCapture/);
+  });
+});
+
 describe("cofre clock", () => {
   test("says where the time is for as long as the way takes", async (context) => {
     await using world = await startWorld();
