@@ -18,7 +18,7 @@ import { paymentsEndpoint } from "./http/admin/payments-endpoint.ts";
 import { requestsEndpoint } from "./http/admin/requests-endpoint.ts";
 import { settingsEndpoint } from "./http/admin/settings-endpoint.ts";
 import { type Instruct, simulatorEndpoint } from "./http/admin/simulator-endpoint.ts";
-import { statsEndpoint } from "./http/admin/stats-endpoint.ts";
+import { statsEndpoint, statsOfWorld } from "./http/admin/stats-endpoint.ts";
 import { timelineEndpoint } from "./http/admin/timeline-endpoint.ts";
 import { tokensEndpoint } from "./http/admin/tokens-endpoint.ts";
 import { consoleEndpoints } from "./http/console/console-endpoint.ts";
@@ -29,7 +29,7 @@ import { Forwarder } from "./http/forwarding/forwarder.ts";
 import { attemptFactsOf } from "./http/recording/attempt-facts.ts";
 import { createRequestRecorder } from "./http/recording/request-recorder.ts";
 import type { ConsolePeople } from "./http/people/console-people.ts";
-import type { PeopleGateParts } from "./http/people/gate.ts";
+import type { PeopleGateParts, PeopleNodes } from "./http/people/gate.ts";
 import { createHttpServer, type HttpServer } from "./http/server.ts";
 import { worldsEndpoints } from "./http/admin/worlds-endpoint.ts";
 import type { EndpointDeps, OperationRunner } from "./http/wire/endpoints/deps.ts";
@@ -62,6 +62,7 @@ import {
 } from "./outbox/notification-keys.ts";
 import { createSigner } from "./outbox/signature.ts";
 import type { KeyHolder } from "./operations/account-directory.ts";
+import { changeSettings } from "./operations/change-settings.ts";
 import { FirstStartElsewhere, prepareSandboxAccount, type SandboxKeys } from "./operations/sandbox-account.ts";
 import { SlotKeeper } from "./recovery/slot-keeper.ts";
 import { openAuditFile } from "./stores/embedded/audit-file.ts";
@@ -195,6 +196,7 @@ export async function startCofre(config: Config, log: Log, ports: Ports = system
     openStore: createMemoryStore,
     onChanged: (id) => {
       faultBoard.forget(id);
+      faults?.forget(id);
       recorder?.forget(id);
     },
     placement: nodes?.keeper,
@@ -211,6 +213,8 @@ export async function startCofre(config: Config, log: Log, ports: Ports = system
   };
   const installationOf = (id: MerchantId): Installation => worldOf(id)?.installation ?? own;
   const runner: OperationRunner = { run: (operation, account, input) => installationOf(account.id).runner.run(operation, account, input) };
+  const isSandbox = config.environment === "sandbox";
+  const faults = isSandbox ? new Faults({ board: faultBoard, scheduler, runner }) : undefined;
   const forget = (id: MerchantId): void => installationOf(id).accounts.forget(id);
   const holderOf = async (key: string): Promise<KeyHolder | undefined> => {
     const world = worlds.byKey(key);
@@ -246,8 +250,8 @@ export async function startCofre(config: Config, log: Log, ports: Ports = system
   /** The account that a person means: a world, another of the server's, or the first of those. */
   const accountOf = async (asked: string | undefined): Promise<Account | undefined> => {
     await opened.promise;
-    const id = (asked ?? (await store.accounts())[0]?.id) as MerchantId | undefined;
-    if (id === undefined || !/^[0-9a-f]{8}$/.test(id)) return undefined;
+    const id = asked ?? (await store.accounts())[0]?.id;
+    if (id === undefined || !isAccountId(id)) return undefined;
     const world = worlds.of(id);
     // Asked for by its key it counts as used.
     if (world !== undefined) return (await holderOf(world.plan.keys.integrationKey))?.account;
@@ -255,8 +259,10 @@ export async function startCofre(config: Config, log: Log, ports: Ports = system
     if (account !== undefined) ownIds.add(id);
     return account;
   };
-  const people = config.console === "login" ? await openPeople(config, { accountOf, clock, log, sealing, store }) : undefined;
-  const isSandbox = config.environment === "sandbox";
+  const people =
+    config.console === "login"
+      ? await openPeople(config, { accountOf, clock, log, sealing, store, node, forwarder: nodes?.forwarder })
+      : undefined;
   let isOpen = false;
   const server = createHttpServer({
     endpoints: [
@@ -267,17 +273,31 @@ export async function startCofre(config: Config, log: Log, ports: Ports = system
       ...documented([
         ...operations,
         explainEndpoint(runner),
-        notificationsEndpoint(({ id }) => {
+        notificationsEndpoint((account) => {
+          const { id } = account;
           const { store: kept, clock: time, dispatcher: sending } = installationOf(id);
           const world = worldOf(id);
-          const keys = world === undefined ? notificationKeys : worldKeys;
-          return { store: kept, clock: time, keys, nudge: () => sending.nudge(), name: world?.alias ?? id };
+          return {
+            store: kept,
+            clock: time,
+            keys: world === undefined ? notificationKeys : worldKeys,
+            nudge: () => sending.nudge(),
+            name: world?.alias ?? id,
+            change: async (settingsAfter) => {
+              const changed = await runner.run(changeSettings, account, settingsAfter);
+              forget(id);
+              return changed;
+            },
+          };
         }),
         paymentEndpoint(runner),
         paymentsEndpoint(runner),
         figuresEndpoint(runner, deps.clockOf),
         tokensEndpoint(runner),
-        statsEndpoint(() => store.stats()),
+        statsEndpoint(({ id }) => {
+          const world = worldOf(id);
+          return world === undefined ? store.stats() : statsOfWorld(world);
+        }),
         ...(recorder === undefined
           ? []
           : [requestsEndpoint(recorder), timelineEndpoint({ runner, storeOf: ({ id }) => installationOf(id).store, recorder })]),
@@ -302,7 +322,7 @@ export async function startCofre(config: Config, log: Log, ports: Ports = system
                 isAccount: (id) => ownIds.has(id),
                 isClosed: people !== undefined,
                 connectorNames: connectors.names,
-                otherNodes: people === undefined ? nodes?.forwarder : undefined,
+                otherNodes: nodes?.forwarder,
               }),
               faultsEndpoint(faultBoard, operations, (id) => worlds.of(id) !== undefined || simulators.size > 0),
             ]
@@ -316,7 +336,7 @@ export async function startCofre(config: Config, log: Log, ports: Ports = system
     clock,
     log,
     health: { state: () => (!isOpen ? "starting" : store.isWriting ? "ready" : "not_writing") },
-    faults: isSandbox ? new Faults({ board: faultBoard, scheduler, runner }) : undefined,
+    faults,
     limits: { maxBodyBytes: config.maxBodyBytes, maxConnections: config.maxConnections, maxInFlight: config.maxInFlight },
     people: people?.gate,
     clientAddressHeader: config.clientAddressHeader,
@@ -575,20 +595,33 @@ async function openKeys(
   };
 }
 
-interface PeopleNeeds extends Omit<PeopleGateParts, "people"> {
+interface PeopleNeeds extends Omit<PeopleGateParts, "people" | "nodes"> {
   readonly store: Pick<RunningStore, "people">;
   readonly sealing: Sealing;
+  readonly node: string;
+  readonly forwarder: Pick<Forwarder, "ownerOfWorld"> | undefined;
 }
 
 /** What only those who sign in need is loaded where they do. What is secret of theirs is drawn from the system alone. */
-async function openPeople({ environment }: Config, { store, sealing, ...parts }: PeopleNeeds): Promise<ConsolePeople> {
-  const [{ consolePeople }, { createPeople }, { createPasswords }] = await Promise.all([
+async function openPeople({ environment }: Config, { store, sealing, node, forwarder, ...parts }: PeopleNeeds): Promise<ConsolePeople> {
+  const [{ consolePeople }, { NodePasses }, { createPeople }, { createPasswords }] = await Promise.all([
     import("./http/people/console-people.ts"),
+    import("./http/people/node-pass.ts"),
     import("./people/people-service.ts"),
     import("./people/password.ts"),
   ]);
   const own = { clock: parts.clock, random: ownRandom, passwords: createPasswords({ random: ownRandom }), maskCards: maskCardNumbers };
-  return consolePeople({ ...parts, people: createPeople({ ...own, store: store.people, sealing, environment }) });
+  const nodesBeside = (others: Pick<Forwarder, "ownerOfWorld">): PeopleNodes => ({
+    ownerOfWorld: async (id) => (isAccountId(id) ? others.ownerOfWorld(id) : undefined),
+    passes: new NodePasses({ sealing, environment, node, clock: parts.clock, random: ownRandom }),
+  });
+  const nodes = forwarder === undefined ? undefined : nodesBeside(forwarder);
+  return consolePeople({ ...parts, nodes, people: createPeople({ ...own, store: store.people, sealing, environment }) });
+}
+
+/** Of an account, a world's too. */
+function isAccountId(text: string): text is MerchantId {
+  return /^[0-9a-f]{8}$/.test(text);
 }
 
 function databaseFileOf(dataDirectory: string): string {

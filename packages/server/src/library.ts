@@ -7,7 +7,7 @@ import { Secret } from "./kernel/secret.ts";
 import { systemScheduler } from "./kernel/system-scheduler.ts";
 import { type Faults, faultsOf } from "./library-faults.ts";
 import type { AccountSettings, SimulatorSettings } from "./merchant/account.ts";
-import type { NotificationChaos } from "./outbox/endpoint.ts";
+import type { NotificationChaos, NotificationEndpoint } from "./outbox/endpoint.ts";
 
 /** All of it may be left out. */
 export interface CofreOptions {
@@ -18,7 +18,7 @@ export interface CofreOptions {
   readonly publicIntegrationKey?: string;
   /** How long the simulated acquirer may take before an outcome is unknown, 100 to 600000 milliseconds; 30 seconds unless given. */
   readonly acquirerTimeoutMs?: number;
-  /** Is given what Cofre does, event by event; nothing is logged without it. */
+  /** Is given what Cofre does, event by event; nothing is logged without it. What it throws is nobody's to catch, and nothing is left undone for it. */
   readonly log?: (event: CofreLogEvent) => void;
 }
 
@@ -137,7 +137,8 @@ export type SimulatorInstruction = {
 export type SettingsChanges = Partial<Omit<AccountSettings, "simulator" | "notificationChaos" | "notificationEndpoints">> & {
   readonly simulator?: Partial<SimulatorSettings>;
   readonly notificationChaos?: Partial<NotificationChaos>;
-  readonly notificationEndpoints?: readonly { readonly id: string; readonly url: string; readonly enabled?: boolean }[];
+  readonly notificationEndpoints?: readonly (Pick<NotificationEndpoint, "id" | "url"> &
+    Partial<Pick<NotificationEndpoint, "enabled" | "signatures">>)[];
 };
 
 export interface CofreNotification {
@@ -311,7 +312,7 @@ const shutdownGraceMs = 1_000;
  */
 export async function startCofre(options: CofreOptions = {}): Promise<Cofre> {
   const { log } = options;
-  const server = await startServer(configOf(options), { write: (event) => log?.(event) });
+  const server = await startServer(configOf(options), { write: logOf(log) });
   const { address, firstStart } = server;
   if (firstStart === undefined) throw new Error("a Cofre in memory begins with an account of its own");
   const { integrationKey, publicIntegrationKey } = firstStart;
@@ -325,6 +326,19 @@ export async function startCofre(options: CofreOptions = {}): Promise<Cofre> {
     worlds: worldsAt(url),
     close,
     [Symbol.asyncDispose]: close,
+  };
+}
+
+/** What somebody's function throws is theirs: it ends nothing that is under way here, and is not hidden either. */
+function logOf(log: CofreOptions["log"]): (event: CofreLogEvent) => void {
+  return (event) => {
+    try {
+      log?.(event);
+    } catch (error) {
+      queueMicrotask(() => {
+        throw error;
+      });
+    }
   };
 }
 
@@ -355,6 +369,12 @@ function configOf(options: CofreOptions) {
   throw new TypeError(Object.entries(variables).reduce((text, [name, variable]) => text.replaceAll(variable, name), problems));
 }
 
+/** Throws when it has no time. Test runners have Dates of their own, so nobody is asked whether it is ours. */
+function textOf(time: Date): string {
+  if (Number.isNaN(time.getTime())) throw new TypeError("A time of a world must be a valid Date.");
+  return time.toISOString();
+}
+
 /** What a Cofre of this version tells of a world. */
 interface ToldWorld {
   readonly id: string;
@@ -370,7 +390,7 @@ function worldsAt(url: string): Cofre["worlds"] {
     async create({ clock, integrationKey, publicIntegrationKey, ...options } = {}) {
       const told = await keyless.createWorld({
         ...options,
-        ...(clock === undefined ? {} : { clock: clock.toISOString() }),
+        ...(clock === undefined ? {} : { clock: textOf(clock) }),
         ...(integrationKey === undefined ? {} : { new_integration_key: integrationKey }),
         ...(publicIntegrationKey === undefined ? {} : { new_public_integration_key: publicIntegrationKey }),
       });
@@ -404,7 +424,7 @@ function worldOf(
     clock: {
       now: async () => new Date(((await client.clock())["clock"] as { readonly now: string }).now),
       advance: (span) => move({ advance: span }),
-      set: (to) => move({ set: to.toISOString() }),
+      set: async (to) => move({ set: textOf(to) }),
       run: async (running) => void (await client.clock({ run: running })),
     },
     reset: async () => void (await client.world({ do: "reset" })),

@@ -9,6 +9,7 @@ import { createInterface } from "node:readline";
 import { describe, test, type TestContext } from "node:test";
 import { fileURLToPath } from "node:url";
 import { promisify } from "node:util";
+import { freePort } from "../test/free-port.ts";
 
 const program = fileURLToPath(new URL("../bin/cofre.js", import.meta.url));
 
@@ -145,13 +146,9 @@ describe("a first start that failed", () => {
 
   test("because the acquirer is away has lost no keys either", async (context) => {
     const folder = join(newFolder(context), "data");
-    const gone = createServer().listen(0, "127.0.0.1");
-    await once(gone, "listening");
-    const address = gone.address();
-    assert.ok(typeof address === "object" && address !== null);
-    gone.close();
+    const gone = `http://127.0.0.1:${await freePort()}`;
 
-    const { code } = await run(["start", "--data-dir", folder, "--port", "0"], { COFRE_ACQUIRER_URL: `http://127.0.0.1:${address.port}` });
+    const { code } = await run(["start", "--data-dir", folder, "--port", "0"], { COFRE_ACQUIRER_URL: gone });
     assert.equal(code, 1);
     assert.match(await startAndStop(context, ["--data-dir", folder]), /integration key +test_ik_/);
   });

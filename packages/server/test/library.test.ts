@@ -1,11 +1,14 @@
 import assert from "node:assert/strict";
 import { once } from "node:events";
+import { writeFileSync } from "node:fs";
 import { createServer } from "node:http";
 import type { AddressInfo } from "node:net";
+import { join } from "node:path";
 import { describe, test } from "node:test";
 import { type FaultKind, faultKindNames } from "../src/http/faults/fault-kinds.ts";
 import type { FaultToAdd } from "../src/library-faults.ts";
 import { type Cofre, startCofre } from "../src/library.ts";
+import { Command, temporaryFolder } from "./command.ts";
 import { directBody } from "./world.ts";
 
 async function pay({ url, integrationKey }: Cofre, code: string): Promise<{ readonly status: string; readonly hash: string }> {
@@ -128,6 +131,36 @@ describe("startCofre of the package", () => {
     await pay(cofre, "logged");
     await cofre.close();
     assert.ok(events.includes("request"));
+  });
+
+  test("goes on when whoever is told of it throws, which is not hidden", async (context) => {
+    const script = `
+      import { startCofre } from ${JSON.stringify(new URL("../src/library.ts", import.meta.url).href)};
+      const heard = new Set();
+      process.on("uncaughtException", ({ message }, origin) => heard.add(origin + " " + message));
+      const cofre = await startCofre({ log: () => { throw new Error("theirs"); } });
+      await cofre.faults.add({ kind: "throttle" });
+      const bounded = () => ({ signal: AbortSignal.timeout(5_000) });
+      const query = cofre.url + "/ws/query?integration_key=" + cofre.integrationKey;
+      const statuses = [(await fetch(query, bounded())).status, (await fetch(query, bounded())).status];
+      await cofre.close();
+      console.log(JSON.stringify([statuses, [...heard]]));
+    `;
+    const file = join(temporaryFolder(context), "throws.mjs");
+    writeFileSync(file, script);
+    const command = new Command(context, [process.execPath, file]);
+    assert.equal(await command.code(), 0, command.stderr);
+    assert.deepEqual(JSON.parse(command.stdout), [[429, 200], ["uncaughtException theirs"]]);
+  });
+
+  test("rejects for a time that is none, and throws nothing", async () => {
+    await using cofre = await startCofre();
+    const none = new Date(Number.NaN);
+    await assert.rejects(cofre.worlds.create({ clock: none }), /valid Date/);
+    const world = await cofre.worlds.create({ seed: "times" });
+    const set = world.clock.set(none);
+    await assert.rejects(set, /valid Date/);
+    await assert.rejects(world.clock.set(new Date(8.64e15)), /COFRE-73/);
   });
 
   test("closes once, however often it is asked, and answers nobody then", async () => {

@@ -113,6 +113,11 @@ test("the help of fault says which kinds and reasons there are, and what a clien
   for (const reason of declineReasons) assert.ok(text.includes(reason), reason);
 });
 
+test("words of which one may stand behind a command are shown as a choice", () => {
+  assert.match(commandHelp("audit"), /^cofre audit \[list\|verify\|head\] \[options\]\n/);
+  assert.match(commandHelp("world"), /^cofre world create\|list\|/);
+});
+
 test("the help names every command with each of its options", () => {
   const text = helpText("1.2.3");
   for (const [name, { options }] of commandRows) {

@@ -44,7 +44,8 @@ export function commandsAsMarkdown(): string {
 
 function synopsis(name: string, { words = [], needsWord, behindWord = {}, paths, mayName }: CommandRow): string {
   const shown = words.map((word) => (behindWord[word] === undefined ? word : `${word} ${behindWord[word]}`));
-  const behind = needsWord === true ? [shown.join("|")] : shown.map((word) => `[${word}]`);
+  const choice = shown.join("|");
+  const behind = choice === "" ? [] : [needsWord === true ? choice : `[${choice}]`];
   return [name, ...behind, ...(paths === undefined ? [] : [paths]), ...(mayName === undefined ? [] : [`[${mayName}]`])].join(" ");
 }
 

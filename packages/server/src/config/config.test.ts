@@ -1,5 +1,5 @@
 import assert from "node:assert/strict";
-import { mkdtempSync, rmSync, writeFileSync } from "node:fs";
+import { existsSync, mkdtempSync, rmSync, writeFileSync } from "node:fs";
 import { tmpdir } from "node:os";
 import { join } from "node:path";
 import { describe, test } from "node:test";
@@ -225,7 +225,7 @@ test("a loopback acquirer is taken, over IPv4 and IPv6", () => {
 test("printing or serialising a configuration shows no secret", () => {
   const config = configOf({ COFRE_SANDBOX_INTEGRATION_KEY: "hush-hush" });
   for (const text of [settingsAsText(config), JSON.stringify(config)]) assert.equal(text.includes("hush"), false);
-  assert.match(settingsAsText(config), /COFRE_SANDBOX_INTEGRATION_KEY = \(set, not shown\)/);
+  assert.match(settingsAsText(config), /COFRE_SANDBOX_INTEGRATION_KEY_FILE = \(set, not shown\)/);
 });
 
 test("the references have a row for every setting", () => {
@@ -233,6 +233,15 @@ test("the references have a row for every setting", () => {
     assert.ok(settingsAsText().includes(variable));
     assert.ok(settingsAsMarkdown().includes(`| \`${variable}\``));
     assert.match(doc, /\.$/);
+  }
+});
+
+test("on a terminal a setting tells where its page is, and the file that a secret may come from", () => {
+  assert.doesNotMatch(settingsAsText(), /\]\(/);
+  assert.match(settingsAsText(), /See clients \(docs\/clients\.md\)\./);
+  assert.match(settingsAsText(), /^COFRE_DATABASE_URL, COFRE_DATABASE_URL_FILE = /m);
+  for (const [page] of settingsAsText().matchAll(/docs\/[\w/-]+\.md/g)) {
+    assert.ok(existsSync(new URL(`../../../../${page}`, import.meta.url)), page);
   }
 });
 

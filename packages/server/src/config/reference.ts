@@ -1,21 +1,33 @@
+import { posix } from "node:path";
 import { type Config, type SettingName, settingRows } from "./settings.ts";
 
 /** The settings as a table for a terminal: `cofre config`. With a configuration, its values; without, the defaults. */
 export function settingsAsText(config?: Config): string {
   const rows = settingRows.map(([name, setting]) => {
     const shown = config === undefined ? (setting.fallback ?? "(none)") : shownValue(config[name]);
-    return { name: setting.flag === undefined ? setting.variable : `${setting.variable}, ${setting.flag}`, shown, ...setting };
+    return { name: namesOf(setting).join(", "), shown, ...setting };
   });
-  return rows.map(({ name, shown, form, doc }) => `${name} = ${shown}\n    ${doc}\n    ${form}`).join("\n\n");
+  return rows.map(({ name, shown, form, doc }) => `${name} = ${shown}\n    ${withoutLinks(doc)}\n    ${form}`).join("\n\n");
 }
 
 /** The settings as a Markdown table: docs/operate/configuration.md. */
 export function settingsAsMarkdown(): string {
-  const rows = settingRows.map(([, { variable, flag, fallback, form, secret, doc }]) => {
-    const names = [variable, ...(secret === true ? [`${variable}_FILE`] : []), ...(flag === undefined ? [] : [flag])];
-    return `| ${names.map((name) => `\`${name}\``).join("<br>")} | ${fallback === undefined ? "" : `\`${fallback}\``} | ${form} | ${doc} |`;
+  const rows = settingRows.map(([, setting]) => {
+    const { fallback, form, doc } = setting;
+    const names = namesOf(setting).map((name) => `\`${name}\``);
+    return `| ${names.join("<br>")} | ${fallback === undefined ? "" : `\`${fallback}\``} | ${form} | ${doc} |`;
   });
   return ["| setting | default | values | meaning |", "|---|---|---|---|", ...rows].join("\n");
+}
+
+/** What a setting is given by: its variable, the one that names a file with a secret, its option. */
+function namesOf({ variable, flag, secret }: (typeof settingRows)[number][1]): string[] {
+  return [variable, ...(secret === true ? [`${variable}_FILE`] : []), ...(flag === undefined ? [] : [flag])];
+}
+
+/** Links are written as in docs/operate, where the table of settings stands: a terminal is told where the page is. */
+function withoutLinks(doc: string): string {
+  return doc.replaceAll(/\[([^\]]+)\]\(([^)]+)\)/g, (_, text: string, target: string) => `${text} (${posix.join("docs/operate", target)})`);
 }
 
 function shownValue(value: Config[SettingName]): string {

@@ -53,7 +53,7 @@ export const settings = {
     form: "yes or no",
     fallback: "yes",
     read: oneOf("yes", "no"),
-    doc: "`no` keeps no requests, calls to acquirers and attempts at notifications in memory for [timelines](../console.md), which spares a request some microseconds. There is none outside of the sandbox.",
+    doc: "`no` keeps no requests, calls to acquirers and attempts at notifications in memory for [timelines](../wire/sandbox.md#__cofretimeline), which spares a request some microseconds. There is none outside of the sandbox.",
   },
   console: {
     variable: "COFRE_CONSOLE",
@@ -124,7 +124,7 @@ export const settings = {
   },
   nodeUrl: {
     variable: "COFRE_NODE_URL",
-    form: "http://HOST:PORT",
+    form: "http://HOST[:PORT] or https://HOST[:PORT]",
     fallback: undefined,
     read: readNodeUrl,
     doc: "Where other nodes on the same database reach this one, so that the keys of its [worlds](../twin.md) work at every node. Card numbers go there: an address of a private network, or `https://`. Without it its worlds are its own.",
@@ -181,7 +181,7 @@ export const settings = {
     fallback: undefined,
     secret: true,
     read: readConnectors,
-    doc: "Several acquirers, each with a name, instead of one (see docs/concepts/routing.md); mostly given as a file.",
+    doc: "Several acquirers, each with a name, instead of one; mostly given as a file. See [routing](../concepts/routing.md).",
   },
   acquirerTimeoutMs: {
     variable: "COFRE_ACQUIRER_TIMEOUT_MS",

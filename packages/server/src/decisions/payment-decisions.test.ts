@@ -7,7 +7,7 @@ import { day, hour, laterBy, minute, second } from "../kernel/instant.ts";
 import type { ServiceErrorCode } from "../kernel/service-error.ts";
 import { captureEntries, holdEntries, releaseEntries, saleEntries } from "../ledger/postings.ts";
 import { type PaymentState, paymentStates } from "../payment/payment-machine.ts";
-import { type Attempt, declineReasons, type Payment, type PaymentOrder } from "../payment/payment.ts";
+import { type Attempt, type AttemptKind, declineReasons, type Payment, type PaymentOrder } from "../payment/payment.ts";
 import {
   decideAuthorizeOutcome,
   decideCapture,
@@ -209,6 +209,14 @@ describe("the answer to an authorization", () => {
     );
   });
 
+  test("yes that recovery finds out is told although the payment stays PE: the merchant was left without an answer", () => {
+    for (const manualReview of [false, true]) {
+      const payment = { ...held1, order: { ...held1.order, manualReview } };
+      assert.deepEqual(decideAuthorizeOutcome(payment, approved, now, "recovery", options)?.notifications, update(payment));
+    }
+    assert.deepEqual(decideAuthorizeOutcome(held1, unknown, now, "recovery", options)?.notifications, []);
+  });
+
   test("no ends it: nothing is held, and the issuer's words are kept", () => {
     for (const payment of [sold, held1, { ...sold, order: { ...sold.order, manualReview: true } }]) {
       assertChange(
@@ -354,6 +362,10 @@ describe("the answer to a capture", () => {
     );
   });
 
+  test("no that recovery finds out is told: the merchant was left without an answer, and may capture again", () => {
+    assert.deepEqual(decideCaptureOutcome(capturing, 2, refusal, now, "recovery")?.notifications, update(capturing));
+  });
+
   test("yes takes what the attempt asked for, and the merchant hears of it", () => {
     const part = underWay("capturing", "capture", { attempt: newAttempt({ kind: "capture", number: 2, amount: 4_000n }) });
     assertChange(
@@ -439,7 +451,8 @@ describe("the answer to a void", () => {
     const facts = (name: string) => fact(name, 2, "recovery", { responseCode: "05" });
     for (const review of ["none", "accepted"] as const) {
       const payment = { ...voiding, review };
-      assertChange(decide(payment, refusal), payment, { state: "authorized", attempt: undefined }, { facts: facts("void_declined") });
+      const rest = { facts: facts("void_declined"), notifications: update(payment) };
+      assertChange(decide(payment, refusal), payment, { state: "authorized", attempt: undefined }, rest);
     }
     for (const review of ["waiting", "rejected"] as const) {
       const payment = { ...voiding, review };
@@ -447,9 +460,15 @@ describe("the answer to a void", () => {
         decide(payment, refusal),
         payment,
         { state: "in_review", review: "waiting", attempt: undefined },
-        { facts: facts("void_declined_in_review") },
+        { facts: facts("void_declined_in_review"), notifications: update(payment) },
       );
     }
+  });
+
+  test("no that recovery finds out is told of when the merchant asked, and of no other", () => {
+    const told = (kind: AttemptKind): unknown => decide(underWay("voiding", kind), refusal)?.notifications.length;
+    assert.deepEqual([told("void"), told("lapse"), told("reject")], [1, 0, 0]);
+    assert.deepEqual(decideVoidOutcome(voiding, 2, refusal, now, "merchant")?.notifications, []);
   });
 
   test("no to a lapse lets it lapse again an hour later", () => {

@@ -88,9 +88,14 @@ export function decideAuthorizeOutcome(
     review: fact === "authorization_held" ? "waiting" : "none",
   });
   const entries = fact === "sale_approved" ? saleEntries(next) : fact === "authorization_declined" ? [] : holdEntries(next);
-  // Merchants are told of a status that they see: a payment that stays PE is no news (interface 4.2).
-  const tell = options.notify && isFinal(next.state) ? "update" : undefined;
+  // Merchants are told of a status that they see: a payment that stays PE is no news (interface 4.2), but for who was left without an answer.
+  const tell = isFinal(next.state) ? (options.notify ? "update" : undefined) : foundOut(by);
   return change(now, next, payment.version, [record(fact, attempt.number, by)], entries, tell);
+}
+
+/** What recovery learns of a request of the merchant's that ended without an outcome is told, also where the status stays PE: nobody else tells. */
+function foundOut(by: FactSource): "update" | undefined {
+  return by === "recovery" ? "update" : undefined;
 }
 
 function authorizeFact(payment: Payment, attempt: Attempt, outcome: Exclude<AuthorizeOutcome, Unknown>): PaymentFact {
@@ -177,7 +182,8 @@ export function decideCaptureOutcome(
   if (outcome.kind === "unknown") return unanswered(payment, attempt, now, by);
   if (outcome.kind === "declined") {
     const next = settle(advance(payment, "capture_declined", now), {});
-    return change(now, next, payment.version, [record("capture_declined", attempt.number, by, { responseCode: outcome.responseCode })]);
+    const note = record("capture_declined", attempt.number, by, { responseCode: outcome.responseCode });
+    return change(now, next, payment.version, [note], [], foundOut(by));
   }
   const next = settle(advance(payment, "capture_approved", now), { captured: attempt.amount });
   const entries = captureEntries(next, attempt.amount);
@@ -226,7 +232,10 @@ export function decideVoidOutcome(
       review: waits ? "waiting" : payment.review,
       captureBy: attempt.kind === "lapse" ? laterBy(now, lapseAgainMs) : payment.captureBy,
     });
-    return change(now, next, payment.version, [record(fact, attempt.number, by, { responseCode: outcome.responseCode })]);
+    // A lapse is nobody's request, and a reviewer's no is not the merchant's.
+    const isAsked = attempt.kind === "void";
+    const note = record(fact, attempt.number, by, { responseCode: outcome.responseCode });
+    return change(now, next, payment.version, [note], [], isAsked ? foundOut(by) : undefined);
   }
   const fact = attempt.kind === "lapse" ? "lapse_approved" : "void_approved";
   const next = settle(advance(payment, fact, now), {});

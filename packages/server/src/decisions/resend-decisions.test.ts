@@ -23,7 +23,7 @@ function refundWith(fields: Partial<Refund>): Refund {
   } as Refund;
 }
 
-const kindOf = (payment: Payment): unknown => decideResend(payment, at(59)).notifications[0]?.kind;
+const kindOf = (payment: Payment): unknown => decideResend(payment, false, at(59)).notifications[0]?.kind;
 
 describe("what is announced once more", () => {
   test("is the status that a payment ended in, while nothing came after it", () => {
@@ -49,15 +49,20 @@ describe("what is announced once more", () => {
 
   test("leaves the payment as it is, but for a note in its history", () => {
     const payment = paymentWith({});
-    const { payment: changed, facts, entries } = decideResend(payment, at(59));
+    const { payment: changed, facts, entries } = decideResend(payment, true, at(59));
     assert.deepEqual(changed, { next: { ...payment, version: 4 }, replaces: 3 });
     assert.deepEqual(facts, [{ fact: "notification_resent", attempt: undefined, by: "merchant", detail: { kind: "update" } }]);
     assert.deepEqual(entries, []);
   });
 
+  test("is the update of a payment that stays PE, where there was one", () => {
+    const { notifications } = decideResend(paymentWith({ state: "authorized", statusAt: undefined }), true, at(59));
+    assert.equal(notifications[0]?.kind, "update");
+  });
+
   test("is nothing while nothing was announced", () => {
     for (const state of ["authorizing", "authorized", "in_review", "capturing"] as const) {
-      assert.throws(() => decideResend(paymentWith({ state, statusAt: undefined }), at(59)), { code: "nothing_to_resend" }, state);
+      assert.throws(() => decideResend(paymentWith({ state, statusAt: undefined }), false, at(59)), { code: "nothing_to_resend" }, state);
     }
   });
 });

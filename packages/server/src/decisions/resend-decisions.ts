@@ -4,9 +4,12 @@ import type { NotificationKind } from "../outbox/events.ts";
 import type { Payment } from "../payment/payment.ts";
 import { isFinal, change, changed, type PaymentChange, record } from "./steps.ts";
 
-/** The merchant wants to hear once more of the latest change that was announced: receivers ask for the payment then, as it is now. */
-export function decideResend(payment: Payment, now: Instant): PaymentChange {
-  const kind = lastAnnounced(payment);
+/**
+ * The merchant wants to hear once more of the latest change that was announced: receivers ask for the payment then, as it is now. `told`
+ * says whether anything was yet: what was told of a payment that stays PE left no time on it.
+ */
+export function decideResend(payment: Payment, told: boolean, now: Instant): PaymentChange {
+  const kind = lastAnnounced(payment) ?? (told ? "update" : undefined);
   if (kind === undefined) throw new ServiceError("nothing_to_resend");
   const note = record("notification_resent", undefined, "merchant", { kind });
   return change(now, changed(payment, {}), payment.version, [note], [], kind);

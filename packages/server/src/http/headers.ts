@@ -11,6 +11,7 @@ export class RequestHeaders implements WireHeaders {
   readonly processingType: string | undefined;
   readonly idempotencyKey: string | undefined;
   readonly forNode: string | undefined;
+  readonly pass: string | undefined;
 
   /** Names and values in turns. */
   constructor(rawHeaders: readonly string[]) {
@@ -42,6 +43,9 @@ export class RequestHeaders implements WireHeaders {
           break;
         case "idempotency-key":
           this.idempotencyKey ??= value;
+          break;
+        case "x-cofre-person":
+          this.pass ??= value;
           break;
         case "x-cofre-for-node":
           this.forNode ??= value;

@@ -1,6 +1,7 @@
 import type { IncomingMessage, Server, ServerResponse } from "node:http";
 import type { Socket } from "node:net";
 import { assert } from "../kernel/assert.ts";
+import { sha256Hex } from "../kernel/digest.ts";
 import type { Clock } from "../kernel/clock.ts";
 import { ServiceError } from "../kernel/service-error.ts";
 import { errorFacts } from "../observe/error-facts.ts";
@@ -13,7 +14,7 @@ import { framingAnswer, handedOver, isBareOffer, refuseTunnel, UnreadableRequest
 import { allowHeaders, commonHeaders, corsHeaders, jsonType, preflightHeaders, RequestHeaders, retryAfterSeconds } from "./headers.ts";
 import type { RequestRecorder } from "./recording/request-recorder.ts";
 import { type Caller, callerOf } from "./people/caller.ts";
-import type { Admitted, PeopleGate } from "./people/gate.ts";
+import type { Admitted, LedOn, PeopleGate } from "./people/gate.ts";
 import { isInterfacePath, pathAndQueryOf, pathOf, Routes } from "./routes.ts";
 import { type TlsCredentials, TlsListener } from "./tls-listener.ts";
 import { errorAnswer, type WireAnswer } from "./wire/answer.ts";
@@ -46,7 +47,7 @@ export interface HttpServerOptions {
   /** Leads requests with keys of worlds on other nodes there; undefined where there are no other nodes. */
   readonly forwarder?: Pick<Forwarder, "node" | "ownerOf" | "forward"> | undefined;
   /** Lets people in who are signed in, where a key is missing; undefined where nobody signs in. */
-  readonly people?: Pick<PeopleGate, "admit"> | undefined;
+  readonly people?: Pick<PeopleGate, "admit" | "admitLed"> | undefined;
   /** In lower case: the header in which a proxy in front names its client's address; undefined where there is none that is believed. */
   readonly clientAddressHeader?: string | undefined;
 }
@@ -256,6 +257,7 @@ export class HttpServer {
       isAdmitted = true;
       // Decoding overwrites the body.
       if (endpoint.key !== "none" && endpoint.key !== "session" && this.#leadsOn(headers)) asItCame = copyOf(body);
+      const digest = headers.pass === undefined ? "" : sha256Hex(body ?? "");
       const decoded = decodeRequest(target, body);
       try {
         if (endpoint.key === "none") {
@@ -263,12 +265,14 @@ export class HttpServer {
         } else if (endpoint.key === "session") {
           answer = await endpoint.handle({ method, params: decoded.params, headers, caller: this.#callerOf(request) });
         } else {
-          if (this.#options.people !== undefined) admitted = await this.#admitted(this.#options.people, endpoint, method, decoded, request);
-          const found = admitted === undefined ? await this.#find(endpoint, decoded, headers) : { ...admitted, grants: "secret" as const };
+          const entered = await this.#entered(endpoint, method, decoded, headers, request, digest);
+          if (entered !== undefined && "account" in entered) admitted = entered;
+          const found = await this.#accountOrOwner(entered, endpoint, decoded, headers);
           if ("node" in found) {
             merchantId = found.world;
             decoded.wipe();
-            const letter: Letter = { method, target: pathAndQueryOf(target), headers, body: asItCame };
+            const led: Letter = { method, target: pathAndQueryOf(target), headers, body: asItCame };
+            const letter: Letter = { ...led, pass: await passOf(entered, led) };
             ({ answer, isWritten } = await this.#leadOn(found, letter, response));
           } else {
             asItCame?.fill(0);
@@ -283,7 +287,15 @@ export class HttpServer {
               params: decoded.params,
             });
             if (account.settings.strictForms && decoded.warnings.includes("form_repaired")) throw requestError("cut_form");
-            const keyed: WireRequest = { method, params: decoded.params, account, grants, headers, person: admitted?.person };
+            const keyed: WireRequest = {
+              method,
+              params: decoded.params,
+              account,
+              grants,
+              headers,
+              person: admitted?.person,
+              passTo: admitted?.passTo,
+            };
             const { faults } = this.#options;
             // Of the sandbox's accounts, and there only of those that asked for it.
             if (faults?.waitsFor(account.id) === true) delivery = await this.#met(faults, endpoint, keyed);
@@ -356,16 +368,32 @@ export class HttpServer {
     if (this.#inFlight === 0) this.#whenIdle?.();
   }
 
-  /** The person whose request it is; undefined when it is a program's, which brings a key, or nobody's. */
-  async #admitted(
-    people: Pick<PeopleGate, "admit">,
+  /** The person whose request it is, or where it is to be led; undefined when it is a program's, which brings a key, or nobody's. */
+  async #entered(
     endpoint: KeyedEndpoint,
     method: WireRequest["method"],
     { params }: DecodedRequest,
+    headers: RequestHeaders,
     request: IncomingMessage,
-  ): Promise<Admitted | undefined> {
-    if (keyGiven(endpoint, params) !== undefined) return undefined;
-    return people.admit(endpoint.path, { method, params }, this.#callerOf(request));
+    digest: string,
+  ): Promise<Admitted | LedOn | undefined> {
+    const { people, forwarder } = this.#options;
+    if (people === undefined || keyGiven(endpoint, params) !== undefined) return undefined;
+    const asked = { method, params };
+    if (headers.pass !== undefined && headers.forNode !== undefined && forwarder !== undefined) {
+      return people.admitLed(endpoint.path, asked, headers.pass, { method, target: pathAndQueryOf(request.url ?? "/"), digest });
+    }
+    return people.admit(endpoint.path, asked, this.#callerOf(request), this.#leadsOn(headers));
+  }
+
+  async #accountOrOwner(
+    entered: Admitted | LedOn | undefined,
+    endpoint: KeyedEndpoint,
+    decoded: DecodedRequest,
+    headers: RequestHeaders,
+  ): Promise<KeyHolder | Owner> {
+    if (entered === undefined) return this.#find(endpoint, decoded, headers);
+    return "owner" in entered ? entered.owner : { account: entered.account, grants: "secret" };
   }
 
   #callerOf({ rawHeaders, socket }: IncomingMessage): Caller {
@@ -574,6 +602,12 @@ function headOf({ status, type = jsonType, headers }: WireAnswer, length: number
   if (headers !== undefined) head.push(...headers.flat());
   if (status === 503) head.push("Retry-After", retryAfterSeconds);
   return head;
+}
+
+/** undefined when it is a key that leads the request. */
+async function passOf(entered: Admitted | LedOn | undefined, { method, target, body }: Letter): Promise<string | undefined> {
+  if (entered === undefined || !("owner" in entered)) return undefined;
+  return entered.passTo(entered.owner.node, { method, target, digest: sha256Hex(body ?? "") });
 }
 
 class ClientGone extends Error {

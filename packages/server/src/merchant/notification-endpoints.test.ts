@@ -2,7 +2,7 @@ import assert from "node:assert/strict";
 import { describe, test } from "node:test";
 import { instant } from "../kernel/instant.ts";
 import type { EndpointId } from "../outbox/events.ts";
-import { endpointsOf, endpointsWithout } from "./notification-endpoints.ts";
+import { endpointsOf, endpointsSwitched, endpointsWithout } from "./notification-endpoints.ts";
 import { defaultAccountSettings } from "./settings.ts";
 
 const shop = { id: "shop", url: "https://shop.example/", enabled: true, secretVersion: 1 };
@@ -23,5 +23,18 @@ describe("who hears of an account's payments", () => {
     const shopGone = endpointsWithout(both, "shop" as EndpointId, now);
     assert.deepEqual(shopGone, [{ ...shop, goneAt: now }]);
     assert.deepEqual(endpointsWithout(both, "other" as EndpointId, now), [shop]);
+  });
+
+  test("again, whoever is switched on, the one address of the account too, and nobody who is switched off", () => {
+    assert.equal(endpointsSwitched(both, "other", true), undefined);
+    for (const id of ["shop", "account-url"]) {
+      const gone = { ...both, notificationEndpoints: endpointsWithout(both, id as EndpointId, now) };
+      const off = { ...gone, notificationEndpoints: endpointsSwitched(gone, id, false) ?? [] };
+      const seen = endpointsOf(off).find((each) => each.id === id);
+      assert.equal(seen?.enabled, false);
+      assert.equal(seen.goneAt, now, "why it was off before is kept");
+      const on = { ...off, notificationEndpoints: endpointsSwitched(off, id, true) ?? [] };
+      assert.deepEqual(endpointsOf(on), [shop, old]);
+    }
   });
 });

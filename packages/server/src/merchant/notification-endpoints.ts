@@ -14,6 +14,19 @@ export function endpointsOf({ notificationUrl: url, notificationEndpoints: endpo
   return [...others, { enabled: true, secretVersion: 1, ...kept, id: accountUrl, url }];
 }
 
+/**
+ * The account's endpoints to keep when somebody switches this one on or off; undefined when there is none of that id. What is switched on has not
+ * answered 410 any more.
+ */
+export function endpointsSwitched(settings: AccountSettings, id: string, on: boolean): readonly NotificationEndpoint[] | undefined {
+  const found = endpointsOf(settings).find((each) => each.id === id);
+  if (found === undefined) return undefined;
+  const { goneAt, ...kept } = found;
+  const next = { ...kept, enabled: on, ...(on || goneAt === undefined ? {} : { goneAt }) };
+  const stored = settings.notificationEndpoints;
+  return stored.some((each) => each.id === id) ? stored.map((each) => (each.id === id ? next : each)) : [...stored, next];
+}
+
 /** The account's endpoints to keep when this one has answered 410. */
 export function endpointsWithout(settings: AccountSettings, endpoint: EndpointId, at: Instant): readonly NotificationEndpoint[] {
   const after = switchedOff(endpointsOf(settings), endpoint, at);

@@ -1,5 +1,6 @@
 import { decideResend } from "../decisions/resend-decisions.ts";
 import type { Payment } from "../payment/payment.ts";
+import { read } from "./commit.ts";
 import type { PaymentSelector } from "./direct-input.ts";
 import { defineOperation } from "./operation.ts";
 import { changePayment, selectPayment } from "./payment-change.ts";
@@ -11,6 +12,7 @@ export const resendNotification = defineOperation<PaymentSelector, Payment>({
 
   async run(context, selector) {
     const seen = await selectPayment(context, selector);
-    return (await changePayment(context, seen, (current) => decideResend(current, context.clock.now()))).payment;
+    const told = await read(context.store.notificationsOfPayment(seen.merchantId, seen.id));
+    return (await changePayment(context, seen, (current) => decideResend(current, told.length > 0, context.clock.now()))).payment;
   },
 });

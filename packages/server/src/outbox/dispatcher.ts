@@ -456,13 +456,13 @@ export class Dispatcher {
     this.#tell(delivery, target, verdict, next);
   }
 
-  async #send(delivery: Delivery, { url, secrets }: Target, broken: boolean): Promise<SendOutcome> {
+  async #send(delivery: Delivery, { url, secrets, signatures }: Target, broken: boolean): Promise<SendOutcome> {
     const { sign, sender, clock, installation, nameOf } = this.#parts;
     const body = messageBody(delivery);
     const { merchantId, endpoint, number } = delivery;
     const name = nameOf?.(merchantId) ?? merchantId;
     const id = messageId(installation, { merchantId: name, endpoint, number });
-    const signed = await sign({ merchantId: name, id, at: clock.now(), body, secrets });
+    const signed = await sign({ merchantId: name, id, at: clock.now(), body, secrets, signatures });
     const request: SendRequest = {
       url,
       headers: {

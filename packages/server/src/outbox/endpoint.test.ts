@@ -41,6 +41,12 @@ describe("who is told", () => {
     assert.equal(targetOf({ ...shop, enabled: false }, now), undefined);
     assert.equal(targetOf({ ...shop, goneAt: now }, now), undefined);
   });
+
+  test("with every signature, unless the endpoint says which it looks at", () => {
+    assert.deepEqual(targetOf(shop, now)?.signatures, ["rsa", "hmac", "ed25519"]);
+    assert.deepEqual(targetOf({ ...shop, signatures: ["hmac"] }, now)?.signatures, ["hmac"]);
+    assert.deepEqual(urlTarget(shop.url).signatures, ["rsa", "hmac", "ed25519"]);
+  });
 });
 
 describe("secrets", () => {
@@ -76,7 +82,10 @@ describe("endpoints as settings", () => {
   });
 
   test("survive being kept as JSON", () => {
-    const endpoints = [{ ...shop, goneAt: now }, books];
+    const endpoints = [
+      { ...shop, goneAt: now },
+      { ...books, signatures: ["hmac"] as const },
+    ];
     assert.deepEqual(readEndpoints(JSON.parse(JSON.stringify(endpoints))), endpoints);
   });
 
@@ -97,6 +106,10 @@ describe("endpoints as settings", () => {
       [{ ...shop, secretVersion: 0 }],
       [{ ...shop, secretVersion: 1.5 }],
       [{ ...shop, goneAt: "now" }],
+      [{ ...shop, signatures: [] }],
+      [{ ...shop, signatures: "hmac" }],
+      [{ ...shop, signatures: ["hmac", "hmac"] }],
+      [{ ...shop, signatures: ["hmac", "sha1"] }],
       [{ ...shop, colour: "red" }],
       [shop, undefined],
       Array.from({ length: maximumEndpoints + 1 }, (_, index) => ({ ...shop, id: `e${index}` })),

@@ -3,6 +3,13 @@ import type { MerchantId } from "../kernel/ids.ts";
 import { type Instant, instant } from "../kernel/instant.ts";
 import type { EndpointId, Notification } from "./events.ts";
 
+/**
+ * What a message can be signed with (signature.ts): `rsa` is the interface's own signature, `hmac` and `ed25519` are those of Standard
+ * Webhooks.
+ */
+export const signatureKinds = ["rsa", "hmac", "ed25519"] as const;
+export type SignatureKind = (typeof signatureKinds)[number];
+
 /** One of an account's own receivers: plain data, kept with the account. */
 export interface NotificationEndpoint {
   /** 1 to 32 characters of a-z, 0-9 and dashes, beginning with a letter; never `url-`. Deliveries and its secret go by it. */
@@ -16,6 +23,8 @@ export interface NotificationEndpoint {
   readonly secretVersion: number;
   /** Until then the secret before signs as well. */
   readonly previousSecretUntil?: Instant;
+  /** Those that the receiver looks at; each costs more than the message itself. All of them unless given. */
+  readonly signatures?: readonly SignatureKind[];
 }
 
 /** What the sandbox does to an account's deliveries so that its receiver can be tested. Chances are in 1/1000. */
@@ -61,6 +70,7 @@ export interface Target {
   readonly url: string;
   /** Names of the secrets that sign, the newest first. */
   readonly secrets: readonly string[];
+  readonly signatures: readonly SignatureKind[];
 }
 
 const urlPrefix = "url-";
@@ -86,15 +96,16 @@ export function isUrlEndpoint(endpoint: EndpointId): boolean {
 /** How an endpoint of the account is reached at `now`; undefined while it is off. */
 export function targetOf(endpoint: NotificationEndpoint, now: Instant): Target | undefined {
   if (!endpoint.enabled || endpoint.goneAt !== undefined) return undefined;
-  const { secretVersion, previousSecretUntil } = endpoint;
+  const { secretVersion, previousSecretUntil, signatures = signatureKinds } = endpoint;
   const rotating = secretVersion > 1 && previousSecretUntil !== undefined && now < previousSecretUntil;
   const versions = rotating ? [secretVersion, secretVersion - 1] : [secretVersion];
-  return { endpoint: endpointId(endpoint), url: endpoint.url, secrets: versions.map((version) => secretName(endpoint, version)) };
+  const secrets = versions.map((version) => secretName(endpoint, version));
+  return { endpoint: endpointId(endpoint), url: endpoint.url, secrets, signatures };
 }
 
-/** How a payment's own address is reached: all of an account's are signed with one secret. */
+/** How a payment's own address is reached: all of an account's are signed with one secret, in every way. */
 export function urlTarget(url: string): Target {
-  return { endpoint: urlEndpoint(url), url, secrets: [urlSecretName] };
+  return { endpoint: urlEndpoint(url), url, secrets: [urlSecretName], signatures: signatureKinds };
 }
 
 /** What a secret is derived under (notification-keys.ts). */
@@ -139,10 +150,11 @@ export function readEndpoints(value: unknown): readonly NotificationEndpoint[] |
 
 function readEndpoint(value: unknown): NotificationEndpoint | undefined {
   if (!isRecord(value)) return undefined;
-  const { id, url, enabled = true, goneAt, secretVersion = 1, previousSecretUntil, ...unknown } = value;
+  const { id, url, enabled = true, goneAt, secretVersion = 1, previousSecretUntil, signatures, ...unknown } = value;
   if (Object.keys(unknown).length > 0 || typeof enabled !== "boolean" || !isVersion(secretVersion)) return undefined;
-  if (typeof id !== "string" || !/^[a-z][a-z0-9-]{0,31}$/.test(id) || id.startsWith(urlPrefix)) return undefined;
+  if (typeof id !== "string" || !isEndpointName(id)) return undefined;
   if (typeof url !== "string" || url.length > 2_048 || !/^https?:\/\//i.test(url) || !URL.canParse(url)) return undefined;
+  if (signatures !== undefined && !areSignatures(signatures)) return undefined;
   if (!isMomentOrNothing(goneAt) || !isMomentOrNothing(previousSecretUntil)) return undefined;
   return {
     id,
@@ -151,7 +163,19 @@ function readEndpoint(value: unknown): NotificationEndpoint | undefined {
     ...(goneAt === undefined ? {} : { goneAt: instant(goneAt) }),
     secretVersion,
     ...(previousSecretUntil === undefined ? {} : { previousSecretUntil: instant(previousSecretUntil) }),
+    ...(signatures === undefined ? {} : { signatures }),
   };
+}
+
+/** At least one of the known ones, none twice. */
+function areSignatures(value: unknown): value is readonly SignatureKind[] {
+  if (!Array.isArray(value) || value.length === 0 || new Set(value).size !== value.length) return false;
+  return value.every((each) => signatureKinds.some((kind) => kind === each));
+}
+
+/** Whether an endpoint of an account may have this id. */
+export function isEndpointName(id: string): boolean {
+  return /^[a-z][a-z0-9-]{0,31}$/.test(id) && !id.startsWith(urlPrefix);
 }
 
 function isVersion(value: unknown): value is number {

@@ -148,6 +148,18 @@ describe("the headers of a notification", () => {
     assert.notEqual((await sign(other))["X-SignatureContent"], first["X-SignatureContent"]);
   });
 
+  test("hold the signatures that the receiver looks at, each as it is among all, and always the id and the time", async () => {
+    const sign = createSigner(keys);
+    const all = await sign(message);
+    const [first, second, third] = (all["webhook-signature"] ?? "").split(" ");
+    const head = { "webhook-id": all["webhook-id"], "webhook-timestamp": all["webhook-timestamp"] };
+    const rsa = Object.fromEntries(Object.entries(all).filter(([name]) => name.startsWith("X-Signature")));
+    assert.equal(Object.keys(rsa).length, 6);
+    assert.deepEqual(await sign({ ...message, signatures: ["hmac"] }), { ...head, "webhook-signature": `${first} ${second}` });
+    assert.deepEqual(await sign({ ...message, signatures: ["ed25519"] }), { ...head, "webhook-signature": third });
+    assert.deepEqual(await sign({ ...message, signatures: ["rsa"] }), { ...rsa, ...head });
+  });
+
   test("change their time and their signatures with each attempt, and nothing else", async () => {
     const [first, later] = [await createSigner(keys)(message), await createSigner(keys)({ ...message, at: instant(now + 5_000) })];
     const changed = Object.keys(first).filter((name) => first[name] !== later[name]);

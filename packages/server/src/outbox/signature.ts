@@ -2,6 +2,7 @@ import { createHmac, sign } from "node:crypto";
 import { promisify } from "node:util";
 import type { MerchantId } from "../kernel/ids.ts";
 import type { Instant } from "../kernel/instant.ts";
+import { type SignatureKind, signatureKinds } from "./endpoint.ts";
 import type { NotificationKeys } from "./notification-keys.ts";
 
 export interface Signable {
@@ -12,6 +13,8 @@ export interface Signable {
   readonly body: string;
   /** Names of the secrets that sign, the newest first. */
   readonly secrets: readonly string[];
+  /** What the receiver looks at; all unless given. */
+  readonly signatures?: readonly SignatureKind[];
 }
 
 export type SignedHeaders = Readonly<Record<string, string>>;
@@ -27,6 +30,7 @@ const signaturesReady = 1_024;
  * - as the interface has it (section 6): RSA with PKCS #1 v1.5 and SHA-1 over the raw body, base64. Its documentation and its sample
  *   code spell the three names differently, so both are sent.
  * - Standard Webhooks 1.0: HMAC-SHA256 (`v1`) under each secret and Ed25519 (`v1a`) over `id.timestamp.body`.
+ * The id and the time are there whatever signs.
  */
 export function createSigner(keys: NotificationKeys): (message: Signable) => Promise<SignedHeaders> {
   const ready = new Map<string, Promise<string>>();
@@ -39,15 +43,14 @@ export function createSigner(keys: NotificationKeys): (message: Signable) => Pro
     ready.set(body, made);
     return made;
   };
-  return async (message) => headersOf(keys, message, await rsaOf(message.body));
+  return async (message) => {
+    const { signatures = signatureKinds } = message;
+    const rsa = signatures.includes("rsa") ? rsaHeaders(keys, await rsaOf(message.body)) : {};
+    return { ...rsa, ...webhookHeaders(keys, message, signatures) };
+  };
 }
 
-function headersOf(keys: NotificationKeys, { merchantId, id, at, body, secrets }: Signable, rsa: string): SignedHeaders {
-  const timestamp = String(Math.floor(at / 1_000));
-  const content = Buffer.from(`${id}.${timestamp}.${body}`);
-  const ed25519 = sign(undefined, content, keys.ed25519(merchantId)).toString("base64");
-  const hmacs = secrets.map((name) => createHmac("sha256", keys.secret(merchantId, name)).update(content).digest("base64"));
-  const { fingerprint } = keys.certificate;
+function rsaHeaders({ certificate: { fingerprint } }: NotificationKeys, rsa: string): SignedHeaders {
   return {
     "X-SignatureType": "rsa,sha1",
     "X-SignatureFingerprint": fingerprint,
@@ -55,8 +58,24 @@ function headersOf(keys: NotificationKeys, { merchantId, id, at, body, secrets }
     "X-Signature-Type": "rsa,sha1",
     "X-Signature-Fingerprint": fingerprint,
     "X-Signature-Content": rsa,
+  };
+}
+
+function webhookHeaders(
+  keys: NotificationKeys,
+  { merchantId, id, at, body, secrets }: Signable,
+  signatures: readonly SignatureKind[],
+): SignedHeaders {
+  const timestamp = String(Math.floor(at / 1_000));
+  const content = Buffer.from(`${id}.${timestamp}.${body}`);
+  const hmacOf = (name: string): string => createHmac("sha256", keys.secret(merchantId, name)).update(content).digest("base64");
+  const made = [
+    ...(signatures.includes("hmac") ? secrets.map((name) => `v1,${hmacOf(name)}`) : []),
+    ...(signatures.includes("ed25519") ? [`v1a,${sign(undefined, content, keys.ed25519(merchantId)).toString("base64")}`] : []),
+  ];
+  return {
     "webhook-id": id,
     "webhook-timestamp": timestamp,
-    "webhook-signature": [...hmacs.map((hmac) => `v1,${hmac}`), `v1a,${ed25519}`].join(" "),
+    ...(made.length === 0 ? {} : { "webhook-signature": made.join(" ") }),
   };
 }

@@ -603,6 +603,20 @@ describe("passwords", () => {
     await assert.rejects(change(password), refusedWith("sign_in_refused"));
     await people.resume(admin.session);
   });
+
+  test("are guessed through a session without writing, or hashing, without end", async () => {
+    const office = await openOffice();
+    const bob = await hire(office, "bob", "viewer");
+    const change = (newPassword: string) =>
+      office.people.changePassword({ session: bob.session, password: "not the password", code: "000000", newPassword, origin });
+    // What is wrong with the new one alone is no try.
+    for (let tries = 0; tries < 50; tries += 1) await assert.rejects(change("short"), refusedWith("password_refused"));
+    const before = (await actsOf(office)).length;
+    for (let tries = 0; tries < 30; tries += 1) await assert.rejects(change("a wholly new password"), refusedWith("sign_in_refused"));
+    for (let tries = 0; tries < 100; tries += 1) await assert.rejects(change("a wholly new password"), refusedWith("held_back"));
+    // Thirty, that the name is locked, and that others were held back.
+    assert.equal((await actsOf(office)).length - before, 32);
+  });
 });
 
 describe("who may be where", () => {

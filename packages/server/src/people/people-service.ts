@@ -78,19 +78,7 @@ class StoredPeople implements People {
 
   async signIn({ marks = [], ...given }: Parameters<People["signIn"]>[0]): Promise<Begun> {
     const browser = await this.#knownBrowser(given.name, marks);
-    const allowed = this.#limits.take(given.origin, browser);
-    if ("waitMs" in allowed) {
-      await this.#holdBack(given.origin);
-      throw new PeopleError("held_back", allowed.waitMs);
-    }
-    try {
-      const begun = await this.#signIn(given, allowed.isKnown ? browser : undefined);
-      allowed.right();
-      return begun;
-    } catch (error) {
-      if (error instanceof PeopleError && error.code === "busy") allowed.untried();
-      throw error;
-    }
+    return this.#trying(given.origin, browser, (isKnown) => this.#signIn(given, isKnown ? browser : undefined));
   }
 
   async #signIn(
@@ -178,12 +166,21 @@ class StoredPeople implements People {
     });
   }
 
-  async changePassword({ session, password, code, newPassword, origin }: Parameters<People["changePassword"]>[0]): Promise<void> {
-    const { clock, passwords } = this.#options;
-    const owner = await this.#session(session, clock.now());
+  async changePassword(given: Parameters<People["changePassword"]>[0]): Promise<void> {
+    const owner = await this.#session(given.session, this.#options.clock.now());
     if (owner === undefined) throw new PeopleError("not_signed_in");
-    const next = normalizedPassword(newPassword);
+    const next = normalizedPassword(given.newPassword);
     if (next === undefined || holdsName(next, owner.person.name)) throw new PeopleError("password_refused");
+    // As a known browser's: wrong ones count for the name besides.
+    await this.#trying(given.origin, `session ${owner.session.digest}`, () => this.#changePassword(given, owner, next));
+  }
+
+  async #changePassword(
+    { session, password, code, origin }: Parameters<People["changePassword"]>[0],
+    owner: { readonly person: PersonRecord },
+    next: string,
+  ): Promise<void> {
+    const { passwords } = this.#options;
     const checked = await this.#checkPassword(normalizedPassword(password), owner.person);
     // Whoever does not know the password is told nothing of those before it.
     const hash = checked.isRight && !(await this.#isOneOf(next, owner.person.passwords)) ? await passwords.hash(next) : undefined;
@@ -273,6 +270,23 @@ class StoredPeople implements People {
   }
 
   // --- Tries ---------------------------------------------------------------------------------------------------------------------
+
+  /** `key`: of what has tries of its own; see sign-in-limits.ts. */
+  async #trying<T>(origin: string, key: string | undefined, work: (isKnown: boolean) => Promise<T>): Promise<T> {
+    const allowed = this.#limits.take(origin, key);
+    if ("waitMs" in allowed) {
+      await this.#holdBack(origin);
+      throw new PeopleError("held_back", allowed.waitMs);
+    }
+    try {
+      const done = await work(allowed.isKnown);
+      allowed.right();
+      return done;
+    } catch (error) {
+      if (error instanceof PeopleError && (error.code === "busy" || error.code === "password_refused")) allowed.untried();
+      throw error;
+    }
+  }
 
   async #named(name: string): Promise<PersonRecord | undefined> {
     return nameForm.test(name) ? read(this.#options.store.personByName(nameKeyOf(name))) : undefined;

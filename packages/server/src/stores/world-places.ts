@@ -40,6 +40,8 @@ export interface WorldPlaces {
   worldsOf(node: string): Promise<readonly MerchantId[]>;
   /** Where the world lives that this key opens; undefined when no living node has said so. */
   placeOf(key: KeyDigest): Promise<WorldPlace | undefined>;
+  /** Where the world with this id lives; undefined when no living node that can be reached has said so. Of several the first by their names. */
+  placeOfWorld(world: MerchantId): Promise<WorldPlace | undefined>;
   /** Living nodes that said where they are reached, in the order of their names. */
   nodes(): Promise<readonly ReachableNode[]>;
 }

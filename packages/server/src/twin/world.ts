@@ -81,6 +81,8 @@ interface Snapshot {
 
 interface Life {
   readonly store: WorldStore;
+  /** Changes that were written to the store since. */
+  readonly written: { changes: number };
   readonly acquirers: ReadonlyMap<string, Simulator>;
   readonly clock: WorldClock;
   readonly random: SeededRandom;
@@ -162,6 +164,11 @@ export class World {
 
   get size(): number {
     return this.#life.store.size;
+  }
+
+  /** Changes that were written to it since it began, or was reset or restored last. */
+  get changes(): number {
+    return this.#life.written.changes;
   }
 
   /** true: its time is being moved, or what is due is being done. */
@@ -328,7 +335,12 @@ export class World {
     const alias = this.alias;
     const clock = new WorldClock(system, from?.time ?? time);
     const ports = { clock, scheduler: clock.scheduler(scheduler) };
-    const options = { isFull: this.#around.isFull, onApplied: (change: Change) => this.#count(change) };
+    const written = { changes: 0 };
+    const onApplied = (change: Change): void => {
+      written.changes += 1;
+      this.#count(change);
+    };
+    const options = { isFull: this.#around.isFull, onApplied };
     const store = from?.store.copy(options) ?? openStore(options);
     const random = new SeededRandom(seed, from?.drawn);
     const acquirers = new Map(names.map((acquirer) => [acquirer, from?.acquirers.get(acquirer)?.copy(ports) ?? openAcquirer(ports)]));
@@ -355,7 +367,7 @@ export class World {
       log,
       recording,
     });
-    return { store, acquirers, clock, random, installation };
+    return { store, written, acquirers, clock, random, installation };
   }
 
   async #end(): Promise<void> {

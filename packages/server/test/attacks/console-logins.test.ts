@@ -119,6 +119,23 @@ describe("a request that another page causes", () => {
   });
 });
 
+describe("a role that was changed", () => {
+  test("is in the head of the next answer, beside what the session has left, and refuses at once", async () => {
+    const nina = await people.invited(await people.signIn(admin), "Nina", "operator");
+    assert.equal((await nina.call("/__cofre/payments", {})).headers["x-cofre-role"], "operator");
+    await (await people.signIn(admin)).call("/__cofre/people", { do: "set_role", id: nina.id, role: "viewer" });
+    assert.equal(codeOf(await nina.call("/ws/capture", { hash: await held() })), "COFRE-113");
+    for (const path of ["/__cofre/session", "/__cofre/payments"]) {
+      const { headers } = await nina.call(path, {});
+      assert.equal(headers["x-cofre-role"], "viewer", path);
+    }
+    // Whoever has no session, or brings a key, is told nothing of roles.
+    const byKey = await ask(people.world, "/ws/query", { integration_key: integrationKey }, { Cookie: nina.cookie });
+    assert.equal(byKey.headers["x-cofre-role"], undefined);
+    assert.equal((await ask(people.world, "/__cofre/session", {}, { "X-Cofre-CSRF": "none" })).headers["x-cofre-role"], undefined);
+  });
+});
+
 describe("a session", () => {
   test("is in a cookie that no script and no other site's request has, and that ends with the browser", async () => {
     const again = await people.signIn(operator);

@@ -52,6 +52,7 @@ const statements = {
   leaveWorlds: ["cofre_jobs"],
   worldsOf: ["cofre_jobs", "world_key_node"],
   placeOf: ["cofre_jobs", "node_pkey", "world_key_pkey"],
+  placeOfWorld: ["cofre_jobs", "node_pkey", "world_key_node"],
   reachableNodes: ["cofre_jobs", "node_pkey"],
   person: ["cofre_people", "person_pkey"],
   personByName: ["cofre_people", "person_name"],

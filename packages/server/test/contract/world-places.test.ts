@@ -48,6 +48,22 @@ function describePlaces(databases: TestDatabases): void {
     assert.equal((await places.placeOf(digest(3)))?.node, other);
   });
 
+  test("a world is found by its id, while its node lives and can be reached; of two with one id always the same", async (context) => {
+    const [store, places] = await open(context, one, other);
+    await store.holdSlots(third, leaseMs, []);
+    assert.equal(await places.placeOfWorld(world(1)), undefined);
+    await places.place(other, world(1), [digest(1), digest(2)]);
+    await places.place(third, world(3), [digest(5), digest(6)]);
+    assert.deepEqual(await places.placeOfWorld(world(1)), { node: other, url: urlOf(other), world: world(1) });
+    assert.equal(await places.placeOfWorld(world(3)), undefined, "nobody knows where that node is");
+    await places.place(one, world(1), [digest(3), digest(4)]);
+    assert.equal((await places.placeOfWorld(world(1)))?.node, one);
+    await places.remove(one, world(1));
+    assert.equal((await places.placeOfWorld(world(1)))?.node, other);
+    await store.holdSlots(other, 0, []);
+    assert.equal(await places.placeOfWorld(world(1)), undefined);
+  });
+
   test("a key opens one world: what is taken is refused whole, and what is placed already may be placed again", async (context) => {
     const [, places] = await open(context, one, other);
     assert.equal(await places.place(one, world(1), [digest(1), digest(2)]), "placed");

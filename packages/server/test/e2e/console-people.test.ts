@@ -76,6 +76,8 @@ const asked: readonly (readonly [path: string, fields: Fields | undefined, role:
   ["/__cofre/notifications", {}, "viewer"],
   ["/__cofre/notifications", { replay: "failed" }, "operator"],
   ["/__cofre/notifications", { replay: ["failed"] }, "operator"],
+  ["/__cofre/notifications", { switch_on: "shop" }, "admin"],
+  ["/__cofre/notifications", { switch_off: ["shop"] }, "admin"],
   ["/__cofre/payment", {}, "operator"],
   ["/__cofre/settings", {}, "viewer"],
   ["/__cofre/settings", { settings: {} }, "admin"],

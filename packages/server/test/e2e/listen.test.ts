@@ -4,6 +4,7 @@ import { createServer, type IncomingHttpHeaders } from "node:http";
 import { describe, test, type TestContext } from "node:test";
 import { systemClock } from "../../src/kernel/system-clock.ts";
 import { Command } from "../command.ts";
+import { freePort } from "../free-port.ts";
 import { directBody, integrationKey, publicIntegrationKey, startWorld, type World } from "../world.ts";
 
 /** Signatures carry the time, and the command that verifies them has the system's clock. */
@@ -134,11 +135,7 @@ describe("cofre listen", () => {
     listening.child.kill("SIGTERM");
     await listening.exited;
 
-    const closed = createServer();
-    await once(closed.listen(0, "127.0.0.1"), "listening");
-    const gone = portOf(closed.address());
-    closed.close();
-    const alone = commandOf(context, world, ["listen", "--forward-to", `localhost:${gone}`]);
+    const alone = commandOf(context, world, ["listen", "--forward-to", `localhost:${await freePort()}`]);
     await alone.said(/Ctrl-C ends it/);
     await pay(world, "unreachable");
     assert.match((await alone.lines(1))[0] ?? "", /verified {2}answered 502 \(the program is not there\)/);
@@ -202,9 +199,9 @@ describe("cofre listen", () => {
 
   test("hears on the same port, verified, what came after it was killed", async (context) => {
     await using world = await startCofre();
-    const killed = commandOf(context, world, ["listen"]);
+    const port = String(await freePort());
+    const killed = commandOf(context, world, ["listen", "--port", port]);
     await killed.said(/Ctrl-C ends it/);
-    const [, port = ""] = /on port (\d+)/.exec(killed.stderr) ?? [];
     killed.child.kill("SIGKILL");
     await killed.exited;
     await pay(world, "unheard");
@@ -241,10 +238,7 @@ describe("cofre listen", () => {
     await once(taken.listen(0, "127.0.0.1"), "listening");
     context.after(() => taken.close());
     const busy = String(portOf(taken.address()));
-    const closed = createServer();
-    await once(closed.listen(0, "127.0.0.1"), "listening");
-    const nowhere = `http://127.0.0.1:${portOf(closed.address())}`;
-    closed.close();
+    const nowhere = `http://127.0.0.1:${await freePort()}`;
     const wrong: readonly (readonly [string[], string | null, number, RegExp])[] = [
       [["--url", nowhere], integrationKey, 1, /^Nothing answers at http:\/\/127\.0\.0\.1:\d+\. Is Cofre running\?/],
       [["--url", `http://127.0.0.1:${busy}`, "--json"], integrationKey, 1, /has not answered|is not Cofre|Nothing answers/],

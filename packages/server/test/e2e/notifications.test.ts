@@ -55,6 +55,37 @@ async function deliveriesOf(world: World): Promise<readonly DeliveryTold[]> {
 }
 
 describe("notifications of the whole server", () => {
+  test("an endpoint that has answered 410 says so and since when, and hears what was kept once it is switched on", async (context) => {
+    await using world = await startWorld();
+    const { url, heard } = await startReceiver(context, [410]);
+    const notificationEndpoints = [{ id: "shop", url }];
+    await world.postJson("/__cofre/settings", { integration_key: integrationKey, settings: { notificationEndpoints } });
+    const endpoint = async (query: Record<string, string> = {}): Promise<Readonly<Record<string, unknown>>> => {
+      const { endpoints } = (await told(world, query)) as { readonly endpoints: readonly Readonly<Record<string, unknown>>[] };
+      return endpoints[0] ?? {};
+    };
+    assert.equal((await endpoint())["state"], "on");
+    await world.postJson("/ws/direct", directBody("kept"));
+    await until(async () => (await endpoint())["state"] === "gone");
+    assert.match(String((await endpoint())["gone_at"]), /^\d{4}-\d\d-\d\d \d\d:\d\d:\d\d$/);
+    assert.equal((await endpoint())["enabled"], false);
+
+    for (const wrong of [
+      { switch_on: "nobody" },
+
+      { switch_on: "shop", switch_off: "shop" },
+      { switch_off: "shop", replay: "failed" },
+    ])
+      assert.equal((await told(world, wrong as Record<string, string>))["status_code"], "COFRE-145", JSON.stringify(wrong));
+    assert.equal((await endpoint())["state"], "gone");
+
+    assert.equal((await endpoint({ switch_off: "shop" }))["state"], "off");
+    assert.equal(heard.length, 1);
+    const after = await endpoint({ switch_on: "shop" });
+    assert.deepEqual([after["state"], after["gone_at"], after["enabled"]], ["on", undefined, true]);
+    await until(() => heard.length === 2);
+  });
+
   test("reach the account's address, and both signatures verify", async (context) => {
     await using world = await startWorld();
     const { url, heard } = await startReceiver(context);

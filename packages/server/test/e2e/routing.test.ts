@@ -1,7 +1,6 @@
 import assert from "node:assert/strict";
-import { createServer } from "node:net";
-import { once } from "node:events";
 import { describe, test } from "node:test";
+import { freePort } from "../free-port.ts";
 import { directBody, integrationKey, startWorld, testCard, type World } from "../world.ts";
 
 const two = { COFRE_CONNECTORS: JSON.stringify([simulatorOf("main"), simulatorOf("backup")]), COFRE_ACQUIRER_TIMEOUT_MS: "100" };
@@ -120,8 +119,7 @@ describe("an acquirer that certainly did nothing", () => {
   });
 
   test("because nobody listens there: the payment goes elsewhere at once, or is refused as not sent", async () => {
-    const closed = await closedPort();
-    const dead = { name: "dead", kind: "upstream", url: `http://127.0.0.1:${closed}`, integrationKey: "test_ik_dead" };
+    const dead = { name: "dead", kind: "upstream", url: `http://127.0.0.1:${await freePort()}`, integrationKey: "test_ik_dead" };
     await using world = await startWorld({ environment: { ...two, COFRE_CONNECTORS: JSON.stringify([dead, simulatorOf("main")]) } });
     await routes(world, [{ connectors: ["dead", "main"], brands: ["visa"] }]);
     assert.equal((await pay(world, "elsewhere"))["status"], "CO");
@@ -139,16 +137,6 @@ describe("an acquirer that certainly did nothing", () => {
     assert.match(JSON.stringify(verified.body), /"code":"RETRY","description":"No response from acquirer"/);
   });
 });
-
-async function closedPort(): Promise<number> {
-  const server = createServer().listen(0, "127.0.0.1");
-  await once(server, "listening");
-  const address = server.address();
-  assert.ok(typeof address === "object" && address !== null);
-  server.close();
-  await once(server, "close");
-  return address.port;
-}
 
 function mastercard(): object {
   return { ...testCard, card_number: "5555555555554444" };

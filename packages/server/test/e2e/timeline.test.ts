@@ -88,16 +88,17 @@ describe("the timeline of a payment", () => {
     const { hash } = succeeded(await world.postJson("/ws/direct", paid))["payment"] as { readonly hash: string };
     world.clock.advance(600_000);
     await until(world, hash, isFact("authorization_approved"));
-    succeeded(await world.get("/ws/capture", { integration_key: integrationKey, hash }));
     await until(world, hash, (entry) => nameOf(entry) === "attempt 1 of 1 503");
     world.clock.advance(6_000);
     await until(world, hash, isDelivered(1));
+    succeeded(await world.get("/ws/capture", { integration_key: integrationKey, hash }));
+    await until(world, hash, isDelivered(2));
     const refund = { integration_key: integrationKey, operation: "request", hash, amount: "40.00", description: "one of two" };
     succeeded(await world.postJson("/ws/refund", refund));
     world.clock.advance(61_000);
-    await until(world, hash, isDelivered(2));
+    await until(world, hash, isDelivered(3));
     world.clock.advance(61_000);
-    const { entries, recording, state, payment } = await until(world, hash, isDelivered(3));
+    const { entries, recording, state, payment } = await until(world, hash, isDelivered(4));
 
     const names = entries.map(nameOf);
     assert.deepEqual(names, [
@@ -108,23 +109,25 @@ describe("the timeline of a payment", () => {
       "fact attempt_unanswered",
       "call inquire found",
       "fact authorization_approved",
+      "notification 1 update",
+      "attempt 1 of 1 503",
+      "attempt 2 of 1 200",
       "request /ws/capture",
       "fact capture_sent",
       "call capture approved",
       "fact capture_approved",
-      "notification 1 update",
-      "attempt 1 of 1 503",
-      "attempt 2 of 1 200",
+      "notification 2 update",
+      "attempt 1 of 2 200",
       "request /ws/refund",
       "fact refund_requested",
       "fact refund_queued",
-      "notification 2 refund",
-      "attempt 1 of 2 200",
+      "notification 3 refund",
+      "attempt 1 of 3 200",
       "fact refund_sent",
       "call refund approved",
       "fact refund_approved",
-      "notification 3 refund",
-      "attempt 1 of 3 200",
+      "notification 4 refund",
+      "attempt 1 of 4 200",
     ]);
     assert.deepEqual([state, payment["status"], recording.complete, recording.left_out], ["captured", "CO", true, 0]);
     const times = entries.map(({ at }) => at);

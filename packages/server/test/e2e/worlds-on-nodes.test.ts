@@ -5,7 +5,7 @@ import { join } from "node:path";
 import { after, describe, test, type TestContext } from "node:test";
 import { setTimeout as sleep } from "node:timers/promises";
 import { systemClock } from "../../src/kernel/system-clock.ts";
-import { freePort } from "../postgres/cluster.ts";
+import { freePort } from "../free-port.ts";
 import { query, TestDatabases, testUrl } from "../postgres/databases.ts";
 import { directBody, integrationKey, startWorld, type World } from "../world.ts";
 

@@ -7,6 +7,7 @@ import { systemScheduler } from "../../src/kernel/system-scheduler.ts";
 import { type EgressPolicy, productionEgress, readDestination, sandboxEgress } from "../../src/outbox/address-guard.ts";
 import { createEgress, type EgressOptions } from "../../src/outbox/egress.ts";
 import type { SendOutcome } from "../../src/outbox/sender.ts";
+import { freePort } from "../free-port.ts";
 import { blocked, disguisedLoopback, names } from "./egress-corpus.ts";
 
 const body = "operation=payment_status_change";
@@ -146,13 +147,7 @@ describe("a receiver that does not answer", () => {
   }
 
   test("because nobody listens or nobody has that name, has failed", async (context) => {
-    const server = createTcpServer();
-    server.listen(0, "127.0.0.1");
-    await once(server, "listening");
-    const { port } = server.address() as { port: number };
-    server.close();
-    await once(server, "close");
-    assert.deepEqual(await sending(context)(`http://127.0.0.1:${port}/`), { kind: "failed", cause: "connection" });
+    assert.deepEqual(await sending(context)(`http://127.0.0.1:${await freePort()}/`), { kind: "failed", cause: "connection" });
 
     const resolve = (): Promise<never> => Promise.reject(Object.assign(new Error("no such name"), { code: "ENOTFOUND" }));
     assert.deepEqual(await sending(context, { resolve })("http://nobody.example/"), { kind: "failed", cause: "name" });
@@ -209,12 +204,13 @@ describe("addresses that must not be reached", () => {
       arrived.allowed += 1;
       response.writeHead(200, { Connection: "close" }).end();
     });
-    const port = await listening(context, one, "127.0.0.2");
     const other = createServer((_, response) => {
       arrived.blocked += 1;
       response.end();
     });
-    await listening(context, other, "127.0.0.1", port);
+    // In this order: what is free on the address that everybody uses is free on the other one too.
+    const port = await listening(context, other, "127.0.0.1");
+    await listening(context, one, "127.0.0.2", port);
     // Stands for the public address, which a test must not dial.
     const policy: EgressPolicy = { ports: [443], allowedNetworks: ["127.0.0.2/32"] };
     const answers = [["127.0.0.2"], ["127.0.0.1"], ["127.0.0.2", "127.0.0.1"], ["127.0.0.2"]];

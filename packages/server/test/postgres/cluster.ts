@@ -1,11 +1,10 @@
 import assert from "node:assert/strict";
 import { execFile } from "node:child_process";
 import { chownSync, existsSync, mkdtempSync, readFileSync, rmSync } from "node:fs";
-import { randomInt } from "node:crypto";
-import { createServer, type Server } from "node:net";
 import { tmpdir } from "node:os";
 import { join } from "node:path";
 import { promisify } from "node:util";
+import { freePort } from "../free-port.ts";
 
 const run = promisify(execFile);
 
@@ -65,31 +64,4 @@ export async function postgresIdentity(): Promise<Identity> {
   const [uid, gid] = (await Promise.all(["-u", "-g"].map((flag) => run("id", [flag, "postgres"])))).map(({ stdout }) => Number(stdout));
   assert.ok(uid !== undefined && gid !== undefined);
   return { uid, gid };
-}
-
-/** Below those that the system gives to outgoing connections: one of these would be in the way of a server that starts again. */
-const ports = { from: 10_000, below: 32_768 };
-
-/** A loopback port that nobody listens on, and that nobody who asks here is given as long as this process lives. */
-export async function freePort(): Promise<number> {
-  for (let tries = 0; tries < 1_000; tries += 1) {
-    const port = randomInt(ports.from, ports.below);
-    const used = await listenOn("127.0.0.1", port);
-    if (used === undefined) continue;
-    // What is held on another loopback address is in no server's way, and is given back whatever becomes of this process.
-    const held = await listenOn("127.0.0.2", port);
-    await new Promise((resolve) => used.close(resolve));
-    if (held !== undefined) return port;
-  }
-  throw new Error("there is a free port");
-}
-
-/** Undefined: somebody else does. The server keeps no process alive. */
-async function listenOn(address: string, port: number): Promise<Server | undefined> {
-  const server = createServer().unref();
-  const isListening = new Promise<boolean>((resolve) => {
-    server.once("listening", () => resolve(true)).once("error", () => resolve(false));
-  });
-  server.listen(port, address);
-  return (await isListening) ? server : undefined;
 }

@@ -3,13 +3,12 @@ import { isUrlEndpoint, urlEndpoint } from "../../src/outbox/endpoint.ts";
 import type { Delivery, NotificationKind } from "../../src/outbox/events.ts";
 import type { Payment } from "../../src/payment/payment.ts";
 import type { OutboxRow, Store } from "../../src/stores/store.ts";
-import { finalStates } from "./audit-tables.ts";
 import type { Message } from "./receivers.ts";
 
 /** What must be true of a payment that somebody was told about: they look at it at once. */
 const isSoAfter: Readonly<Record<NotificationKind, (payment: Payment) => boolean>> = {
-  // A reviewer's yes leaves a hold PE, and makes it capturable.
-  update: ({ state, review, order }) => finalStates.includes(state) || (review === "accepted" && !order.autoCapture),
+  // What recovery found out, or a reviewer's yes, may leave a payment PE; what the acquirer said of the authorization is known then.
+  update: ({ state }) => state !== "authorizing" && state !== "reversing",
   refund: ({ refunds }) => refunds.some(({ pendingAt, state }) => pendingAt !== undefined || state === "cancelled"),
   chargeback: ({ chargeback }) => chargeback !== undefined,
   chargeback_credit: ({ chargeback }) => chargeback?.state === "credited",

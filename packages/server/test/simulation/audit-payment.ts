@@ -1,9 +1,9 @@
 import type { BookedAuthorization } from "../../src/connectors/simulator/acquirer.ts";
 import type { LedgerAccount } from "../../src/ledger/journal.ts";
 import type { Payment } from "../../src/payment/payment.ts";
-import type { HistoryRow } from "../../src/stores/change.ts";
+import type { FactRecord, HistoryRow } from "../../src/stores/change.ts";
 import type { OutboxRow } from "../../src/stores/store.ts";
-import { announced, finalRefundStates, finalStates, restingStates } from "./audit-tables.ts";
+import { announced, announcedWhenFound, finalRefundStates, finalStates, restingStates } from "./audit-tables.ts";
 
 /** Says what does not hold; the condition is what should. */
 export type Is = (condition: boolean, what: string) => void;
@@ -75,8 +75,9 @@ export function checkHistory(payment: Payment, history: readonly HistoryRow[], o
   const expected: string[] = [];
   // A reviewer's yes to what is to be captured later is told of; to what is captured at once the capture is.
   const accepted = history.filter(({ facts }) => facts.length === 1 && facts[0]?.fact === "review_accepted");
+  const found = history.filter(({ facts }) => facts.some((fact) => isFoundOut(fact, history)));
   for (const { version, facts, entries } of history) {
-    if (accepted.some((row) => row.version === version)) expected.push(`update of version ${version}`);
+    if ([...accepted, ...found].some((row) => row.version === version)) expected.push(`update of version ${version}`);
     for (const { fact } of facts) {
       const kind = announced[fact];
       if (kind !== undefined) expected.push(`${kind} of version ${version}`);
@@ -89,7 +90,7 @@ export function checkHistory(payment: Payment, history: readonly HistoryRow[], o
   is(told.join() === expected.join(), `I9: merchants are told of ${expected.join()} and not of ${told.join()}`);
   const updates = outbox.filter(({ kind }) => kind === "update").length;
   const final = finalStates.includes(payment.state) ? 1 : 0;
-  const due = final + accepted.length;
+  const due = final + accepted.length + found.length;
   is(updates === due, `I9: ${payment.state} is announced ${due} times and not ${updates} times`);
   for (const { id, state, pendingAt } of payment.refunds) {
     const times = (fact: string): number =>
@@ -97,6 +98,13 @@ export function checkHistory(payment: Payment, history: readonly HistoryRow[], o
     is(times("refund_queued") === (pendingAt === undefined ? 0 : 1), "I9: a refund is announced when it is pending, once");
     is(times("refund_approved") === (state === "confirmed" ? 1 : 0), "I9: a confirmed refund is announced once");
   }
+}
+
+/** Whether recovery found out what the merchant was not answered. What the clock or a reviewer asked for is not the merchant's. */
+function isFoundOut({ fact, by, attempt }: FactRecord, history: readonly HistoryRow[]): boolean {
+  if (by !== "recovery" || !announcedWhenFound.includes(fact)) return false;
+  if (fact !== "void_declined" && fact !== "void_declined_in_review") return true;
+  return history.some(({ facts }) => facts.some((each) => each.fact === "void_sent" && each.attempt === attempt));
 }
 
 /** What the journal says of a payment is what the payment says of itself. */

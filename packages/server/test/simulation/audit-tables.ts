@@ -59,6 +59,15 @@ export const announced: Partial<Readonly<Record<HistoryFact, NotificationKind>>>
   chargeback_credited: "chargeback_credit",
 };
 
+/** What recovery finds out of a request of the merchant's that ended without an outcome, although the status stays: told by `update`. */
+export const announcedWhenFound: readonly HistoryFact[] = [
+  "authorization_approved",
+  "authorization_held",
+  "capture_declined",
+  "void_declined",
+  "void_declined_in_review",
+];
+
 /** An authorization whose lapse the acquirer refuses may be captured for so much longer. */
 export const lapseAgainMs = 3_600_000;
 

@@ -105,8 +105,14 @@ const plantedPaymentBugs: readonly PlantedBug[] = [
   {
     name: "what recovery finds out is not announced",
     file: decisions,
-    find: `  const tell = options.notify && isFinal(next.state) ? "update" : undefined;`,
-    replace: `  const tell = options.notify && by === "merchant" && isFinal(next.state) ? "update" : undefined;`,
+    find: `isFinal(next.state) ? (options.notify ? "update" : undefined) : foundOut(by);`,
+    replace: `isFinal(next.state) ? (options.notify && by === "merchant" ? "update" : undefined) : foundOut(by);`,
+  },
+  {
+    name: "a hold that recovery finds is not announced",
+    file: decisions,
+    find: `  return by === "recovery" ? "update" : undefined;`,
+    replace: `  return by === "clock" ? "update" : undefined;`,
   },
   {
     name: "a void is announced before the acquirer has answered",

@@ -1,7 +1,8 @@
 import assert from "node:assert/strict";
 import { describe, test } from "node:test";
-import { laterBy } from "../../src/kernel/instant.ts";
-import { systemClock } from "../../src/kernel/system-clock.ts";
+import { systemScheduler } from "../../src/kernel/system-scheduler.ts";
+import { freePort } from "../free-port.ts";
+import { HeldScheduler } from "../held-scheduler.ts";
 import { paymentCodeOf, refundCodeOf } from "../../src/connectors/upstream/references.ts";
 import { httpAnswer, paymentBody, startCannedServer } from "./canned-server.ts";
 import { authorizeRequest, cardInHand, followUpRequest, upstreamAt } from "./connector.ts";
@@ -63,17 +64,18 @@ describe("what the upstream answers to an authorization", () => {
 
   test("a request that nobody answers in time is unknown at its deadline, and its bytes are wiped", async () => {
     await using server = await startCannedServer();
-    const upstream = upstreamAt(`http://127.0.0.1:${server.port}`);
-    const request = authorizeRequest("p-1", { deadline: laterBy(systemClock.now(), 150) });
-    assert.deepEqual(await upstream.authorize(request, cardInHand()), { kind: "unknown", cause: "timeout" });
+    const time = new HeldScheduler();
+    const upstream = upstreamAt(`http://127.0.0.1:${server.port}`, undefined, time);
+    const asked = upstream.authorize(authorizeRequest("p-1"), cardInHand());
+    await server.heard;
+    time.release();
+    assert.deepEqual(await asked, { kind: "unknown", cause: "timeout" });
     assert.equal(server.connections, 1);
     upstream.close();
   });
 
   test("a server that is not there was certainly sent nothing: the payment may go elsewhere", async () => {
-    const server = await startCannedServer();
-    await server[Symbol.asyncDispose]();
-    const upstream = upstreamAt(`http://127.0.0.1:${server.port}`);
+    const upstream = upstreamAt(`http://127.0.0.1:${await freePort()}`);
     assert.deepEqual(await upstream.authorize(authorizeRequest("p-1"), cardInHand()), { kind: "not_sent" });
     upstream.close();
   });
@@ -146,20 +148,17 @@ describe("what the upstream answers to an authorization", () => {
 describe("what the upstream answers later", () => {
   test("a refund that is not carried out yet is unknown, one that is cancelled is declined", async () => {
     await using server = await startCannedServer();
-    const upstream = upstreamAt(`http://127.0.0.1:${server.port}`);
-    const request = { ...followUpRequest("p-r9-1", "p-1", 5_00n), deadline: laterBy(systemClock.now(), 250) };
+    const upstream = upstreamAt(`http://127.0.0.1:${server.port}`, undefined, { ...systemScheduler, sleep: async () => undefined });
+    const request = followUpRequest("p-r9-1", "p-1", 5_00n);
     const refund = { merchant_refund_code: refundCodeOf(merchantId, "p-1", "p-r9-1"), amount_ext: "5.00" };
     const answerWith = (status: string): void => server.say(httpAnswer(paymentBody(codeOf("p-1"), { refunds: [{ ...refund, status }] })));
 
     answerWith("RE");
     assert.deepEqual(await upstream.refund(request), { kind: "unknown", cause: "refused_to_say" });
     answerWith("CA");
-    assert.deepEqual(await upstream.refund({ ...request, deadline: laterBy(systemClock.now(), 2_000) }), {
-      kind: "declined",
-      responseCode: "05",
-    });
+    assert.deepEqual(await upstream.refund(request), { kind: "declined", responseCode: "05" });
     answerWith("CO");
-    assert.deepEqual(await upstream.refund({ ...request, deadline: laterBy(systemClock.now(), 2_000) }), { kind: "approved" });
+    assert.deepEqual(await upstream.refund(request), { kind: "approved" });
     upstream.close();
   });
 

@@ -6,6 +6,8 @@ export interface CannedServer extends AsyncDisposable {
   readonly port: number;
   /** What was received, a connection each. */
   readonly received: Buffer[];
+  /** Resolves with the first bytes of the first connection. */
+  readonly heard: Promise<void>;
   /** What the next connections are answered with once their request is whole; undefined: silence. */
   say(answer: string | Buffer | undefined): void;
   /** The next answer after that in which the connection has this place, counted from 0. */
@@ -18,6 +20,7 @@ export async function startCannedServer(tls?: TlsOptions): Promise<CannedServer>
   const sockets = new Set<Socket>();
   let answer: string | Buffer | undefined;
   let connections = 0;
+  const { promise: heard, resolve: hear } = Promise.withResolvers<void>();
   const onConnection = (socket: Socket): void => {
     const place = connections;
     connections += 1;
@@ -28,6 +31,7 @@ export async function startCannedServer(tls?: TlsOptions): Promise<CannedServer>
     socket.on("data", (bytes: Buffer) => {
       request = Buffer.concat([request, bytes]);
       received[place] = request;
+      hear();
       const gap = request.indexOf("\r\n\r\n");
       const length = Number(/content-length: (\d+)/i.exec(request.subarray(0, Math.max(gap, 0)).toString("latin1"))?.[1] ?? "NaN");
       if (gap >= 0 && request.length >= gap + 4 + length && answer !== undefined) socket.end(answer);
@@ -40,6 +44,7 @@ export async function startCannedServer(tls?: TlsOptions): Promise<CannedServer>
   return {
     port: (server.address() as AddressInfo).port,
     received,
+    heard,
     say: (next) => {
       answer = next;
     },

@@ -1,6 +1,7 @@
 import { connectUpstream, type Upstream } from "../../src/connectors/upstream/upstream-connector.ts";
 import type { AuthorizeRequest, CardToAuthorize, FollowUpRequest } from "../../src/connectors/connector.ts";
 import { laterBy } from "../../src/kernel/instant.ts";
+import type { Scheduler } from "../../src/kernel/scheduler.ts";
 import { Secret } from "../../src/kernel/secret.ts";
 import { systemClock } from "../../src/kernel/system-clock.ts";
 import { systemScheduler } from "../../src/kernel/system-scheduler.ts";
@@ -14,8 +15,8 @@ const simulator = { seed: "upstream", latencyMs: 0, loseAnswer: 0, loseRequest: 
 const ofMerchant = merchantId(0xab_cdef);
 
 /** The connector to what listens at an address. */
-export function upstreamAt(address: string, ca?: string): Upstream {
-  const options = { clock: systemClock, scheduler: systemScheduler, address: new URL(address), integrationKey: new Secret(upstreamKey) };
+export function upstreamAt(address: string, ca?: string, scheduler: Scheduler = systemScheduler): Upstream {
+  const options = { clock: systemClock, scheduler, address: new URL(address), integrationKey: new Secret(upstreamKey) };
   return connectUpstream({ ...options, ca });
 }
 
@@ -23,7 +24,7 @@ export function authorizeRequest(reference: string, changes: Partial<AuthorizeRe
   return {
     merchantId: ofMerchant,
     reference,
-    deadline: laterBy(systemClock.now(), 5_000),
+    deadline: laterBy(systemClock.now(), 30_000),
     simulator,
     amount: { minor: 12_34n, currency: "USD" },
     capture: true,

@@ -4,8 +4,7 @@ import { type AddressInfo, connect } from "node:net";
 import { describe, test } from "node:test";
 import { connect as connectTls, createServer, type TlsOptions } from "node:tls";
 import { paymentCodeOf } from "../../src/connectors/upstream/references.ts";
-import { laterBy } from "../../src/kernel/instant.ts";
-import { systemClock } from "../../src/kernel/system-clock.ts";
+import { HeldScheduler } from "../held-scheduler.ts";
 import { directBody, integrationKey, startWorld } from "../world.ts";
 import { httpAnswer, paymentBody, startCannedServer } from "./canned-server.ts";
 import { authorizeRequest, cardInHand, upstreamAt } from "./connector.ts";
@@ -49,9 +48,12 @@ describe("TLS to the upstream", () => {
 
   test("a server that takes connections and never says a word of TLS gets nothing of the request, which may go elsewhere", async () => {
     await using server = await startCannedServer();
-    const upstream = upstreamAt(`https://127.0.0.1:${server.port}`, authority.ca);
-    const request = authorizeRequest("p-1", { deadline: laterBy(systemClock.now(), 150) });
-    assert.deepEqual(await upstream.authorize(request, cardInHand()), untrusted);
+    const time = new HeldScheduler();
+    const upstream = upstreamAt(`https://127.0.0.1:${server.port}`, authority.ca, time);
+    const asked = upstream.authorize(authorizeRequest("p-1"), cardInHand());
+    await server.heard;
+    time.release();
+    assert.deepEqual(await asked, untrusted);
     const received = Buffer.concat(server.received);
     assert.ok(received.length > 0 && !received.includes("4111111111111111") && !received.includes("POST"), "a hello and nothing else");
     upstream.close();

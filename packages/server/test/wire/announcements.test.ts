@@ -104,6 +104,32 @@ describe("merchants are told of", { timeout: 60_000 }, () => {
     for (const [name, steps, told] of sequences) assert.deepEqual(await shop.told(await steps(shop)), told, name);
   });
 
+  test("an outcome that nobody was answered, once it is found out, also where the payment stays PE", async () => {
+    await using world = await startWorld({ environment: { COFRE_ACQUIRER_TIMEOUT_MS: "100" } });
+    const shop = await shopIn(world);
+    const lost = async (of: string, ask: () => Promise<string>): Promise<string> => {
+      await done(shop.post("/__cofre/simulator", { next: "lose_answer", of }));
+      return ask();
+    };
+    const foundOut: readonly (readonly [name: string, payment: Fields, told: readonly string[]])[] = [
+      ["a hold", hold, ["update"]],
+      ["a hold that waits for a reviewer", reviewed, ["update"]],
+      ["a sale", {}, ["update"]],
+      ["a decline", declined, ["update"]],
+    ];
+    for (const [name, payment, told] of foundOut) {
+      const hash = await lost("authorize", () => shop.pay(payment));
+      assert.deepEqual(await shop.told(hash), [], `${name}, before`);
+      assert.deepEqual(await shop.told(await later(shop, hash, "1h")), told, name);
+    }
+    // Asked to, it tells of it once more; of a hold that was answered it has nothing to tell.
+    const hash = await lost("authorize", () => shop.pay(hold));
+    await done(shop.post("/ws/everest/resendNotification", { hash: await later(shop, hash, "1h") }));
+    assert.deepEqual(await shop.told(hash), ["update", "update"]);
+    const { body } = await shop.post("/ws/everest/resendNotification", { hash: await shop.pay(hold) });
+    assert.equal(body["status_code"], "COFRE-29");
+  });
+
   test("an outcome within the request only where the account wants it", async () => {
     await using world = await startWorld();
     const shop = await shopIn(world);

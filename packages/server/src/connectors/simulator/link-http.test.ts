@@ -4,6 +4,7 @@ import { createServer, request as openRequest } from "node:http";
 import type { IncomingMessage, RequestListener } from "node:http";
 import { describe, test } from "node:test";
 import type { TestContext } from "node:test";
+import { freePort } from "../../../test/free-port.ts";
 import { cardOf } from "../../../test/vectors/cards.ts";
 import type { MerchantId } from "../../kernel/ids.ts";
 import { laterBy } from "../../kernel/instant.ts";
@@ -155,13 +156,7 @@ describe("whatever is not an explicit answer is unknown", () => {
 });
 
 test("a connector is not made when nobody answers", async () => {
-  const server = createServer().listen(0, "127.0.0.1");
-  await once(server, "listening");
-  const address = server.address();
-  assert.ok(typeof address === "object" && address !== null);
-  await new Promise((resolve) => server.close(resolve));
-
-  await assert.rejects(connectSimulator({ ...ports, address: `http://127.0.0.1:${address.port}` }), /could not be reached/);
+  await assert.rejects(connectSimulator({ ...ports, address: `http://127.0.0.1:${await freePort()}` }), /could not be reached/);
 });
 
 describe("the acquirer's server", () => {

@@ -1,10 +1,10 @@
 import { formatTimestamp } from "../../kernel/calendar.ts";
 import { isPaymentId, type MerchantId } from "../../kernel/ids.ts";
-import type { Account } from "../../merchant/account.ts";
-import { endpointsOf } from "../../merchant/notification-endpoints.ts";
+import type { Account, AccountSettings } from "../../merchant/account.ts";
+import { endpointsOf, endpointsSwitched } from "../../merchant/notification-endpoints.ts";
 import type { Delivery } from "../../outbox/events.ts";
 import { receiverPublicKey, receiverSecret, type NotificationKeys } from "../../outbox/notification-keys.ts";
-import { secretName, urlSecretName } from "../../outbox/endpoint.ts";
+import { type NotificationEndpoint, secretName, urlSecretName } from "../../outbox/endpoint.ts";
 import { replay, type ReplayParts, type ReplaySelection } from "../../outbox/replay.ts";
 import type { OutboxRow } from "../../stores/store.ts";
 import { errorAnswer, type WireAnswer } from "../wire/answer.ts";
@@ -19,6 +19,8 @@ export interface NotificationsDeps extends ReplayParts {
   readonly nudge: () => void;
   /** How the keys know the merchant. */
   readonly name: MerchantId;
+  /** Changes the account's settings, decided from what they are then, and resolves with the account as it is afterwards. */
+  readonly change: (settingsAfter: (current: AccountSettings) => AccountSettings) => Promise<Account>;
 }
 
 const mostListed = 500;
@@ -27,18 +29,24 @@ const mostOfPayment = 50;
 /**
  * `/__cofre/notifications`, with the secret key: what the account was told, from after the number `after` (of one payment with `hash`), with
  * each delivery, and what its receivers verify with. `order=newest` lists from the newest down instead. `replay=failed` (from number `from`), `replay=payment` (`hash`) or `replay=range` (`from`, `to`)
- * has receivers hear again. A person who is signed in is shown no secret: with it one could tell receivers whatever one likes.
+ * has receivers hear again. `switch_on` and `switch_off` take the id of an endpoint; the list follows. A person who is signed in is shown no secret: with it one could tell receivers whatever one likes.
  */
 export function notificationsEndpoint(of: (account: Account) => NotificationsDeps): Endpoint {
+  const answerTo = async ({ params, account, person }: WireRequest): Promise<WireAnswer> => {
+    const deps = of(account);
+    const asked = switches.filter((name) => params[name] !== undefined);
+    if (asked.length > 0) {
+      const switched = await switchedTo(deps, params, account, asked);
+      return "body" in switched ? switched : list(deps, params, switched, person);
+    }
+    return textOf(params, "replay") === undefined ? list(deps, params, account, person) : replayed(deps, params, account);
+  };
   return {
     path: "/__cofre/notifications",
     key: "secret",
     family: "parameters",
     cors: false,
-    handle: ({ params, account, person }) =>
-      answeringAnswer("query", () =>
-        textOf(params, "replay") === undefined ? list(of(account), params, account, person) : replayed(of(account), params, account),
-      ),
+    handle: (request) => answeringAnswer("query", () => answerTo(request)),
   };
 }
 
@@ -86,6 +94,8 @@ async function list(
     id: each.id,
     url: each.url,
     enabled: each.enabled && each.goneAt === undefined,
+    state: stateOf(each),
+    ...(each.goneAt === undefined ? {} : { gone_at: formatTimestamp(each.goneAt) }),
     ...(person === undefined ? { secret: receiverSecret(keys, name, secretName(each, each.secretVersion)) } : {}),
   }));
   const body = {
@@ -98,6 +108,37 @@ async function list(
     status: "SUCCESS",
   };
   return { status: 200, body: JSON.stringify(body) };
+}
+
+/** `off`: somebody has switched it off; `gone`: it has answered 410. What is for it is kept either way. */
+function stateOf({ enabled, goneAt }: NotificationEndpoint): "on" | "off" | "gone" {
+  if (!enabled) return "off";
+  return goneAt === undefined ? "on" : "gone";
+}
+
+const switches = ["switch_on", "switch_off"] as const;
+
+/** The account with one of its endpoints switched on or off, or the refusal. What was kept for it is sent at once. */
+async function switchedTo(
+  { change, nudge }: NotificationsDeps,
+  params: TreeObject,
+  { settings }: Account,
+  asked: readonly (typeof switches)[number][],
+): Promise<Account | WireAnswer> {
+  const [name = "switch_on"] = asked;
+  const id = textOf(params, name) ?? "";
+  if (asked.length > 1 || params["replay"] !== undefined || endpointsSwitched(settings, id, true) === undefined) {
+    return errorAnswer(
+      "COFRE-145",
+      "Parameter switch_on or switch_off must be the id of one of the account's endpoints, and go without replay",
+    );
+  }
+  const account = await change((current) => ({
+    ...current,
+    notificationEndpoints: endpointsSwitched(current, id, name === "switch_on") ?? current.notificationEndpoints,
+  }));
+  nudge();
+  return account;
 }
 
 interface Told {

@@ -33,7 +33,7 @@ export interface WorldsDeps {
   readonly connectorNames: readonly string[];
   /** Whether a list of worlds, and a new one, takes a key of the server's own accounts: where people sign in, it does. */
   readonly isClosed: boolean;
-  /** Where there are other nodes, whose worlds are listed too; nowhere where people sign in, for nodes have no key to ask each other with. */
+  /** Where there are other nodes, whose worlds are listed too: where people sign in for them alone, for nodes have no key to ask each other with. */
   readonly otherNodes?: OtherNodes | undefined;
 }
 
@@ -41,7 +41,9 @@ interface OtherNodes {
   /** What this node is called. */
   readonly node: string;
   /** What each of the others lists; undefined when it did not say. Rejects with `store_unavailable`. */
-  worldsElsewhere(): Promise<readonly { readonly node: string; readonly worlds: readonly unknown[] | undefined }[]>;
+  worldsElsewhere(
+    passTo?: WireRequest["passTo"],
+  ): Promise<readonly { readonly node: string; readonly worlds: readonly unknown[] | undefined }[]>;
 }
 
 /** What a seed asks for is repeatable, and so is the time that it begins at. */
@@ -59,8 +61,8 @@ const endOfTime = parseInstant("9900-01-01") as Instant;
 export function worldsEndpoints(deps: WorldsDeps): readonly Endpoint[] {
   const row = { family: "parameters", cors: false } as const;
   const all = { ...row, path: "/__cofre/worlds" } as const;
-  const answerAll = ({ method, params, headers, person }: OpenRequest & Pick<WireRequest, "person">): Promise<WireAnswer> =>
-    method === "POST" ? create(deps, params, person) : list(deps, headers, person);
+  const answerAll = ({ method, params, headers, person, passTo }: OpenRequest & Pick<WireRequest, "person" | "passTo">) =>
+    method === "POST" ? create(deps, params, person) : list(deps, headers, { person, passTo });
   return [
     deps.isClosed
       ? {
@@ -101,14 +103,25 @@ const foreign = errorAnswer(
 );
 
 /** Of all nodes, in the order of their names, so that each of them lists the same. */
-async function list({ worlds, otherNodes }: WorldsDeps, { forNode }: WireHeaders, person: Person): Promise<WireAnswer> {
+async function list(
+  { worlds, otherNodes, isClosed }: WorldsDeps,
+  { forNode }: WireHeaders,
+  { person, passTo }: Pick<WireRequest, "person" | "passTo">,
+): Promise<WireAnswer> {
   const own = worlds.list().map((world) => shown(world, person));
-  if (otherNodes === undefined || forNode !== undefined) return answer({ worlds: own });
+  if (otherNodes === undefined || forNode !== undefined || (isClosed && passTo === undefined)) return answer({ worlds: own });
   const { node } = otherNodes;
-  const elsewhere = await answered(otherNodes.worldsElsewhere());
+  const elsewhere = await answered(otherNodes.worldsElsewhere(passTo));
   const lists = [...elsewhere, { node, worlds: own }].toSorted((one, other) => (one.node < other.node ? -1 : 1));
   const silent = lists.filter((each) => each.worlds === undefined).length;
-  return answer({ worlds: lists.flatMap((each) => each.worlds ?? []), ...(silent === 0 ? {} : { silent_nodes: silent }) });
+  const all = lists.flatMap((each) => each.worlds ?? []);
+  // A node that still takes keys shows them.
+  return answer({ worlds: person === undefined ? all : all.map(withoutKeys), ...(silent === 0 ? {} : { silent_nodes: silent }) });
+}
+
+function withoutKeys(world: unknown): unknown {
+  if (typeof world !== "object" || world === null) return world;
+  return Object.fromEntries(Object.entries(world).filter(([name]) => !name.endsWith("integration_key")));
 }
 
 async function create(deps: WorldsDeps, params: TreeObject, person: Person): Promise<WireAnswer> {

@@ -36,8 +36,8 @@ type Handle = (request: WireRequest) => Promise<WireAnswer>;
  */
 export class Faults {
   readonly #parts: FaultParts;
-  /** What cuts each wait short. */
-  readonly #waits = new Set<() => void>();
+  /** What cuts each wait short, with whose it is; undefined: it waits with an answer to what was done. */
+  readonly #waits = new Map<() => void, MerchantId | undefined>();
   #isClosed = false;
 
   constructor(parts: FaultParts) {
@@ -57,13 +57,19 @@ export class Faults {
 
   /** What is done and answered under a fault. `handle` never rejects. */
   async answer(fault: Fault, request: WireRequest, handle: Handle): Promise<Delivery> {
-    const delivery = await ways[fault.kind](fault, request, handle, (ms) => this.pause(ms));
+    const delivery = await ways[fault.kind](fault, request, handle, (ms) => this.#waitUndone(ms, request.account.id));
     const headers = [...(delivery.answer.headers ?? []), ["X-Cofre-Fault", `${fault.id} ${fault.kind}`] as const];
     return { ...delivery, answer: { ...delivery.answer, headers } };
   }
 
-  /** Resolves after so many milliseconds with true, or with false as soon as nothing is waited for any more. */
-  pause(ms: number): Promise<boolean> {
+  /** What a request is refused with that has waited for nothing; undefined: it is to be carried out. */
+  async #waitUndone(ms: number, merchantId: MerchantId): Promise<WireAnswer | undefined> {
+    if (await this.pause(ms, merchantId)) return undefined;
+    return this.#isClosed ? answers.stopping : unavailable;
+  }
+
+  /** Resolves after so many milliseconds with true, or with false as soon as nothing is waited for any more, of this account or at all. */
+  pause(ms: number, of?: MerchantId): Promise<boolean> {
     if (this.#isClosed) return Promise.resolve(false);
     return new Promise((resolve) => {
       const end = (isOver: boolean): void => {
@@ -75,14 +81,19 @@ export class Faults {
         cancel();
         end(false);
       };
-      this.#waits.add(cut);
+      this.#waits.set(cut, of);
     });
+  }
+
+  /** Ends the waits of requests of which nothing is done yet: what the account was when they came it is no more. */
+  forget(merchantId: MerchantId): void {
+    for (const [cut, of] of this.#waits) if (of === merchantId) cut();
   }
 
   /** Ends all waits, those that would begin later too. */
   close(): void {
     this.#isClosed = true;
-    for (const cut of this.#waits) cut();
+    for (const cut of this.#waits.keys()) cut();
   }
 
   /** The code of the payment that the request is about, whichever of its names was given. */
@@ -106,7 +117,8 @@ export class Faults {
   }
 }
 
-type Way = (fault: Fault, request: WireRequest, handle: Handle, pause: (ms: number) => Promise<boolean>) => Promise<Delivery>;
+type Wait = (ms: number) => Promise<WireAnswer | undefined>;
+type Way = (fault: Fault, request: WireRequest, handle: Handle, wait: Wait) => Promise<Delivery>;
 
 const htmlPage = `<html>\r\n<head><title>502 Bad Gateway</title></head>\r\n<body>\r\n<center><h1>502 Bad Gateway</h1></center>\r\n</body>\r\n</html>\r\n`;
 
@@ -130,7 +142,7 @@ const ways: Readonly<Record<FaultKind, Way>> = {
   stall_in_body: async ({ delayMs }, request, handle) => ({ answer: await handle(request), waitMs: delayMs, form: "half" }),
   late_answer: async ({ delayMs }, request, handle) => ({ answer: await handle(request), waitMs: delayMs, form: "whole" }),
   // Not for the client's sake: a gateway does what it was asked for also when nobody waits any more.
-  slow: async ({ delayMs }, request, handle, pause) => whole((await pause(delayMs)) ? await handle(request) : answers.stopping),
+  slow: async ({ delayMs }, request, handle, wait) => whole((await wait(delayMs)) ?? (await handle(request))),
   decline: async ({ reason }, request, handle) => whole(await handle(treated(request, { decline: reason ?? "not_accepted" }))),
   acquirer_unknown_then_yes: async (_, request, handle) => whole(await handle(treated(request, "lose_answer"))),
   acquirer_unknown_then_no: async (_, request, handle) => whole(await handle(treated(request, "lose_request"))),

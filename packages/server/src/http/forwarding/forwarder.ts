@@ -1,4 +1,5 @@
 import type { IncomingMessage, ServerResponse } from "node:http";
+import { sha256Hex } from "../../kernel/digest.ts";
 import type { KeyDigest, MerchantId } from "../../kernel/ids.ts";
 import { second } from "../../kernel/instant.ts";
 import type { Clock } from "../../kernel/clock.ts";
@@ -13,6 +14,8 @@ import { type NodeAnswer, type NodeExchanges, openNodeExchanges } from "./node-e
 
 /** Names the node that a request is led to. One that carries it is never led on, so that none goes in circles, whatever addresses say. */
 const forNodeHeader = "x-cofre-for-node";
+/** Who is signed in where the request came from, where people sign in (people/node-pass.ts). */
+const passHeader = "x-cofre-person";
 /** With every answer to such a request: the node that gives it. Whatever else listens at an address knows no such name. */
 export const nodeHeader = "x-cofre-node";
 
@@ -25,6 +28,7 @@ export interface Owner {
 
 export interface OtherNodes {
   placeOf(key: KeyDigest): Promise<Owner | undefined>;
+  placeOfWorld(world: MerchantId): Promise<Owner | undefined>;
   nodes(): Promise<readonly { readonly node: string; readonly url: string }[]>;
 }
 
@@ -54,6 +58,8 @@ export interface Letter {
   readonly headers: WireHeaders;
   /** Handed over: it is wiped. */
   readonly body: Buffer | undefined;
+  /** Of a person's, who brings no key. */
+  readonly pass?: string | undefined;
 }
 
 /** What became of a forwarded request. `isWritten`: the client has what there is of the answer; else it is to be written, or cut (`cutAnswer`). */
@@ -68,6 +74,8 @@ export interface NodeWorlds {
   readonly worlds: readonly unknown[] | undefined;
 }
 
+/** `digest`: of no body. */
+const listRequest = { method: "GET", target: "/__cofre/worlds", digest: sha256Hex("") } as const;
 const listMs = 5 * second;
 /** 10,000 worlds, each with texts as long as they may be. */
 const longestList = 32 * 1024 * 1024;
@@ -104,8 +112,14 @@ export class Forwarder {
     return owner?.node === this.node ? undefined : owner;
   }
 
+  /** The node on which the world with this id lives, as `ownerOf`. */
+  async ownerOfWorld(id: MerchantId): Promise<Owner | undefined> {
+    const owner = await read(this.#options.others.placeOfWorld(id));
+    return owner?.node === this.node ? undefined : owner;
+  }
+
   /** Never rejects. */
-  async forward(owner: Owner, { method, target, headers, body }: Letter, response: ServerResponse): Promise<Forwarded> {
+  async forward(owner: Owner, { method, target, headers, body, pass }: Letter, response: ServerResponse): Promise<Forwarded> {
     const { limits } = this.#options;
     if (this.#underWay >= limits.mostUnderWay) {
       body?.fill(0);
@@ -114,17 +128,19 @@ export class Forwarder {
     this.#underWay += 1;
     try {
       const { url } = owner;
-      const sent = { url, method, target, headers: meaningOf(headers, owner), body, leftMs: limits.timeoutMs };
+      const sent = { url, method, target, headers: { ...meaningOf(headers, owner), ...passing(pass) }, body, leftMs: limits.timeoutMs };
       return await this.#answered(owner, await this.#exchanges.send(sent), response);
     } finally {
       this.#underWay -= 1;
     }
   }
 
-  /** What each of the other nodes lists, in the order of their names. Rejects with `store_unavailable`. */
-  async worldsElsewhere(): Promise<readonly NodeWorlds[]> {
+  /** What each of the other nodes lists for whoever has this pass, in the order of their names. Rejects with `store_unavailable`. */
+  async worldsElsewhere(passTo?: (node: string, request: typeof listRequest) => Promise<string>): Promise<readonly NodeWorlds[]> {
     const others = (await read(this.#options.others.nodes())).filter(({ node }) => node !== this.node);
-    return Promise.all(others.map(async ({ node, url }) => ({ node, worlds: await this.#worldsOf(node, url) })));
+    return Promise.all(
+      others.map(async ({ node, url }) => ({ node, worlds: await this.#worldsOf(node, url, await passTo?.(node, listRequest)) })),
+    );
   }
 
   close(): void {
@@ -160,11 +176,11 @@ export class Forwarder {
     }
   }
 
-  async #worldsOf(node: string, url: string): Promise<readonly unknown[] | undefined> {
+  async #worldsOf(node: string, url: string, pass: string | undefined): Promise<readonly unknown[] | undefined> {
     if (this.#underWay >= this.#options.limits.mostUnderWay) return undefined;
     this.#underWay += 1;
-    const target = "/__cofre/worlds";
-    const sent = { url, method: "GET", target, headers: { [forNodeHeader]: node }, body: undefined, leftMs: listMs } as const;
+    const { method, target } = listRequest;
+    const sent = { url, method, target, headers: { [forNodeHeader]: node, ...passing(pass) }, body: undefined, leftMs: listMs };
     const heard = await this.#exchanges.send(sent);
     try {
       if (heard.kind === "answering" && heard.response.headers[nodeHeader] === node) return worldsIn(await textOf(heard.response));
@@ -202,6 +218,10 @@ function meaningOf({ simulateInternalError, processingType, idempotencyKey }: Wi
     ...(processingType === undefined ? {} : { "x-ebanx-api-processing-type": processingType }),
     ...(idempotencyKey === undefined ? {} : { "idempotency-key": idempotencyKey }),
   };
+}
+
+function passing(pass: string | undefined): Record<string, string> {
+  return pass === undefined ? {} : { [passHeader]: pass };
 }
 
 /** Names and values in turns, as they came. */

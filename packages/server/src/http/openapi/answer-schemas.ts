@@ -295,7 +295,11 @@ export const answerSchemas = {
   NotificationsAnswer: node(
     {
       notifications: { type: "array" },
-      endpoints: { type: "array" },
+      endpoints: {
+        type: "array",
+        description:
+          "Who hears: id, url, enabled, and state: on, off (somebody has switched it off) or gone (it has answered 410, at `gone_at`); with a key also secret.",
+      },
       payment_url_secret: text,
       public_key: text,
       certificate_fingerprint: text,

@@ -524,12 +524,12 @@ export const operationRows: readonly OperationRow[] = [
     path: "/__cofre/notifications",
     id: "notifications",
     tag: "Sandbox",
-    summary: "List or replay notifications",
+    summary: "List or replay notifications, switch receivers on and off",
     description:
       "What the account was told, with every delivery, and what its receivers verify with. docs/concepts/notifications.md says how.",
     fields: fields.notificationsFields,
     answer: "NotificationsAnswer",
-    codes: ["COFRE-48", "COFRE-60", "COFRE-61"],
+    codes: ["COFRE-48", "COFRE-60", "COFRE-61", "COFRE-145"],
     example: { ...key, after: 0 },
   },
   {
@@ -537,7 +537,7 @@ export const operationRows: readonly OperationRow[] = [
     id: "stats",
     tag: "Sandbox",
     summary: "Show what the store has done",
-    description: "Since the start, of all accounts together.",
+    description: "Since the start, of all the server's own accounts together; of a world, its own.",
     fields: fields.keyOnlyFields,
     answer: "StatsAnswer",
     example: key,

@@ -703,6 +703,12 @@ export const notificationsFields: readonly Field[] = [
   { name: "hash", type: "text", note: "The payment, for `payment`; without `replay`, lists what tells of this payment only." },
   { name: "from", type: "whole", note: "The first number, for `failed` and `range`." },
   { name: "to", type: "whole", note: "The last number, for `range`." },
+  {
+    name: "switch_on",
+    type: "text",
+    note: "The id of an endpoint that is to hear again, also one that has answered 410: what was kept for it is sent. COFRE-145.",
+  },
+  { name: "switch_off", type: "text", note: "The id of an endpoint that is to hear nothing for now; what is for it is kept. COFRE-145." },
   { name: "order", type: "text", values: ["newest"], note: "Lists from the newest down, a page at a time. COFRE-60 for another word." },
   {
     name: "state",

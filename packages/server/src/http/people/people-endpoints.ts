@@ -9,7 +9,7 @@ import type { WireAnswer } from "../wire/answer.ts";
 import type { PeopleEndpoint, PeopleRequest } from "../wire/endpoint.ts";
 import { textOf, type TreeObject } from "../wire/tree.ts";
 import { browserCookieHeader, type Caller, cookieHeader, withoutCookieHeader } from "./caller.ts";
-import { auditPath, fromOwnPage, type PeopleGate, sessionHeader, signedInBy } from "./gate.ts";
+import { auditPath, fromOwnPage, type PeopleGate, sessionHeaders, signedInBy } from "./gate.ts";
 import { answeringPeople, invalid, peopleError } from "./people-errors.ts";
 import { pathOf, qrCode } from "./qr-code.ts";
 
@@ -103,46 +103,46 @@ async function password({ people, clock }: PeopleDeps, { params, caller }: Peopl
   const signedIn = await signedInBy(people, caller);
   const given = { password: textIn(params, "password"), code: textIn(params, "code"), newPassword: textIn(params, "new_password") };
   await people.changePassword({ ...given, session: caller.session ?? "", origin: caller.address });
-  return answer({}, sessionHeader(signedIn, clock));
+  return answer({}, ...sessionHeaders(signedIn, clock));
 }
 
 const peoplePath = "/__cofre/people";
 
 async function peopleList({ people, gate, clock }: PeopleDeps, { params, caller }: PeopleRequest): Promise<WireAnswer> {
   const by = await gate.admin(peoplePath, caller);
-  const header = sessionHeader(by, clock);
+  const headers = sessionHeaders(by, clock);
   const { address: origin } = caller;
   const asked = textOf(params, "do");
-  if (params["do"] === undefined) return answer({ people: (await people.list()).map(shown) }, header);
+  if (params["do"] === undefined) return answer({ people: (await people.list()).map(shown) }, ...headers);
   if (asked === "invite") {
     const role = roleIn(params);
-    return invited(await people.invite(by, { name: textIn(params, "name"), role, origin }), header);
+    return invited(await people.invite(by, { name: textIn(params, "name"), role, origin }), headers);
   }
   const id = idIn(params);
   switch (asked) {
     case "invite_again":
-      return invited(await people.inviteAgain(by, id, origin), header);
+      return invited(await people.inviteAgain(by, id, origin), headers);
     case "set_role":
-      return answer({ person: shown(await people.setRole(by, id, roleIn(params), origin)) }, header);
+      return answer({ person: shown(await people.setRole(by, id, roleIn(params), origin)) }, ...headers);
     case "disable":
-      return answer({ person: shown(await people.disable(by, id, origin)) }, header);
+      return answer({ person: shown(await people.disable(by, id, origin)) }, ...headers);
     case "unlock":
-      return answer({ person: shown(await people.unlock(by, id, origin)) }, header);
+      return answer({ person: shown(await people.unlock(by, id, origin)) }, ...headers);
     default:
       throw invalid("Parameter do");
   }
 }
 
 async function audit({ people, gate, clock }: PeopleDeps, { params, caller }: PeopleRequest): Promise<WireAnswer> {
-  const header = sessionHeader(await gate.admin(auditPath, caller), clock);
+  const headers = sessionHeaders(await gate.admin(auditPath, caller), clock);
   if (params["verify"] !== undefined) {
     const { entries, firstBad, head } = await people.verifyAudit();
-    return answer({ verified: { entries, first_bad: firstBad ?? null, head: head.number === 0 ? null : headText(head) } }, header);
+    return answer({ verified: { entries, first_bad: firstBad ?? null, head: head.number === 0 ? null : headText(head) } }, ...headers);
   }
   const limit = numberIn(params, "limit", mostEntries) ?? usualEntries;
   const entries = await people.audit(numberIn(params, "before", Number.MAX_SAFE_INTEGER), limit);
   const last = entries.at(-1)?.number ?? 1;
-  return answer({ entries: entries.map(shownEntry), next: entries.length === limit && last > 1 ? last : null }, header);
+  return answer({ entries: entries.map(shownEntry), next: entries.length === limit && last > 1 ? last : null }, ...headers);
 }
 
 /** A session of its own each time, whatever cookie came; the one that was there before ends. */
@@ -154,14 +154,14 @@ async function begunAnswer(people: People, caller: Caller, { session: begun, sig
 }
 
 function signedInAnswer(signedIn: SignedIn, clock: Clock): WireAnswer {
-  return answer({ person: shown(signedIn.person), csrf: signedIn.csrf }, sessionHeader(signedIn, clock));
+  return answer({ person: shown(signedIn.person), csrf: signedIn.csrf }, ...sessionHeaders(signedIn, clock));
 }
 
 function invited(
   { person, invitation }: { readonly person: PersonView; readonly invitation: Secret<string> },
-  header: readonly [string, string],
+  headers: ReturnType<typeof sessionHeaders>,
 ): WireAnswer {
-  return answer({ person: shown(person), invitation: invitation.reveal() }, header);
+  return answer({ person: shown(person), invitation: invitation.reveal() }, ...headers);
 }
 
 function shown({ id, name, role, state, createdAt, lastSignedInAt, lockedUntil }: PersonView): object {

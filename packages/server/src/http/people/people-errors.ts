@@ -20,6 +20,7 @@ export const peopleErrors = {
   name: { code: "COFRE-117", message: "A name has 3 to 64 letters, digits and . _ @ + -, and is nobody else's" },
   last_admin: { code: "COFRE-118", message: "There must be an active admin: make somebody else one before" },
   held_back: { code: "COFRE-123", message: "Too many tries to sign in failed: wait and try again", httpStatus: 429 },
+  not_passed: { code: "COFRE-124", message: "No other node of this installation has led this request here: nothing was done" },
   parameter: { code: "COFRE-119", message: "{Parameter | Header} {name} is invalid" },
 } as const;
 

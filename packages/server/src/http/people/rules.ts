@@ -1,5 +1,6 @@
 import { isPaymentId, type MerchantId } from "../../kernel/ids.ts";
 import { accountSettings } from "../../merchant/settings.ts";
+import { isEndpointName } from "../../outbox/endpoint.ts";
 import type { Role } from "../../people/person.ts";
 import { actionNames } from "../admin/payment-endpoint.ts";
 import { worldActions } from "../admin/worlds-endpoint.ts";
@@ -63,7 +64,14 @@ export const rules: ReadonlyMap<string, Rule> = new Map([
   ["/__cofre/tokens", look],
   ["/__cofre/figures", read],
   ["/__cofre/stats", read],
-  ["/__cofre/notifications", when(["replay"], act("operator", "notification_sent_again"), look)],
+  [
+    "/__cofre/notifications",
+    when(
+      ["switch_on", "switch_off"],
+      act("admin", "receiver_switched", switchIn),
+      when(["replay"], act("operator", "notification_sent_again"), look),
+    ),
+  ],
   ["/__cofre/payment", act("operator", "payment_changed", wordIn("action", actionNames))],
   ["/__cofre/settings", when(["settings"], act("admin", "settings_changed", settingsIn), read)],
   ["/__cofre/simulator", act("admin", "simulator_told")],
@@ -81,6 +89,13 @@ function amountIn(params: TreeObject): string | undefined {
 
 function wordIn(name: string, words: readonly string[]): (params: TreeObject) => string | undefined {
   return (params) => words.find((word) => word === textOf(params, name)?.toLowerCase());
+}
+
+/** Which receiver, as far as that can be an id: a text of somebody's own does not belong into the log. */
+function switchIn(params: TreeObject): string | undefined {
+  const name = ["switch_on", "switch_off"].find((each) => params[each] !== undefined) ?? "";
+  const id = textOf(params, name) ?? "";
+  return isEndpointName(id) ? `${name} ${id}` : undefined;
 }
 
 function settingsIn({ settings = {} }: TreeObject): string | undefined {

@@ -2,6 +2,7 @@ import type { Account } from "../../merchant/account.ts";
 import type { PersonView } from "../../people/person.ts";
 import type { KeyGrant } from "../../stores/change.ts";
 import type { Caller } from "../people/caller.ts";
+import type { PassTo } from "../people/gate.ts";
 import type { WireAnswer } from "./answer.ts";
 import type { TreeObject } from "./tree.ts";
 
@@ -56,6 +57,8 @@ export interface WireRequest extends OpenRequest {
   readonly grants: KeyGrant;
   /** Who is signed in and asks: no secret of the account's is shown then. */
   readonly person?: PersonView | undefined;
+  /** What tells another node that this person asks it, where there are others. */
+  readonly passTo?: PassTo | undefined;
   /** Present when the request is named: by what, and whether it is taken up again after one without an answer. */
   readonly named?: { readonly digest: string; readonly resumed: boolean };
 }
@@ -68,6 +71,8 @@ export interface WireHeaders {
   readonly idempotencyKey: string | undefined;
   /** Another node has led the request to the node of this name (ours, see forwarding/): it is not led on. */
   readonly forNode?: string | undefined;
+  /** What another node says of who asks (ours, see people/node-pass.ts). */
+  readonly pass?: string | undefined;
   /** Whether it may be another site's page that asks (http/foreign.ts). `ownNames`: what this server is called, in small letters. */
   isForeign(ownNames: ReadonlySet<string>): boolean;
 }

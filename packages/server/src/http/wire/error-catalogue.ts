@@ -90,6 +90,11 @@ const logins: readonly CatalogueRow[] = [
     "{Parameter | Header} {name} is invalid",
     "/__cofre/session, /__cofre/people, /__cofre/audit; X-Cofre-Account of no account",
   ),
+  elsewhere(
+    "COFRE-124",
+    "No other node of this installation has led this request here: nothing was done",
+    "X-Cofre-Person that no other node has written for this request, or that came before",
+  ),
   elsewhere("COFRE-123", "Too many tries to sign in failed: wait and try again", "/__cofre/session, HTTP 429 with Retry-After"),
 ];
 
@@ -349,6 +354,11 @@ export const catalogue: readonly CatalogueRow[] = [
   told("COFRE-85", "Parameter after must be a whole number, and hash a payment's", "/__cofre/requests"),
   told("COFRE-60", "Parameter order must be newest, and state one of {list}", "/__cofre/notifications"),
   told("COFRE-61", "Parameter limit must be a whole number from 1 to 100, and before the next of another page", "/__cofre/notifications"),
+  told(
+    "COFRE-145",
+    "Parameter switch_on or switch_off must be the id of one of the account's endpoints, and go without replay",
+    "/__cofre/notifications",
+  ),
   told("COFRE-62", "Parameter per must be one of {list}", "/__cofre/figures"),
   told("COFRE-63", "Parameters from and to must be times in UTC with at most 100 hours or days between them", "/__cofre/figures"),
   told("COFRE-64", "Parameter limit must be a whole number from 1 to 1000, and after the next of another page", "/__cofre/tokens"),

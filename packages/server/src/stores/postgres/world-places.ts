@@ -23,6 +23,7 @@ export function worldPlacesOf(rows: Rows): WorldPlaces {
     leave: async (node) => void (await rows("leaveWorlds", node)),
     worldsOf: async (node) => (await rows<{ readonly world: MerchantId }>("worldsOf", node)).map(({ world }) => world),
     placeOf: async (key) => (await rows<WorldPlace>("placeOf", key))[0],
+    placeOfWorld: async (world) => (await rows<WorldPlace>("placeOfWorld", world))[0],
     nodes: () => rows<ReachableNode>("reachableNodes"),
   };
 }

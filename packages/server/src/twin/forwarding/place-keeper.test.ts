@@ -63,6 +63,10 @@ class Places implements WorldPlaces {
     return Promise.resolve(undefined);
   }
 
+  placeOfWorld(): Promise<undefined> {
+    return Promise.resolve(undefined);
+  }
+
   nodes(): Promise<[]> {
     return Promise.resolve([]);
   }

@@ -110,8 +110,12 @@ export function loginTests({ browser, looks, picture }: LoginsGiven): void {
       const cookies = await page.context().cookies();
       assert.deepEqual(
         cookies.map(({ name, httpOnly, sameSite, expires }) => ({ name, httpOnly, sameSite, expires })),
-        [{ name: "cofre_session", httpOnly: true, sameSite: "Strict", expires: -1 }],
+        [
+          { name: "cofre_session", httpOnly: true, sameSite: "Strict", expires: -1 },
+          { name: "cofre_browser", httpOnly: true, sameSite: "Strict", expires: cookies[1]?.expires },
+        ],
       );
+      assert.ok((cookies[1]?.expires ?? 0) > 0, "the browser is known when it is opened again");
       assert.equal(await page.evaluate("document.cookie"), "");
       assert.equal(await page.evaluate("sessionStorage.length + localStorage.length"), 0);
       await page.goBack().catch(() => undefined);
@@ -144,7 +148,10 @@ export function loginTests({ browser, looks, picture }: LoginsGiven): void {
       await page.getByRole("button", { name: "Sign out" }).click();
       await heading(page, "Sign in").waitFor();
       assert.equal(await navigation(page).isVisible(), false);
-      assert.deepEqual(await page.context().cookies(), []);
+      assert.deepEqual(
+        (await page.context().cookies()).map(({ name }) => name),
+        ["cofre_browser"],
+      );
       await page.reload();
       await heading(page, "Sign in").waitFor();
     });
@@ -152,6 +159,10 @@ export function loginTests({ browser, looks, picture }: LoginsGiven): void {
 
   test("each role is shown what it may do, and nothing else", async () => {
     const { hash } = await held();
+    await people.world.postJson("/__cofre/settings", {
+      integration_key: integrationKey,
+      settings: { notificationEndpoints: [{ id: "shop", url: "http://127.0.0.1:9/" }] },
+    });
     const links: Readonly<Record<Role, readonly string[]>> = {
       viewer: [],
       operator: ["Try it"],
@@ -171,6 +182,8 @@ export function loginTests({ browser, looks, picture }: LoginsGiven): void {
         await page.goto(`${people.world.url}/#/notifications`);
         await page.getByText(/^\d+ notifications?$/).waitFor();
         assert.equal((await page.getByRole("button", { name: /^Send/ }).count()) > 0, mayAct);
+        await page.getByRole("table", { name: "Receivers" }).getByText("shop", { exact: true }).waitFor();
+        assert.equal(await page.getByRole("button", { name: "Switch off shop" }).count(), mayChange ? 1 : 0);
         await page.goto(`${people.world.url}/#/settings`);
         await page.getByLabel("simulator.latencyMs").waitFor();
         assert.equal(await page.getByLabel("simulator.latencyMs").isDisabled(), !mayChange);
@@ -314,6 +327,98 @@ export function loginTests({ browser, looks, picture }: LoginsGiven): void {
     });
   });
 
+  test("an open page shows what a changed role allows, without being loaded anew, and keeps what is being typed", async () => {
+    const { hash } = await held();
+    const rita = await people.invited(await people.signIn(staff.admin), "Rita", "operator");
+    const make = async (fields: object): Promise<void> => {
+      const { body } = await (await people.signIn(staff.admin)).call("/__cofre/people", { id: rita.id, ...fields });
+      assert.equal(body["status"], "SUCCESS", JSON.stringify(body));
+    };
+    await inWindow(async (page) => {
+      await page.goto(`${people.world.url}/#/payment/${hash}`);
+      await fillSignIn(page, rita);
+      await page.evaluate("globalThis.wasLoadedAnew = false");
+      const capture = page.getByRole("button", { name: "Capture…" });
+      await capture.click();
+      await make({ do: "set_role", role: "viewer" });
+      await look(page);
+      await navigation(page).getByText("Rita, viewer").waitFor();
+      await capture.waitFor({ state: "detached" });
+      assert.equal(await page.getByRole("dialog").count(), 0);
+      assert.equal(await navigation(page).getByRole("link", { name: "Try it" }).count(), 0);
+      await page.getByRole("status").filter({ hasText: "Your role is viewer now." }).waitFor();
+
+      await page.evaluate("location.hash = '#/payments'");
+      await heading(page, "Payments").waitFor();
+      await page.getByRole("searchbox").fill("not looked for yet");
+      await make({ do: "set_role", role: "admin" });
+      await look(page);
+      await navigation(page).getByText("Rita, admin").waitFor();
+      await navigation(page).getByRole("link", { name: "Audit log" }).waitFor();
+      await page.getByRole("status").filter({ hasText: "Your role is admin now." }).waitFor();
+      assert.equal(await page.getByRole("searchbox").inputValue(), "not looked for yet");
+      assert.equal(await page.evaluate("document.activeElement.type"), "search");
+
+      await page.evaluate("location.hash = '#/settings'");
+      await page.getByLabel("simulator.latencyMs").fill("7");
+      await page.getByText("1 changed, not saved yet.").waitFor();
+      await make({ do: "set_role", role: "viewer" });
+      await look(page);
+      await page.getByText("Admins change them.").waitFor();
+      assert.equal(await page.getByLabel("simulator.latencyMs").isDisabled(), true);
+      assert.equal(await page.getByRole("button", { name: "Save" }).count(), 0);
+
+      // This view asks for nothing by itself.
+      await page.evaluate("location.hash = '#/account'");
+      await page.getByLabel("New password").fill("half of a passw");
+      await make({ do: "set_role", role: "operator" });
+      await navigation(page).getByText("Rita, operator").waitFor();
+      await page.getByRole("status").filter({ hasText: "Your role is operator now." }).waitFor();
+      assert.equal(await page.getByLabel("New password").inputValue(), "half of a passw");
+      await make({ do: "disable" });
+      await heading(page, "Sign in").waitFor();
+      assert.equal(await navigation(page).isVisible(), false);
+      assert.equal(await page.evaluate("globalThis.wasLoadedAnew"), false, "control: it is the page that was opened");
+    });
+  });
+
+  test("whoever presses what their role no longer allows is told, and the page shows what it allows", async () => {
+    const ruth = await people.invited(await people.signIn(staff.admin), "Ruth", "operator");
+    await inWindow(async (page) => {
+      await page.goto(`${people.world.url}/#/try`);
+      await fillSignIn(page, ruth);
+      await page.getByRole("button", { name: "Store the card and charge it" }).waitFor();
+      await (await people.signIn(staff.admin)).call("/__cofre/people", { do: "set_role", id: ruth.id, role: "viewer" });
+      await page.getByRole("button", { name: "Store the card and charge it" }).click();
+      await page.getByText("Your role does not allow this.").first().waitFor();
+      await navigation(page).getByText("Ruth, viewer").waitFor();
+      assert.equal(await page.getByRole("button", { name: "Store the card and charge it" }).count(), 0);
+    });
+  });
+
+  test("what was typed when a session ended is there again for the same person, but for passwords, and for nobody else", async () => {
+    const ended = async (page: Page): Promise<void> => {
+      people.world.clock.advance(16 * minute);
+      await look(page);
+      await heading(page, "Sign in").waitFor();
+    };
+    await as("operator", "#/payments", async (page) => {
+      const search = page.getByRole("searchbox");
+      await search.fill("not looked for yet");
+      await ended(page);
+      await fillSignIn(page, staff.operator);
+      await heading(page, "Payments").waitFor();
+      await page.waitForFunction("document.querySelector('main input[type=search]')?.value === 'not looked for yet'");
+      await ended(page);
+      await fillSignIn(page, staff.viewer);
+      await page
+        .getByText(/^\d+ payments?/)
+        .first()
+        .waitFor();
+      assert.equal(await search.inputValue(), "");
+    });
+  });
+
   test("a tab goes on as whoever signs in in another one, and so does one that signed out", async () => {
     await as("viewer", "#/tokens", async (page) => {
       const other = await page.context().newPage();
@@ -391,7 +496,7 @@ export function loginTests({ browser, looks, picture }: LoginsGiven): void {
     await heading(page, "Payments").waitFor();
     assert.deepEqual(
       (await window.cookies()).map(({ name, httpOnly, secure, sameSite }) => ({ name, httpOnly, secure, sameSite })),
-      [{ name: "__Host-cofre_session", httpOnly: true, secure: true, sameSite: "Strict" }],
+      ["__Host-cofre_session", "__Host-cofre_browser"].map((name) => ({ name, httpOnly: true, secure: true, sameSite: "Strict" })),
     );
     assert.deepEqual(errors, []);
     await window.close();

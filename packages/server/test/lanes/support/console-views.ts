@@ -65,17 +65,18 @@ export function viewTests({ world, receiver, made, inConsole }: ConsoleGiven): v
 
   test("all notifications show with their deliveries, and failed ones are sent again", async () => {
     receiver().isGone = true;
-    const told = await made({ notification_url: `${receiver().url}gone` });
+    const own = await made({ notification_url: `${receiver().url}gone` });
     await inConsole("#/notifications", async (page) => {
       const rowOf = (hash: string) => page.getByRole("row").filter({ has: page.locator(`a[href="#/payment/${hash}"]`) });
-      const row = rowOf(told.hash);
+      const row = rowOf(own.hash);
       await row.filter({ hasText: /failed, 1 attempt, 410/ }).waitFor();
       const later = await made();
       await look(page);
       await rowOf(later.hash)
         .filter({ hasText: /delivered, 1 attempt, 200/ })
         .waitFor();
-      const [first = ""] = await page.locator("tbody tr").allTextContents();
+      const told = page.getByRole("table", { name: "Notifications, newest first" });
+      const [first = ""] = await told.locator("tbody tr").allTextContents();
       assert.ok(first.includes(later.hash.slice(0, 18)), "the newest stands first");
       await page.getByLabel("A delivery is").focus();
       await page.getByLabel("A delivery is").selectOption("failed");
@@ -100,8 +101,64 @@ export function viewTests({ world, receiver, made, inConsole }: ConsoleGiven): v
       assert.equal(heard(), 2);
       await row.getByRole("link").click();
       await heading(page, "Payment").waitFor();
+      await page.getByText(own.code, { exact: true }).waitFor();
+      assert.equal(await page.title(), `${own.code} · Cofre`);
     });
     await post("/__cofre/notifications", { replay: "failed" });
+  });
+
+  test("receivers show with their state, and one that has answered 410 is switched on again", async () => {
+    receiver().isGone = true;
+    await post("/__cofre/settings", { settings: { notificationEndpoints: [{ id: "shop", url: `${receiver().url}gone` }] } });
+    const kept = await made();
+    await inConsole("#/notifications", async (page) => {
+      const row = (name: string) => page.getByRole("table", { name: "Receivers" }).getByRole("row").filter({ hasText: name });
+      const heard = () => receiver().heard.filter((body) => body.includes(kept.hash)).length;
+      const said = (text: string) => page.getByRole("status").filter({ hasText: text }).waitFor();
+      await row("account-url").getByText("on", { exact: true }).waitFor();
+      await row("shop")
+        .filter({ hasText: /gone It answered 410 at \d{4}-\d\d-\d\d \d\d:\d\d:\d\d \(UTC\)\. What is for it is kept\./ })
+        .waitFor();
+      const before = heard();
+      receiver().isGone = false;
+      await page.getByRole("button", { name: "Switch on shop" }).focus();
+      await page.keyboard.press("Enter");
+      await said("shop hears again. What was kept for it is sent.");
+      await row("shop").getByText("on", { exact: true }).waitFor();
+      assert.equal(await focused(page), "Switch off", "whoever pressed stays there");
+      for (let looks = 0; looks < 1_000 && heard() === before; looks += 1) await new Promise((resolve) => void setTimeout(resolve, 20));
+      assert.equal(heard(), before + 1);
+      await page.getByRole("button", { name: "Switch off account-url" }).click();
+      await row("account-url").getByText("Somebody has switched it off. What is for it is kept.").waitFor();
+      await page.getByRole("button", { name: "Switch on account-url" }).click();
+      await row("account-url").getByText("on", { exact: true }).waitFor();
+      await post("/__cofre/settings", { settings: { notificationEndpoints: [] } });
+      await look(page);
+      await row("shop").waitFor({ state: "detached" });
+      await page.route("**/__cofre/notifications", async (route) => {
+        const response = await route.fetch();
+        await route.fulfill({ response, json: { ...((await response.json()) as object), endpoints: [] } });
+      });
+      await look(page);
+      await page.getByText("Nobody hears of this account's payments").waitFor();
+    });
+  });
+
+  test("what tells by colour or shadow alone still tells in forced colours", async () => {
+    const { hash } = await made({ creditcard: { ...testCard, auto_capture: false } });
+    await inConsole(
+      `#/payment/${hash}`,
+      async (page) => {
+        const bar = page.getByRole("img", { name: /^Authorized/ });
+        await bar.waitFor();
+        const colourOf = (what: string) => page.evaluate(`getComputedStyle(document.querySelector("${what}")).backgroundColor`);
+        assert.notEqual(await colourOf(".part.held"), await colourOf(".bar"));
+        const lineOf = (what: string) => page.evaluate(`getComputedStyle(document.querySelector("${what}")).textDecorationLine`);
+        assert.equal(await lineOf("nav a[aria-current]"), "underline");
+        assert.equal(await lineOf("nav a:not([aria-current])"), "none", "control");
+      },
+      { forcedColors: "active" },
+    );
   });
 
   test("charts show volume and approval, the same as tables, and what happens meanwhile", async () => {
@@ -286,6 +343,12 @@ export function viewTests({ world, receiver, made, inConsole }: ConsoleGiven): v
       await page.getByRole("button", { name: "Open the world tried by hand" }).click();
       await heading(page, "Payments").waitFor();
       await page.getByText("0 payments", { exact: true }).waitFor();
+      await page.goto(`${world().url}/#/payments?state=voided`);
+      await page.getByText("Nothing fits what is asked for.").waitFor();
+      await page.getByRole("link", { name: "Show all" }).click();
+      await page.getByText("There is none yet. Try it sends one from here").waitFor();
+      await page.getByRole("main").getByRole("link", { name: "Try it" }).click();
+      await heading(page, "Try it").waitFor();
       await page.goto(`${world().url}/#/worlds`);
       await page.getByRole("button", { name: "Delete…" }).click();
       await confirm("Delete");

@@ -6,7 +6,8 @@ import { tmpdir } from "node:os";
 import { join } from "node:path";
 import { setTimeout as sleep } from "node:timers/promises";
 import { promisify } from "node:util";
-import { freePort, type Identity, postgresBinaries, postgresIdentity } from "../../postgres/cluster.ts";
+import { freePort } from "../../free-port.ts";
+import { type Identity, postgresBinaries, postgresIdentity } from "../../postgres/cluster.ts";
 import { query } from "../../postgres/databases.ts";
 import { until } from "./faulty-run.ts";
 

@@ -26,8 +26,12 @@ export function actions(payment, refresh) {
   if (!mayDo("operator")) return [];
   const possible = actionsFor(payment);
   if (possible.length === 0) return [h("h2", {}, "Actions"), h("p", { class: "soft" }, "Nothing can be done now.")];
-  const buttons = possible.map((action) =>
-    h("button", { type: "button", name: action.name, onclick: () => ask(action, payment, refresh) }, `${action.name}…`),
+  const buttons = possible.map((action, place) =>
+    h(
+      "button",
+      { type: "button", name: action.name, class: place === 0 ? undefined : "second", onclick: () => ask(action, payment, refresh) },
+      `${action.name}…`,
+    ),
   );
   return [h("h2", {}, "Actions"), h("p", { class: "actions" }, ...buttons)];
 }

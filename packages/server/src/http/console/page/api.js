@@ -123,6 +123,7 @@ const keyCodes = new Set(["BP-SA-1", "BP-SA-2", "DA-1"]);
 const notSignedIn = "COFRE-110";
 /** Another tab of this browser has signed in since: what this page sends beside the session is of the one before. */
 const notFromPage = "COFRE-112";
+const notAllowed = "COFRE-113";
 const invalid = "COFRE-119";
 
 /** @param {unknown} error */
@@ -177,6 +178,8 @@ async function answerTo(path, request) {
     end();
     dispatchEvent(new Event(sessionOver));
   }
+  // What the role is now stands in the head of that answer.
+  if (code === notAllowed) void call("/__cofre/session", {}).catch(() => undefined);
   // The world that was open is gone.
   if (code === invalid && isLogin() && String(message).startsWith("Header X-Cofre-Account") && leaveWorld()) {
     dispatchEvent(new HashChangeEvent("hashchange"));

@@ -66,7 +66,7 @@ export function facts(rows) {
  * @param {readonly (readonly Child[])[]} rows
  */
 export function table(caption, heads, rows) {
-  const head = h("tr", { role: "row" }, ...heads.map((text) => h("th", { scope: "col", role: "columnheader" }, text)));
+  const head = h("tr", { role: "row" }, ...heads.map((text) => h("th", { scope: "col", role: "columnheader", class: kindOf(text) }, text)));
   return h(
     "table",
     { role: "table" },
@@ -82,7 +82,19 @@ export function table(caption, heads, rows) {
  * @param {readonly Child[]} cells
  */
 export function tableRow(heads, cells) {
-  return h("tr", { role: "row" }, ...cells.map((cell, index) => h("td", { role: "cell", "data-head": heads[index] }, cell)));
+  return h(
+    "tr",
+    { role: "row" },
+    ...cells.map((cell, index) => h("td", { role: "cell", "data-head": heads[index], class: kindOf(heads[index]) }, cell)),
+  );
+}
+
+/** Columns whose numbers stand below one another. */
+const numbers = new Set(["Amount", "Balance", "Payments", "Approved", "Declined"]);
+
+/** @param {string | undefined} head */
+function kindOf(head) {
+  return numbers.has(head ?? "") ? "numbers" : undefined;
 }
 
 /**
@@ -175,4 +187,25 @@ export function ask(title, name, work) {
   );
   document.body.append(dialog);
   dialog.showModal();
+}
+
+/**
+ * Whoever is at something of the part that has a name is there afterwards, and what was opened is open.
+ * @param {HTMLElement} part
+ * @param {() => readonly Node[]} make
+ */
+export function keepingFocus(part, make) {
+  const active = document.activeElement;
+  const name = part.contains(active) ? nameOf(active) : undefined;
+  const open = new Set(Array.from(part.querySelectorAll("details[open] > summary"), nameOf));
+  part.replaceChildren(...make());
+  const named = Array.from(part.querySelectorAll("[name], [data-name]"));
+  for (const each of named) if (each.parentElement instanceof HTMLDetailsElement && open.has(nameOf(each))) each.parentElement.open = true;
+  const again = named.find((each) => name !== undefined && nameOf(each) === name);
+  if (again instanceof HTMLElement) again.focus();
+}
+
+/** @param {Element | null} element */
+function nameOf(element) {
+  return element?.getAttribute("name") ?? element?.getAttribute("data-name") ?? undefined;
 }

@@ -67,6 +67,7 @@ export async function faultsView(main, _words, _query, signal) {
       return { items: faults.toReversed(), next: null };
     },
     keyOf: ({ id }) => id.slice(1).padStart(digits, "0"),
+    whenNone: ["None waits: requests go as they always do."],
     cells: (fault) => cells(fault, () => void act({ clear: fault.id }, "It is taken away.")),
   });
 }

@@ -3,6 +3,7 @@ import { call } from "./api.js";
 import { field, foreign, h, searchForm, select } from "./dom.js";
 import { liveList } from "./live-list.js";
 import { bothAmounts } from "./money.js";
+import { mayDo } from "./session.js";
 import { brandOptions, stateOptions, stateWords } from "./words.js";
 
 /** @import { Listed, Page } from "./api.js" */
@@ -10,6 +11,8 @@ import { brandOptions, stateOptions, stateWords } from "./words.js";
 const heads = ["Code", "State", "Amount", "Card", "Customer", "Opened (UTC)"];
 const filterNames = new Set(["search", "state", "brand"]);
 const pageSize = 50;
+/** Characters of a code that stands on one line. */
+const mostOnOneLine = 18;
 
 /** @type {import("./main.js").View} */
 export async function listView(main, _words, query, signal) {
@@ -30,6 +33,10 @@ export async function listView(main, _words, query, signal) {
     },
     keyOf: ({ hash }) => hash,
     cells,
+    whenNone: mayDo("operator")
+      ? ["There is none yet. ", h("a", { href: "#/try" }, "Try it"), " sends one from here; those of your shop show here by themselves."]
+      : ["There is none yet. Those of the shop show here by themselves."],
+    all: "#/payments",
   });
 }
 
@@ -37,7 +44,7 @@ export async function listView(main, _words, query, signal) {
 function cells(payment) {
   const { hash, merchant_payment_code: code, state, brand, masked_card_number: pan, name, email, open_date: opened } = payment;
   return [
-    h("a", { href: `#/payment/${hash}`, class: "code" }, foreign(code)),
+    h("a", { href: `#/payment/${hash}`, class: code.length > mostOnOneLine ? "code" : "code one-line" }, foreign(code)),
     stateMark(state, payment),
     bothAmounts(payment),
     h("span", { class: "card" }, `${brand} ${pan}`),

@@ -17,6 +17,8 @@ const pageSize = 50;
  * @property {(before: string | undefined) => Promise<{ items: Item[], next: string | null }>} page
  * @property {(item: Item) => string} keyOf grows with each new one
  * @property {(item: Item) => readonly import("./dom.js").Child[]} cells
+ * @property {readonly import("./dom.js").Child[]} [whenNone] what is said when there is none, and none is searched for
+ * @property {string} [all] the address of the list that leaves nothing out
  */
 
 /**
@@ -27,13 +29,14 @@ const pageSize = 50;
  * @param {ListOf<Item>} of
  * @returns {Promise<() => Promise<void>>} looks again at once
  */
-export async function liveList(main, signal, { caption, heads, noun: [one, many], isFiltered, page: pageOf, keyOf, cells }) {
+export async function liveList(main, signal, { caption, heads, noun: [one, many], isFiltered, page: pageOf, keyOf, cells, whenNone, all }) {
   /** @type {Map<string, { item: Item, row: HTMLElement }>} */
   const rows = new Map();
   const list = table(caption, heads, []);
   const body = /** @type {HTMLElement} */ (list.tBodies[0]);
   const count = h("p", { class: "soft", role: "status" });
   const more = h("button", { type: "button", hidden: true, onclick: () => void goOn() }, "Show more");
+  const none = nothing(isFiltered, whenNone, all);
   const trouble = h("div");
   /** @type {string | null} */
   let next = null;
@@ -67,6 +70,7 @@ export async function liveList(main, signal, { caption, heads, noun: [one, many]
     const found = `${rows.size} ${rows.size === 1 ? one : many}${next === null ? "" : " so far"}`;
     if (count.textContent !== found) count.textContent = found;
     list.hidden = rows.size === 0;
+    none.hidden = rows.size > 0 || next !== null;
     more.hidden = next === null;
   };
 
@@ -110,10 +114,21 @@ export async function liveList(main, signal, { caption, heads, noun: [one, many]
     put(look.items);
   };
 
-  main.append(count, h("div", { class: "wide", onkeydown: walk }, list), more, trouble);
+  main.append(count, none, h("div", { class: "wide", onkeydown: walk }, list), more, trouble);
   await goOn();
   void keepFresh(signal, refresh);
   return refresh;
+}
+
+/**
+ * What stands in the place of rows when there are none: how they come to be, or the way back to all.
+ * @param {boolean} isFiltered
+ * @param {readonly import("./dom.js").Child[]} [whenNone]
+ * @param {string} [all]
+ */
+export function nothing(isFiltered, whenNone = [], all = "") {
+  const words = isFiltered && all !== "" ? ["Nothing fits what is asked for. ", h("a", { href: all }, "Show all")] : whenNone;
+  return h("p", { class: "nothing", hidden: true }, ...words);
 }
 
 /**

@@ -9,11 +9,12 @@ import { listView } from "./list.js";
 import { notificationsView } from "./notification-list.js";
 import { paymentView } from "./payment.js";
 import { peopleView } from "./people.js";
-import { begin, isLogin, mayDo, personOfPage } from "./session.js";
+import { begin, isLogin, mayDo, personBefore, personOfPage, roleChanged } from "./session.js";
 import { settingsView } from "./settings.js";
 import { acceptInvitation, askToSignIn, watchSession } from "./sign-in.js";
 import { tokensView } from "./tokens.js";
 import { tryView } from "./try.js";
+import { putBack, typedIn } from "./typed.js";
 import { worldsView } from "./worlds.js";
 
 /**
@@ -22,6 +23,7 @@ import { worldsView } from "./worlds.js";
  */
 
 /** @import { Person, Role, Session } from "./session.js" */
+/** @import { Typed } from "./typed.js" */
 
 /**
  * By the first word of the address. `of` is the view under which one stands that no link leads to; `login`: only where people sign in.
@@ -129,7 +131,7 @@ function showNav(name) {
     const person = personOfPage();
     nav.append(
       ...links.map(([view, { title }]) => h("a", { href: `#/${view}` }, title)),
-      h("a", { href: "/docs" }, "Docs"),
+      h("a", { href: "/docs", class: "apart" }, "Docs"),
       ...(person === undefined ? [h("button", { type: "button", class: "plain", onclick: leave }, "Forget the key")] : whoIsIt(person)),
     );
   }
@@ -170,7 +172,9 @@ async function letIn(why, mayBe = !wasAsked) {
   const entered = (/** @type {Session} */ session) => {
     begin(session);
     invitation = "";
-    void show();
+    const typed = left?.person === session.person.id && left.address === location.hash ? left.typed : undefined;
+    left = undefined;
+    void show().then(() => typed !== undefined && putBack(main, typed));
   };
   if (invitation !== "") return acceptInvitation(main, invitation, entered, () => ((invitation = ""), void show()));
   main.replaceChildren();
@@ -178,6 +182,26 @@ async function letIn(why, mayBe = !wasAsked) {
   const session = mayBe ? await whoWasIt() : undefined;
   if (session !== undefined) return entered(session);
   askToSignIn(main, why, entered);
+}
+
+/**
+ * What stood there, and is not sent, when the session ended: for the same person at the same address, should they come back.
+ * @type {{ person: string | undefined, address: string, typed: Typed } | undefined}
+ */
+let left;
+
+/** The view is made anew, as the role that somebody has now is shown it; what they were typing stays, where it still may be typed. */
+async function showRole() {
+  const person = personOfPage();
+  if (person === undefined) return;
+  // What a question would lead to may not be allowed any more.
+  for (const dialog of document.querySelectorAll("dialog")) dialog.close();
+  const typed = typedIn(main);
+  const { hash } = location;
+  nav.replaceChildren();
+  await show();
+  if (location.hash === hash) putBack(main, typed);
+  say(`Your role is ${person.role} now.`);
 }
 
 /** Whether the page has asked since it was loaded who is signed in. */
@@ -245,7 +269,11 @@ async function enter(key, said) {
 
 addEventListener("hashchange", () => void show());
 if (isLogin()) {
-  addEventListener(sessionOver, () => void letIn(new Error("The session has ended: sign in again."), true));
+  addEventListener(sessionOver, () => {
+    left = { person: personBefore(), address: location.hash, typed: typedIn(main, false) };
+    void letIn(new Error("The session has ended: sign in again."), true);
+  });
+  addEventListener(roleChanged, () => void showRole());
   watchSession();
 }
 void show();

@@ -3,10 +3,12 @@ import { call } from "./api.js";
 import { field, foreign, h, problem, say, select } from "./dom.js";
 import { liveList } from "./live-list.js";
 import { deliveryList, sentAgain } from "./notifications.js";
+import { receiversPart } from "./receivers.js";
 import { mayDo } from "./session.js";
 import { deliveryOptions } from "./words.js";
 
 /** @import { Told } from "./api.js" */
+/** @import { Receiver } from "./receivers.js" */
 
 const headsOfViewer = ["Number", "What", "Payment", "When (UTC)", "Deliveries"];
 const headsOfOperator = [...headsOfViewer, "Again"];
@@ -45,11 +47,18 @@ export async function notificationsView(main, _words, query, signal) {
     }
   };
 
+  const receivers = receiversPart();
   main.append(
+    receivers.part,
+    h("h2", {}, "What they were told"),
     filterForm(
       state,
       mayDo("operator") &&
-        h("button", { type: "button", name: "failed", onclick: () => void again({ replay: "failed" }) }, "Send failed ones again"),
+        h(
+          "button",
+          { type: "button", name: "failed", class: "second", onclick: () => void again({ replay: "failed" }) },
+          "Send failed ones again",
+        ),
     ),
     trouble,
   );
@@ -60,12 +69,15 @@ export async function notificationsView(main, _words, query, signal) {
     isFiltered: state !== undefined,
     page: async (before) => {
       const asked = { order: "newest", limit: pageSize, ...(state === undefined ? {} : { state }) };
-      const { notifications, next } = /** @type {{ notifications: Told[], next: number | null }} */ (
+      const { notifications, next, endpoints } = /** @type {{ notifications: Told[], next: number | null, endpoints: Receiver[] }} */ (
         await call("/__cofre/notifications", before === undefined ? asked : { ...asked, before: Number(before) })
       );
+      receivers.show(endpoints);
       return { items: notifications, next: next === null ? null : keyOf(next) };
     },
     keyOf: ({ number }) => keyOf(number),
+    whenNone: ["There is none yet. A change of a payment is one, whether somebody hears of it or not."],
+    all: "#/notifications",
     cells: (told) => cells(told, () => void again({ replay: "range", from: told.number, to: told.number })),
   });
 }
@@ -83,7 +95,7 @@ function cells({ number, notification_type: kind, hash, at, deliveries }, again)
   return [
     String(number),
     foreign(kind, "short"),
-    h("a", { href: `#/payment/${encodeURIComponent(hash)}`, class: "code", title: hash }, foreign(`${hash.slice(0, shortHash)}…`)),
+    h("a", { href: `#/payment/${encodeURIComponent(hash)}`, class: "code one-line", title: hash }, foreign(`${hash.slice(0, shortHash)}…`)),
     h("time", { datetime: `${at.replace(" ", "T")}Z` }, foreign(at)),
     deliveryList(deliveries),
     ...(mayDo("operator")

@@ -2,7 +2,7 @@
 import { call } from "./api.js";
 import { foreign, h, problem, say, table } from "./dom.js";
 import { mayDo } from "./session.js";
-import { deliveryWords } from "./words.js";
+import { deliveryWords, outcomeWords } from "./words.js";
 
 /** @import { Delivery, Told } from "./api.js" */
 
@@ -60,7 +60,7 @@ function deliveryText({ endpoint, state, attempts, outcome, due_at: due }) {
     h("span", { class: `mark ${colour}` }, text),
     `, ${attempts} ${attempts === 1 ? "attempt" : "attempts"}`,
     outcome === undefined ? "" : ", ",
-    outcome === undefined ? "" : foreign(outcome),
+    outcome === undefined ? "" : foreign(outcomeWords(outcome)),
     due === undefined ? "" : `, next ${due}`,
   ];
 }

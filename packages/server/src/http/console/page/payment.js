@@ -1,7 +1,7 @@
 // One payment: what it is, what has happened, where its money is, and what can be done.
 import { actions } from "./actions.js";
 import { call } from "./api.js";
-import { facts, foreign, h, shown, table } from "./dom.js";
+import { facts, foreign, h, keepingFocus, shown, table } from "./dom.js";
 import { stateMark } from "./list.js";
 import { bothAmounts, moneyBar } from "./money.js";
 import { notifications } from "./notifications.js";
@@ -36,6 +36,7 @@ export async function paymentView(main, [hash = ""], _query, signal) {
     const [payment] = page.payments;
     if (payment === undefined || payment.hash !== hash) throw new Error("There is no such payment.");
     if (isOver()) return;
+    document.title = `${shown(payment.merchant_payment_code)} · Cofre`;
     if (JSON.stringify(told) !== madeTold) {
       madeTold = JSON.stringify(told);
       keepingFocus(parts.told, () => notifications(hash, told, refresh));
@@ -56,27 +57,6 @@ export async function paymentView(main, [hash = ""], _query, signal) {
   if (signal.aborted) return;
   main.append(...Object.values(parts));
   void keepFresh(signal, refresh);
-}
-
-/**
- * Whoever is at something of the part that has a name is there afterwards, and what was opened is open.
- * @param {HTMLElement} part
- * @param {() => readonly Node[]} make
- */
-function keepingFocus(part, make) {
-  const active = document.activeElement;
-  const name = part.contains(active) ? nameOf(active) : undefined;
-  const open = new Set(Array.from(part.querySelectorAll("details[open] > summary"), nameOf));
-  part.replaceChildren(...make());
-  const named = Array.from(part.querySelectorAll("[name], [data-name]"));
-  for (const each of named) if (each.parentElement instanceof HTMLDetailsElement && open.has(nameOf(each))) each.parentElement.open = true;
-  const again = named.find((each) => name !== undefined && nameOf(each) === name);
-  if (again instanceof HTMLElement) again.focus();
-}
-
-/** @param {Element | null} element */
-function nameOf(element) {
-  return element?.getAttribute("name") ?? element?.getAttribute("data-name") ?? undefined;
 }
 
 /**

@@ -21,8 +21,12 @@ const placeOfAccount = "cofre.account";
 
 /** @type {Session | undefined} */
 let session;
+/** Whose session has ended. @type {string | undefined} */
+let before;
 /** When the session ends if nothing is asked for before, by `performance.now()`. */
 let endsAt = Number.POSITIVE_INFINITY;
+/** When the server said something last, by `performance.now()`. */
+let heardAt = 0;
 /** Whether somebody has used the page since it asked for something before. */
 let wasTouched = true;
 
@@ -33,6 +37,10 @@ export function isLogin() {
 
 export function personOfPage() {
   return session?.person;
+}
+
+export function personBefore() {
+  return before;
 }
 
 /**
@@ -49,6 +57,7 @@ export function begin(begun) {
 }
 
 export function end() {
+  before = session?.person.id;
   session = undefined;
   endsAt = Number.POSITIVE_INFINITY;
 }
@@ -79,10 +88,25 @@ export function sessionHeaders() {
   };
 }
 
+/** Told to the window when an admin has changed the role of whoever uses the page. */
+export const roleChanged = "cofre-role-changed";
+
 /** @param {Response} response */
 export function hear({ headers }) {
   const seconds = headers.get("X-Cofre-Session-Seconds");
-  if (seconds !== null) endsAt = performance.now() + Number(seconds) * 1_000;
+  if (seconds !== null) {
+    heardAt = performance.now();
+    endsAt = heardAt + Number(seconds) * 1_000;
+  }
+  const role = roles.find((each) => each === headers.get("X-Cofre-Role"));
+  if (session === undefined || role === undefined || role === session.person.role) return;
+  session = { ...session, person: { ...session.person, role } };
+  dispatchEvent(new Event(roleChanged));
+}
+
+/** For how long the server has said nothing of the session, in seconds. */
+export function secondsSilent() {
+  return (performance.now() - heardAt) / 1_000;
 }
 
 export function secondsLeft() {

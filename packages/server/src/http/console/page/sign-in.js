@@ -1,7 +1,7 @@
 // The way in where people sign in: by name, password and code, or by an invitation; and the end of a session that nobody uses.
 import { call, sessionOver } from "./api.js";
 import { facts, field, h, problem, say, shape } from "./dom.js";
-import { end, isTouched, personOfPage, secondsLeft, touch } from "./session.js";
+import { end, isTouched, personOfPage, secondsLeft, secondsSilent, touch } from "./session.js";
 
 /** @import { Role, Session } from "./session.js" */
 
@@ -10,6 +10,8 @@ import { end, isTouched, personOfPage, secondsLeft, touch } from "./session.js";
 /** How long before its end it is said that the session ends, in seconds. */
 const warnSeconds = 60;
 const lookEveryMs = 1_000;
+/** A view that asks for nothing by itself hears of a role that changed, or of the end, after so long. */
+const askAfterSeconds = 10;
 
 /**
  * A field for a secret or a code, with what tells a password manager which one it is.
@@ -190,7 +192,8 @@ export function watchSession() {
   const look = () => {
     const left = secondsLeft();
     const isEnding = personOfPage() !== undefined && left <= warnSeconds;
-    if (isEnding && (isTouched() || left <= 0 || warning.hidden === true)) void ask();
+    const isSilent = personOfPage() !== undefined && !document.hidden && secondsSilent() > askAfterSeconds;
+    if (isSilent || (isEnding && (isTouched() || left <= 0 || warning.hidden === true))) void ask();
     const text = isEnding ? "The session ends within a minute, for nobody uses this page." : "";
     if (words.textContent !== text) words.textContent = text;
     warning.hidden = !isEnding;

@@ -2,6 +2,7 @@
 import { call } from "./api.js";
 import { field, foreign, h, problem, searchForm, select, table, tableRow } from "./dom.js";
 import { withoutNumber } from "./list.js";
+import { nothing } from "./live-list.js";
 import { keepFresh } from "./poll.js";
 import { brandOptions } from "./words.js";
 
@@ -21,6 +22,11 @@ export async function tokensView(main, _words, query, signal) {
   const list = table("Stored cards, newest first", heads, []);
   const body = /** @type {HTMLElement} */ (list.tBodies[0]);
   const count = h("p", { class: "soft", role: "status" });
+  const none = nothing(
+    Object.keys(filter).length > 0,
+    ["There is none yet. ", h("a", { href: "#/try" }, "Try it"), " stores one, as /ws/token does for a shop."],
+    "#/tokens",
+  );
   const trouble = h("div");
   let wanted = step;
   let made = "";
@@ -36,6 +42,7 @@ export async function tokensView(main, _words, query, signal) {
     const all = `${found} stored ${found === 1 ? "card" : "cards"}${isAll ? "" : " so far"}`;
     count.textContent = tokens.length < found ? `${all}, the newest ${tokens.length} shown` : all;
     list.hidden = tokens.length === 0;
+    none.hidden = tokens.length > 0 || !isAll;
     more.hidden = isAll && tokens.length === found;
   };
   const more = h(
@@ -55,6 +62,7 @@ export async function tokensView(main, _words, query, signal) {
     h("p", {}, "Only a token's digest is kept, so no token can be shown; nor is a card opened for this list."),
     form(filter),
     count,
+    none,
     h("div", { class: "wide" }, list),
     more,
     trouble,

@@ -78,6 +78,26 @@ export function deliveryWords(state) {
   return { text, colour };
 }
 
+/** @type {Readonly<Record<string, string>>} */
+const outcomes = {
+  failed_timeout: "no answer in time",
+  failed_name: "its name is not known",
+  failed_connection: "no connection",
+  failed_certificate: "its certificate is not trusted",
+  failed_answer: "an answer that cannot be read",
+  failed_aborted: "stopped",
+  endpoint_removed: "the receiver was taken away",
+  dropped: "dropped on purpose",
+};
+
+/**
+ * What the last attempt ended in: the number of an HTTP status is its own word.
+ * @param {string} outcome
+ */
+export function outcomeWords(outcome) {
+  return outcomes[outcome] ?? outcome;
+}
+
 /** @type {Readonly<Record<string, readonly [name: string, does: string, waits: boolean]>>} */
 const faults = {
   fail_before_commit: ["Fails before it is done", "HTTP 500, and nothing is done.", false],

@@ -49,6 +49,7 @@ export async function worldsView(main, _words, _query, signal) {
       const items = worlds.map((world, place) => ({ ...world, place })).slice(-mostShown);
       return { items: items.toReversed(), next: null };
     },
+    whenNone: ["There is none yet. A world is an account of its own, in memory, whose time stands until somebody moves it."],
     keyOf: ({ place }) => String(place).padStart(digits, "0"),
     cells,
   });

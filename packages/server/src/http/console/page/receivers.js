@@ -1,0 +1,95 @@
+// Who hears of the account's payments, and whether they hear now.
+import { call } from "./api.js";
+import { foreign, h, keepingFocus, problem, say, shown, table } from "./dom.js";
+import { mayDo } from "./session.js";
+
+/**
+ * `off`: somebody has switched it off; `gone`: it has answered 410, at `gone_at`.
+ * @typedef {{ id: string, url: string, state: "on" | "off" | "gone", gone_at?: string }} Receiver
+ */
+
+const headsOfViewer = ["Receiver", "Address", "State"];
+const headsOfAdmin = [...headsOfViewer, "Switch"];
+
+/**
+ * A part of a view that shows the receivers it is given.
+ * @returns {{ part: HTMLElement, show: (receivers: readonly Receiver[]) => void }}
+ */
+export function receiversPart() {
+  const list = h("div");
+  const trouble = h("div");
+  const part = h("section", {}, h("h2", {}, "Receivers"), list, trouble);
+  let made = "";
+
+  /** @param {readonly Receiver[]} receivers */
+  const show = (receivers) => {
+    const now = JSON.stringify(receivers);
+    if (now === made) return;
+    made = now;
+    keepingFocus(list, () => [receivers.length === 0 ? nobody() : listOf(receivers, (receiver) => void turn(receiver))]);
+  };
+
+  /** @param {Receiver} receiver */
+  const turn = async ({ id, state }) => {
+    try {
+      const isOn = state === "on";
+      const { endpoints } = /** @type {{ endpoints: Receiver[] }} */ (
+        await call("/__cofre/notifications", { [isOn ? "switch_off" : "switch_on"]: id, order: "newest", limit: 1 })
+      );
+      trouble.replaceChildren();
+      show(endpoints);
+      say(isOn ? `${id} hears nothing for now. What is for it is kept.` : `${id} hears again. What was kept for it is sent.`);
+    } catch (error) {
+      trouble.replaceChildren(problem(error));
+    }
+  };
+
+  return { part, show };
+}
+
+function nobody() {
+  return h(
+    "p",
+    { class: "nothing" },
+    "Nobody hears of this account's payments, but for those that bring an address of their own. Addresses are ",
+    h("code", {}, "notificationEndpoints"),
+    " in the ",
+    h("a", { href: "#/settings" }, "settings"),
+    "; ",
+    h("code", {}, "cofre listen"),
+    " enters a program on your machine by itself.",
+  );
+}
+
+/**
+ * @param {readonly Receiver[]} receivers
+ * @param {(receiver: Receiver) => void} turn
+ */
+function listOf(receivers, turn) {
+  const heads = mayDo("admin") ? headsOfAdmin : headsOfViewer;
+  const rows = receivers.map((receiver) => [
+    foreign(receiver.id, "short"),
+    foreign(receiver.url),
+    stateOf(receiver),
+    ...(mayDo("admin") ? [switchOf(receiver, () => turn(receiver))] : []),
+  ]);
+  return h("div", { class: "wide" }, table("Receivers", heads, rows));
+}
+
+/** @param {Receiver} receiver */
+function stateOf({ state, gone_at: goneAt }) {
+  if (state === "on") return h("span", { class: "mark good" }, "on");
+  if (goneAt === undefined)
+    return h("span", {}, h("span", { class: "mark bad" }, "off"), " Somebody has switched it off. What is for it is kept.");
+  const since = h("time", { datetime: `${goneAt.replace(" ", "T")}Z` }, foreign(goneAt));
+  return h("span", {}, h("span", { class: "mark bad" }, "gone"), " It answered 410 at ", since, " (UTC). What is for it is kept.");
+}
+
+/**
+ * @param {Receiver} receiver
+ * @param {() => void} turn
+ */
+function switchOf({ id, state }, turn) {
+  const words = state === "on" ? "Switch off" : "Switch on";
+  return h("button", { type: "button", class: "small", name: `switch-${id}`, "aria-label": `${words} ${shown(id)}`, onclick: turn }, words);
+}
