@@ -113,6 +113,21 @@ describe("worlds", () => {
     assert.ok(numbers.length >= 12, String(numbers.length));
   });
 
+  test("say what fell due on the way, without what was due before", async (context) => {
+    await using cofre = await startCofre();
+    const receiver = await startReceiver(context);
+    const world = await cofre.worlds.create({
+      seed: "due before",
+      settings: { notificationEndpoints: [{ id: "shop", url: receiver.url }] },
+    });
+    // Whether the time is moved before anybody is at it is a matter of a millisecond or two.
+    for (let each = 0; each < 60; each += 1) {
+      await pay(cofre, world, `order-${each}`);
+      assert.deepEqual(await world.clock.advance("1h"), { payments: 0, deliveries: 0, cards: 0 });
+    }
+    assert.equal(receiver.heard.length, 60);
+  });
+
   test("of one seed answer the same requests alike, byte for byte, and tell receivers the same", async (context) => {
     // Each installation has keys of its own, as two runs of somebody's tests have: RSA signatures are the installation's, all else the world's.
     const runs = await Promise.all(
