@@ -449,6 +449,14 @@ describe("the console in a real browser", { skip: noBrowser, timeout: 600_000 },
         assert.deepEqual(found, [0, false, true], title);
         await picture(page, `hostile-${title.toLowerCase()}`);
       }
+      // What comes of a charge from the page, as far as it comes with such a token.
+      await page.goto(`${world.url}/#/try`);
+      await page.getByRole("button", { name: "Store the card and charge it" }).click();
+      await page.getByText("onerror=").filter({ visible: true }).first().waitFor();
+      assert.deepEqual(
+        await page.evaluate("[document.querySelectorAll('img, script:not([src]), [onerror]').length, document.title.includes('hit')]"),
+        [0, false],
+      );
     });
     await world.postJson("/__cofre/world", { integration_key: keyOfWorld, do: "delete" });
   });
