@@ -36,6 +36,8 @@ export interface InstallationParts {
   readonly deliveryRandom: Random;
   /** One of each delivery's own, where chance is to be repeatable: receivers answer in any order. */
   readonly deliveryRandomFor?: (delivery: Delivery) => Random;
+  /** true: receivers are told one thing at a time. */
+  readonly tellsInOrder?: () => boolean;
   /** Keys in memory come from it. */
   readonly secretRandom: Random;
   readonly scheduler: Scheduler;
@@ -89,6 +91,7 @@ export function createInstallation(parts: InstallationParts): Installation {
     clock,
     random: parts.deliveryRandom,
     ...(parts.deliveryRandomFor === undefined ? {} : { randomFor: parts.deliveryRandomFor }),
+    ...(parts.tellsInOrder === undefined ? {} : { inOrder: parts.tellsInOrder }),
     scheduler,
     share,
     report: ({ kind, ...facts }) =>

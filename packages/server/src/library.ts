@@ -169,7 +169,20 @@ export interface ExplainedPayment {
   readonly postings: readonly Readonly<Record<string, unknown>>[];
   /** Amounts are decimal text. */
   readonly money: readonly { readonly currency: string; readonly [position: string]: string }[];
+  readonly price: readonly PaymentPrice[];
   readonly problems: readonly string[];
+}
+
+/** How the amount of a payment, of what was captured, or of what went back came to what it is in the country's currency. */
+export interface PaymentPrice {
+  readonly of: "payment" | "captured" | "returned";
+  /** Decimal text, as is local. */
+  readonly amount: string;
+  readonly currency: string;
+  readonly local: string;
+  readonly local_currency: string;
+  /** The sum, as a sentence. */
+  readonly text: string;
 }
 
 export interface PaymentTimeline {
@@ -185,6 +198,7 @@ export interface PaymentTimeline {
     readonly left_out: number;
   };
   readonly entries: readonly TimelineEntry[];
+  readonly price: readonly PaymentPrice[];
   /** What should hold of the books and does not: never any. */
   readonly problems: readonly string[];
   /** As /ws/query shows it. */

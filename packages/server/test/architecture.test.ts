@@ -116,6 +116,8 @@ const arrows: readonly { readonly from: string; readonly to: readonly string[]; 
       ...auditShown,
       "operations/",
       "config/",
+      // A table and no more: the help shows it.
+      "http/faults/fault-kinds.ts",
       "scan/",
       "move/",
       "stores/transfer.ts",

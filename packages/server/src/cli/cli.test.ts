@@ -3,6 +3,8 @@ import { describe, test } from "node:test";
 import { baseUrl, firstMinute, firstStartBanner, laterStartLines } from "./banner.ts";
 import { readCommandLine } from "./command-line.ts";
 import { commandRows } from "./commands.ts";
+import { faultKindNames } from "../http/faults/fault-kinds.ts";
+import { declineReasons } from "../payment/payment.ts";
 import { commandHelp, helpText } from "./help.ts";
 
 describe("the command line", () => {
@@ -102,6 +104,12 @@ test("the help of a command has its options, and examples that the command line 
       }
     }
   }
+});
+
+test("the help of fault says which kinds and reasons there are, and what a client sees of each", () => {
+  const text = commandHelp("fault");
+  for (const kind of faultKindNames) assert.match(text, new RegExp(`\\n  ${kind} +\\S.{8}`));
+  for (const reason of declineReasons) assert.ok(text.includes(reason), reason);
 });
 
 test("words of which one may stand behind a command are shown as a choice", () => {

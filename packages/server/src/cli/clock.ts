@@ -1,7 +1,10 @@
 import { ClientProblem, tellingProblems } from "./client-problem.ts";
-import { clientOf, clientOptions, isRecord, printable } from "./cofre-client.ts";
-import { type ClientCommand, exitCodes } from "./command.ts";
+import { clientOf, clientOptions, type CofreClient, isRecord, printable } from "./cofre-client.ts";
+import { type ClientCommand, type CommandHost, exitCodes } from "./command.ts";
+import { tellingProgress } from "./progress.ts";
 import { clockLine } from "./world.ts";
+
+type Answer = Readonly<Record<string, unknown>>;
 
 const moves = ["--set", "--advance", "--run", "--stop"] as const;
 
@@ -23,7 +26,7 @@ export const clockCommand: ClientCommand = {
       if (moves.filter((flag) => flags.has(flag)).length > 1)
         throw new ClientProblem(`Only one of ${moves.join(", ")} can be given.`, { misuse: true });
       const run = flags.has("--run") ? "true" : flags.has("--stop") ? "false" : undefined;
-      const answer = await clientOf(call, host).clock({ set: flags.get("--set"), advance: flags.get("--advance"), run });
+      const answer = await moved(clientOf(call, host), host, { set: flags.get("--set"), advance: flags.get("--advance"), run });
       if (flags.has("--json")) {
         const { clock, done, complete, to } = answer;
         host.print(JSON.stringify({ clock, done, complete, to }));
@@ -37,7 +40,26 @@ export const clockCommand: ClientCommand = {
       }
       const next = isRecord(clock) ? printable(clock["next_due"]) : "";
       if (next !== "") host.print(`  next due  ${next}`);
-      if (complete === false) host.say(`More fell due than one call goes through: \`cofre clock --set ${printable(to)}\` goes on.`);
+      if (complete === false) host.say(`What falls due there is not done within a minute: \`cofre clock --set ${printable(to)}\` goes on.`);
       return exitCodes.done;
     }),
 };
+
+/** Moves the time as asked, on and on when more falls due than one call goes through, and says meanwhile where it is. Ends where it gets no further. */
+async function moved(client: CofreClient, host: CommandHost, asked: Answer): Promise<Answer> {
+  const sum = new Map<string, number>();
+  let before: string | undefined;
+  for (let next = asked; ;) {
+    const answer = await tellingProgress(host, client.clock(next), async () => `on the way: ${timeOf(await client.clock())}`);
+    if (!isRecord(answer["done"])) return answer;
+    for (const [name, count] of Object.entries(answer["done"])) sum.set(name, (sum.get(name) ?? 0) + Number(count));
+    const at = timeOf(answer);
+    if (answer["complete"] !== false || at === before) return { ...answer, done: Object.fromEntries(sum) };
+    before = at;
+    next = { set: answer["to"] };
+  }
+}
+
+function timeOf({ clock }: Answer): string {
+  return isRecord(clock) ? printable(clock["now"]) : "";
+}

@@ -239,7 +239,8 @@ export class CofreClient {
   }
 }
 
-function objectIn(text: string): Answer | undefined {
+/** What an object in JSON holds; undefined when the text is none. */
+export function objectIn(text: string): Answer | undefined {
   try {
     const value: unknown = JSON.parse(text);
     return isRecord(value) ? value : undefined;

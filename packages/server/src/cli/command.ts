@@ -29,6 +29,8 @@ export interface CommandRow {
   /** The name of a command may stand behind it; `word` is that name. */
   readonly mayName?: "COMMAND";
   readonly options: Readonly<Record<`--${string}`, OptionRow>>;
+  /** What may stand for one of the forms above, with what each is: `Kinds:` and a row for each. */
+  readonly choices?: Readonly<Record<string, readonly (readonly [name: string, doc: string])[]>>;
   /** Command lines that can be typed as they are, in an order that makes sense. */
   readonly examples?: readonly string[];
 }

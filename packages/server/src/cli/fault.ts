@@ -1,3 +1,5 @@
+import { faultKindNames, rowOf } from "../http/faults/fault-kinds.ts";
+import { declineReasons } from "../payment/payment.ts";
 import { ClientProblem, tellingProblems } from "./client-problem.ts";
 import { clientOf, clientOptions, printable } from "./cofre-client.ts";
 import { type ClientCommand, type CommandCall, type CommandHost, type ExitCode, exitCodes } from "./command.ts";
@@ -21,8 +23,12 @@ export const faultCommand: ClientCommand = {
     "--path": { form: "P", doc: "add: only requests of this operation, such as /ws/direct" },
     "--code": { form: "C", doc: "add: only requests about the payment with this merchant_payment_code" },
     "--delay": { form: "MS", doc: "add: how long slow, late_answer and stall_in_body wait, in milliseconds; 5000 unless given" },
-    "--reason": { form: "R", doc: "add: why a decline declines, such as insufficient_funds" },
+    "--reason": { form: "R", doc: `add: why a decline declines: ${declineReasons.join(", ")}` },
     ...clientOptions,
+  },
+  choices: {
+    // In words for a terminal.
+    "Kinds, with what a client sees": faultKindNames.map((kind) => [kind, rowOf(kind).seen.replaceAll("`", "")]),
   },
   examples: [
     "cofre fault add drop_after_commit --path /ws/direct",
@@ -51,7 +57,7 @@ async function list(call: CommandCall, host: CommandHost): Promise<ExitCode> {
   refuseOptionsOfAdd(call, "list");
   const { faults } = await clientOf(call, host).faults({});
   for (const fault of faults) host.print(call.flags.has("--json") ? JSON.stringify(fault) : lineOf(fault));
-  if (faults.length === 0) host.say("No fault waits. `cofre help fault` shows how to add one, docs/wire/sandbox.md which kinds there are.");
+  if (faults.length === 0) host.say("No fault waits. `cofre help fault` shows how to add one, and which kinds there are.");
   return exitCodes.done;
 }
 

@@ -27,6 +27,7 @@ export function commandHelp(name: CommandName): string {
   return [
     `cofre ${synopsis(name, row)}${options.length === 0 ? "" : " [options]"}\n  ${row.summary}`,
     ...(options.length === 0 ? [] : [`Options:\n${columns(options)}`]),
+    ...Object.entries(row.choices ?? {}).map(([title, rows]) => `${title}:\n${columns(rows)}`),
     ...(row.examples === undefined ? [] : [`Examples:\n${row.examples.map((line) => `  ${line}`).join("\n")}`]),
   ].join("\n\n");
 }

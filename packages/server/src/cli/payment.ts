@@ -33,7 +33,7 @@ export const paymentCommand: ClientCommand = {
     }),
 };
 
-function linesOf({ hash, state, facts, money, problems }: Fields): string[] {
+function linesOf({ hash, state, facts, money, price, problems }: Fields): string[] {
   return [
     `${printable(hash)}  ${printable(state)}`,
     "  money",
@@ -41,6 +41,7 @@ function linesOf({ hash, state, facts, money, problems }: Fields): string[] {
       const shown = Object.entries(amounts).map(([name, amount]) => `${printable(name)} ${shownValue(amount)}`);
       return `    ${printable(currency)}  ${shown.join("  ")}`;
     }),
+    ...recordsIn(price).map(({ of, text }) => `    ${printable(of).padEnd(8)}  ${printable(text)}`),
     "  timeline",
     ...recordsIn(facts).map(({ version, at, fact, attempt, by, ...detail }) => {
       const more = Object.entries({ by, attempt, ...detail }).flatMap(([name, value]) =>

@@ -4,6 +4,8 @@ import { tmpdir } from "node:os";
 import { join } from "node:path";
 import { Readable } from "node:stream";
 import { describe, test, type TestContext } from "node:test";
+import type { Clock } from "../kernel/clock.ts";
+import { instant } from "../kernel/instant.ts";
 import { systemClock } from "../kernel/system-clock.ts";
 import { systemScheduler } from "../kernel/system-scheduler.ts";
 import { readCommandLine } from "./command-line.ts";
@@ -20,6 +22,7 @@ function folderOf(context: TestContext): string {
 async function run(
   args: readonly string[],
   input = "",
+  clock: Clock = systemClock,
 ): Promise<{ readonly code: number; readonly output: string; readonly problems: string }> {
   let [output, problems] = ["", ""];
   const call = readCommandLine(["scan", ...args]);
@@ -33,7 +36,7 @@ async function run(
     openMove: () => assert.fail("a scan moves nothing"),
     openAudit: () => assert.fail("a scan reads no audit log"),
     stopAsked: () => assert.fail("a scan ends by itself"),
-    clock: systemClock,
+    clock,
     scheduler: systemScheduler,
   });
   return { code, output, problems };
@@ -89,6 +92,18 @@ describe("cofre scan", () => {
       ],
     );
     for (const { output, problems } of [words, json]) assert.ok(!(output + problems).includes(pan.slice(6, 12)));
+  });
+
+  test("says every two seconds how far it is", async (context) => {
+    const folder = folderOf(context);
+    for (const name of ["a", "b", "c", "d", "e"]) writeFileSync(join(folder, name), "0123456789");
+    let seconds = 0;
+    const clock = { now: () => instant((seconds += 1) * 1_000) };
+    const { code, output, problems } = await run([folder], "", clock);
+    assert.equal(code, 0);
+    assert.equal(output, "");
+    const [b, d] = [join(folder, "b"), join(folder, "d")];
+    assert.equal(problems, `2 files, 20 bytes so far; at ${b}\n4 files, 40 bytes so far; at ${d}\n5 files, 50 bytes: 0 findings\n`);
   });
 
   test("reads standard input", async () => {

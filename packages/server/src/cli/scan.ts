@@ -4,6 +4,7 @@ import { PlausibleNumbers } from "../scan/plausible-numbers.ts";
 import type { Hit, Search } from "../scan/search.ts";
 import { StreamScan } from "../scan/stream-scan.ts";
 import { type ClientCommand, type CommandHost, type ExitCode, exitCodes } from "./command.ts";
+import { tellMs } from "./progress.ts";
 
 /** Looks for card numbers in files and tells where, without telling which. */
 export const scanCommand: ClientCommand = {
@@ -24,7 +25,7 @@ interface Asked {
 }
 
 /** Exit codes: done when there is none, failed when there is one, misused when something could not be read, whatever was found in the rest. */
-async function scan(asked: Asked, { input, print, say }: Pick<CommandHost, "input" | "print" | "say">): Promise<ExitCode> {
+async function scan(asked: Asked, { clock, input, print, say }: Pick<CommandHost, "clock" | "input" | "print" | "say">): Promise<ExitCode> {
   // Standard input is one thing or the other.
   if (asked.known === "-" && asked.paths.includes("-")) {
     say("What is piped in is either searched or known, not both.");
@@ -36,6 +37,14 @@ async function scan(asked: Asked, { input, print, say }: Pick<CommandHost, "inpu
     return exitCodes.misused;
   }
   let [files, bytes, hits, problemCount] = [0, 0, 0, 0];
+  let toldAt = clock.now();
+  /** Now and then: a disk or a dump takes minutes. */
+  const tell = (path: string): void => {
+    const now = clock.now();
+    if (now - toldAt < tellMs) return;
+    toldAt = now;
+    say(`${files} files, ${bytes} bytes so far; at ${path}`);
+  };
   const cannot = (path: string, problem: string): void => {
     problemCount += 1;
     say(`${path}: ${problem}`);
@@ -53,6 +62,7 @@ async function scan(asked: Asked, { input, print, say }: Pick<CommandHost, "inpu
       for await (const piece of pieces) {
         bytes += piece.length;
         await stream.write(piece);
+        tell(path);
       }
     } catch (error) {
       cannot(path, problemOf(error));

@@ -1,5 +1,5 @@
 import { ClientProblem, tellingProblems } from "./client-problem.ts";
-import { clientOf, clientOptions, isRecord, worldsClientOf, printable } from "./cofre-client.ts";
+import { clientOf, clientOptions, isRecord, objectIn, printable, worldsClientOf } from "./cofre-client.ts";
 import { type ClientCommand, type CommandCall, type CommandHost, type ExitCode, exitCodes } from "./command.ts";
 
 type Fields = Readonly<Record<string, unknown>>;
@@ -8,6 +8,7 @@ const creating = {
   "--seed": { form: "TEXT", doc: "create: where its chance comes from; one seed and the same requests give the same answers" },
   "--clock": { form: "TIME", doc: "create: when it begins, such as 2026-01-31 or 2026-01-31T12:00:00Z" },
   "--running": { doc: "create: its time goes on by itself, whatever --seed and --clock say" },
+  "--settings": { form: "JSON", doc: "create: the account's switches, country and profile among them, as docs/wire/sandbox.md lists them" },
   "--public-key": { form: "KEY", doc: "create: its public integration key; drawn unless given" },
 } as const;
 
@@ -24,6 +25,7 @@ export const worldCommand: ClientCommand = {
   },
   examples: [
     "cofre world create --seed 7 --clock 2026-01-31",
+    `cofre world create --settings '{"country":"mx","partialCapture":true}'`,
     "cofre world list",
     "cofre world snapshot --name paid",
     "cofre world restore --name paid",
@@ -46,11 +48,19 @@ async function create(call: CommandCall, host: CommandHost): Promise<ExitCode> {
     seed: flags.get("--seed"),
     clock: flags.get("--clock"),
     running: flags.has("--running") ? "true" : undefined,
+    settings: settingsIn(flags.get("--settings")),
     new_integration_key: flags.get("--key"),
     new_public_integration_key: flags.get("--public-key"),
   };
   show(call, host, await worldsClientOf(call, host).createWorld(fields));
   return exitCodes.done;
+}
+
+function settingsIn(text: string | undefined): Fields | undefined {
+  if (text === undefined) return undefined;
+  const settings = objectIn(text);
+  if (settings !== undefined) return settings;
+  throw new ClientProblem(`--settings must be an object in JSON, such as '{"country":"mx"}'.`, { misuse: true });
 }
 
 async function list(call: CommandCall, host: CommandHost): Promise<ExitCode> {

@@ -49,6 +49,8 @@ export interface DispatcherParts {
   readonly ended?: (delivery: Delivery) => void;
   /** Told of what should not be: the property that did not hold, or the class of the error. Never throws. */
   readonly alarm: (what: string, endpoint: EndpointKey) => void;
+  /** true: one attempt at a time, in the order in which they were read, so that receivers hear everything in one order. */
+  readonly inOrder?: () => boolean;
   /** How often the store is asked for what is due, apart from nudges. A second unless given. */
   readonly pollMs?: number;
 }
@@ -341,9 +343,13 @@ export class Dispatcher {
 
   /** Whether another attempt may be begun, as far as the endpoint goes. */
   #hasRoom({ circuit, sending, underWay }: Lane): boolean {
-    const room = circuit.room(this.#parts.clock.now(), mostPerServer);
+    const room = circuit.room(this.#parts.clock.now(), this.#most(mostPerServer));
     // In doubt, about the endpoint or about our own store, nothing is begun before what was begun is over and kept.
     return circuit.calm ? sending < room && underWay.size < mostUnwritten : underWay.size < room;
+  }
+
+  #most(many: number): number {
+    return this.#parts.inOrder?.() === true ? 1 : many;
   }
 
   #begin(lane: Lane): boolean {
@@ -352,7 +358,8 @@ export class Dispatcher {
     if (target === undefined || this.#stopping.signal.aborted || this.#sending >= most || !this.#hasRoom(lane)) return false;
     // Of one account only: another's receiver on the same server has connections of its own.
     const server = `${key.merchantId} ${serverOf(target.url)}`;
-    if (countOf(this.#perServer, server) >= mostPerServer || countOf(this.#perMerchant, key.merchantId) >= mostPerMerchant) return false;
+    if (countOf(this.#perServer, server) >= this.#most(mostPerServer)) return false;
+    if (countOf(this.#perMerchant, key.merchantId) >= this.#most(mostPerMerchant)) return false;
     const end = lane.tenure?.begin();
     if (end === undefined) this.#leave(lane);
     const delivery = lane.queue.shift();

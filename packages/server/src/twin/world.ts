@@ -213,10 +213,14 @@ export class World {
       const { clock } = life;
       const to = target(clock.now(), this.#nextDue(life));
       if (to === undefined) return undefined;
-      const before = { ...this.#done };
+      const began = this.#around.clock.now();
       clock.hold();
       try {
-        const isThere = await this.#goThrough(life, to);
+        if (to < clock.now()) clock.set(to);
+        // What is due here already did not fall due on the way: whether somebody is at it, or was, is chance.
+        await this.#doDue(life);
+        const before = { ...this.#done };
+        const isThere = await this.#goThrough(life, to, began);
         if (isThere && to !== clock.now()) clock.set(to);
         const { payments, deliveries, cards } = this.#done;
         return {
@@ -229,12 +233,9 @@ export class World {
     });
   }
 
-  /** Goes to each moment up to `to` at which something falls due, and does it; false when that is too much for one call. */
-  async #goThrough(life: Life, to: Instant): Promise<boolean> {
+  /** Goes to each moment up to `to` at which something falls due, and does it; false when that is too much for one call, which began at `began` of the system's time. */
+  async #goThrough(life: Life, to: Instant, began: Instant): Promise<boolean> {
     const { clock } = life;
-    const began = this.#around.clock.now();
-    if (to < clock.now()) clock.set(to);
-    await this.#doDue(life);
     for (let steps = 0; ; steps += 1) {
       const next = this.#nextDue(life);
       // What was cut short is due still.
@@ -363,6 +364,8 @@ export class World {
       deliveryRandom: secretRandom,
       deliveryRandomFor: ({ number, endpoint, askedAt, attempts }) =>
         new SeededRandom(`${seed}\0notification\0${number}\0${endpoint}\0${askedAt}\0${attempts}`),
+      // Of several under way the network would say which arrives first, and so which one a receiver refuses.
+      tellsInOrder: () => !clock.running,
       secretRandom,
       scheduler,
       share: wholeShare,

@@ -2,12 +2,13 @@ import assert from "node:assert/strict";
 import { once } from "node:events";
 import { createServer } from "node:http";
 import type { AddressInfo } from "node:net";
+import { text } from "node:stream/consumers";
 import { describe, test, type TestContext } from "node:test";
 import { Command } from "../command.ts";
 import { directBody, integrationKey, startWorld, testCard, type World } from "../world.ts";
 
 /** Runs a command of the program beside this world, to its end. */
-async function run(context: TestContext, { port }: World, ...args: readonly string[]): Promise<Command> {
+async function run(context: TestContext, { port }: Pick<World, "port">, ...args: readonly string[]): Promise<Command> {
   const command = Command.cofre(context, args, { COFRE_PORT: String(port), COFRE_SANDBOX_INTEGRATION_KEY: integrationKey });
   await command.code();
   return command;
@@ -19,12 +20,12 @@ async function pay(world: World, code: string, changes: Readonly<Record<string, 
 }
 
 /** Answers with the status it is told to, and counts. */
-async function startReceiver(context: TestContext): Promise<{ readonly url: string; status: number; heard: number }> {
+async function startReceiver(context: TestContext, delayMs = 0): Promise<{ readonly url: string; status: number; heard: number }> {
   const receiver = { url: "", status: 200, heard: 0 };
   const server = createServer((request, response) => {
     receiver.heard += 1;
     request.resume();
-    response.writeHead(receiver.status).end();
+    setTimeout(() => response.writeHead(receiver.status).end(), delayMs);
   });
   await once(server.listen(0, "127.0.0.1"), "listening");
   context.after(() => {
@@ -105,6 +106,110 @@ describe("cofre payment", () => {
     assert.equal(child.exitCode, 1);
     assert.equal(stdout, "");
     assert.match(stderr, /^nowhere: Cofre refused: BP-QRY-2 .*\. A payment goes by your merchant_payment_code or its hash/);
+  });
+});
+
+describe("cofre world", () => {
+  test("makes one with its seed, time, keys and switches; keeps, restores, begins anew and lets go", async (context) => {
+    await using world = await startWorld();
+    const settings = JSON.stringify({ country: "mx", partialCapture: true });
+    const key = "test_ik_of_a_world";
+    const flags = ["--seed", "7", "--clock", "2026-01-31", "--key", key, "--name", "shop", "--settings", settings];
+    const { stdout, stderr } = await run(context, world, "world", "create", ...flags, "--json");
+    assert.equal(stderr, "");
+    const made = JSON.parse(stdout) as { readonly id: string; readonly clock: unknown };
+    assert.deepEqual(made.clock, { now: "2026-01-31T00:00:00.000Z", running: false });
+    const { body } = await world.get("/__cofre/settings", { integration_key: key });
+    const { country, partialCapture } = body["settings"] as Readonly<Record<string, unknown>>;
+    assert.deepEqual([country, partialCapture], ["mx", true]);
+
+    const of = async (...args: readonly string[]): Promise<string> => {
+      const { child, stdout: said, stderr: wrong } = await run(context, world, "world", ...args, "--key", key);
+      assert.equal(child.exitCode, 0, wrong);
+      return said;
+    };
+    await world.postJson("/ws/direct", { ...directBody("order-1"), integration_key: key });
+    assert.match(await of("snapshot", "--name", "paid"), /payments {16}1\n {2}snapshots {15}paid\n/);
+    assert.match(await of("reset"), /payments {16}0\n/);
+    assert.match(await of("restore", "--name", "paid"), /payments {16}1\n/);
+    assert.match(await of("list"), new RegExp(`^${made.id} .* payments 1 .*${key}`));
+    await of("delete");
+    assert.equal((await world.get("/__cofre/world", { integration_key: key })).body["status"], "ERROR");
+  });
+
+  test("refuses switches that are no object, and says which one is none", async (context) => {
+    await using world = await startWorld();
+    for (const wrong of ["mx", "[1]", "{country:mx}"]) {
+      const { child, stderr } = await run(context, world, "world", "create", "--settings", wrong);
+      assert.equal(child.exitCode, 2, wrong);
+      assert.match(stderr, /^--settings must be an object in JSON, such as '\{"country":"mx"\}'\./);
+    }
+    const { child, stderr } = await run(context, world, "world", "create", "--settings", '{"partialCaptures":true}');
+    assert.equal(child.exitCode, 1);
+    assert.match(stderr, /^Cofre refused: COFRE-31 .*partialCapture/);
+  });
+});
+
+describe("cofre clock", () => {
+  test("says where the time is for as long as the way takes", async (context) => {
+    await using world = await startWorld();
+    const receiver = await startReceiver(context, 2_800);
+    const { body } = await world.postJson("/__cofre/worlds", {
+      seed: "slow receiver",
+      settings: { notificationEndpoints: [{ id: "shop", url: receiver.url }] },
+    });
+    const { integration_key: key } = body["world"] as { readonly integration_key: string };
+    await world.postJson("/__cofre/simulator", { integration_key: key, next: "lose_answer" });
+    await world.postJson("/ws/direct", { ...directBody("order-1"), integration_key: key });
+    const { child, stdout, stderr } = await run(context, world, "clock", "--advance", "1d", "--key", key);
+    assert.equal(child.exitCode, 0, stderr);
+    assert.match(stderr, /^(?:on the way: 2026-01-01T00:00:\d\d\.000Z\n)+$/);
+    assert.match(stdout, /^2026-01-02T00:00:00\.000Z and stands\n {2}done {6}payments \d+, deliveries 1, cards 0\n$/);
+
+    const quick = await run(context, world, "clock", "--advance", "1d", "--key", key);
+    assert.equal(quick.stderr, "", "who waits for nothing is told nothing");
+  });
+
+  test("goes on when one call does not go through all that falls due, and ends where it gets no further", async (context) => {
+    const asked: Record<string, unknown>[] = [];
+    const times = ["2026-02-01", "2026-03-01", "2026-04-01", "2026-05-01", "2026-05-01"];
+    const server = createServer((request, response) => {
+      void text(request).then((sent) => {
+        const fields = JSON.parse(sent) as Record<string, unknown>;
+        asked.push(fields);
+        const now = `${times[asked.length - 1]}T00:00:00.000Z`;
+        const to = "2027-01-01T00:00:00.000Z";
+        const left = asked.length === 3 ? { complete: true } : { complete: false, to };
+        response.end(
+          JSON.stringify({
+            status: "SUCCESS",
+            clock: { now, running: false, next_due: null },
+            done: { payments: 1, deliveries: 2, cards: 0 },
+            ...left,
+          }),
+        );
+      });
+    });
+    await once(server.listen(0, "127.0.0.1"), "listening");
+    context.after(() => server.close());
+    const { port } = server.address() as AddressInfo;
+    const first = await run(context, { port }, "clock", "--advance", "12months", "--json");
+    assert.deepEqual(JSON.parse(first.stdout), {
+      clock: { now: "2026-04-01T00:00:00.000Z", running: false, next_due: null },
+      done: { payments: 3, deliveries: 6, cards: 0 },
+      complete: true,
+    });
+    const to = "2027-01-01T00:00:00.000Z";
+    assert.deepEqual(
+      asked.map(({ advance, set }) => advance ?? set),
+      ["12months", to, to],
+    );
+    const second = await run(context, { port }, "clock", "--set", to);
+    assert.match(second.stdout, /^2026-05-01T00:00:00\.000Z and stands\n {2}done {6}payments 2, deliveries 4, cards 0\n$/);
+    assert.match(
+      second.stderr,
+      /^What falls due there is not done within a minute: `cofre clock --set 2027-01-01T00:00:00\.000Z` goes on\.\n$/,
+    );
   });
 });
 

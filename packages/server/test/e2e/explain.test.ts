@@ -38,5 +38,65 @@ test("an explanation tells every fact of a partly captured payment and accounts 
       payable: "233.20",
     },
   ]);
+  assert.deepEqual(body["price"], [
+    {
+      of: "payment",
+      amount: "100.00",
+      currency: "USD",
+      local: "585.22",
+      local_currency: "BRL",
+      text: "100.00 USD at a rate of 5.8300 are 583.00 BRL, rounded half up; with a tax of 2.22 BRL the customer pays 585.22 BRL.",
+    },
+    {
+      of: "captured",
+      amount: "40.00",
+      currency: "USD",
+      local: "234.09",
+      local_currency: "BRL",
+      text: "40.00 USD at a rate of 5.8300 are 233.20 BRL, rounded half up; with a tax of 0.89 BRL the customer pays 234.09 BRL.",
+    },
+  ]);
   assert.deepEqual(body["problems"], []);
+});
+
+test("an explanation says how every amount came about, for each currency, tax and return", async () => {
+  await using world = await startWorld();
+  const priceOf = async (code: string): Promise<readonly string[]> => {
+    const { body } = await world.get("/__cofre/explain", { integration_key: integrationKey, merchant_payment_code: code });
+    const { body: timeline } = await world.get("/__cofre/timeline", { integration_key: integrationKey, merchant_payment_code: code });
+    assert.deepEqual(timeline["price"], body["price"]);
+    return (body["price"] as { readonly text: string }[]).map(({ text }) => text);
+  };
+  const chargeback = (code: string) =>
+    world.get("/__cofre/payment", {
+      integration_key: integrationKey,
+      merchant_payment_code: code,
+      action: "chargeback",
+      description: "no",
+    });
+  await world.postJson("/ws/direct", directBody("disputed"));
+  const { body } = await world.get("/ws/query", { integration_key: integrationKey, merchant_payment_code: "disputed" });
+  const { hash } = body["payment"] as { readonly hash: string };
+  await world.get("/__cofre/settings", {
+    integration_key: integrationKey,
+    "settings[refundRequestedMinutes]": "0",
+    "settings[refundPendingMinutes]": "0",
+  });
+  await world.get("/ws/refund", { integration_key: integrationKey, operation: "request", hash, amount: "0.01", description: "a cent" });
+  await chargeback("disputed");
+  const disputed = await priceOf("disputed");
+  assert.equal(disputed.length, 3);
+  assert.match(
+    disputed[2] ?? "",
+    /^(?:99\.99|100\.00) USD of the captured 100\.00 USD went back: the same share of 585\.22 BRL, 585\.\d\d BRL\.$/,
+  );
+
+  await world.get("/__cofre/settings", { integration_key: integrationKey, "settings[taxPaidBy]": "merchant" });
+  await world.postJson("/ws/direct", directBody("borne"));
+  assert.deepEqual(
+    (await priceOf("borne")).at(0),
+    "100.00 USD at a rate of 5.8300 are 583.00 BRL, rounded half up; the merchant bears the tax of 2.22 BRL.",
+  );
+  await world.postJson("/ws/direct", directBody("local", { currency_code: "BRL" }));
+  assert.match((await priceOf("local")).at(0) ?? "", /^100\.00 BRL, not converted; /);
 });

@@ -299,6 +299,8 @@ describe("the console in a real browser", { skip: noBrowser, timeout: 600_000 },
       const request = page.getByRole("listitem").filter({ hasText: "POST /ws/direct" });
       await request.getByText("Request and answer").click();
       assert.match(await request.locator("pre").innerText(), /"card_number": "411111xxxxxx1111",\n/);
+      await page.getByText("100.00 USD at a rate of 5.8300 are 583.00 BRL").waitFor();
+      await page.getByText(/^80\.00 USD at a rate of 5\.8300 are 466\.40 BRL/).waitFor();
       await page.getByText(/postings$/).click();
       await page.getByRole("table", { name: "Postings" }).getByText("merchant_payable").first().waitFor();
       await picture(page, "payment");
@@ -447,6 +449,14 @@ describe("the console in a real browser", { skip: noBrowser, timeout: 600_000 },
         assert.deepEqual(found, [0, false, true], title);
         await picture(page, `hostile-${title.toLowerCase()}`);
       }
+      // What comes of a charge from the page, as far as it comes with such a token.
+      await page.goto(`${world.url}/#/try`);
+      await page.getByRole("button", { name: "Store the card and charge it" }).click();
+      await page.getByText("onerror=").filter({ visible: true }).first().waitFor();
+      assert.deepEqual(
+        await page.evaluate("[document.querySelectorAll('img, script:not([src]), [onerror]').length, document.title.includes('hit')]"),
+        [0, false],
+      );
     });
     await world.postJson("/__cofre/world", { integration_key: keyOfWorld, do: "delete" });
   });

@@ -4,9 +4,10 @@ import { formatAmount } from "../../kernel/money.ts";
 import { explainPayment, type ExplainedPayment } from "../../operations/explain-payment.ts";
 import type { Endpoint } from "../wire/endpoint.ts";
 import { answering, type OperationRunner } from "../wire/endpoints/deps.ts";
+import { explainedPrices } from "./explained-price.ts";
 import { readSelector } from "../wire/payment-request.ts";
 
-/** `/__cofre/explain`: every fact of a payment, every posting, and where its money is, by `hash` or `merchant_payment_code`. */
+/** `/__cofre/explain`: every fact of a payment, every posting, where its money is and how its amounts came about, by `hash` or `merchant_payment_code`. */
 export function explainEndpoint(runner: OperationRunner): Endpoint {
   return {
     path: "/__cofre/explain",
@@ -39,6 +40,7 @@ function explanationBody({ payment, history, explanation }: ExplainedPayment): s
       currency,
       ...Object.fromEntries(Object.entries(position).map(([name, minor]) => [name, formatAmount(minor, scaleOf(currency))])),
     })),
+    price: explainedPrices(payment, explanation),
     problems: explanation.problems,
     status: "SUCCESS",
   });

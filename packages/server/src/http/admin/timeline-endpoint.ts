@@ -1,3 +1,4 @@
+import { explainedPrices } from "./explained-price.ts";
 import { formatInstant } from "../../kernel/calendar.ts";
 import type { MerchantId } from "../../kernel/ids.ts";
 import type { Account } from "../../merchant/account.ts";
@@ -50,6 +51,7 @@ export function timelineEndpoint({ runner, storeOf, recorder }: TimelineDeps): E
             left_out: leftOut,
           },
           entries,
+          price: explainedPrices(payment, explained.explanation),
           problems: explained.explanation.problems,
           // As /ws/query shows it, which is a request of its own.
           payment: JSON.parse(renderPayment(payment, account)) as unknown,

@@ -88,6 +88,17 @@ const payment = node(
   },
 );
 
+const prices: Schema = {
+  type: "array",
+  items: node({
+    of: { enum: ["payment", "captured", "returned"] },
+    amount,
+    currency: text,
+    local: amount,
+    local_currency: text,
+    text: { ...text, description: "How the one came from the other, as a sentence." },
+  }),
+};
 const fault = node(
   {
     id: text,
@@ -159,6 +170,7 @@ export const answerSchemas = {
     facts: { type: "array", items: { type: "object" } },
     postings: { type: "array", items: { type: "object" } },
     money: { type: "array", items: { type: "object" } },
+    price: prices,
     problems: { type: "array", items: text },
     status: success,
   }),
@@ -180,6 +192,7 @@ export const answerSchemas = {
         data: { type: "object" },
       }),
     },
+    price: prices,
     problems: { type: "array", items: text, description: "What should hold of the books and does not: never any." },
     payment: refTo("Payment"),
     status: success,

@@ -344,7 +344,7 @@ export const operationRows: readonly OperationRow[] = [
     id: "explain",
     tag: "Sandbox",
     summary: "Explain a payment",
-    description: "Every fact, every posting, and where its money is.",
+    description: "Every fact, every posting, where its money is, and how its amounts came about.",
     fields: fields.queryFields,
     answer: "ExplainAnswer",
     family: "query",

@@ -99,7 +99,7 @@ export function nameOfWorld() {
 /** @typedef {{ kind: string, account: string, currency: string, amount: string, balance: string }} Posting */
 /** @typedef {{ at: string, kind: string, text: string, data: Readonly<Record<string, unknown>> & { postings?: Posting[] } }} Entry */
 /** @typedef {{ since: string | null, complete: boolean, left_out: number }} Recording */
-/** @typedef {{ entries: Entry[], recording: Recording, problems: string[], payment: Payment }} Timeline */
+/** @typedef {{ entries: Entry[], recording: Recording, price: { of: string, text: string }[], problems: string[], payment: Payment }} Timeline */
 /** @typedef {{ id: string, status: string, amount_ext: string, request_date: string, description: string }} Refund */
 /** @typedef {{ code: string, description: string, authcode?: string }} TransactionStatus */
 /** @typedef {{ hash: string, status: string, currency_rate: string, transaction_status: TransactionStatus, refunds?: Refund[] }} Payment */

@@ -153,7 +153,7 @@ function moment(at) {
 }
 
 /** @param {Timeline} timeline */
-function booksOf({ entries, problems }) {
+function booksOf({ entries, price, problems }) {
   const heads = ["When (UTC)", "Entry", "Account", "Amount", "Balance"];
   const rows = entries.flatMap(({ at, data: { postings = [] } }) =>
     postings.map(({ kind, account, amount, balance, currency }) => [moment(at), kind, account, `${amount} ${currency}`, balance]),
@@ -161,6 +161,7 @@ function booksOf({ entries, problems }) {
   return [
     h("h2", {}, "Books"),
     ...problems.map((text) => h("p", { class: "problem" }, text)),
+    h("ul", {}, ...price.map(({ text }) => h("li", {}, text))),
     h(
       "details",
       {},

@@ -1,0 +1,62 @@
+import { scaleOf } from "../../kernel/currency.ts";
+import { formatAmount, type Money } from "../../kernel/money.ts";
+import type { Explanation } from "../../ledger/explain.ts";
+import type { Payment } from "../../payment/payment.ts";
+import { type LocalAmounts, priceOfPart } from "../../payment/pricing.ts";
+
+/** How an amount of a payment came to what it is in the country's currency. Amounts are decimal text. */
+export interface ExplainedPrice {
+  readonly of: "payment" | "captured" | "returned";
+  readonly amount: string;
+  readonly currency: string;
+  readonly local: string;
+  readonly local_currency: string;
+  /** The sum, as a sentence. */
+  readonly text: string;
+}
+
+/** Where the cents of a payment come from: its price, that of what was captured, and the share of that which went back, by refunds or a dispute. */
+export function explainedPrices({ order, captured }: Payment, { positions }: Explanation): readonly ExplainedPrice[] {
+  const { amount, pricing } = order;
+  const money = (minor: bigint): Money => ({ minor, currency: amount.currency });
+  const row = (of: ExplainedPrice["of"], minor: bigint, local: Money, words: string): ExplainedPrice => ({
+    of,
+    ...textOf(money(minor)),
+    local: textOf(local).amount,
+    local_currency: local.currency,
+    text: words,
+  });
+  const priced = (of: ExplainedPrice["of"], minor: bigint, parts: LocalAmounts): ExplainedPrice =>
+    row(of, minor, parts.total, sumText(money(minor), pricing.rate, parts));
+  const rows = [priced("payment", amount.minor, pricing)];
+  if (captured === 0n) return rows;
+  const price = priceOfPart(pricing, amount, captured);
+  rows.push(priced("captured", captured, price));
+  const [asked, local = asked] = positions.map(({ refunded, chargedBack }) => refunded + chargedBack);
+  if (asked !== undefined && local !== undefined && asked > 0n) {
+    const back = { minor: local, currency: pricing.total.currency };
+    const words = `${inWords(money(asked))} of the captured ${inWords(money(captured))} went back: the same share of ${inWords(price.total)}, ${inWords(back)}.`;
+    rows.push(row("returned", asked, back, words));
+  }
+  return rows;
+}
+
+function sumText(amount: Money, rate: string, { gross, tax, total }: LocalAmounts): string {
+  const converted =
+    amount.currency === gross.currency
+      ? `${inWords(amount)}, not converted`
+      : `${inWords(amount)} at a rate of ${rate} are ${inWords(gross)}, rounded half up`;
+  if (tax.minor === 0n) return `${converted}; no tax.`;
+  return total.minor === gross.minor
+    ? `${converted}; the merchant bears the tax of ${inWords(tax)}.`
+    : `${converted}; with a tax of ${inWords(tax)} the customer pays ${inWords(total)}.`;
+}
+
+function textOf({ minor, currency }: Money): { readonly amount: string; readonly currency: string } {
+  return { amount: formatAmount(minor, scaleOf(currency)), currency };
+}
+
+function inWords(money: Money): string {
+  const { amount, currency } = textOf(money);
+  return `${amount} ${currency}`;
+}
