@@ -57,11 +57,15 @@ test("a closed loop keeps to its number outstanding and ends with every request 
   await withServer(5, async (client, asked) => {
     await client.ensureOpen(8);
     const load = loadOf(1_000_000);
-    const latency = createHistogram();
-    const result = await closedLoop(client, load, { outstanding: 8, rampMs: 20, windowMs: 60, cpuMicros: () => undefined, latency });
-    assert.equal(load.answers, asked());
-    assert.ok(result.answers > 0 && result.answers < load.answers);
-    assert.equal(latency.count, result.answers);
+    // A machine that stands still for a whole window has no answers in it: then there is another one.
+    for (let tries = 0, answers = 0; answers === 0; tries += 1) {
+      const latency = createHistogram();
+      const result = await closedLoop(client, load, { outstanding: 8, rampMs: 20, windowMs: 60, cpuMicros: () => undefined, latency });
+      answers = result.answers;
+      assert.equal(load.answers, asked());
+      assert.ok(answers < load.answers && tries < 5);
+      assert.equal(latency.count, answers);
+    }
   });
 });
 

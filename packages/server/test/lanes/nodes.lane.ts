@@ -235,13 +235,14 @@ test(
     const [a, b, c] = group.nodes;
     assert.ok(a !== undefined && b !== undefined && c !== undefined);
     const key = await makeWorld(group, a, { new_integration_key: "of-the-dead" });
-    const fault = { kind: "slow", path: "/ws/direct", delay_ms: 60_000 };
+    const fault = { kind: "slow", path: "/ws/direct", merchant_payment_code: "stuck", delay_ms: 60_000 };
     for (let times = 0; times < 20; times += 1) assert.equal(await pay(group, b, key, `before-${times}`), "SUCCESS");
 
     // Requests of every moment of their way when the node dies: some before it, some in it, some after.
     await group.client.ask(b.port, "/__cofre/faults", { integration_key: key, add: fault });
     const stuck = pay(group, b, key, "stuck");
-    assert.ok(await until(patienceS, async () => (await pay(group, b, key, "probe")) !== "cut"));
+    const waiting = async (): Promise<unknown> => (await group.client.ask(b.port, "/__cofre/faults", { integration_key: key }))?.["faults"];
+    assert.ok(await until(patienceS, async () => JSON.stringify(await waiting()) === "[]"), "the fault has met it");
     const heard = new Map<unknown, number>();
     const closing = new AbortController();
     let codes = 0;
@@ -253,7 +254,7 @@ test(
       }
     };
     const shops = [b, c, b, c, b, c].map(shop);
-    await sleep(300);
+    assert.ok(await until(patienceS, async () => (heard.get("SUCCESS") ?? 0) >= 50));
     const killed = performance.now();
     await group.kill(a);
     assert.equal(await stuck, "cut", "nobody says that it was not done");
