@@ -173,6 +173,16 @@ describe("what there is to ask for is on some page", () => {
     );
   });
 
+  test("every file of test/attacks, in the table of attacks", () => {
+    const page = readFileSync(pathOf("docs/proof/attacks.md"), "utf8");
+    const files = globSync("packages/server/test/attacks/*.test.ts", { cwd: pathOf("") }).map((file) => basename(file, ".test.ts"));
+    assert.ok(files.length > 10);
+    assert.deepEqual(
+      files.filter((name) => !page.includes(`\`attacks/${name}\``)),
+      [],
+    );
+  });
+
   test("every member of the library", () => {
     const library = readFileSync(pathOf("packages/server/src/library.ts"), "utf8");
     const [, page = ""] = pages.flatMap(({ file, text }) => (file === "docs/library.md" ? ["", text] : []));
