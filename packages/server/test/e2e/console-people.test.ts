@@ -146,10 +146,22 @@ describe("what each role may", () => {
     ] as const) {
       assert.equal((await admin.call("/__cofre/people", fields)).body["status_message"], said);
     }
+    assert.equal(codeOf(await admin.call("/__cofre/people", { do: "invite", name: "olga", role: "viewer" })), "COFRE-117");
     for (const fields of [{ limit: 0 }, { limit: 201 }, { before: "last" }]) {
       assert.equal(codeOf(await admin.call("/__cofre/audit", fields)), "COFRE-119");
     }
     assert.equal(codeOf(await admin.call("/__cofre/session", { do: "dance" })), "COFRE-119");
+  });
+
+  test("is not taken on with six digits that are wrong, and is with the right ones by the same invitation", async () => {
+    const { body } = await staff.admin.call("/__cofre/people", { do: "invite", name: "Wanda", role: "viewer" });
+    const invitation = String(body["invitation"]);
+    const shown = await ask(people.world, "/__cofre/enrolment", { invitation }, { "X-Cofre-CSRF": "none" });
+    const right = people.code(String(shown.body["secret"]));
+    const code = right === "000000" ? "000001" : "000000";
+    const fields = { invitation, password: "correct horse of Wanda", code };
+    assert.equal(codeOf(await ask(people.world, "/__cofre/enrolment", fields, { "X-Cofre-CSRF": "none" })), "COFRE-116");
+    assert.equal((await people.accept(invitation)).name, "Wanda");
   });
 
   test("takes a better password, with the one before and a code, and ends the other sessions", async () => {
