@@ -18,7 +18,7 @@ import { lanes } from "./lanes.ts";
  * some page. Tables that are made from the program are held by generated-docs.test.ts; this is about the sentences around them.
  */
 
-const pages = ["README.md", "CONTRIBUTING.md", "CHANGELOG.md", "SECURITY.md", "packages/server/README.md"]
+const pages = ["README.md", "CONTRIBUTING.md", "CHANGELOG.md", "SECURITY.md", "packages/server/README.md", "examples/README.md"]
   .concat(globSync("docs/**/*.md", { cwd: pathOf("") }))
   .map((file) => ({ file, text: readFileSync(pathOf(file), "utf8") }));
 const all = pages.map(({ text }) => text).join("\n");

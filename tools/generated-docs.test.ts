@@ -26,7 +26,14 @@ function linksOf(text: string): string[] {
 }
 
 describe("links", () => {
-  const files = ["README.md", "CONTRIBUTING.md", "CHANGELOG.md", "SECURITY.md", ...globSync("docs/**/*.md", { cwd: pathOf("") })];
+  const files = [
+    "README.md",
+    "CONTRIBUTING.md",
+    "CHANGELOG.md",
+    "SECURITY.md",
+    "examples/README.md",
+    ...globSync("docs/**/*.md", { cwd: pathOf("") }),
+  ];
 
   test("every page links to what is there", () => {
     const broken = files.flatMap((file) =>
