@@ -124,6 +124,15 @@ describe("what the documentation names is there", () => {
     );
   });
 
+  test("pages, also where the program or its tests name them", () => {
+    const named = new Set(sources.match(/\bdocs\/[\w/-]+\.md\b/g));
+    assert.ok(named.size > 10);
+    assert.deepEqual(
+      [...named].filter((name) => !pages.some(({ file }) => file === name)),
+      [],
+    );
+  });
+
   test("anchors of pages", () => {
     const anchors = new Map(pages.map(({ file, text }) => [file, anchorsOf(text)]));
     const broken = pages.flatMap(({ file, text }) =>

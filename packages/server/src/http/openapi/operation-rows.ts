@@ -514,7 +514,7 @@ export const operationRows: readonly OperationRow[] = [
     id: "settings",
     tag: "Sandbox",
     summary: "Show or change the account's switches",
-    description: "docs/operate and docs/wire/sandbox.md say what each does.",
+    description: "docs/wire/sandbox.md says what each does.",
     fields: fields.settingsFields,
     answer: "SettingsAnswer",
     codes: ["COFRE-30", "COFRE-31"],
