@@ -31,7 +31,7 @@ export async function openConnectProxy(port: number, { targets, to, say }: Proxy
   const open = new Set<Socket>();
   const server = createServer({ headersTimeout: headTimeoutMs, requestTimeout: headTimeoutMs }, (request, response) => {
     const words = "This is a proxy for https addresses: it knows CONNECT and nothing else.\n";
-    say(`refused: ${printable(request.method)} ${printable(request.url?.split("?")[0])}`);
+    say(`refused: ${printable(request.method)} ${placeIn(request.url)}`);
     response
       .writeHead(405, { Allow: "CONNECT", "Content-Type": "text/plain", "Content-Length": words.length, Connection: "close" })
       .end(words);
@@ -45,7 +45,7 @@ export async function openConnectProxy(port: number, { targets, to, say }: Proxy
     // Names of hosts are the same in both cases, and may end with the root's dot.
     const asked = url.toLowerCase().replace(/\.(?=:\d+$)/, "");
     if (!targets.includes(asked)) {
-      say(`refused: ${printable(url)}, which is no host of this interface`);
+      say(`refused: ${placeIn(url)}, which is no host of this interface`);
       refuse(client, "403 Not a host of this interface", `This proxy leads to nothing but ${targets.join(", ")}.`);
       return;
     }
@@ -90,6 +90,13 @@ function refuse(client: Socket, status: string, words: string): void {
   client.end(
     `HTTP/1.1 ${status}\r\nContent-Type: text/plain\r\nContent-Length: ${words.length + 1}\r\nConnection: close\r\n\r\n${words}\n`,
   );
+}
+
+/** Where a request was to go: its host and port. Names, passwords and paths are the client's own, and may be keys or card numbers. */
+function placeIn(target = ""): string {
+  const [, authority = ""] = /^(?:[a-z][a-z\d+.-]*:\/\/)?([^/?#]*)/i.exec(target) ?? [];
+  const place = printable(authority.slice(authority.lastIndexOf("@") + 1));
+  return place === "" ? "a path" : place;
 }
 
 /** A client's words without what would move a terminal's cursor. */
