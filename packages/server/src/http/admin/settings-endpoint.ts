@@ -7,7 +7,7 @@ import type { Endpoint } from "../wire/endpoint.ts";
 import { answering, type OperationRunner } from "../wire/endpoints/deps.ts";
 import { flagOf } from "../wire/fields.ts";
 import { isTreeObject } from "../wire/tree.ts";
-import { typedSettings } from "./typed-settings.ts";
+import { cardInSettings, holdsCard, typedSettings } from "./typed-settings.ts";
 
 const inside = "Parameter settings must be an object, in a form such as settings[partialCapture]=true";
 
@@ -31,6 +31,7 @@ export function settingsEndpoint(
       if (Object.keys(params).some((name) => Object.hasOwn(accountSettings, name))) return errorAnswer("COFRE-30", inside);
       if (asked === undefined) return { status: 200, body: settingsBody(account.settings, flagOf(params, "describe") === true) };
       if (!isTreeObject(asked)) return errorAnswer("COFRE-30", inside);
+      if (holdsCard(asked)) return errorAnswer("COFRE-31", cardInSettings);
       const changes = typedSettings(asked, account.settings);
       const checked = validateSettings(changes, account.settings);
       if ("problems" in checked) return errorAnswer("COFRE-31", checked.problems.join(" "));

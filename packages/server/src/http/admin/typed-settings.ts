@@ -1,5 +1,16 @@
 import type { AccountSettings, SimulatorSettings } from "../../merchant/account.ts";
+import { holdsCardNumber } from "../wire/card-like.ts";
 import { isTreeObject, type Tree, type TreeObject } from "../wire/tree.ts";
+
+/** What is wrong with settings that hold a card number: they are kept, and shown, as they are. */
+export const cardInSettings = "A setting holds a card number.";
+
+/** Whether a text in it, or the name of one, holds a card number. */
+export function holdsCard(asked: Tree): boolean {
+  if (typeof asked === "string") return holdsCardNumber(asked);
+  if (Array.isArray(asked)) return asked.some(holdsCard);
+  return isTreeObject(asked) && Object.entries(asked).some(([name, value]) => holdsCardNumber(name) || holdsCard(value));
+}
 
 /** The wire's scalars are all text: they become what the setting of that name is now. */
 export function typedSettings(asked: TreeObject, current: AccountSettings | SimulatorSettings): Record<string, unknown> {

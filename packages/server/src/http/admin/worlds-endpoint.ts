@@ -14,7 +14,7 @@ import type { Endpoint, OpenRequest, WireHeaders, WireRequest } from "../wire/en
 import { serviceUnavailable, wireErrorOf } from "../wire/errors.ts";
 import { isTreeObject, textOf, type TreeObject } from "../wire/tree.ts";
 import { leadTo, unknownConnector } from "./settings-endpoint.ts";
-import { typedSettings } from "./typed-settings.ts";
+import { cardInSettings, holdsCard, typedSettings } from "./typed-settings.ts";
 
 export interface WorldsDeps {
   readonly worlds: Worlds;
@@ -156,6 +156,7 @@ function readPlan({ clock, random, connectorNames }: WorldsDeps, params: TreeObj
   }
   const asked = params["settings"] ?? {};
   if (!isTreeObject(asked)) return invalid("settings");
+  if (holdsCard(asked)) return errorAnswer("COFRE-31", cardInSettings);
   const plain = validateSettings({});
   if ("problems" in plain) throw new Error("settings have defaults");
   const checked = validateSettings(typedSettings(asked, plain.settings), plain.settings);

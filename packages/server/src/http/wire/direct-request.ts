@@ -341,7 +341,7 @@ function codeIn(payment: TreeObject): string | undefined {
 }
 
 /** docs/decisions/0007: a code that is the number of a card that we could charge, where the account has not allowed it. */
-function isRefusedCode(code: string, { settings }: Account): boolean {
+export function isRefusedCode(code: string, { settings }: Account): boolean {
   return settings.refuseCardLikeCodes && namesCard(code, isOfKnownBrand);
 }
 

@@ -351,6 +351,11 @@ export const catalogue: readonly CatalogueRow[] = [
     "From another site's page, or under a public name, worlds take the secret integration_key of the server's own account",
     "/__cofre/worlds, where nobody signs in: Origin or Sec-Fetch-Site of another page, or a Host such as cofre.example.com",
   ),
+  told(
+    "COFRE-151",
+    "Header Idempotency-Key holds a card number",
+    "a key that is kept would be one; the account's refuseCardLikeCodes allows it",
+  ),
   told("COFRE-46", "Header Idempotency-Key must have between 1 and 255 characters without blanks", "an empty or too long key"),
   told("COFRE-47", "Parameter merchant_refund_code is invalid", "a card number, a list or an object"),
 ];

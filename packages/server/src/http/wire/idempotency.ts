@@ -5,6 +5,7 @@ import type { WireAnswer } from "./answer.ts";
 import { answeringAnswer } from "./endpoints/deps.ts";
 import type { KeyedEndpoint } from "./endpoint.ts";
 import type { ErrorFamily } from "./errors.ts";
+import { isRefusedCode } from "./direct-request.ts";
 import { Lifted, type Tree } from "./tree.ts";
 import { WireError } from "./wire-error.ts";
 
@@ -22,6 +23,9 @@ export function idempotent(endpoint: KeyedEndpoint, family: ErrorFamily, request
       if (!/^[\x21-\x7e]{1,255}$/.test(key)) {
         throw new WireError("COFRE-46", "Header Idempotency-Key must have between 1 and 255 characters without blanks");
       }
+      // The key is kept as it is, like a code. In what is drawn for it, such as a UUID, digits follow each other by chance.
+      if (!isDrawn(key) && isRefusedCode(key, request.account))
+        throw new WireError("COFRE-151", "Header Idempotency-Key holds a card number");
       const digest = sha256Hex(`${endpoint.path}\n${canonical(request.params)}`);
       return answeringAnswer(family, async () => {
         const answer = await requests.answer(request.account.id, key, digest, async (resumed) => {
@@ -32,6 +36,10 @@ export function idempotent(endpoint: KeyedEndpoint, family: ErrorFamily, request
       });
     },
   };
+}
+
+function isDrawn(key: string): boolean {
+  return /^[\da-f-]{32,}$/i.test(key) && /[a-f]/i.test(key);
 }
 
 const replayed: NonNullable<WireAnswer["headers"]> = [["Idempotent-Replayed", "true"]];

@@ -1,7 +1,7 @@
 import type { Account } from "../../merchant/account.ts";
 import type { RefundInput, RefundSelector } from "../../operations/direct-input.ts";
-import { maskCardNumbers, namesCard } from "./card-like.ts";
-import { isOfKnownBrand } from "./direct-request.ts";
+import { maskCardNumbers } from "./card-like.ts";
+import { isRefusedCode } from "./direct-request.ts";
 import { fieldOf, hasWrongShape, lengthOf } from "./fields.ts";
 import { hasOtherAmount, readSelector } from "./payment-request.ts";
 import { parameterTooLong } from "./rules.ts";
@@ -60,13 +60,13 @@ function textsOf(params: TreeObject, account: Account): Pick<RefundInput, "descr
   return { description: maskCardNumbers(description), code: refundCodeIn(params, account) };
 }
 
-function refundCodeIn(params: TreeObject, { settings }: Account): string | undefined {
+function refundCodeIn(params: TreeObject, account: Account): string | undefined {
   const text = textOf(params, "merchant_refund_code");
   // Without its code a refund that is sent again would be another one.
   if (hasWrongShape(params, "merchant_refund_code")) throw refusal("codeInvalid");
   if (text === undefined || text.trim() === "") return undefined;
   refuseLongerThan("merchant_refund_code", text, refundLongest.code);
-  if (settings.refuseCardLikeCodes && namesCard(text, isOfKnownBrand)) throw refusal("codeInvalid");
+  if (isRefusedCode(text, account)) throw refusal("codeInvalid");
   return text;
 }
 
