@@ -350,7 +350,7 @@ export async function startCofre(config: Config, log: Log, ports: Ports = system
         ended = "cut";
         server.closeAllConnections();
       });
-      await server.close();
+      await Promise.all([server.close(), worlds.endMoves()]);
       cancel();
       await running.disposeAsync();
       return ended;

@@ -122,6 +122,8 @@ export class World {
   #busy = 0;
   #cancelSoon: (() => void) | undefined;
   #isOver = false;
+  /** Time is moved no further. */
+  #isEnding = false;
   #pausedAt: Instant;
 
   /** To be opened before it is used. */
@@ -228,8 +230,10 @@ export class World {
     await this.#doDue(life);
     for (let steps = 0; ; steps += 1) {
       const next = this.#nextDue(life);
+      // What was cut short is due still.
+      if (this.#isEnding) return false;
       if (next === undefined || next > to) return true;
-      if (this.#isOver || steps === mostSteps || this.#around.clock.now() - began >= mostMoveMs) return false;
+      if (steps === mostSteps || this.#around.clock.now() - began >= mostMoveMs) return false;
       clock.set(next);
       await this.#doDue(life);
     }
@@ -293,12 +297,17 @@ export class World {
     });
   }
 
+  /** Whoever moves the time, and may be waiting for a receiver that hangs, is told how far it came. */
+  async endMoves(): Promise<void> {
+    this.#isEnding = true;
+    await this.#life.installation.dispatcher.stop();
+  }
+
   /** Ends what is under way, moving the time too; nothing more begins. */
   async close(): Promise<void> {
     this.#isOver = true;
     this.#snapshots.clear();
-    // Whoever moves the time may be waiting for a receiver that hangs.
-    await this.#life.installation.dispatcher.stop();
+    await this.endMoves();
     await this.#inTurn(() => this.#end());
   }
 
@@ -388,7 +397,7 @@ export class World {
 
   async #doDue({ store, clock, installation }: Life): Promise<void> {
     const { recovery, dispatcher, cardExpiry } = installation;
-    for (let round = 0; round < mostRounds && !this.#isOver; round += 1) {
+    for (let round = 0; round < mostRounds && !this.#isEnding; round += 1) {
       await this.#pause();
       const before = this.#changes;
       clock.fire();

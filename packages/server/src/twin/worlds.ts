@@ -164,6 +164,11 @@ export class Worlds {
     });
   }
 
+  /** Before the server stops, which waits for requests that are under way: nobody's moves the time any further. */
+  async endMoves(): Promise<void> {
+    await Promise.all(this.list().flatMap((world) => (world.isBusy ? [world.endMoves()] : [])));
+  }
+
   /** Lets all of them go. */
   async close(): Promise<void> {
     this.#isOver = true;

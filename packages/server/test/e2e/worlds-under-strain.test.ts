@@ -181,6 +181,22 @@ test("worlds of one seed try again at the same times, in whatever order their re
   assert.deepEqual(second, first);
 });
 
+test("a stop waits for no time that is being moved, nor for a receiver that hangs", async (context) => {
+  const reached = Promise.withResolvers<void>();
+  const url = await startReceiver(context, () => reached.resolve());
+  const world = await startWorld();
+  const settings = { notificationEndpoints: [{ id: "shop", url }] };
+  const made = (await world.postJson("/__cofre/worlds", { seed: "stop", settings })).body["world"] as { readonly integration_key: string };
+  const key = { integrationKey: made.integration_key };
+  await post(world, key, "/ws/direct", orderOf("order"));
+  const [moving, waiting] = [1, 2].map(() => post(world, key, "/__cofre/clock", { advance: "30d" }));
+  await reached.promise;
+  const from = performance.now();
+  assert.equal(await world.cofre.close(), "drained");
+  assert.ok(performance.now() - from < 5_000);
+  for (const moved of [await moving, await waiting]) assert.deepEqual([moved?.["status"], moved?.["complete"]], ["SUCCESS", false]);
+});
+
 describe("what a world is asked for", () => {
   test("no time in which hashes, times or signatures could not be written", async () => {
     await using cofre = await startCofre();
