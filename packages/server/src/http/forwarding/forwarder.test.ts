@@ -9,9 +9,11 @@ import { makeAuthority } from "../../../test/upstream/test-certificates.ts";
 import { publicKey, secretKey, sendRaw, startTrivialServer, type TrivialServer } from "../../../test/fuzz/trivial-server.ts";
 import type { MerchantId } from "../../kernel/ids.ts";
 import { instant } from "../../kernel/instant.ts";
+import type { Scheduler } from "../../kernel/scheduler.ts";
 import { systemScheduler } from "../../kernel/system-scheduler.ts";
 import { defaultAccountSettings } from "../../merchant/settings.ts";
 import type { LogEvent } from "../../observe/log-event.ts";
+import { digestOfKey } from "../../operations/account-directory.ts";
 import { StoreError } from "../../stores/store.ts";
 import { createHttpServer, defaultHttpLimits } from "../server.ts";
 import type { Endpoint, OpenEndpoint } from "../wire/endpoint.ts";
@@ -61,7 +63,7 @@ async function startFront(
         lookups += 1;
         return placeOf();
       },
-      nodes: async () => [],
+      nodes: async () => [placeOf()].filter((owner) => owner !== undefined),
     },
     log: { write: (event) => events.push(event) },
     limits: { timeoutMs: 30_000, mostUnderWay: 100, ...limits },
@@ -336,6 +338,36 @@ describe("a node that does not answer as it should", () => {
     const answer = await send(front.port, charge);
     assert.match(answer, /^HTTP\/1\.1 200 /, "nothing on the way sends it again by itself");
     assert.equal(codeIn(answer), "COFRE-121");
+  });
+
+  test("hangs, and its lease runs out: nobody waits for it any longer, and nothing is known; for a living one they wait", async (context) => {
+    const [hung, busy] = [await startRaw(context, () => undefined), await startRaw(context, () => undefined)];
+    const [dead, living] = [ownerAt(hung, "00000000000000dd"), ownerAt(busy)];
+    let looks = 0;
+    const others = {
+      placeOf: async (key: string) => (key === digestOfKey("dead") ? dead : living),
+      nodes: async () => {
+        looks += 1;
+        if (looks === 1) throw new StoreError("unavailable");
+        return looks === 2 ? [dead, living] : [living];
+      },
+    };
+    // Four seconds are between two looks.
+    const scheduler: Scheduler = {
+      sleep: (ms, signal) => systemScheduler.sleep(ms, signal),
+      after: (ms, task) => systemScheduler.after(ms === 4_000 ? 50 : ms, task),
+    };
+    const { port } = await startFront(context, () => undefined, { timeoutMs: 2_000, mostUnderWay: 2 }, { others, scheduler });
+    const from = performance.now();
+    const waits = send(port, post('{"integration_key":"living"}'));
+    assert.equal(codeIn(await send(port, post('{"integration_key":"dead"}'))), "COFRE-121");
+    assert.ok(performance.now() - from < 1_900);
+    assert.ok(looks >= 3, "one look that fails ends nothing");
+    assert.equal(codeIn(await waits), "COFRE-121");
+    assert.ok(performance.now() - from >= 1_900, "control: it has its whole time");
+    const seen = looks;
+    await sleep(200);
+    assert.ok(looks <= seen + 1, "nobody is looked for when nobody waits");
   });
 
   test("stops in the middle of an answer: the client's connection is cut when the time is over", async (context) => {

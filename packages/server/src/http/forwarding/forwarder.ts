@@ -72,6 +72,8 @@ const listMs = 5 * second;
 /** 10,000 worlds, each with texts as long as they may be. */
 const longestList = 32 * 1024 * 1024;
 const reportMs = second;
+/** How often it is looked which nodes live, while requests are under way to any. */
+const lookMs = 4 * second;
 
 /** What is between two nodes alone, and what each side of a connection says for itself. */
 const ownHeaders: ReadonlySet<string> = new Set(["connection", "keep-alive", "transfer-encoding", "date", nodeHeader]);
@@ -85,6 +87,9 @@ export class Forwarder {
   readonly #options: ForwarderOptions;
   readonly #exchanges: NodeExchanges;
   #underWay = 0;
+  /** Who waits for each node, and ends with it: else one that hangs would hold all places for minutes. */
+  readonly #waiting = new Map<string, Set<AbortController>>();
+  #cancelLook: (() => void) | undefined;
   #failed = 0;
   #reportedAt = Number.NEGATIVE_INFINITY;
 
@@ -112,12 +117,15 @@ export class Forwarder {
       return toWrite(answers.overloaded);
     }
     this.#underWay += 1;
+    const waiting = this.#waitFor(owner.node);
     try {
       const { url } = owner;
-      const sent = { url, method, target, headers: meaningOf(headers, owner), body, leftMs: limits.timeoutMs };
+      const gone = waiting.signal;
+      const sent = { url, method, target, headers: meaningOf(headers, owner), body, leftMs: limits.timeoutMs, gone };
       return await this.#answered(owner, await this.#exchanges.send(sent), response);
     } finally {
       this.#underWay -= 1;
+      this.#leave(owner.node, waiting);
     }
   }
 
@@ -128,7 +136,36 @@ export class Forwarder {
   }
 
   close(): void {
+    this.#waiting.clear();
+    this.#cancelLook?.();
     this.#exchanges.close();
+  }
+
+  #waitFor(node: string): AbortController {
+    const waiting = new AbortController();
+    const others = this.#waiting.get(node);
+    if (others === undefined) this.#waiting.set(node, new Set([waiting]));
+    else others.add(waiting);
+    this.#cancelLook ??= this.#options.scheduler.after(lookMs, () => void this.#look());
+    return waiting;
+  }
+
+  #leave(node: string, waiting: AbortController): void {
+    const all = this.#waiting.get(node);
+    all?.delete(waiting);
+    if (all?.size === 0) this.#waiting.delete(node);
+  }
+
+  /** Nobody waits for a node whose lease has run out. Never rejects. */
+  async #look(): Promise<void> {
+    const before = new Map(Array.from(this.#waiting, ([node, all]) => [node, [...all]]));
+    try {
+      const living = before.size === 0 ? [] : await this.#options.others.nodes();
+      for (const [node, all] of before) if (!living.some((each) => each.node === node)) for (const waiting of all) waiting.abort();
+    } catch {
+      // Who cannot be asked says of nobody that it is dead.
+    }
+    this.#cancelLook = this.#waiting.size === 0 ? undefined : this.#options.scheduler.after(lookMs, () => void this.#look());
   }
 
   async #answered(owner: Owner, heard: NodeAnswer, response: ServerResponse): Promise<Forwarded> {
@@ -165,7 +202,8 @@ export class Forwarder {
     this.#underWay += 1;
     const target = "/__cofre/worlds";
     const sent = { url, method: "GET", target, headers: { [forNodeHeader]: node }, body: undefined, leftMs: listMs } as const;
-    const heard = await this.#exchanges.send(sent);
+    const gone = new AbortController().signal;
+    const heard = await this.#exchanges.send({ ...sent, gone });
     try {
       if (heard.kind === "answering" && heard.response.headers[nodeHeader] === node) return worldsIn(await textOf(heard.response));
       this.#report(node, heard.kind === "answering" ? "unknown_server" : heard.kind);

@@ -16,6 +16,8 @@ export interface NodeRequest {
   readonly body: Buffer | undefined;
   /** All of it may take so long, the reading of the answer too. */
   readonly leftMs: number;
+  /** The node is gone: what is under way ends as if that time were over. */
+  readonly gone: AbortSignal;
 }
 
 /**
@@ -51,7 +53,7 @@ export function openNodeExchanges(scheduler: Scheduler): NodeExchanges {
   const agents = { http: new http.Agent(kept), https: new https.Agent({ ...kept, minVersion: "TLSv1.2" }) };
 
   return {
-    send: ({ url, method, target, headers, body, leftMs }) =>
+    send: ({ url, method, target, headers, body, leftMs, gone }) =>
       new Promise((resolve) => {
         const isTls = url.startsWith("https:");
         const request: ClientRequest = (isTls ? https : http).request(new URL(url), {
@@ -64,7 +66,9 @@ export function openNodeExchanges(scheduler: Scheduler): NodeExchanges {
         // What is written before there is a connection, or before TLS stands, stays in this process.
         let isConnected = false;
         let isSettled = false;
-        const cancel = scheduler.after(leftMs, () => fail("late"));
+        const isLate = (): void => fail("late");
+        const cancel = scheduler.after(leftMs, isLate);
+        gone.addEventListener("abort", isLate);
         const cancelConnect = scheduler.after(connectMs, () => {
           if (!isConnected) fail("cut");
         });
@@ -73,6 +77,7 @@ export function openNodeExchanges(scheduler: Scheduler): NodeExchanges {
         function end(): void {
           cancel();
           cancelConnect();
+          gone.removeEventListener("abort", isLate);
           // First the connection, then the bytes: zeros in the place of digits are not sent either.
           if (answer?.complete !== true || !request.writableFinished) request.destroy();
           body?.fill(0);
