@@ -41,7 +41,8 @@ const statements = {
   deliveriesWaiting: ["cofre_gateway", "delivery_number"],
   deliveriesFailed: ["cofre_gateway", "delivery_failed"],
   endpointsDue: ["cofre_jobs", "delivery_due"],
-  deliveriesDue: ["cofre_jobs", "delivery_due", "delivery_payment"],
+  deliveriesDue: ["cofre_jobs", "delivery_due", "delivery_payment", "delivery_pkey"],
+  deliveriesOfMessage: ["cofre_gateway", "delivery_message"],
   // Functions over two small tables, of nodes and of slots.
   holdSlots: ["cofre_jobs"],
   leaveSlots: ["cofre_jobs"],
