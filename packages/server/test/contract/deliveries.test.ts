@@ -1,16 +1,19 @@
 import assert from "node:assert/strict";
 import { after as afterAll, describe, test, type TestContext } from "node:test";
+import { Client } from "pg";
 import { BrokenInvariant } from "../../src/kernel/assert.ts";
 import type { MerchantId } from "../../src/kernel/ids.ts";
 import { instant } from "../../src/kernel/instant.ts";
 import { type Delivery, type EndpointId, type EndpointKey, newDelivery, openMessage } from "../../src/outbox/events.ts";
 import type { Payment } from "../../src/payment/payment.ts";
+import { messageOf } from "../../src/stores/change-message.ts";
 import type { Change } from "../../src/stores/change.ts";
 import { openEmbeddedStore } from "../../src/stores/embedded/embedded-store.ts";
 import { createMemoryStore } from "../../src/stores/memory/memory-store.ts";
+import { batchMessageOf } from "../../src/stores/postgres/batch-message.ts";
 import type { Store } from "../../src/stores/store.ts";
 import { Chance } from "../simulation/chance.ts";
-import { TestDatabases, testUrl } from "../postgres/databases.ts";
+import { openStoreOn, TestDatabases, testUrl } from "../postgres/databases.ts";
 import * as given from "./store-fixtures.ts";
 
 const { merchantA, merchantB, start } = given;
@@ -342,6 +345,39 @@ for (const [name, open] of stores) {
     });
   });
 }
+
+test(
+  "a node of the version before, beside newer ones on PostgreSQL, makes deliveries that go alone, and leaves those that it moves in their message",
+  { skip: databases === undefined && "COFRE_TEST_POSTGRES_URL names no server" },
+  async (context) => {
+    assert.ok(databases !== undefined);
+    const url = await databases.copy();
+    const store = await openStoreOn(url);
+    context.after(() => store.close());
+    const client = new Client({ connectionString: url });
+    await client.connect();
+    context.after(() => client.end());
+    /** As that version says it: a delivery has seven columns, and nothing is said of what gathers. */
+    const commit = async (change: Change): Promise<string | undefined> => {
+      const [head, ...rest] = JSON.parse(batchMessageOf(messageOf(change)).json) as unknown[];
+      const [to, deliveries, beginning] = rest[7] as [unknown, unknown[][], unknown[]];
+      const short = deliveries.map((each) => [...each.slice(0, 5), (each[5] as unknown[]).slice(0, 7)]);
+      const json = JSON.stringify([head, ...rest.slice(0, 7), [to, short, beginning.slice(0, 7)]]);
+      const batch = `{"merchants":["${change.merchantId}"],"parts":[${json}]}`;
+      return (await client.query<{ readonly answer: string }>("SELECT write_batch_1($1) AS answer", [batch])).rows[0]?.answer;
+    };
+    const payment = given.newPayment(1);
+    await store.commit(given.paymentChange(payment));
+    assert.equal(await commit(told(payment)), "committed");
+    assert.deepEqual(await store.deliveriesOf(merchantA, 1, 10), [fresh(1, shop, 1)]);
+
+    const inMessage = after(fresh(1, shop, 1), { message: 1 });
+    assert.deepEqual(await store.commit(moved(inMessage)), committed);
+    const next = after(inMessage, { state: "delivered", outcome: "200" });
+    assert.equal(await commit(moved(next)), "committed");
+    assert.deepEqual(await store.deliveriesOf(merchantA, 1, 10), [next]);
+  },
+);
 
 test("random notifications and deliveries read the same on both stores", async (context) => {
   const pair = await Promise.all(stores.map(([, open]) => open()));
