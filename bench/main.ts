@@ -104,7 +104,7 @@ async function run(report: Report, scratch: string): Promise<void> {
     printStoreFigures(report.store);
     if (report.store.audit.faults.length > 0) process.exitCode = 1;
   }
-  // Two minutes of messages: a quick run has them only when they are asked for.
+  // Minutes of messages: a quick run has them only when they are asked for.
   const isAsked = options.quick ? options.cases.includes("notifications") : wanted("load") && selected("notifications");
   if (isAsked && !options.control && options.against === undefined) {
     report.notifications = await notificationCost(scratch, options.quick ? 4 : 10, 1_500);

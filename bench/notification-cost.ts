@@ -10,18 +10,28 @@ import { median, quantile } from "./statistics.ts";
 import { sendAll } from "./window.ts";
 
 /** What an account's payments cost, by what is told of them. */
-const arms = ["untold", "outbox", "delivered"] as const;
+const arms = ["untold", "outbox", "delivered", "hmac", "gathered", "gatheredHmac"] as const;
 type Arm = (typeof arms)[number];
 
-/** CPU of the product per charge by token, in microseconds: all threads, and for `delivered` until the last message was answered. */
+/** What the receiver's endpoint says of itself. */
+const endpoints: Readonly<Partial<Record<Arm, Readonly<Record<string, unknown>>>>> = {
+  delivered: {},
+  hmac: { signatures: ["hmac"] },
+  gathered: { hashesPerCall: 20 },
+  gatheredHmac: { hashesPerCall: 20, signatures: ["hmac"] },
+};
+
+/** CPU of the product per charge by token, in microseconds: all threads, and until the last message was answered. */
 export interface NotificationCost {
   readonly rounds: number;
   readonly chargesPerWindow: number;
   readonly cpuMicros: Readonly<Record<Arm, number>>;
   /** Of each round's windows against its `untold` one: median and quartiles. */
-  readonly ratios: Readonly<Record<Exclude<Arm, "untold">, readonly [median: number, q1: number, q3: number]>>;
-  /** Messages that the receiver has heard: as many as charges, and more where one came twice. */
+  readonly ratios: Readonly<Record<Arm, readonly [median: number, q1: number, q3: number]>>;
+  /** Payments that the receiver has heard of: as many as charges, and more where one came twice. */
   readonly heard: number;
+  /** In so many messages. */
+  readonly messages: number;
   readonly audit: Audit;
 }
 
@@ -30,7 +40,8 @@ const discarded = 2;
 
 /**
  * One product, one account. Its windows take turns: nothing is told (`notifySynchronous` off), told to nobody (a row of the outbox per
- * charge), told to a receiver on loopback. So the machine does to one what it has just done to the others.
+ * charge), told to a receiver on loopback in every message of one payment and all signatures, with one signature, with several payments in a
+ * message, with both. So the machine does to one what it has just done to the others.
  */
 export async function notificationCost(scratch: string, rounds: number, chargesPerWindow: number): Promise<NotificationCost> {
   const dataDir = join(scratch, "notifications");
@@ -38,7 +49,7 @@ export async function notificationCost(scratch: string, rounds: number, chargesP
   const product = await startProduct(dataDir);
   const client = new Client(product.ports);
   const loads = new Loads(integrationKey, "hearsy", true);
-  const spent: Record<Arm, number[]> = { untold: [], outbox: [], delivered: [] };
+  const spent: Record<Arm, number[]> = { untold: [], outbox: [], delivered: [], hmac: [], gathered: [], gatheredHmac: [] };
   try {
     await client.ensureOpen(outstanding);
     await sendAll(client, loads.approvedToken(), 2_000, outstanding);
@@ -46,7 +57,7 @@ export async function notificationCost(scratch: string, rounds: number, chargesP
       // What one leaves behind meets each of the others.
       for (const arm of round % 2 === 0 ? arms : arms.toReversed()) {
         await configure(product, arm, receiver.url);
-        const until = receiver.heard + (arm === "delivered" ? chargesPerWindow : 0);
+        const until = receiver.heard + (arm in endpoints ? chargesPerWindow : 0);
         await client.ensureOpen(outstanding);
         const before = cpuOf(product);
         await sendAll(client, loads.directByToken(), chargesPerWindow, outstanding);
@@ -67,22 +78,31 @@ export async function notificationCost(scratch: string, rounds: number, chargesP
   return {
     rounds,
     chargesPerWindow,
-    cpuMicros: { untold: mean(spent.untold), outbox: mean(spent.outbox), delivered: mean(spent.delivered) },
-    ratios: { outbox: ratiosOf("outbox"), delivered: ratiosOf("delivered") },
+    cpuMicros: mapArms((arm) => mean(spent[arm])),
+    ratios: mapArms(ratiosOf),
     heard: receiver.heard,
+    messages: receiver.messages,
     audit: auditDatabase(dataDir, loads.acknowledged),
   };
+}
+
+function mapArms<Value>(valueOf: (arm: Arm) => Value): Record<Arm, Value> {
+  return Object.fromEntries(arms.map((arm) => [arm, valueOf(arm)])) as Record<Arm, Value>;
 }
 
 /** Answers every message with 200 and counts them. */
 class Receiver {
   heard = 0;
+  messages = 0;
   readonly #server: Server;
 
   private constructor() {
     this.#server = createServer((request, response) => {
-      request.resume().on("end", () => {
-        this.heard += 1;
+      let body = "";
+      request.setEncoding("latin1").on("data", (text: string) => (body += text));
+      request.on("end", () => {
+        this.messages += 1;
+        this.heard += body.split("hash_codes=")[1]?.split(",").length ?? 0;
         response.end();
       });
     });
@@ -115,8 +135,12 @@ class Receiver {
 }
 
 async function configure({ ports: [port] }: ServerProcess, arm: Arm, receiver: string): Promise<void> {
-  const notificationUrl = arm === "delivered" ? receiver : "";
-  const body = JSON.stringify({ integration_key: integrationKey, settings: { notifySynchronous: arm !== "untold", notificationUrl } });
+  const endpoint = endpoints[arm];
+  const notificationEndpoints = endpoint === undefined ? [] : [{ id: "shop", url: receiver, ...endpoint }];
+  const body = JSON.stringify({
+    integration_key: integrationKey,
+    settings: { notifySynchronous: arm !== "untold", notificationEndpoints },
+  });
   const answer = await fetch(`http://127.0.0.1:${String(port)}/__cofre/settings`, { method: "POST", body });
   if (!(await answer.text()).includes('"SUCCESS"')) throw new Error("the settings were refused");
 }

@@ -77,6 +77,9 @@ export function printNotificationCost({ cpuMicros, ratios, audit }: Notification
   console.log(`\nnotified     CPU per charge of which nothing is told: ${cpuMicros.untold.toFixed(0)} us`);
   console.log(`             with a row of the outbox, told to nobody: ${shown("outbox")}`);
   console.log(`             delivered on loopback: ${shown("delivered")}`);
+  console.log(`             the same with the HMAC alone: ${shown("hmac")}`);
+  console.log(`             up to 20 payments a message: ${shown("gathered")}`);
+  console.log(`             both: ${shown("gatheredHmac")}`);
   printAudit(audit);
 }
 

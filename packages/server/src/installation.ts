@@ -12,7 +12,7 @@ import { NamedRequests } from "./operations/named-requests.ts";
 import { notificationAccounts } from "./operations/notification-accounts.ts";
 import { Runner } from "./operations/runner.ts";
 import { type DeliveryAttempt, Dispatcher } from "./outbox/dispatcher.ts";
-import { targetsOf } from "./outbox/endpoint.ts";
+import { gatheringOf, targetsOf } from "./outbox/endpoint.ts";
 import type { Delivery } from "./outbox/events.ts";
 import { FirstAttempts } from "./outbox/first-attempts.ts";
 import type { Sender } from "./outbox/sender.ts";
@@ -110,6 +110,7 @@ export function createInstallation(parts: InstallationParts): Installation {
     acquirerTimeoutMs: parts.acquirerTimeoutMs,
     alarm: (alarm) => log.write({ event: "alarm", ...alarm }),
     deliverTo: ({ settings }, { order }) => targetsOf(endpointsOf(settings), order.notificationUrl),
+    gatherFor: ({ settings }, deliverTo) => gatheringOf(endpointsOf(settings), deliverTo),
     told: ({ settings }, change) => {
       dispatcher.nudge(change.merchantId);
       // What another process sends, nobody here sees ending.

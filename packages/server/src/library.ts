@@ -138,7 +138,7 @@ export type SettingsChanges = Partial<Omit<AccountSettings, "simulator" | "notif
   readonly simulator?: Partial<SimulatorSettings>;
   readonly notificationChaos?: Partial<NotificationChaos>;
   readonly notificationEndpoints?: readonly (Pick<NotificationEndpoint, "id" | "url"> &
-    Partial<Pick<NotificationEndpoint, "enabled" | "signatures">>)[];
+    Partial<Pick<NotificationEndpoint, "enabled" | "signatures" | "hashesPerCall">>)[];
 };
 
 export interface CofreNotification {
@@ -153,6 +153,8 @@ export interface CofreNotification {
     readonly attempts: number;
     readonly outcome?: string;
     readonly due_at?: string;
+    /** The lowest number of those that it goes together with in one message. */
+    readonly message?: number;
   }[];
 }
 
@@ -287,6 +289,7 @@ export interface TimelineNotification {
     readonly attempts: number;
     readonly outcome?: string;
     readonly due_at?: string;
+    readonly message?: number;
   }[];
 }
 

@@ -39,12 +39,13 @@ async function list(call: CommandCall, host: CommandHost): Promise<ExitCode> {
 
 function lineOf({ number, at, notification_type: kind, hash, deliveries }: Readonly<Record<string, unknown>>): string {
   const told: unknown[] = Array.isArray(deliveries) ? deliveries : [];
-  const shown = told.filter(isRecord).map(({ endpoint, state, attempts, outcome, due_at: dueAt }) => {
+  const shown = told.filter(isRecord).map(({ endpoint, state, attempts, outcome, due_at: dueAt, message }) => {
     const facts = [
       printable(state),
       `attempts ${Number(attempts)}`,
       printable(outcome),
       dueAt === undefined ? "" : `due ${printable(dueAt)}`,
+      message === undefined ? "" : `in the message of #${Number(message)}`,
     ];
     return `${printable(endpoint)}: ${facts.filter((fact) => fact !== "").join(", ")}`;
   });

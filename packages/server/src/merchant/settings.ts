@@ -1,6 +1,13 @@
 import type { AccountSettings, SimulatorSettings } from "./account.ts";
 import { closestTo } from "../kernel/closest.ts";
-import { maximumEndpoints, type NotificationChaos, type NotificationEndpoint, readEndpoints, signatureKinds } from "../outbox/endpoint.ts";
+import {
+  maximumEndpoints,
+  maximumHashesPerCall,
+  type NotificationChaos,
+  type NotificationEndpoint,
+  readEndpoints,
+  signatureKinds,
+} from "../outbox/endpoint.ts";
 import { maximumRoutes, readRoutes, type Route } from "./routing.ts";
 import { countryCodes } from "../payment/countries.ts";
 import { rateTableNames, taxPolicyNames } from "../payment/pricing-tables.ts";
@@ -96,7 +103,7 @@ export const accountSettings = {
   notificationEndpoints: {
     default: [],
     allows: (value: unknown): value is readonly NotificationEndpoint[] => readEndpoints(value) !== undefined,
-    allowed: `a list of at most ${maximumEndpoints} objects with an id (1 to 32 of a-z, 0-9 and dashes, a letter first) and a url (http or https), and enabled or signatures (a list of ${signatureKinds.join(", ")})`,
+    allowed: `a list of at most ${maximumEndpoints} objects with an id (1 to 32 of a-z, 0-9 and dashes, a letter first) and a url (http or https), and enabled, signatures (a list of ${signatureKinds.join(", ")}) or hashesPerCall (1 to ${maximumHashesPerCall})`,
     doc: "Receivers of all notifications but those of payments that bring an address of their own.",
   },
   notificationChaos: {

@@ -41,6 +41,8 @@ export interface RunnerParts {
   readonly alarm: (alarm: Alarm) => void;
   /** Who is to hear of this payment's notifications. */
   readonly deliverTo: (account: Account, payment: Payment) => readonly EndpointId[];
+  /** Which of those take several payments in one message; none unless given. */
+  readonly gatherFor?: (account: Account, deliverTo: readonly EndpointId[]) => readonly EndpointId[];
   /**
    * Told when there is something new to deliver. Costs next to nothing and never throws. In the sandbox the answer to whoever caused it
    * may have to wait for the promise, which never rejects.
@@ -120,6 +122,7 @@ class Context implements OperationContext {
   readonly #turns: Turns;
   readonly #alarm: RunnerParts["alarm"];
   readonly #deliverTo: RunnerParts["deliverTo"];
+  readonly #gatherFor: RunnerParts["gatherFor"];
   readonly #told: RunnerParts["told"];
   readonly #committed: RunnerParts["committed"];
 
@@ -135,6 +138,7 @@ class Context implements OperationContext {
     this.#turns = turns;
     this.#alarm = parts.alarm;
     this.#deliverTo = parts.deliverTo;
+    this.#gatherFor = parts.gatherFor;
     this.#told = parts.told;
     this.#committed = parts.committed;
   }
@@ -153,7 +157,9 @@ class Context implements OperationContext {
       const decided = await decide();
       if (decided?.payment === undefined || decided.notifications.length === 0) return decided;
       const deliverTo = this.#deliverTo(this.account, decided.payment.next);
-      return deliverTo.length > 0 ? { ...decided, deliverTo } : decided;
+      if (deliverTo.length === 0) return decided;
+      const gatherFor = this.#gatherFor?.(this.account, deliverTo) ?? [];
+      return gatherFor.length > 0 ? { ...decided, deliverTo, gatherFor } : { ...decided, deliverTo };
     });
     if (change?.payment !== undefined) this.#committed?.(change.payment.next);
     if (change?.deliverTo !== undefined) {

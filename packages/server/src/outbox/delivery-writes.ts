@@ -2,15 +2,15 @@ import type { Clock } from "../kernel/clock.ts";
 import type { MerchantId } from "../kernel/ids.ts";
 import type { Store } from "../stores/store.ts";
 import { deliveryChange } from "./delivery.ts";
-import type { Delivery } from "./events.ts";
+import type { Message } from "./message.ts";
 
 interface Waiting {
-  readonly next: Delivery;
+  readonly next: Message;
   readonly kept: () => void;
   readonly failed: (error: unknown) => void;
 }
 
-/** So many deliveries in one change at most. */
+/** When so many deliveries are in a change, no further message goes with them. */
 const mostTogether = 64;
 
 /**
@@ -29,17 +29,18 @@ export class DeliveryWrites {
   }
 
   /**
-   * Resolves when the next version is kept, or when somebody else has changed the delivery meanwhile: theirs stands. Rejects as a
-   * commit does.
+   * Resolves when the next versions of a message's deliveries are kept, all of them, or when somebody else has changed one meanwhile: theirs
+   * stands. Rejects as a commit does.
    */
-  write(next: Delivery): Promise<void> {
+  write(next: Message): Promise<void> {
+    const [{ merchantId }] = next;
     return new Promise((kept, failed) => {
       const waiting = { next, kept, failed };
-      const others = this.#waiting.get(next.merchantId);
+      const others = this.#waiting.get(merchantId);
       if (others !== undefined) others.push(waiting);
       else {
-        this.#waiting.set(next.merchantId, []);
-        void this.#writeAll(next.merchantId, waiting);
+        this.#waiting.set(merchantId, []);
+        void this.#writeAll(merchantId, waiting);
       }
     });
   }
@@ -49,21 +50,32 @@ export class DeliveryWrites {
     let together = [first];
     while (together.length > 0) {
       await this.#writeTogether(together);
-      together = this.#waiting.get(merchantId)?.splice(0, mostTogether) ?? [];
+      together = takenFrom(this.#waiting.get(merchantId) ?? []);
     }
     this.#waiting.delete(merchantId);
   }
 
   async #writeTogether(together: readonly Waiting[]): Promise<void> {
     try {
-      const [first, ...others] = together.map(({ next }) => next);
+      const [first, ...others] = together.flatMap(({ next }) => next);
       if (first === undefined) return;
       const { outcome } = await this.#store.commit(deliveryChange(this.#clock.now(), first, ...others));
       // One that was changed by somebody else must not keep the others from being written.
-      if (outcome !== "committed" && others.length > 0) await Promise.all(together.map((each) => this.#writeTogether([each])));
+      if (outcome !== "committed" && together.length > 1) await Promise.all(together.map((each) => this.#writeTogether([each])));
       else for (const { kept } of together) kept();
     } catch (error) {
       for (const { failed } of together) failed(error);
     }
   }
+}
+
+/** The first of them, which are taken away. */
+function takenFrom(waiting: Waiting[]): Waiting[] {
+  let [count, deliveries] = [0, 0];
+  for (const { next } of waiting) {
+    if (deliveries >= mostTogether) break;
+    count += 1;
+    deliveries += next.length;
+  }
+  return waiting.splice(0, count);
 }

@@ -13,7 +13,8 @@ import { Circuit } from "./circuit.ts";
 import { decideDelivery, decideRemoved, deliveryChange } from "./delivery.ts";
 import { DeliveryWrites } from "./delivery-writes.ts";
 import { isUrlEndpoint, messageBody, messageId, type NotificationSettings, type Target, targetOf, urlTarget } from "./endpoint.ts";
-import type { Delivery, EndpointId, EndpointKey } from "./events.ts";
+import { type Delivery, type EndpointId, type EndpointKey, messageNumber, openMessage } from "./events.ts";
+import { allAs, eachOf, fixed, gathered, type Message } from "./message.ts";
 import type { Sender, SendOutcome, SendRequest } from "./sender.ts";
 import type { Signable, SignedHeaders } from "./signature.ts";
 
@@ -26,7 +27,7 @@ export interface NotificationAccounts {
 }
 
 export interface DispatcherParts {
-  readonly store: Pick<Store, "endpointsDue" | "deliveriesDue" | "paymentById" | "commit">;
+  readonly store: Pick<Store, "endpointsDue" | "deliveriesDue" | "deliveriesOfMessage" | "paymentById" | "commit">;
   readonly accounts: NotificationAccounts;
   readonly sender: Sender;
   readonly sign: (message: Signable) => Promise<SignedHeaders>;
@@ -85,6 +86,10 @@ const mostPerMerchant = 16;
 const most = 64;
 /** How many messages to one endpoint may have been answered without that being kept yet: all would be sent again after a crash. */
 const mostUnwritten = 32;
+/** So long a message that is not full waits for one that is under way, before it is looked whether it is full by now. */
+const gatherMs = 50;
+/** So long it waits at most: a receiver that hangs must not delay what it could hear beside that. */
+const longestGatherMs = second;
 /** Endpoints that something is known about; beyond that, what is known about the oldest is forgotten. */
 const mostLanes = 10_000;
 
@@ -110,6 +115,8 @@ interface Lane {
   reading: boolean;
   /** Asked for while a read was on its way, which may not have seen what has happened since. */
   readAgain: boolean;
+  /** When a message was last found that is not full and waits for those under way; undefined when there is none. */
+  gatheringAt: Instant | undefined;
 }
 
 /**
@@ -243,6 +250,7 @@ export class Dispatcher {
       stuck: false,
       reading: false,
       readAgain: false,
+      gatheringAt: undefined,
     };
     this.#lanes.set(name, lane);
     return lane;
@@ -260,7 +268,7 @@ export class Dispatcher {
     if (lane.reading) lane.readAgain = true;
     if (lane.queue.length > 0 || lane.reading || lane.stuck || this.#stopping.signal.aborted) return;
     // What has been answered would be read once more; it is kept in a moment, and then asks for this again.
-    if (lane.underWay.size > lane.sending || !this.#hasRoom(lane)) return;
+    if (lane.underWay.size > lane.sending || this.#isGathering(lane) || !this.#hasRoom(lane)) return;
     lane.tenure = this.#tenureOf(lane.key.merchantId);
     if (lane.tenure === undefined) return this.#leave(lane);
     lane.reading = true;
@@ -277,8 +285,9 @@ export class Dispatcher {
     const busy = new Set(lane.underWay);
     try {
       const horizon = lane.catchingUp ? endOfTime : clock.now();
-      const due = await store.deliveriesDue(lane.key, horizon, deliveriesPerRead + busy.size);
-      const fresh = due.filter(({ number }) => !busy.has(number));
+      const most = Math.max(deliveriesPerRead, lane.target?.hashesPerCall ?? 1);
+      const due = await store.deliveriesDue(lane.key, horizon, most + busy.size);
+      const fresh = due.filter((each) => !busy.has(messageNumber(each)) && !busy.has(each.number));
       const [first] = fresh;
       if (due.length === 0) lane.catchingUp = false;
       if (first === undefined || !(await this.#aim(lane, first, fresh))) return;
@@ -322,8 +331,19 @@ export class Dispatcher {
     }
     const configured = lane.settings?.endpoints.find(({ id }) => id === endpoint);
     lane.target = configured === undefined ? undefined : targetOf(configured, clock.now());
-    if (configured === undefined) await store.commit(deliveryChange(clock.now(), ...removed(first, fresh)));
+    if (configured === undefined) await this.#remove(fresh);
     return lane.target !== undefined;
+  }
+
+  /** The endpoint is no longer one of the account's: what is for it is over, whole messages at a time. */
+  async #remove(fresh: readonly Delivery[]): Promise<void> {
+    const { store, clock } = this.#parts;
+    const removed = new Map<number, Delivery>();
+    for (const each of fresh) {
+      for (const delivery of (await this.#messageOf(each)) ?? []) removed.set(delivery.number, decideRemoved(delivery));
+    }
+    const [first, ...others] = removed.values();
+    if (first !== undefined) await store.commit(deliveryChange(clock.now(), first, ...others));
   }
 
   /** Begins attempts, one of each endpoint in turn, until there is no room or nothing to begin. */
@@ -362,24 +382,53 @@ export class Dispatcher {
     if (countOf(this.#perMerchant, key.merchantId) >= this.#most(mostPerMerchant)) return false;
     const end = lane.tenure?.begin();
     if (end === undefined) this.#leave(lane);
-    const delivery = lane.queue.shift();
-    if (delivery === undefined || end === undefined) {
+    const message = end === undefined ? undefined : this.#take(lane, target);
+    if (message === undefined || end === undefined) {
       end?.();
       return false;
     }
-    underWay.add(delivery.number);
+    for (const { number } of message) underWay.add(number);
     const answered = this.#occupy(lane, server);
-    const task = this.#attempt(lane, delivery, target, answered).then(async () => {
+    const task = this.#attempt(lane, message, target, answered).then(async () => {
       answered();
-      underWay.delete(delivery.number);
+      for (const { number } of message) underWay.delete(number);
       this.#tasks.delete(task);
       end();
+      lane.gatheringAt = undefined;
       // More of this endpoint, among it what waited for this one; then whoever waited for the room.
       await this.#fill(lane);
       this.#pump();
     });
     this.#tasks.add(task);
     return true;
+  }
+
+  /**
+   * The next message of a lane, out of its queue; undefined when there is none, or when it waits for what is under way. One that may hold
+   * several and is not full does so for a second at most: what happens meanwhile goes with it.
+   */
+  #take(lane: Lane, { hashesPerCall }: Target): Message | undefined {
+    const [first, ...others] = lane.queue;
+    if (first === undefined) return undefined;
+    const message = gathered(first, others, hashesPerCall, lane.settings?.chaos);
+    const isYoung = this.#parts.clock.now() - first.dueAt < longestGatherMs;
+    if (first.message === openMessage && message.length < hashesPerCall && lane.underWay.size > 0 && isYoung) {
+      // Still due, and read anew with what has come.
+      lane.queue = [];
+      this.#ready.delete(lane);
+      lane.gatheringAt = this.#parts.clock.now();
+      return undefined;
+    }
+    const taken = new Set(message);
+    lane.queue = lane.queue.filter((each) => !taken.has(each));
+    return message;
+  }
+
+  #isGathering({ gatheringAt, underWay }: Lane): boolean {
+    if (gatheringAt === undefined || underWay.size === 0) return false;
+    const sinceMs = this.#parts.clock.now() - gatheringAt;
+    // The clock may have been set back since.
+    return 0 <= sinceMs && sinceMs < gatherMs;
   }
 
   /** Takes a place on the way to a server; whoever calls what it returns gives it back, once. */
@@ -400,50 +449,73 @@ export class Dispatcher {
   }
 
   /** Never rejects. */
-  async #attempt(lane: Lane, delivery: Delivery, target: Target, answered: () => void): Promise<void> {
+  async #attempt(lane: Lane, message: Message, target: Target, answered: () => void): Promise<void> {
     try {
-      await this.#deliver(lane, delivery, target, answered);
+      const whole = await this.#fixedMessage(message);
+      if (whole !== undefined) await this.#deliver(lane, whole, target, answered);
     } catch (error) {
       // Whatever was sent is sent again, under the same id. What failed together counts once.
       if (!lane.stuck) lane.circuit.failed(this.#parts.clock.now(), undefined);
       this.#trouble(lane, error);
     } finally {
-      this.#parts.ended?.(delivery);
+      for (const each of message) this.#parts.ended?.(each);
     }
   }
 
-  async #deliver(lane: Lane, delivery: Delivery, target: Target, answered: () => void): Promise<void> {
+  /** The message as it is written down, before anything of it is sent; undefined when somebody else has moved one of its deliveries. */
+  async #fixedMessage(message: Message): Promise<Message | undefined> {
+    const { store, clock } = this.#parts;
+    const [first] = message;
+    if (first.message !== openMessage) return this.#messageOf(first);
+    const next = fixed(message);
+    const { outcome } = await store.commit(deliveryChange(clock.now(), ...next));
+    return outcome === "committed" ? next : undefined;
+  }
+
+  /** All that go with this delivery; undefined when it is no longer as it was read. */
+  async #messageOf(delivery: Delivery): Promise<Message | undefined> {
+    if (delivery.message === undefined || delivery.message === openMessage) return [delivery];
+    const [first, ...others] = await this.#parts.store.deliveriesOfMessage(delivery, delivery.message);
+    if (first === undefined) return undefined;
+    const message: Message = [first, ...others];
+    return message.some(({ number, version }) => number === delivery.number && version === delivery.version) ? message : undefined;
+  }
+
+  async #deliver(lane: Lane, message: Message, target: Target, answered: () => void): Promise<void> {
     const { clock, random, randomFor, accounts } = this.#parts;
-    const plan = lane.settings === undefined ? undefined : chaosPlan(lane.settings.chaos, delivery);
+    const [first] = message;
+    const plan = lane.settings === undefined ? undefined : chaosPlan(lane.settings.chaos, first);
     if (plan?.holdUntil !== undefined && clock.now() < plan.holdUntil) {
+      const { holdUntil, overtaken } = plan;
       lane.catchingUp = false;
-      const held = { ...delivery, version: delivery.version + 1, dueAt: plan.holdUntil, inOrder: !plan.overtaken };
-      if (delivery.dueAt !== plan.holdUntil) await this.#write(held);
+      if (first.dueAt !== holdUntil)
+        await this.#write(eachOf(allAs(message, { ...first, dueAt: holdUntil }), (each) => ({ ...each, inOrder: !overtaken })));
       return;
     }
     if (plan?.drop === true) {
-      const dropped = { ...delivery, version: delivery.version + 1, attempts: delivery.attempts + 1, outcome: "dropped" };
-      await this.#write({ ...dropped, state: "delivered" });
-      this.#tell(delivery, target, "delivered", { ...dropped, state: "delivered" });
+      const dropped = allAs(message, { ...first, attempts: first.attempts + 1, outcome: "dropped", state: "delivered" });
+      await this.#write(dropped);
+      this.#tell(message, target, "delivered", dropped);
       return;
     }
-    const outcome = await this.#send(delivery, target, plan?.breakSignature === true);
-    if (plan?.double === true) await this.#send(delivery, target, plan.breakSignature);
+    const outcome = await this.#send(message, target, plan?.breakSignature === true);
+    if (plan?.double === true) await this.#send(message, target, plan.breakSignature);
     // Nobody knows what the receiver has seen: it is told again.
     if (outcome.kind === "failed" && outcome.cause === "aborted") return;
 
     const now = clock.now();
-    const { next, verdict, restUntil } = decideDelivery(delivery, outcome, now, randomFor?.(delivery) ?? random);
+    const { next: decided, verdict, restUntil } = decideDelivery(first, outcome, now, randomFor?.(first) ?? random);
+    const next = allAs(message, decided);
     if (verdict !== "delivered") {
       lane.catchingUp = false;
       if (lane.circuit.failed(now, restUntil)) {
         lane.queue = [];
-        this.#report("resting", next);
+        this.#report("resting", decided);
       }
     }
     if (verdict === "gone") {
       lane.queue = [];
-      await accounts.switchOff(delivery.merchantId, delivery.endpoint, now);
+      await accounts.switchOff(first.merchantId, first.endpoint, now);
     }
     const written = this.#write(next);
     // The receiver may hear the next one while this one is written down.
@@ -452,24 +524,25 @@ export class Dispatcher {
     await written;
     // Not before that is kept: a store that takes nothing must not have the receiver hear the same again and again.
     if (verdict === "delivered" && lane.circuit.succeeded()) lane.catchingUp = true;
-    this.#report(verdict, next);
-    this.#tell(delivery, target, verdict, next);
+    for (const each of next) this.#report(verdict, each);
+    this.#tell(message, target, verdict, next);
   }
 
-  async #send(delivery: Delivery, { url, secrets, signatures }: Target, broken: boolean): Promise<SendOutcome> {
+  async #send(message: Message, { url, secrets, signatures }: Target, broken: boolean): Promise<SendOutcome> {
     const { sign, sender, clock, installation, nameOf } = this.#parts;
-    const body = messageBody(delivery);
-    const { merchantId, endpoint, number } = delivery;
+    const body = messageBody(message);
+    const [{ merchantId, endpoint, attempts }] = message;
+    const numbers = message.map(({ number }) => number);
     const name = nameOf?.(merchantId) ?? merchantId;
-    const id = messageId(installation, { merchantId: name, endpoint, number });
+    const id = messageId(installation, { merchantId: name, endpoint, numbers });
     const signed = await sign({ merchantId: name, id, at: clock.now(), body, secrets, signatures });
     const request: SendRequest = {
       url,
       headers: {
         "Content-Type": "application/x-www-form-urlencoded",
         "User-Agent": "Cofre",
-        "X-Cofre-Sequence": String(delivery.number),
-        "X-Cofre-Attempt": String(delivery.attempts + 1),
+        "X-Cofre-Sequence": numbers.join(","),
+        "X-Cofre-Attempt": String(attempts + 1),
         ...(broken ? withBrokenSignatures(signed) : signed),
       },
       body,
@@ -478,13 +551,13 @@ export class Dispatcher {
     return sender.send(request, this.#stopping.signal);
   }
 
-  /** When somebody else has changed the delivery meanwhile, theirs stands, and it is tried again if it waits. */
-  #write(next: Delivery): Promise<void> {
+  /** When somebody else has changed one of the deliveries meanwhile, theirs stands, and it is tried again if it waits. */
+  #write(next: Message): Promise<void> {
     return this.#writes.write(next);
   }
 
-  #tell({ attempts }: Delivery, { url }: Target, verdict: DeliveryAttempt["verdict"], delivery: Delivery): void {
-    this.#parts.attempted?.({ number: attempts + 1, url, verdict, delivery });
+  #tell([{ attempts }]: Message, { url }: Target, verdict: DeliveryAttempt["verdict"], next: Message): void {
+    for (const delivery of next) this.#parts.attempted?.({ number: attempts + 1, url, verdict, delivery });
   }
 
   #report(kind: DeliveryEvent["kind"], { merchantId, endpoint, paymentId, number, attempts, outcome }: Delivery): void {
@@ -494,10 +567,6 @@ export class Dispatcher {
 
 /** After every moment that a delivery can be due at. */
 const endOfTime = instant(Number.MAX_SAFE_INTEGER);
-
-function removed(first: Delivery, fresh: readonly Delivery[]): [Delivery, ...Delivery[]] {
-  return [decideRemoved(first), ...fresh.filter((delivery) => delivery !== first).map(decideRemoved)];
-}
 
 function isIdle(lane: Lane): boolean {
   return lane.queue.length === 0 && lane.underWay.size === 0 && !lane.reading;

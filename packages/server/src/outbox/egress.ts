@@ -55,7 +55,9 @@ export function createEgress(options: EgressOptions): Egress {
       if ("refused" in destination) return { kind: "refused", cause: destination.refused };
       if (isClosed) return { kind: "failed", cause: "connection" };
       agent ??= makeAgent();
-      return new Exchange(request, scheduler, signal).run(await agent, destination.url);
+      // First: what loading takes is not the receiver's fault.
+      const ready = await agent;
+      return new Exchange(request, scheduler, signal).run(ready, destination.url);
     },
 
     async close() {

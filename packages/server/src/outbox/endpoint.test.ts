@@ -84,7 +84,7 @@ describe("endpoints as settings", () => {
   test("survive being kept as JSON", () => {
     const endpoints = [
       { ...shop, goneAt: now },
-      { ...books, signatures: ["hmac"] as const },
+      { ...books, signatures: ["hmac"] as const, hashesPerCall: 100 },
     ];
     assert.deepEqual(readEndpoints(JSON.parse(JSON.stringify(endpoints))), endpoints);
   });
@@ -110,6 +110,10 @@ describe("endpoints as settings", () => {
       [{ ...shop, signatures: "hmac" }],
       [{ ...shop, signatures: ["hmac", "hmac"] }],
       [{ ...shop, signatures: ["hmac", "sha1"] }],
+      [{ ...shop, hashesPerCall: 0 }],
+      [{ ...shop, hashesPerCall: 101 }],
+      [{ ...shop, hashesPerCall: 1.5 }],
+      [{ ...shop, hashesPerCall: "10" }],
       [{ ...shop, colour: "red" }],
       [shop, undefined],
       Array.from({ length: maximumEndpoints + 1 }, (_, index) => ({ ...shop, id: `e${index}` })),
@@ -120,9 +124,9 @@ describe("endpoints as settings", () => {
 });
 
 describe("a message", () => {
-  const key = { merchantId: "0000000a" as MerchantId, endpoint: "shop" as EndpointId, number: 17 };
+  const key = { merchantId: "0000000a" as MerchantId, endpoint: "shop" as EndpointId, numbers: [17] };
 
-  test("has an id that depends on installation, account, endpoint and number, and on nothing else", () => {
+  test("has an id that depends on installation, account, endpoint and numbers, and on nothing else", () => {
     const id = messageId("one", key);
     assert.match(id, /^msg_[0-9a-f]{32}$/);
     assert.equal(messageId("one", { ...key }), id);
@@ -130,15 +134,23 @@ describe("a message", () => {
       messageId("two", key),
       messageId("one", { ...key, merchantId: "0000000b" as MerchantId }),
       messageId("one", { ...key, endpoint: "books" as EndpointId }),
-      messageId("one", { ...key, number: 18 }),
+      messageId("one", { ...key, numbers: [18] }),
+      messageId("one", { ...key, numbers: [17, 18] }),
+      messageId("one", { ...key, numbers: [17, 18, 19] }),
+      messageId("one", { ...key, numbers: [1, 718] }),
     ];
-    assert.equal(new Set([id, ...others]).size, 5);
+    assert.equal(new Set([id, ...others]).size, 8);
   });
 
   test("is the form that receivers of this interface read", () => {
     assert.equal(
-      messageBody({ kind: "update", paymentId: "6925f1c8b7d04e3aa91c5f20d8e6437b10c2f9a4be7d5831" as PaymentId }),
+      messageBody([{ kind: "update", paymentId: "6925f1c8b7d04e3aa91c5f20d8e6437b10c2f9a4be7d5831" as PaymentId }]),
       "operation=payment_status_change&notification_type=update&hash_codes=6925f1c8b7d04e3aa91c5f20d8e6437b10c2f9a4be7d5831",
+    );
+    const refund = (digit: string) => ({ kind: "refund" as const, paymentId: digit.repeat(48) as PaymentId });
+    assert.equal(
+      messageBody([refund("a"), refund("b")]),
+      `operation=payment_status_change&notification_type=refund&hash_codes=${"a".repeat(48)},${"b".repeat(48)}`,
     );
   });
 });

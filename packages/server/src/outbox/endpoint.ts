@@ -25,6 +25,8 @@ export interface NotificationEndpoint {
   readonly previousSecretUntil?: Instant;
   /** Those that the receiver looks at; each costs more than the message itself. All of them unless given. */
   readonly signatures?: readonly SignatureKind[];
+  /** How many payments one message may tell of, 1 to 100; 1 unless given. */
+  readonly hashesPerCall?: number;
 }
 
 /** What the sandbox does to an account's deliveries so that its receiver can be tested. Chances are in 1/1000. */
@@ -63,6 +65,8 @@ export interface NotificationSettings {
 }
 
 export const maximumEndpoints = 8;
+/** As many hashes are a body of 5 KB, and as many queries of the receiver. */
+export const maximumHashesPerCall = 100;
 
 /** A receiver, whoever named it. */
 export interface Target {
@@ -71,6 +75,7 @@ export interface Target {
   /** Names of the secrets that sign, the newest first. */
   readonly secrets: readonly string[];
   readonly signatures: readonly SignatureKind[];
+  readonly hashesPerCall: number;
 }
 
 const urlPrefix = "url-";
@@ -78,6 +83,14 @@ const urlPrefix = "url-";
 /** A payment's own address takes the place of the account's endpoints (interface 6). Endpoints that are off are told later. */
 export function targetsOf(endpoints: readonly NotificationEndpoint[], notificationUrl: string | undefined): readonly EndpointId[] {
   return notificationUrl === undefined ? endpoints.map(endpointId) : [urlEndpoint(notificationUrl)];
+}
+
+/** Those of them that take several payments in one message. */
+export function gatheringOf(endpoints: readonly NotificationEndpoint[], targets: readonly EndpointId[]): readonly EndpointId[] {
+  return endpoints
+    .filter(({ hashesPerCall = 1 }) => hashesPerCall > 1)
+    .map(endpointId)
+    .filter((each) => targets.includes(each));
 }
 
 export function endpointId({ id }: Pick<NotificationEndpoint, "id">): EndpointId {
@@ -96,16 +109,16 @@ export function isUrlEndpoint(endpoint: EndpointId): boolean {
 /** How an endpoint of the account is reached at `now`; undefined while it is off. */
 export function targetOf(endpoint: NotificationEndpoint, now: Instant): Target | undefined {
   if (!endpoint.enabled || endpoint.goneAt !== undefined) return undefined;
-  const { secretVersion, previousSecretUntil, signatures = signatureKinds } = endpoint;
+  const { secretVersion, previousSecretUntil, signatures = signatureKinds, hashesPerCall = 1 } = endpoint;
   const rotating = secretVersion > 1 && previousSecretUntil !== undefined && now < previousSecretUntil;
   const versions = rotating ? [secretVersion, secretVersion - 1] : [secretVersion];
   const secrets = versions.map((version) => secretName(endpoint, version));
-  return { endpoint: endpointId(endpoint), url: endpoint.url, secrets, signatures };
+  return { endpoint: endpointId(endpoint), url: endpoint.url, secrets, signatures, hashesPerCall };
 }
 
-/** How a payment's own address is reached: all of an account's are signed with one secret, in every way. */
+/** How a payment's own address is reached: all of an account's are signed with one secret, in every way, and tell of one payment. */
 export function urlTarget(url: string): Target {
-  return { endpoint: urlEndpoint(url), url, secrets: [urlSecretName], signatures: signatureKinds };
+  return { endpoint: urlEndpoint(url), url, secrets: [urlSecretName], signatures: signatureKinds, hashesPerCall: 1 };
 }
 
 /** What a secret is derived under (notification-keys.ts). */
@@ -150,11 +163,12 @@ export function readEndpoints(value: unknown): readonly NotificationEndpoint[] |
 
 function readEndpoint(value: unknown): NotificationEndpoint | undefined {
   if (!isRecord(value)) return undefined;
-  const { id, url, enabled = true, goneAt, secretVersion = 1, previousSecretUntil, signatures, ...unknown } = value;
+  const { id, url, enabled = true, goneAt, secretVersion = 1, previousSecretUntil, signatures, hashesPerCall, ...unknown } = value;
   if (Object.keys(unknown).length > 0 || typeof enabled !== "boolean" || !isVersion(secretVersion)) return undefined;
   if (typeof id !== "string" || !isEndpointName(id)) return undefined;
   if (typeof url !== "string" || url.length > 2_048 || !/^https?:\/\//i.test(url) || !URL.canParse(url)) return undefined;
   if (signatures !== undefined && !areSignatures(signatures)) return undefined;
+  if (hashesPerCall !== undefined && !(isVersion(hashesPerCall) && hashesPerCall <= maximumHashesPerCall)) return undefined;
   if (!isMomentOrNothing(goneAt) || !isMomentOrNothing(previousSecretUntil)) return undefined;
   return {
     id,
@@ -164,6 +178,7 @@ function readEndpoint(value: unknown): NotificationEndpoint | undefined {
     secretVersion,
     ...(previousSecretUntil === undefined ? {} : { previousSecretUntil: instant(previousSecretUntil) }),
     ...(signatures === undefined ? {} : { signatures }),
+    ...(hashesPerCall === undefined ? {} : { hashesPerCall }),
   };
 }
 
@@ -190,15 +205,23 @@ function isRecord(value: unknown): value is Readonly<Record<string, unknown>> {
   return typeof value === "object" && value !== null && !Array.isArray(value);
 }
 
-/** The id of a message, the same in each of its repetitions, different for each notification and each endpoint. */
+/**
+ * The id of a message, the same in each of its repetitions, different for each endpoint and for all other numbers, which are those of the
+ * notifications in it, ascending.
+ */
 export function messageId(
   installation: string,
-  { merchantId, endpoint, number }: { readonly merchantId: MerchantId; readonly endpoint: EndpointId; readonly number: number },
+  {
+    merchantId,
+    endpoint,
+    numbers,
+  }: { readonly merchantId: MerchantId; readonly endpoint: EndpointId; readonly numbers: readonly number[] },
 ): string {
-  return `msg_${sha256Hex(`cofre message 1\0${installation}\0${merchantId}\0${number}\0${endpoint}`).slice(0, 32)}`;
+  return `msg_${sha256Hex(`cofre message 1\0${installation}\0${merchantId}\0${numbers.join(",")}\0${endpoint}`).slice(0, 32)}`;
 }
 
-/** What is posted: one hash per message, because a widespread receiver reads one only (interface 6). */
-export function messageBody({ kind, paymentId }: Notification): string {
-  return `operation=payment_status_change&notification_type=${kind}&hash_codes=${paymentId}`;
+/** What is posted: one hash unless the endpoint takes more, because a widespread receiver reads one only (interface 6). */
+export function messageBody([first, ...others]: readonly [Notification, ...Notification[]]): string {
+  const hashes = [first, ...others].map(({ paymentId }) => paymentId).join(",");
+  return `operation=payment_status_change&notification_type=${first.kind}&hash_codes=${hashes}`;
 }

@@ -28,6 +28,9 @@ export interface EndpointKey {
 export const deliveryStates = ["waiting", "delivered", "failed"] as const;
 export type DeliveryState = (typeof deliveryStates)[number];
 
+/** In `message`: it may go together with others, which ones is not fixed yet, and it was never sent. */
+export const openMessage = 0;
+
 /** One notification on its way to one endpoint. */
 export interface Delivery extends EndpointKey, Notification {
   /** The notification's number within its account. */
@@ -45,11 +48,24 @@ export interface Delivery extends EndpointKey, Notification {
   readonly outcome: string | undefined;
   /** false: later ones of the same payment do not wait for it. */
   readonly inOrder: boolean;
+  /**
+   * undefined: it goes alone. `openMessage`, until before the first attempt it is written down which go together; from then on, for good,
+   * the lowest number of those in its message. All of a message are moved by one change.
+   */
+  readonly message: number | undefined;
 }
 
-/** The first version of a delivery, as a commit makes it for each of its notifications and each endpoint that is to hear of it. */
-export function newDelivery(of: EndpointKey & Notification & { readonly number: number }, at: Instant): Delivery {
+/** Names what is sent as one message, within its endpoint: the lowest number in it. */
+export function messageNumber({ message = openMessage, number }: Pick<Delivery, "message" | "number">): number {
+  return message === openMessage ? number : message;
+}
+
+/**
+ * The first version of a delivery, as a commit makes it for each of its notifications and each endpoint that is to hear of it; `gathers`
+ * when it may go together with others.
+ */
+export function newDelivery(of: EndpointKey & Notification & { readonly number: number }, at: Instant, gathers = false): Delivery {
   const { merchantId, endpoint, number, paymentId, kind } = of;
   const fresh = { version: 1, state: "waiting", askedAt: at, dueAt: at, attempts: 0, outcome: undefined, inOrder: true } as const;
-  return { merchantId, endpoint, number, paymentId, kind, ...fresh };
+  return { merchantId, endpoint, number, paymentId, kind, ...fresh, message: gathers ? openMessage : undefined };
 }

@@ -3,8 +3,9 @@ import type { MerchantId, PaymentId } from "../kernel/ids.ts";
 import type { Instant } from "../kernel/instant.ts";
 import type { OutboxRow, Store } from "../stores/store.ts";
 import { deliveryChange } from "./delivery.ts";
-import { type NotificationSettings, targetsOf } from "./endpoint.ts";
-import { type Delivery, newDelivery } from "./events.ts";
+import { gatheringOf, type NotificationSettings, targetsOf } from "./endpoint.ts";
+import { type Delivery, newDelivery, openMessage } from "./events.ts";
+import { eachOf, type Message } from "./message.ts";
 
 /** Which notifications an account wants to hear again. */
 export type ReplaySelection =
@@ -15,7 +16,10 @@ export type ReplaySelection =
   | { readonly failedFrom: number };
 
 export interface ReplayParts {
-  readonly store: Pick<Store, "notificationsOf" | "notificationsOfPayment" | "deliveriesOf" | "paymentById" | "commit">;
+  readonly store: Pick<
+    Store,
+    "notificationsOf" | "notificationsOfPayment" | "deliveriesOf" | "deliveriesOfMessage" | "paymentById" | "commit"
+  >;
   readonly clock: Clock;
 }
 
@@ -33,7 +37,8 @@ const mostOfOne = 64;
 
 /**
  * Puts notifications back into the queues of those who are to hear of them now: the payment's own address, or the account's endpoints as
- * they are today. What waits already is left alone, and so is what somebody else moves meanwhile. Ids and numbers stay the same.
+ * they are today. What waits already is left alone, and so is what somebody else moves meanwhile. Ids and numbers stay the same: what went in
+ * one message goes in the same message again, whole.
  */
 export async function replay(
   parts: ReplayParts,
@@ -54,34 +59,54 @@ export async function replay(
   return { deliveries: sum(counts), next: more ? last + 1 : undefined };
 }
 
-async function replayFailed({ store, clock }: ReplayParts, merchantId: MerchantId, from: number): Promise<Replayed> {
-  const failed = await store.deliveriesOf(merchantId, from, mostAtOnce, "failed");
-  const counts = await Promise.all(failed.map((delivery) => commit(store, clock.now(), askedAgain(delivery, clock.now()))));
+async function replayFailed(parts: ReplayParts, merchantId: MerchantId, from: number): Promise<Replayed> {
+  const failed = await parts.store.deliveriesOf(merchantId, from, mostAtOnce, "failed");
+  const counts = await Promise.all(failed.map((delivery) => askAgain(parts, delivery)));
   const last = failed.at(-1)?.number;
   return { deliveries: sum(counts), next: failed.length === mostAtOnce ? last : undefined };
 }
 
-async function replayRow({ store, clock }: ReplayParts, row: OutboxRow, { endpoints }: NotificationSettings): Promise<number> {
+async function replayRow(parts: ReplayParts, row: OutboxRow, { endpoints }: NotificationSettings): Promise<number> {
+  const { store, clock } = parts;
   const { merchantId, number, paymentId } = row;
   const payment = await store.paymentById(merchantId, paymentId);
   const known = await store.deliveriesOf(merchantId, number, mostOfOne);
   let count = 0;
-  for (const endpoint of targetsOf(endpoints, payment?.order.notificationUrl)) {
+  const targets = targetsOf(endpoints, payment?.order.notificationUrl);
+  const gathering = new Set(gatheringOf(endpoints, targets));
+  for (const endpoint of targets) {
     const delivery = known.find((each) => each.number === number && each.endpoint === endpoint);
     if (delivery?.state === "waiting") continue;
     const now = clock.now();
-    count += await commit(store, now, delivery === undefined ? newDelivery({ ...row, endpoint }, now) : askedAgain(delivery, now));
+    count +=
+      delivery === undefined
+        ? await commit(store, now, [newDelivery({ ...row, endpoint }, now, gathering.has(endpoint))])
+        : await askAgain(parts, delivery);
   }
   return count;
+}
+
+/** With all that are in its message. When several of them are asked for at a time one of the changes is committed and counts them all. */
+async function askAgain({ store, clock }: ReplayParts, delivery: Delivery): Promise<number> {
+  const { message = openMessage } = delivery;
+  const [first = delivery, ...others] = message === openMessage ? [delivery] : await store.deliveriesOfMessage(delivery, message);
+  const together: Message = [first, ...others];
+  if (together.some(({ state }) => state === "waiting")) return 0;
+  const at = clock.now();
+  return commit(
+    store,
+    at,
+    eachOf(together, (each) => askedAgain(each, at)),
+  );
 }
 
 function askedAgain(delivery: Delivery, at: Instant): Delivery {
   return { ...delivery, version: delivery.version + 1, state: "waiting", askedAt: at, dueAt: at, attempts: 0, inOrder: true };
 }
 
-async function commit(store: ReplayParts["store"], at: Instant, next: Delivery): Promise<number> {
-  const { outcome } = await store.commit(deliveryChange(at, next));
-  return outcome === "committed" ? 1 : 0;
+async function commit(store: ReplayParts["store"], at: Instant, next: Message): Promise<number> {
+  const { outcome } = await store.commit(deliveryChange(at, ...next));
+  return outcome === "committed" ? next.length : 0;
 }
 
 function sum(counts: readonly number[]): number {

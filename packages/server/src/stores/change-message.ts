@@ -108,8 +108,8 @@ export type AccountPart = readonly [
   keys: readonly (readonly [digest: string, grants: string])[],
 ];
 
-/** `endpoints`: those that hear of the change's notifications. */
-export type DeliveriesPart = readonly [endpoints: readonly string[], moved: readonly MovedDelivery[]];
+/** `endpoints`: those that hear of the change's notifications; `gathering`: those of them that take several in one message. */
+export type DeliveriesPart = readonly [endpoints: readonly string[], moved: readonly MovedDelivery[], gathering: readonly string[]];
 
 export type MovedDelivery = readonly [
   endpoint: string,
@@ -128,6 +128,7 @@ export type DeliveryColumns = readonly [
   attempts: number,
   outcome: string | null,
   inOrder: number,
+  message: number | null,
 ];
 
 export function messageOf(change: Change): ChangeMessage {
@@ -206,16 +207,17 @@ function requestPart({ next, replaces }: NonNullable<Change["request"]>): Reques
   return [replaces === "nothing", key, digest, claimedAt, answer?.status ?? null, answer?.body ?? null];
 }
 
-function deliveriesPart({ deliverTo = [], deliveries = [] }: Change): DeliveriesPart | undefined {
+function deliveriesPart({ deliverTo = [], gatherFor = [], deliveries = [] }: Change): DeliveriesPart | undefined {
   if (deliverTo.length === 0 && deliveries.length === 0) return undefined;
   return [
     deliverTo,
     deliveries.map(({ next, replaces }) => [next.endpoint, next.number, replaces, next.paymentId, next.kind, deliveryColumns(next)]),
+    gatherFor,
   ];
 }
 
-export function deliveryColumns({ version, state, askedAt, dueAt: at, attempts, outcome, inOrder }: Delivery): DeliveryColumns {
-  return [version, state, askedAt, at, attempts, outcome ?? null, inOrder ? 1 : 0];
+export function deliveryColumns({ version, state, askedAt, dueAt: at, attempts, outcome, inOrder, message }: Delivery): DeliveryColumns {
+  return [version, state, askedAt, at, attempts, outcome ?? null, inOrder ? 1 : 0, message ?? null];
 }
 
 /** What became of a change, as the writer thread answers it: an index. */

@@ -11,7 +11,7 @@ const largestRefundId = 2 ** 31 - 1;
 
 /** What every store demands of a change before it looks at anything stored. Throws BrokenInvariant. */
 export function assertChangeIsSound(change: Change): void {
-  const { payment, card, cardUse, account, request, deliverTo, deliveries } = change;
+  const { payment, card, cardUse, account, request, deliverTo, gatherFor = [], deliveries } = change;
   assert(isHex(change.merchantId, 8), "a merchant id is 8 hex characters");
   if (payment === undefined) {
     assert(
@@ -47,6 +47,7 @@ export function assertChangeIsSound(change: Change): void {
     for (const { digest } of account.keys) assert(isHex(digest, 64), "a key's digest is 64 hex characters");
   }
   if (deliverTo !== undefined) assertEndpointsAreSound(deliverTo);
+  for (const endpoint of gatherFor) assert(deliverTo?.includes(endpoint) === true, "what is gathered for an endpoint is for it");
   if (deliveries !== undefined) assertDeliveriesAreSound(change, deliveries);
 }
 
@@ -63,6 +64,8 @@ function assertDeliveriesAreSound({ merchantId }: Change, deliveries: NonNullabl
     assert(endpointPattern.test(next.endpoint), "an endpoint's name is of letters, digits and dashes");
     assert(Number.isSafeInteger(next.attempts) && next.attempts >= 0, "attempts are counted from 0");
     assertFollows(next.version, replaces);
+    const { message = 0, number } = next;
+    assert(Number.isSafeInteger(message) && 0 <= message && message <= number, "a message is named by the lowest number in it");
   }
   const names = new Set(deliveries.map(({ next }) => `${next.number} ${next.endpoint}`));
   assert(names.size === deliveries.length, "a change moves a delivery once");

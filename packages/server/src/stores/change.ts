@@ -38,6 +38,8 @@ export interface Change {
   readonly notifications: readonly Notification[];
   /** Endpoints that are to hear of `notifications`: each of these gets a new delivery of each of those. */
   readonly deliverTo?: readonly EndpointId[];
+  /** Those of `deliverTo` that take several payments in one message (openMessage in events.ts). */
+  readonly gatherFor?: readonly EndpointId[];
   /** Deliveries of this merchant that moved on, or that a replay adds to notifications committed before. */
   readonly deliveries?: readonly { readonly next: Delivery; readonly replaces: number | undefined }[];
 }

@@ -92,9 +92,12 @@ export interface Store {
   endpointsDue(now: Instant, after: EndpointKey | undefined, limit: number, slots?: Slots): Promise<readonly EndpointKey[]>;
   /**
    * Deliveries to this endpoint that may be tried at `now`: waiting, their time has come, and no delivery to it with a lower number
-   * that tells of the same payment is waiting and in order. Longest due first, then by number, at most `limit`.
+   * that tells of the same payment is waiting and in order. Longest due first, then by number, at most `limit`. Of a message that holds several
+   * its first stands for all, whatever the others wait for.
    */
   deliveriesDue(to: EndpointKey, now: Instant, limit: number): Promise<readonly Delivery[]>;
+  /** Deliveries to this endpoint that go together in the message of this number, in the order of their numbers; 100 at most are. */
+  deliveriesOfMessage(to: EndpointKey, message: number): Promise<readonly Delivery[]>;
 
   /**
    * Applies the change whole, durably, or not at all. When it rejects with `commit_unknown`, the change may or may not have

@@ -93,6 +93,7 @@ export const transferTables = {
       attempts: "integer",
       outcome: "text",
       in_order: "integer",
+      message: "integer",
     },
     key: ["merchant", "endpoint", "number"],
     shown: ["merchant", "number"],

@@ -41,7 +41,9 @@ const statements = {
   deliveriesWaiting: ["cofre_gateway", "delivery_number"],
   deliveriesFailed: ["cofre_gateway", "delivery_failed"],
   endpointsDue: ["cofre_jobs", "delivery_due"],
-  deliveriesDue: ["cofre_jobs", "delivery_due", "delivery_payment"],
+  // By all columns of a delivery's key, which are also those of its primary key.
+  deliveriesDue: ["cofre_jobs", "delivery_due", "delivery_number", "delivery_payment"],
+  deliveriesOfMessage: ["cofre_gateway", "delivery_message"],
   // Functions over two small tables, of nodes and of slots.
   holdSlots: ["cofre_jobs"],
   leaveSlots: ["cofre_jobs"],

@@ -145,6 +145,62 @@ describe("notifications of the whole server", () => {
     assert.equal((await deliveriesOf(world)).length, 1);
   });
 
+  test("of several payments come in one message where the endpoint takes that, which verifies, and show which went together", async (context) => {
+    await using world = await startWorld();
+    const { url, heard } = await startReceiver(context, [200, 500]);
+    const set = async (over: Record<string, unknown>): Promise<string> => {
+      const settings = { notificationEndpoints: [{ id: "shop", url, ...over }] };
+      return String((await world.postJson("/__cofre/settings", { integration_key: integrationKey, settings })).body["status"]);
+    };
+    assert.equal(await set({ hashesPerCall: 101 }), "ERROR");
+    // While it is off what is for it is kept.
+    assert.equal(await set({ hashesPerCall: 3, enabled: false }), "SUCCESS");
+    const hashes: string[] = [];
+    for (const code of ["one", "two", "three", "four", "five"]) {
+      const { body } = await world.postJson("/ws/direct", directBody(code));
+      hashes.push((body["payment"] as { readonly hash: string }).hash);
+    }
+    assert.equal(await set({ hashesPerCall: 3, signatures: ["hmac"] }), "SUCCESS");
+    await until(() => heard.length === 2);
+    assert.deepEqual(
+      heard.map(({ body, headers }) => [new URLSearchParams(body).get("hash_codes"), headers["x-cofre-sequence"]]),
+      [
+        [hashes.slice(0, 3).join(), "1,2,3"],
+        [hashes.slice(3).join(), "4,5"],
+      ],
+    );
+    const [first, second] = heard;
+    assert.ok(first !== undefined && second !== undefined);
+    assert.ok(!("x-signaturecontent" in first.headers));
+    const { endpoints } = (await told(world)) as { readonly endpoints: readonly { readonly secret: string }[] };
+    const expected = new Webhook(endpoints[0]?.secret ?? "").sign(
+      textOf(first.headers["webhook-id"]),
+      new Date(Number(first.headers["webhook-timestamp"]) * 1_000),
+      first.body,
+    );
+    assert.equal(first.headers["webhook-signature"], expected);
+
+    // It takes one payment only from now on: what was sent goes on as it was.
+    assert.equal(await set({ signatures: ["hmac"] }), "SUCCESS");
+    await until(async () => (await deliveriesOf(world))[4]?.attempts === 1);
+    world.clock.advance(6_000);
+    await until(() => heard.length === 3);
+    assert.deepEqual([heard[2]?.body, heard[2]?.headers["webhook-id"]], [second.body, second.headers["webhook-id"]]);
+    await until(async () => (await deliveriesOf(world))[4]?.attempts === 2);
+    const { notifications } = (await told(world)) as {
+      readonly notifications: readonly { readonly deliveries: readonly { readonly state: string; readonly message: number }[] }[];
+    };
+    assert.deepEqual(
+      notifications.flatMap(({ deliveries }) => deliveries).map(({ state, message }) => `${state} ${message}`),
+      ["delivered 1", "delivered 1", "delivered 1", "delivered 4", "delivered 4"],
+    );
+
+    // The second payment again: its whole message, and no other.
+    assert.equal((await told(world, { replay: "payment", hash: hashes[1] ?? "" }))["deliveries"], 3);
+    await until(() => heard.length === 4);
+    assert.deepEqual([heard[3]?.body, heard[3]?.headers["webhook-id"]], [first.body, first.headers["webhook-id"]]);
+  });
+
   test("tell of refunds as they go", async (context) => {
     await using world = await startWorld();
     const { url, heard } = await startReceiver(context);

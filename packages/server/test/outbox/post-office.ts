@@ -6,6 +6,7 @@ import { wholeShare } from "../../src/kernel/share.ts";
 import { SeededRandom } from "../../src/kernel/seeded-random.ts";
 import { type DeliveryEvent, Dispatcher, type DispatcherParts, type NotificationAccounts } from "../../src/outbox/dispatcher.ts";
 import {
+  gatheringOf,
   noChaos,
   type NotificationEndpoint,
   type NotificationSettings,
@@ -30,6 +31,9 @@ export interface Received {
   readonly number: number;
   readonly attempt: number;
   readonly hash: string;
+  /** Of all that it tells, in their order; the first ones are `number` and `hash`. */
+  readonly numbers: readonly number[];
+  readonly hashes: readonly string[];
   readonly headers: Readonly<Record<string, string>>;
   readonly answered: SendOutcome;
 }
@@ -110,10 +114,13 @@ export class PostOffice {
   /** Commits the payment's next version with a notification; false when that could not be committed. */
   async tell(payment: Payment, kind: NotificationKind = "update"): Promise<Payment | undefined> {
     const next = { ...payment, version: payment.version + 1 };
+    const endpoints = this.endpointsOf(payment.merchantId);
+    const deliverTo = targetsOf(endpoints, payment.order.notificationUrl);
     const change = given.paymentChange(next, {
       at: this.time.now(),
       notifications: [{ kind, paymentId: payment.id }],
-      deliverTo: targetsOf(this.endpointsOf(payment.merchantId), payment.order.notificationUrl),
+      deliverTo,
+      gatherFor: gatheringOf(endpoints, deliverTo),
     });
     const result = await this.store.commit(change).catch(() => undefined);
     if (result?.outcome !== "committed") return undefined;
@@ -194,6 +201,7 @@ export class PostOffice {
       store: {
         endpointsDue: (now, after, limit, slots) => step("endpointsDue", () => store.endpointsDue(now, after, limit, slots)),
         deliveriesDue: (to, now, limit) => step("deliveriesDue", () => store.deliveriesDue(to, now, limit)),
+        deliveriesOfMessage: (to, message) => step("deliveriesOfMessage", () => store.deliveriesOfMessage(to, message)),
         paymentById: (merchantId, id) => step("paymentById", () => store.paymentById(merchantId, id)),
         commit: (change) => step("commit", () => store.commit(change)),
       },
@@ -217,7 +225,7 @@ export class PostOffice {
     return true;
   }
 
-  async #isCommitted({ hash, number }: Pick<Received, "hash" | "number">): Promise<boolean> {
+  async #isCommitted(hash: string, number: number): Promise<boolean> {
     for (const merchantId of this.#settings.keys()) {
       const [row] = await this.#always(() => this.store.notificationsOf(merchantId, number - 1, 1));
       if (row?.paymentId === hash) return true;
@@ -235,16 +243,21 @@ export class PostOffice {
 
   async #receive(request: SendRequest, signal: AbortSignal | undefined): Promise<SendOutcome> {
     const { headers, url } = request;
+    const numbers = (headers["X-Cofre-Sequence"] ?? "").split(",").map(Number);
+    const hashes = (new URLSearchParams(request.body).get("hash_codes") ?? "").split(",");
     const message = {
       at: this.time.now(),
       url,
       id: headers["webhook-id"] ?? "",
-      number: Number(headers["X-Cofre-Sequence"]),
+      number: numbers[0] ?? 0,
       attempt: Number(headers["X-Cofre-Attempt"]),
-      hash: new URLSearchParams(request.body).get("hash_codes") ?? "",
+      hash: hashes[0] ?? "",
+      numbers,
+      hashes,
       headers,
     };
-    if (!(await this.#isCommitted(message))) this.early += 1;
+    assert.equal(hashes.length, numbers.length);
+    for (const [index, number] of numbers.entries()) if (!(await this.#isCommitted(hashes[index] ?? "", number))) this.early += 1;
     const { outcome, afterMs } = this.answer(message);
     this.received.push({ ...message, answered: outcome });
     const late = afterMs >= request.timeoutMs;

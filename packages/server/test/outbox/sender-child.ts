@@ -9,7 +9,7 @@ import { systemScheduler } from "../../src/kernel/system-scheduler.ts";
 import { sandboxEgress } from "../../src/outbox/address-guard.ts";
 import { Dispatcher } from "../../src/outbox/dispatcher.ts";
 import { createEgress } from "../../src/outbox/egress.ts";
-import { noChaos } from "../../src/outbox/endpoint.ts";
+import { gatheringOf, noChaos } from "../../src/outbox/endpoint.ts";
 import type { EndpointId } from "../../src/outbox/events.ts";
 import { openNotificationKeys } from "../../src/outbox/notification-keys.ts";
 import { createSigner } from "../../src/outbox/signature.ts";
@@ -24,9 +24,10 @@ const { values } = parseArgs({
     first: { type: "string" },
     count: { type: "string" },
     epoch: { type: "string" },
+    hashes: { type: "string" },
   },
 });
-const { file = "", url = "", first = "1", count = "0", epoch = "0" } = values;
+const { file = "", url = "", first = "1", count = "0", epoch = "0", hashes = "1" } = values;
 const vector = JSON.parse(readFileSync(new URL("../vectors/notification.json", import.meta.url), "utf8")) as { readonly kept: unknown };
 const random = new SystemRandom();
 const store = await openEmbeddedStore({ file });
@@ -40,7 +41,8 @@ const keys = await openNotificationKeys({
 const start = Number(epoch);
 const hurriedClock = { now: () => instant(start + (systemClock.now() - start) * 20_000) };
 const hurried: Scheduler = { ...systemScheduler, after: (ms, task) => systemScheduler.after(ms / 50, task) };
-const endpoints = [{ id: "shop", url, enabled: true, secretVersion: 1 }];
+const endpoints = [{ id: "shop", url, enabled: true, secretVersion: 1, hashesPerCall: Number(hashes) }];
+const deliverTo = ["shop" as EndpointId];
 const dispatcher = new Dispatcher({
   store,
   accounts: { settingsOf: async () => ({ endpoints, chaos: noChaos }), switchOff: async () => undefined },
@@ -64,7 +66,12 @@ for (let number = Number(first); number < Number(first) + Number(count); number 
     payment = { ...payment, version: payment.version + 1 };
     const at = hurriedClock.now();
     await store.commit(
-      given.paymentChange(payment, { at, notifications: [{ kind, paymentId: payment.id }], deliverTo: ["shop" as EndpointId] }),
+      given.paymentChange(payment, {
+        at,
+        notifications: [{ kind, paymentId: payment.id }],
+        deliverTo,
+        gatherFor: gatheringOf(endpoints, deliverTo),
+      }),
     );
     dispatcher.nudge();
   }

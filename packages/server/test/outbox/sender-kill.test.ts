@@ -7,7 +7,7 @@ import type { AddressInfo } from "node:net";
 import { tmpdir } from "node:os";
 import { join } from "node:path";
 import { createInterface } from "node:readline";
-import { test } from "node:test";
+import { test, type TestContext } from "node:test";
 import { fileURLToPath } from "node:url";
 import { openEmbeddedStore } from "../../src/stores/embedded/embedded-store.ts";
 import type { OutboxRow } from "../../src/stores/store.ts";
@@ -19,12 +19,25 @@ const kills = 4;
 const paymentsPerLife = 20;
 
 interface Heard {
-  readonly number: number;
+  readonly numbers: readonly number[];
   readonly id: string;
-  readonly hash: string;
+  readonly hashes: readonly string[];
 }
 
 test("a real sender that is killed again and again, with a receiver that fails 30 % of the time, delivers all that it committed", async (context) => {
+  await killedAgainAndAgain(context, () => 1);
+});
+
+test("so does one that sends several payments in a message, each time the same ones, whatever its limit is in each life", async (context) => {
+  const heard = await killedAgainAndAgain(context, (life) => [5, 2, 9, 1, 7][life % 5] ?? 1);
+  assert.ok(
+    heard.some(({ numbers }) => numbers.length > 1),
+    "control: some went together",
+  );
+});
+
+/** `hashesPerCall`: of each life. Resolves with what was heard. */
+async function killedAgainAndAgain(context: TestContext, hashesPerCall: (life: number) => number): Promise<readonly Heard[]> {
   const directory = mkdtempSync(join(tmpdir(), "cofre-sender-"));
   context.after(() => rmSync(directory, { recursive: true }));
   const file = join(directory, "cofre.db");
@@ -40,15 +53,16 @@ test("a real sender that is killed again and again, with a receiver that fails 3
     let body = "";
     request.on("data", (chunk: Buffer) => (body += chunk.toString()));
     request.on("end", () => {
-      const number = Number(request.headers["x-cofre-sequence"]);
-      heard.push({ number, id: String(request.headers["webhook-id"]), hash: new URLSearchParams(body).get("hash_codes") ?? "" });
+      const numbers = String(request.headers["x-cofre-sequence"]).split(",").map(Number);
+      const hashes = (new URLSearchParams(body).get("hash_codes") ?? "").split(",");
+      heard.push({ numbers, id: String(request.headers["webhook-id"]), hashes });
       const dies = heard.length >= endsAfter;
       if (dies && chance.happens(500)) life?.kill("SIGKILL");
       if (chance.happens(300)) {
         if (chance.happens(500)) response.writeHead(500).end();
         else response.socket?.resetAndDestroy();
       } else {
-        delivered.add(number);
+        for (const number of numbers) delivered.add(number);
         response.end("OK");
       }
       answered.emit("heard");
@@ -65,19 +79,19 @@ test("a real sender that is killed again and again, with a receiver that fails 3
   });
   const url = `http://127.0.0.1:${(server.address() as AddressInfo).port}/`;
 
-  const begin = (first: number, count: number): ChildProcess => {
+  const begin = (first: number, count: number, hashes: number): ChildProcess => {
     const options = ["--file", file, "--url", url, "--first", String(first), "--count", String(count), "--epoch", String(epoch)];
-    return spawn(process.execPath, [child, ...options], { stdio: ["ignore", "pipe", "inherit"] });
+    return spawn(process.execPath, [child, ...options, "--hashes", String(hashes)], { stdio: ["ignore", "pipe", "inherit"] });
   };
   for (let lives = 0; lives < kills; lives += 1) {
     endsAfter = heard.length + chance.between(5, 60);
-    life = begin(lives * paymentsPerLife + 1, paymentsPerLife);
+    life = begin(lives * paymentsPerLife + 1, paymentsPerLife, hashesPerCall(lives));
     const [, signal] = (await once(life, "exit")) as [number | null, string | null];
     assert.equal(signal, "SIGKILL");
   }
   endsAfter = Number.POSITIVE_INFINITY;
   const left = await rowsIn(file);
-  const last = begin(1, 0);
+  const last = begin(1, 0, hashesPerCall(kills));
   life = last;
   assert.ok(last.stdout !== null);
   const lines = createInterface({ input: last.stdout });
@@ -97,22 +111,29 @@ test("a real sender that is killed again and again, with a receiver that fails 3
     rows.map(({ number }) => number),
   );
   const ids = new Map<number, string>();
+  const contents = new Map<string, string>();
   const latest = new Map<string, number>();
-  for (const { number, id, hash } of heard) {
-    assert.equal(rows[number - 1]?.paymentId, hash, "what was heard had been committed");
-    assert.equal(ids.get(number) ?? id, id, "a repeat has the same id");
-    ids.set(number, id);
-    assert.ok(number >= (latest.get(hash) ?? 0), "a payment's notifications come in order");
-    latest.set(hash, number);
+  for (const { numbers, id, hashes } of heard) {
+    assert.equal(contents.get(id) ?? String(numbers), String(numbers), "a repeat tells the same");
+    contents.set(id, String(numbers));
+    for (const [index, number] of numbers.entries()) {
+      const hash = hashes[index] ?? "";
+      assert.equal(rows[number - 1]?.paymentId, hash, "what was heard had been committed");
+      assert.equal(ids.get(number) ?? id, id, "a repeat has the same id");
+      ids.set(number, id);
+      assert.ok(number >= (latest.get(hash) ?? 0), "a payment's notifications come in order");
+      latest.set(hash, number);
+    }
   }
-  assert.equal(new Set(ids.values()).size, rows.length);
-  assert.ok(heard.length > rows.length, "control: there were repeats");
+  assert.equal(new Set(ids.values()).size, contents.size);
+  assert.ok(heard.length > contents.size, "control: there were repeats");
   assert.ok(rows.length > 50, `control: ${rows.length} notifications`);
   assert.deepEqual(
     words.filter((word) => word.startsWith("alarm")),
     [],
   );
-});
+  return heard;
+}
 
 async function rowsIn(file: string): Promise<readonly OutboxRow[]> {
   const store = await openEmbeddedStore({ file });

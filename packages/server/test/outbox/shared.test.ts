@@ -58,6 +58,7 @@ function given8Merchants(context: TestContext, { receiverMs = 3 * second, readMs
     const dispatcher = new Dispatcher({
       store: {
         endpointsDue: (now, after, limit, slots) => alive(() => store.endpointsDue(now, after, limit, slots)),
+        deliveriesOfMessage: (to, message) => store.deliveriesOfMessage(to, message),
         deliveriesDue: (to, now, limit) =>
           alive(async () => {
             const due = await store.deliveriesDue(to, now, limit);

@@ -9,27 +9,27 @@ export const plantedDeliveryBugs: readonly PlantedBug[] = [
   {
     name: "what jobs find out is announced and delivered to nobody",
     file: "operations/runner.ts",
-    find: `      return deliverTo.length > 0 ? { ...decided, deliverTo } : decided;`,
-    replace: `      return decided.facts.every(({ by }) => by === "merchant") ? { ...decided, deliverTo } : decided;`,
+    find: `      if (deliverTo.length === 0) return decided;`,
+    replace: `      if (deliverTo.length === 0 || decided.facts.some(({ by }) => by !== "merchant")) return decided;`,
   },
   {
     name: "a delivery is written down as made before it is sent",
     file: dispatcher,
-    find: `    const outcome = await this.#send(delivery, target, plan?.breakSignature === true);`,
-    replace: `    await this.#write({ ...delivery, version: delivery.version + 1, attempts: delivery.attempts + 1, state: "delivered" });
-    const outcome = await this.#send(delivery, target, plan?.breakSignature === true);`,
+    find: `    const outcome = await this.#send(message, target, plan?.breakSignature === true);`,
+    replace: `    await this.#write(allAs(message, { ...first, attempts: first.attempts + 1, state: "delivered" }));
+    const outcome = await this.#send(message, target, plan?.breakSignature === true);`,
   },
   {
     name: "a message that is sent again has another id",
     file: dispatcher,
     find: `const id = messageId(installation, {`,
-    replace: `const id = messageId(installation + delivery.attempts, {`,
+    replace: `const id = messageId(installation + message[0].attempts, {`,
   },
   {
     name: "the endpoints of an account share their messages' ids",
     file: "outbox/endpoint.ts",
-    find: "\\0${merchantId}\\0${number}\\0${endpoint}`",
-    replace: "\\0${merchantId}\\0${number}\\0${endpoint.length}`",
+    find: `\\0\${numbers.join(",")}\\0\${endpoint}\``,
+    replace: `\\0\${numbers.join(",")}\\0\${endpoint.length}\``,
   },
   {
     name: "a payment's messages overtake one that is tried again",

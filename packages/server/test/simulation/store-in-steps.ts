@@ -28,6 +28,7 @@ export function storeInSteps(store: Store, step: Step): Store {
     deliveriesOf: (merchantId, from, limit, state) => step(() => store.deliveriesOf(merchantId, from, limit, state)),
     endpointsDue: (now, after, limit, slots) => step(() => store.endpointsDue(now, after, limit, slots)),
     deliveriesDue: (to, now, limit) => step(() => store.deliveriesDue(to, now, limit)),
+    deliveriesOfMessage: (to, message) => step(() => store.deliveriesOfMessage(to, message)),
     holdSlots: (node, leaseMs, giveBack) => step(() => store.holdSlots(node, leaseMs, giveBack)),
     leaveSlots: (node) => step(() => store.leaveSlots(node)),
     commit: (change) => step(() => store.commit(change)),

@@ -2,7 +2,7 @@ import { formatTimestamp } from "../../kernel/calendar.ts";
 import { isPaymentId, type MerchantId } from "../../kernel/ids.ts";
 import type { Account, AccountSettings } from "../../merchant/account.ts";
 import { endpointsOf, endpointsSwitched } from "../../merchant/notification-endpoints.ts";
-import type { Delivery } from "../../outbox/events.ts";
+import { type Delivery, openMessage } from "../../outbox/events.ts";
 import { receiverPublicKey, receiverSecret, type NotificationKeys } from "../../outbox/notification-keys.ts";
 import { type NotificationEndpoint, secretName, urlSecretName } from "../../outbox/endpoint.ts";
 import { replay, type ReplayParts, type ReplaySelection } from "../../outbox/replay.ts";
@@ -82,12 +82,13 @@ async function list(
     at: formatTimestamp(at),
     deliveries: deliveries
       .filter((each) => each.number === number)
-      .map(({ endpoint, state, attempts, outcome, dueAt }) => ({
+      .map(({ endpoint, state, attempts, outcome, dueAt, message = openMessage }) => ({
         endpoint,
         state,
         attempts,
         outcome,
         ...(state === "waiting" ? { due_at: formatTimestamp(dueAt) } : {}),
+        ...(message === openMessage ? {} : { message }),
       })),
   }));
   const endpoints = endpointsOf(account.settings).map((each) => ({

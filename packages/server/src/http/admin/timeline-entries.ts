@@ -1,7 +1,7 @@
 import { formatInstant } from "../../kernel/calendar.ts";
 import type { Instant } from "../../kernel/instant.ts";
 import type { ExplainedPayment } from "../../operations/explain-payment.ts";
-import type { Delivery } from "../../outbox/events.ts";
+import { type Delivery, openMessage } from "../../outbox/events.ts";
 import type { Payment } from "../../payment/payment.ts";
 import type { HistoryRow } from "../../stores/change.ts";
 import type { OutboxRow } from "../../stores/store.ts";
@@ -125,12 +125,13 @@ function rankOf(version: number, index: number): number {
 
 function notificationOf({ number, kind, version, at }: OutboxRow, sequence: number, deliveries: readonly Delivery[]): Placed {
   const own = deliveries.filter((delivery) => delivery.number === number);
-  const shown = own.map(({ endpoint, state, attempts, outcome, dueAt }) => ({
+  const shown = own.map(({ endpoint, state, attempts, outcome, dueAt, message = openMessage }) => ({
     endpoint,
     state,
     attempts,
     outcome,
     ...(state === "waiting" ? { due_at: formatInstant(dueAt) } : {}),
+    ...(message === openMessage ? {} : { message }),
   }));
   const text = notificationText(
     number,

@@ -1,6 +1,15 @@
 import type { DatabaseSync, StatementSync } from "node:sqlite";
 import { assert } from "../../kernel/assert.ts";
-import type { AccountPart, CardPart, ChangeMessage, Outcome, PaymentPart, RequestPart, RefundName } from "../change-message.ts";
+import type {
+  AccountPart,
+  CardPart,
+  ChangeMessage,
+  DeliveriesPart,
+  Outcome,
+  PaymentPart,
+  RequestPart,
+  RefundName,
+} from "../change-message.ts";
 import { DeliveryWriter } from "./delivery-writer.ts";
 
 /** Writes one change within the transaction that is open. Owns the prepared statements of the writer's connection. */
@@ -81,7 +90,7 @@ export class ChangeWriter {
   #writeParts([merchant, at, payment, card, cardUse, account, request, cardErasure, deliveries]: ChangeMessage): Outcome {
     if (deliveries !== undefined && !this.#deliveries.isCurrent(merchant, deliveries)) return "stale";
     let outcome: Outcome = "committed";
-    if (payment !== undefined) outcome = this.#writePayment(merchant, at, payment, deliveries?.[0] ?? []);
+    if (payment !== undefined) outcome = this.#writePayment(merchant, at, payment, deliveries ?? nobody);
     if (outcome === "committed" && card !== undefined) outcome = this.#writeCard(merchant, card);
     if (outcome === "committed" && account !== undefined) outcome = this.#writeAccount(merchant, account);
     if (outcome === "committed" && request !== undefined) outcome = this.#writeRequest(merchant, request);
@@ -91,7 +100,7 @@ export class ChangeWriter {
     return outcome;
   }
 
-  #writePayment(merchant: string, at: number, part: PaymentPart, endpoints: readonly string[]): Outcome {
+  #writePayment(merchant: string, at: number, part: PaymentPart, deliveries: DeliveriesPart): Outcome {
     const [id, replaces, version, state, statusAt, capturedAt, captureBy, authorized, captured, attempts, attempt, due, verdict, review] =
       part;
     const [, , , , , , , , , , , , , , facts, detail, entries, notifications, rare, code, createdAt, orderJson] = part;
@@ -130,7 +139,7 @@ export class ChangeWriter {
     }
     this.#insertHistory.run(no, version, at, facts, detail, entries);
     if (notifications !== "") {
-      this.#deliveries.notify(merchant, at, no, { paymentId: id, version, kinds: notifications.split(" ") }, endpoints);
+      this.#deliveries.notify(merchant, at, no, { paymentId: id, version, kinds: notifications.split(" ") }, deliveries);
     }
     for (const refund of refunds) {
       const outcome = this.#nameRefund(merchant, no, refund);
@@ -176,6 +185,8 @@ export class ChangeWriter {
     return added ? "committed" : "account_key";
   }
 }
+
+const nobody: DeliveriesPart = [[], [], []];
 
 interface PaymentStatements {
   readonly insert: StatementSync;

@@ -12,7 +12,7 @@ export const notificationColumns = `sequence, kind, lower(hex(payment.id)) AS pa
   JOIN history ON history.payment = outbox.payment AND history.version = outbox.version`;
 
 export const deliveryColumns = `lane, delivery.number, lower(hex(payment.id)) AS paymentId, delivery.kind, delivery.version,
-  delivery.state, asked_at AS askedAt, delivery.due_at AS dueAt, delivery.attempts, outcome, in_order AS inOrder`;
+  delivery.state, asked_at AS askedAt, delivery.due_at AS dueAt, delivery.attempts, outcome, in_order AS inOrder, message`;
 
 /** A row of `deliveryColumns`. */
 export interface DeliveryRow {
@@ -27,6 +27,7 @@ export interface DeliveryRow {
   readonly attempts: number;
   readonly outcome: string | null;
   readonly inOrder: number;
+  readonly message: number | null;
 }
 
 /** The state stands in the text, for only then the index of that state is used. */
@@ -35,8 +36,8 @@ export function deliveriesInState(state: OpenDeliveryState): string {
     WHERE delivery.state = '${state}' AND lane > ? AND lane < ? AND delivery.number >= ? ORDER BY delivery.number, lane LIMIT ?`;
 }
 
-export function deliveryFromRow({ lane, outcome, inOrder, ...row }: DeliveryRow): Delivery {
-  return { ...keyOfLane(lane), ...row, outcome: outcome ?? undefined, inOrder: inOrder === 1 };
+export function deliveryFromRow({ lane, outcome, inOrder, message, ...row }: DeliveryRow): Delivery {
+  return { ...keyOfLane(lane), ...row, outcome: outcome ?? undefined, inOrder: inOrder === 1, message: message ?? undefined };
 }
 
 /** The merchant and the endpoint that a lane is made of (delivery-writer.ts). */

@@ -22,17 +22,17 @@ export class DeliveryWriter {
     this.#versionOf = database.prepare("SELECT version FROM delivery WHERE lane = ? AND number = ?");
     this.#paymentNo = database.prepare("SELECT no FROM payment WHERE merchant = unhex(?) AND id = unhex(?)");
     this.#insert = database.prepare(
-      `INSERT INTO delivery (lane, number, payment, kind, version, state, asked_at, due_at, attempts, outcome, in_order)
-       VALUES (?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?)`,
+      `INSERT INTO delivery (lane, number, payment, kind, version, state, asked_at, due_at, attempts, outcome, in_order, message)
+       VALUES (?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?)`,
     );
     this.#update = database.prepare(
-      `UPDATE delivery SET version = ?, state = ?, asked_at = ?, due_at = ?, attempts = ?, outcome = ?, in_order = ?
+      `UPDATE delivery SET version = ?, state = ?, asked_at = ?, due_at = ?, attempts = ?, outcome = ?, in_order = ?, message = ?
        WHERE lane = ? AND number = ?`,
     );
   }
 
   /** Numbers the notifications of a payment's version, and makes their deliveries. */
-  notify(merchant: string, at: number, payment: number | bigint, about: Told, endpoints: readonly string[]): void {
+  notify(merchant: string, at: number, payment: number | bigint, about: Told, [endpoints, , gathering]: DeliveriesPart): void {
     for (const kind of about.kinds) {
       const number = Number(this.#lastNumber.get(merchant)?.["number"] ?? 0) + 1;
       this.#insertNotification.run(merchant, number, payment, about.version, kind);
@@ -46,6 +46,7 @@ export class DeliveryWriter {
             kind: kind as NotificationKind,
           },
           at as Instant,
+          gathering.includes(endpoint),
         );
         this.#insert.run(laneOf(merchant, endpoint), number, payment, kind, ...deliveryColumns(fresh));
       }

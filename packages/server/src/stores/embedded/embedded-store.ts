@@ -224,6 +224,10 @@ class SqliteStore implements RunningStore {
     return this.#rows<DeliveryRow>("deliveriesDue", laneOf(merchantId, endpoint), now, limit).map(deliveryFromRow);
   }
 
+  async deliveriesOfMessage({ merchantId, endpoint }: EndpointKey, message: number): Promise<readonly Delivery[]> {
+    return this.#rows<DeliveryRow>("deliveriesOfMessage", laneOf(merchantId, endpoint), message).map(deliveryFromRow);
+  }
+
   async commit(change: Change): Promise<CommitResult> {
     if (this.#closed !== undefined) throw new StoreError("closed");
     assertChangeIsSound(change);
@@ -350,7 +354,11 @@ export const sql = {
     WHERE delivery.state = 'waiting' AND lane = ? AND delivery.due_at <= ? AND NOT EXISTS (
       SELECT 1 FROM delivery AS earlier INDEXED BY delivery_payment WHERE earlier.payment = delivery.payment AND earlier.number < delivery.number
         AND earlier.lane = delivery.lane AND earlier.state = 'waiting' AND earlier.in_order = 1
-    ) ORDER BY delivery.due_at, delivery.number LIMIT ?`,
+    ) AND (message IS NULL OR message IN (0, delivery.number) OR (
+      SELECT first.state FROM delivery AS first WHERE first.lane = delivery.lane AND first.number = delivery.message
+    ) IS NOT 'waiting') ORDER BY delivery.due_at, delivery.number LIMIT ?`,
+  deliveriesOfMessage: `SELECT ${deliveryColumns} FROM delivery JOIN payment ON payment.no = delivery.payment
+    WHERE lane = ? AND message = ? AND message > 0 ORDER BY delivery.number`,
 } as const;
 type StatementName = keyof typeof sql;
 
@@ -382,5 +390,6 @@ function prepareAll(database: DatabaseSync): Record<StatementName, StatementSync
     deliveriesFailed: database.prepare(sql.deliveriesFailed),
     endpointsDue: database.prepare(sql.endpointsDue),
     deliveriesDue: database.prepare(sql.deliveriesDue),
+    deliveriesOfMessage: database.prepare(sql.deliveriesOfMessage),
   };
 }

@@ -92,7 +92,7 @@ export const rowsOf: Readonly<Record<TransferKind, string>> = {
     FROM outbox CROSS JOIN payment ON payment.no = outbox.payment
     CROSS JOIN history ON history.payment = outbox.payment AND history.version = outbox.version ORDER BY outbox.merchant, number`,
   delivery: `SELECT substr(lane, 1, 8) AS merchant, substr(lane, 10) AS endpoint, number, lower(hex(payment.id)) AS payment, kind, delivery.version,
-    delivery.state, asked_at, delivery.due_at, delivery.attempts, outcome, in_order
+    delivery.state, asked_at, delivery.due_at, delivery.attempts, outcome, in_order, message
     FROM delivery CROSS JOIN payment ON payment.no = delivery.payment ORDER BY lane, number`,
   card: `SELECT lower(hex(merchant)) AS merchant, lower(hex(token_digest)) AS token_digest, no, version, created_at, last_used_at, brand, masked_pan,
     lower(hex(fingerprint)) AS fingerprint, lower(hex(ref)) AS ref FROM card ORDER BY card.merchant, card.token_digest`,

@@ -5,7 +5,7 @@ import type { Clock } from "../../kernel/clock.ts";
 import type { Scheduler } from "../../kernel/scheduler.ts";
 import { everySlot, slotOf, type Slots } from "../../kernel/slot.ts";
 import type { Account } from "../../merchant/account.ts";
-import { type Delivery, type EndpointKey, newDelivery } from "../../outbox/events.ts";
+import { type Delivery, type EndpointKey, messageNumber, newDelivery, openMessage } from "../../outbox/events.ts";
 import { dueAt } from "../../payment/due.ts";
 import type { Payment } from "../../payment/payment.ts";
 import type { RefundId } from "../../payment/refund.ts";
@@ -295,10 +295,21 @@ class MemoryStore implements WorldStore {
     for (const { paymentId, number, inOrder } of waiting) {
       if (inOrder) heads.set(paymentId, Math.min(number, heads.get(paymentId) ?? number));
     }
+    const numbers = new Set(waiting.map(({ number }) => number));
+    /** Whether another one stands for it. */
+    const follows = (each: Delivery): boolean => messageNumber(each) !== each.number && numbers.has(messageNumber(each));
     return waiting
       .filter(({ paymentId, number, dueAt: at }) => at <= now && number <= (heads.get(paymentId) ?? number))
+      .filter((each) => !follows(each))
       .toSorted((left, right) => (left.dueAt === right.dueAt ? left.number - right.number : left.dueAt - right.dueAt))
       .slice(0, limit);
+  }
+
+  async deliveriesOfMessage({ merchantId, endpoint }: EndpointKey, message: number): Promise<readonly Delivery[]> {
+    this.#beforeRead("deliveriesOfMessage");
+    return [...this.#deliveries.values()]
+      .filter((each) => each.merchantId === merchantId && each.endpoint === endpoint && message > openMessage && each.message === message)
+      .toSorted((left, right) => left.number - right.number);
   }
 
   async commit(change: Change): Promise<CommitResult> {
@@ -495,7 +506,7 @@ class MemoryStore implements WorldStore {
     return stale ? { outcome: "stale" } : undefined;
   }
 
-  #writePayment({ merchantId, at, payment, facts, entries, notifications, deliverTo = [] }: Change): void {
+  #writePayment({ merchantId, at, payment, facts, entries, notifications, deliverTo = [], gatherFor = [] }: Change): void {
     if (payment === undefined) return;
     const { next } = payment;
     const row = Object.freeze({ version: next.version, at, facts, entries });
@@ -522,7 +533,8 @@ class MemoryStore implements WorldStore {
       const row = Object.freeze({ ...notification, sequence, merchantId, number, version: next.version, at });
       this.#outbox.push(row);
       numbered.push(row);
-      for (const endpoint of deliverTo) this.#writeDelivery(Object.freeze(newDelivery({ ...row, endpoint }, at)));
+      for (const endpoint of deliverTo)
+        this.#writeDelivery(Object.freeze(newDelivery({ ...row, endpoint }, at, gatherFor.includes(endpoint))));
     }
   }
 

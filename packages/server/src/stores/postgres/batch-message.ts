@@ -2,7 +2,7 @@ import type { MerchantId, PaymentId } from "../../kernel/ids.ts";
 import type { Instant } from "../../kernel/instant.ts";
 import { type EndpointId, newDelivery } from "../../outbox/events.ts";
 import { deliveryColumns } from "../change-message.ts";
-import type { ChangeMessage } from "../change-message.ts";
+import type { ChangeMessage, DeliveriesPart } from "../change-message.ts";
 
 /** A change as the functions of migrations/002-writer.ts read it. */
 export interface BatchMessage {
@@ -24,11 +24,15 @@ export function batchMessageOf(message: ChangeMessage): BatchMessage {
     account,
     request,
     cardErasure,
-    deliveries === undefined ? undefined : [...deliveries, deliveryColumns(newDelivery(nobodys, at as Instant))],
+    deliveries === undefined ? undefined : withBeginning(deliveries, at as Instant),
   ]);
   const isPlain =
     payment !== undefined && payment[18] === undefined && (card ?? account ?? request ?? cardErasure ?? deliveries) === undefined;
   return { merchant, json, plain: isPlain ? { id: payment[0], code: payment[19] } : undefined };
+}
+
+function withBeginning([endpoints, moved, gathering]: DeliveriesPart, at: Instant): readonly unknown[] {
+  return [endpoints, moved, deliveryColumns(newDelivery(nobodys, at)), gathering];
 }
 
 /** Whose a delivery is stands elsewhere in the message. */

@@ -330,6 +330,10 @@ class PostgresStore implements RunningStore {
     return rows.map(deliveryFromRow);
   }
 
+  async deliveriesOfMessage({ merchantId, endpoint }: EndpointKey, message: number): Promise<readonly Delivery[]> {
+    return (await this.#of<DeliveryRow>("cofre_gateway", merchantId, "deliveriesOfMessage", endpoint, message)).map(deliveryFromRow);
+  }
+
   async commit(change: Change): Promise<CommitResult> {
     if (this.#closed !== undefined) throw new StoreError("closed");
     assertChangeIsSound(change);
@@ -440,8 +444,12 @@ function onlyPayment(rows: readonly PaymentRow[]): Payment | undefined {
 type HeldSlotsRow = Omit<HeldSlots, "slots"> & { readonly slots: string };
 
 type CardRow = Omit<StoredCard, "merchantId">;
-type DeliveryRow = Omit<Delivery, "outcome" | "inOrder"> & { readonly outcome: string | null; readonly inOrder: number };
+type DeliveryRow = Omit<Delivery, "outcome" | "inOrder" | "message"> & {
+  readonly outcome: string | null;
+  readonly inOrder: number;
+  readonly message: number | null;
+};
 
-function deliveryFromRow({ outcome, inOrder, ...row }: DeliveryRow): Delivery {
-  return { ...row, outcome: outcome ?? undefined, inOrder: inOrder === 1 };
+function deliveryFromRow({ outcome, inOrder, message, ...row }: DeliveryRow): Delivery {
+  return { ...row, outcome: outcome ?? undefined, inOrder: inOrder === 1, message: message ?? undefined };
 }

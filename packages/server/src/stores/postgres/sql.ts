@@ -12,7 +12,7 @@ const payment = `${hexOf("payment.merchant", "merchant")}, ${hexOf("payment.id",
 const notification = `sequence, kind, ${hexOf("payment", "paymentId")}, ${hexOf("merchant", "merchantId")}, number, version, at FROM outbox`;
 
 const delivery = `${hexOf("merchant", "merchantId")}, endpoint, number, ${hexOf("payment", "paymentId")}, kind, version, state,
-  asked_at AS "askedAt", due_at AS "dueAt", attempts, outcome, in_order AS "inOrder"`;
+  asked_at AS "askedAt", due_at AS "dueAt", attempts, outcome, in_order AS "inOrder", message`;
 
 const account = `${hexOf("account.merchant", "id")}, version, name, settings`;
 
@@ -85,7 +85,12 @@ export const sql = {
     AND NOT EXISTS (
       SELECT 1 FROM delivery AS earlier WHERE earlier.merchant = delivery.merchant AND earlier.payment = delivery.payment
         AND earlier.endpoint = delivery.endpoint AND earlier.number < delivery.number AND earlier.state = 'waiting' AND earlier.in_order = 1
-    ) ORDER BY due_at, number LIMIT $4`,
+    ) AND (message IS NULL OR message IN (0, number) OR (
+      SELECT first.state FROM delivery AS first WHERE first.merchant = delivery.merchant AND first.endpoint = delivery.endpoint
+        AND first.number = delivery.message
+    ) IS DISTINCT FROM 'waiting') ORDER BY due_at, number LIMIT $4`,
+  deliveriesOfMessage: `SELECT ${delivery} FROM delivery WHERE merchant = ${merchant} AND endpoint = $2 AND message = $3 AND message > 0
+    ORDER BY number`,
   holdSlots: "SELECT share, nodes, slots FROM hold_slots_1($1, $2, $3)",
   leaveSlots: "SELECT leave_slots_1($1)",
   keepWorlds: "SELECT keep_worlds_1($1, $2) AS keys",

@@ -103,7 +103,7 @@ export function nameOfWorld() {
 /** @typedef {{ id: string, status: string, amount_ext: string, request_date: string, description: string }} Refund */
 /** @typedef {{ code: string, description: string, authcode?: string }} TransactionStatus */
 /** @typedef {{ hash: string, status: string, currency_rate: string, transaction_status: TransactionStatus, refunds?: Refund[] }} Payment */
-/** @typedef {{ endpoint: string, state: string, attempts: number, outcome?: string, due_at?: string }} Delivery */
+/** @typedef {{ endpoint: string, state: string, attempts: number, outcome?: string, due_at?: string, message?: number }} Delivery */
 /** @typedef {{ number: number, notification_type: string, hash: string, at: string, deliveries: Delivery[] }} Told */
 
 /** The server's no, in its words. */

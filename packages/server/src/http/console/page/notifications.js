@@ -52,7 +52,7 @@ export function deliveryList(deliveries) {
 }
 
 /** @param {Delivery} delivery */
-function deliveryText({ endpoint, state, attempts, outcome, due_at: due }) {
+function deliveryText({ endpoint, state, attempts, outcome, due_at: due, message }) {
   const { text, colour } = deliveryWords(state);
   return [
     foreign(endpoint),
@@ -62,5 +62,6 @@ function deliveryText({ endpoint, state, attempts, outcome, due_at: due }) {
     outcome === undefined ? "" : ", ",
     outcome === undefined ? "" : foreign(outcomeWords(outcome)),
     due === undefined ? "" : `, next ${due}`,
+    message === undefined ? "" : `, in the message of #${message}`,
   ];
 }
