@@ -1,7 +1,6 @@
 import { spawn, type ChildProcess } from "node:child_process";
 import { once } from "node:events";
 import { readFileSync } from "node:fs";
-import { createServer } from "node:net";
 import { performance } from "node:perf_hooks";
 
 /** Servers that run. Whoever interrupts a bench does not want to look for them afterwards. */
@@ -129,16 +128,4 @@ async function answers(port: number, path: string): Promise<boolean> {
       resolve(false);
     });
   });
-}
-
-/** A port that was free a moment ago. */
-export async function freePort(): Promise<number> {
-  const server = createServer();
-  server.listen(0, "127.0.0.1");
-  await once(server, "listening");
-  const address = server.address();
-  server.close();
-  await once(server, "close");
-  if (address === null || typeof address === "string") throw new Error("a TCP server has a port");
-  return address.port;
 }

@@ -1,8 +1,9 @@
 import { cpSync } from "node:fs";
 import { join } from "node:path";
 import { fileURLToPath } from "node:url";
+import { freePort } from "../packages/server/test/free-port.ts";
 import type { BenchPostgres } from "./postgres.ts";
-import { type BenchServer, freePort, ServerProcess } from "./process.ts";
+import { type BenchServer, ServerProcess } from "./process.ts";
 
 /** The sandbox's secret key, chosen by the user as a CI would. */
 export const integrationKey = "test_ik_benchmarkbenchmarkbench";

@@ -6,7 +6,8 @@ import type { AddressInfo } from "node:net";
 import { tmpdir } from "node:os";
 import { join } from "node:path";
 import { chromiumFile, startChromium } from "../packages/server/test/browser/chromium.ts";
-import { freePort, ServerProcess } from "./process.ts";
+import { freePort } from "../packages/server/test/free-port.ts";
+import { ServerProcess } from "./process.ts";
 import { median } from "./statistics.ts";
 
 /**
