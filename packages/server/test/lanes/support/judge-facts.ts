@@ -29,6 +29,8 @@ export interface JudgedFacts {
   readonly paymentsWithGaps: number;
   /** Outbox rows by payment. */
   readonly announced: ReadonlyMap<string, number>;
+  /** How often recovery found out what is told although the status stays, by payment. */
+  readonly foundOut: ReadonlyMap<string, number>;
 }
 
 /** Rows of payments as both databases give them: 64-bit amounts as text. */
@@ -59,6 +61,23 @@ export interface AnnouncedRow {
   readonly count: number;
 }
 
+/** Of the history: what recovery found out at a change, with other facts perhaps. */
+export interface RecoveredRow {
+  readonly payment: string;
+  readonly facts: string;
+}
+
+/** Words of `history.facts`: an authorization that was approved or is held, a capture or a void that was refused. Nothing lapses in the minutes of a run. */
+const toldWhenFound = /^(?:aa|ah|cd|vd|vi)\d+r$/;
+
+function foundOut(rows: readonly RecoveredRow[]): ReadonlyMap<string, number> {
+  const times = new Map<string, number>();
+  for (const { payment, facts } of rows) {
+    if (facts.split(" ").some((word) => toldWhenFound.test(word))) times.set(payment, (times.get(payment) ?? 0) + 1);
+  }
+  return times;
+}
+
 /** What the rows of a database say. */
 export function judgedFacts(rows: {
   readonly isSound: boolean;
@@ -68,6 +87,7 @@ export function judgedFacts(rows: {
   readonly balances: readonly BalanceRow[];
   readonly gaps: readonly object[];
   readonly announced: readonly AnnouncedRow[];
+  readonly recovered: readonly RecoveredRow[];
 }): JudgedFacts {
   return {
     isSound: rows.isSound,
@@ -77,6 +97,7 @@ export function judgedFacts(rows: {
     balances: new Map(rows.balances.map(({ account, minor }) => [account, BigInt(minor)])),
     paymentsWithGaps: rows.gaps.length,
     announced: new Map(rows.announced.map(({ payment, count }) => [payment, count])),
+    foundOut: foundOut(rows.recovered),
   };
 }
 
@@ -106,6 +127,10 @@ export function factsOfFile(dataDirectory: string, scratch: string): JudgedFacts
       ),
       announced: rows(
         "SELECT lower(hex(payment.id)) AS payment, count(*) AS count FROM outbox JOIN payment ON payment.no = outbox.payment GROUP BY 1",
+      ),
+      recovered: rows(
+        `SELECT lower(hex(payment.id)) AS payment, history.facts FROM history JOIN payment ON payment.no = history.payment
+          WHERE history.facts || ' ' LIKE '%r %'`,
       ),
     });
   } finally {

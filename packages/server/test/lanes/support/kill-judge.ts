@@ -100,7 +100,12 @@ export class KillJudge {
       const heldThere = held.get(payment.id) ?? 0n;
       this.#is(heldThere === heldHere, `held here and there is the same: ${name}, ${heldHere} and ${heldThere}`);
       const rows = this.#facts.announced.get(payment.id) ?? 0;
-      this.#is(rows === (finalStates.includes(payment.state) ? 1 : 0), `one outbox row per final payment: ${name} has ${rows}`);
+      const found = this.#facts.foundOut.get(payment.id) ?? 0;
+      const due = found + (finalStates.includes(payment.state) ? 1 : 0);
+      this.#is(
+        rows === due,
+        `one outbox row when it is final, and one for each thing that was found out before: ${name} has ${rows}, not ${due}`,
+      );
     }
   }
 

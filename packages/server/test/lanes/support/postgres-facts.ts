@@ -1,5 +1,12 @@
 import { Client } from "pg";
-import { type AnnouncedRow, type BalanceRow, type JudgedFacts, judgedFacts, type JudgedPaymentRow } from "./judge-facts.ts";
+import {
+  type AnnouncedRow,
+  type BalanceRow,
+  type JudgedFacts,
+  judgedFacts,
+  type JudgedPaymentRow,
+  type RecoveredRow,
+} from "./judge-facts.ts";
 
 /** Postings as rows: `h hUSD1000 cUSD-1000;c ...` in `history.entries` is a kind, then account, currency and minor units of each. */
 const journal = `WITH journal AS (
@@ -36,6 +43,7 @@ export async function factsOfDatabase(url: string): Promise<JudgedFacts> {
       announced: await rows<AnnouncedRow>(
         "SELECT encode(payment, 'hex') AS payment, count(*)::integer AS count FROM outbox GROUP BY payment",
       ),
+      recovered: await rows<RecoveredRow>("SELECT encode(payment, 'hex') AS payment, facts FROM history WHERE facts || ' ' LIKE '%r %'"),
     });
   } finally {
     await client.end();
