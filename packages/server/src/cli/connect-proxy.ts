@@ -112,7 +112,8 @@ function refuse(client: Socket, status: string, words: string): void {
 function placeIn(target = ""): string {
   const [, authority = ""] = /^(?:[a-z][a-z\d+.-]*:\/\/)?([^/?#]*)/i.exec(target) ?? [];
   const place = printable(authority.slice(authority.lastIndexOf("@") + 1));
-  return place === "" ? "a path" : place;
+  // A card number that somebody took for a host; the digits of an address stand apart.
+  return place === "" ? "a path" : place.replaceAll(/\d(?:-?\d){12,}/g, "[digits]");
 }
 
 /** A client's words without what would move a terminal's cursor. */

@@ -82,6 +82,7 @@ describe("the proxy", () => {
       "CONNECT someone:secret@shop.example.com:443 HTTP/1.1\r\nHost: x\r\n\r\n",
       "GET http://someone:secret@shop.example.com/secret?integration_key=secret HTTP/1.1\r\nHost: x\r\n\r\n",
       "GET /tokens/secret/4111111111111111 HTTP/1.1\r\nHost: x\r\n\r\n",
+      "CONNECT 4111111111111111.example.com:443 HTTP/1.1\r\nHost: x\r\n\r\n",
     ]) {
       await ask(request);
     }
@@ -89,6 +90,7 @@ describe("the proxy", () => {
       "refused: shop.example.com:443, which is no host of this interface",
       "refused: GET shop.example.com",
       "refused: GET a path",
+      "refused: [digits].example.com:443, which is no host of this interface",
     ]);
   });
 });
