@@ -141,21 +141,25 @@ export type SettingsChanges = Partial<Omit<AccountSettings, "simulator" | "notif
     Partial<Pick<NotificationEndpoint, "enabled" | "signatures" | "hashesPerCall">>)[];
 };
 
+/** A notification on its way to one receiver. */
+export interface NotificationDelivery {
+  readonly endpoint: string;
+  readonly state: string;
+  readonly attempts: number;
+  readonly outcome?: string;
+  /** UTC; of one that waits. */
+  readonly due_at?: string;
+  /** The lowest number of those that it goes together with in one message. */
+  readonly message?: number;
+}
+
 export interface CofreNotification {
   readonly number: number;
   readonly notification_type: string;
   readonly hash: string;
   /** UTC, `YYYY-MM-DD HH:MM:SS`. */
   readonly at: string;
-  readonly deliveries: readonly {
-    readonly endpoint: string;
-    readonly state: string;
-    readonly attempts: number;
-    readonly outcome?: string;
-    readonly due_at?: string;
-    /** The lowest number of those that it goes together with in one message. */
-    readonly message?: number;
-  }[];
+  readonly deliveries: readonly NotificationDelivery[];
 }
 
 export type ResendSelection =
@@ -283,14 +287,7 @@ export interface TimelineCall {
 export interface TimelineNotification {
   readonly number: number;
   readonly notification_type: string;
-  readonly deliveries: readonly {
-    readonly endpoint: string;
-    readonly state: string;
-    readonly attempts: number;
-    readonly outcome?: string;
-    readonly due_at?: string;
-    readonly message?: number;
-  }[];
+  readonly deliveries: readonly NotificationDelivery[];
 }
 
 export interface TimelineAttempt {

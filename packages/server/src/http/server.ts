@@ -143,7 +143,10 @@ export class HttpServer {
     this.#server.on("connect", (_request, socket: Socket) => handedOver(socket, () => refuseTunnel(socket)));
     this.#server.on("upgrade", (request, socket: Socket, behind) => {
       handedOver(socket, () => {
-        if (this.#isGivenUp) socket.destroy();
+        if (this.#isGivenUp) {
+          socket.destroy();
+          return;
+        }
         socket.unshift(withoutOffer(request, behind));
         this.#server.emit("connection", socket);
       });

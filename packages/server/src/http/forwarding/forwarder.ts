@@ -219,8 +219,7 @@ export class Forwarder {
     this.#underWay += 1;
     const { method, target } = listRequest;
     const sent = { url, method, target, headers: { [forNodeHeader]: node, ...passing(pass) }, body: undefined, leftMs: listMs };
-    const gone = new AbortController().signal;
-    const heard = await this.#exchanges.send({ ...sent, gone });
+    const heard = await this.#exchanges.send(sent);
     try {
       if (heard.kind === "answering" && heard.response.headers[nodeHeader] === node) return worldsIn(await textOf(heard.response));
       this.#report(node, heard.kind === "answering" ? "unknown_server" : heard.kind);

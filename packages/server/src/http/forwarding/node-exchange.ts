@@ -17,7 +17,7 @@ export interface NodeRequest {
   /** All of it may take so long, the reading of the answer too. */
   readonly leftMs: number;
   /** The node is gone: what is under way ends as if that time were over. */
-  readonly gone: AbortSignal;
+  readonly gone?: AbortSignal;
 }
 
 /**
@@ -68,7 +68,7 @@ export function openNodeExchanges(scheduler: Scheduler): NodeExchanges {
         let isSettled = false;
         const isLate = (): void => fail("late");
         const cancel = scheduler.after(leftMs, isLate);
-        gone.addEventListener("abort", isLate);
+        gone?.addEventListener("abort", isLate);
         const cancelConnect = scheduler.after(connectMs, () => {
           if (!isConnected) fail("cut");
         });
@@ -77,7 +77,7 @@ export function openNodeExchanges(scheduler: Scheduler): NodeExchanges {
         function end(): void {
           cancel();
           cancelConnect();
-          gone.removeEventListener("abort", isLate);
+          gone?.removeEventListener("abort", isLate);
           // First the connection, then the bytes: zeros in the place of digits are not sent either.
           if (answer?.complete !== true || !request.writableFinished) request.destroy();
           body?.fill(0);

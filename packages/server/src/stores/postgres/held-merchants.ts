@@ -16,9 +16,9 @@ interface Queue {
 }
 
 /**
- * Writes the changes of merchants whose rows somebody holds, apart from all others, so that nobody else waits for those locks. A merchant's
- * changes stay in their order, for one session at a time has them; up to eight merchants are tried at once. When the wait was for
- * nothing, all that has come for the merchant meanwhile is refused: nothing of it was written.
+ * Writes the changes of merchants whose rows somebody holds, apart from all others, so that nobody else waits for those locks. Of a
+ * merchant's changes that are here one session at a time has them, in their order; up to eight merchants are tried at once. When the wait was
+ * for nothing, all that has come for the merchant meanwhile is refused: nothing of it was written.
  */
 export class HeldMerchants {
   readonly #connect: () => Promise<Connection>;
