@@ -2,17 +2,15 @@ import assert from "node:assert/strict";
 import { describe, test } from "node:test";
 import { setTimeout as sleep } from "node:timers/promises";
 import * as given from "../../test/contract/store-fixtures.ts";
-import { createSimulator } from "../connectors/simulator/simulator-connector.ts";
-import { hexOf, type MerchantId } from "../kernel/ids.ts";
+import { planAlone, worldsAlone } from "../../test/worlds-alone.ts";
+import { type MerchantId } from "../kernel/ids.ts";
 import { hour, type Instant, instant, second } from "../kernel/instant.ts";
 import { SeededRandom } from "../kernel/seeded-random.ts";
 import { systemScheduler } from "../kernel/system-scheduler.ts";
-import { defaultAccountSettings } from "../merchant/settings.ts";
-import { createMemoryStore } from "../stores/memory/memory-store.ts";
 import type { Change } from "../stores/change.ts";
 import type { World } from "./world.ts";
 import { WorldClock } from "./world-clock.ts";
-import { type WorldLimits, WorldRefused, Worlds } from "./worlds.ts";
+import { type WorldLimits, WorldRefused, type Worlds } from "./worlds.ts";
 
 const random = new SeededRandom("worlds");
 const epoch = Date.UTC(2026, 10, 28);
@@ -24,39 +22,15 @@ interface Rig {
   readonly create: (options?: { readonly key?: string; readonly running?: boolean }) => Promise<World>;
 }
 
-/** Worlds beside no server: nothing is charged in them. */
 function rig(limits: Partial<WorldLimits> = {}): Rig {
   let now = epoch;
   const changed: MerchantId[] = [];
-  const never = (): never => assert.fail("nothing is sent, sealed or signed here");
-  const worlds = new Worlds({
-    vault: { put: never, use: never, fingerprint: never },
-    sender: { send: never },
-    sign: never,
-    name: "test",
-    acquirerTimeoutMs: 1_000,
-    log: { write: () => undefined },
-    clock: { now: () => instant(now) },
-    scheduler: systemScheduler,
-    secretRandom: random,
-    acquirers: ["simulator"],
-    openAcquirer: (ports) => createSimulator(ports),
-    openStore: createMemoryStore,
-    limits,
-    onChanged: (id) => void changed.push(id),
-  });
+  const worlds = worldsAlone({ now: () => instant(now) }, random, { limits, onChanged: (id) => void changed.push(id) });
   return {
     worlds,
     changed,
     advance: (ms) => void (now += ms),
-    create: ({ key = hexOf(random.bytes(16)), running = false } = {}) =>
-      worlds.create({
-        name: "World",
-        seed: "seed",
-        time: { now: instant(epoch), running },
-        account: { id: hexOf(random.bytes(4)) as MerchantId, version: 1, name: "World", settings: defaultAccountSettings() },
-        keys: { integrationKey: key, publicIntegrationKey: hexOf(random.bytes(16)) },
-      }),
+    create: ({ key, running = false } = {}) => worlds.create(planAlone(random, { now: instant(epoch), running }, key)),
   };
 }
 

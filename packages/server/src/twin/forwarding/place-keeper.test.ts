@@ -1,17 +1,15 @@
 import assert from "node:assert/strict";
 import { describe, test } from "node:test";
-import { createSimulator } from "../../connectors/simulator/simulator-connector.ts";
-import { hexOf, type KeyDigest, type MerchantId } from "../../kernel/ids.ts";
+import { planAlone, worldsAlone } from "../../../test/worlds-alone.ts";
+import { type KeyDigest, type MerchantId } from "../../kernel/ids.ts";
 import { hour, instant } from "../../kernel/instant.ts";
 import { SeededRandom } from "../../kernel/seeded-random.ts";
 import { systemScheduler } from "../../kernel/system-scheduler.ts";
-import { defaultAccountSettings } from "../../merchant/settings.ts";
 import { digestOfKey } from "../../operations/account-directory.ts";
-import { createMemoryStore } from "../../stores/memory/memory-store.ts";
 import { StoreError } from "../../stores/store.ts";
 import type { Placing, WorldPlaces } from "../../stores/world-places.ts";
 import type { World } from "../world.ts";
-import { WorldRefused, Worlds } from "../worlds.ts";
+import { WorldRefused, type Worlds } from "../worlds.ts";
 import { PlaceKeeper } from "./place-keeper.ts";
 
 const random = new SeededRandom("places");
@@ -100,38 +98,14 @@ async function rig(mostWorlds = 100): Promise<Rig> {
     },
   };
   const keeper = new PlaceKeeper({ places, node: here, url: "http://127.0.0.1:1", scheduler });
-  const never = (): never => assert.fail("nothing is sent, sealed or signed here");
-  const worlds = new Worlds({
-    vault: { put: never, use: never, fingerprint: never },
-    sender: { send: never },
-    sign: never,
-    name: "test",
-    acquirerTimeoutMs: 1_000,
-    log: { write: () => undefined },
-    clock: { now: () => instant(now) },
-    scheduler: systemScheduler,
-    secretRandom: random,
-    acquirers: ["simulator"],
-    openAcquirer: (ports) => createSimulator(ports),
-    openStore: createMemoryStore,
-    limits: { mostWorlds },
-    onChanged: () => undefined,
-    placement: keeper,
-  });
+  const worlds = worldsAlone({ now: () => instant(now) }, random, { limits: { mostWorlds }, placement: keeper });
   await keeper.start(worlds);
   return {
     places,
     worlds,
     keeper,
     advance: (ms) => void (now += ms),
-    create: (key = hexOf(random.bytes(16))) =>
-      worlds.create({
-        name: "World",
-        seed: "seed",
-        time: { now: instant(now), running: false },
-        account: { id: hexOf(random.bytes(4)) as MerchantId, version: 1, name: "World", settings: defaultAccountSettings() },
-        keys: { integrationKey: key, publicIntegrationKey: hexOf(random.bytes(16)) },
-      }),
+    create: (key) => worlds.create(planAlone(random, { now: instant(now), running: false }, key)),
     round: async () => {
       const due = next;
       assert.ok(due !== undefined, "a round is always to come");

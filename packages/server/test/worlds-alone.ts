@@ -1,0 +1,42 @@
+import assert from "node:assert/strict";
+import { createSimulator } from "../src/connectors/simulator/simulator-connector.ts";
+import type { Clock } from "../src/kernel/clock.ts";
+import { hexOf, type MerchantId } from "../src/kernel/ids.ts";
+import type { SeededRandom } from "../src/kernel/seeded-random.ts";
+import { systemScheduler } from "../src/kernel/system-scheduler.ts";
+import { defaultAccountSettings } from "../src/merchant/settings.ts";
+import { createMemoryStore } from "../src/stores/memory/memory-store.ts";
+import type { WorldPlan } from "../src/twin/world.ts";
+import { Worlds, type WorldsParts } from "../src/twin/worlds.ts";
+
+/** Worlds beside no server: nothing is charged in them. */
+export function worldsAlone(clock: Clock, random: SeededRandom, parts: Partial<WorldsParts>): Worlds {
+  const never = (): never => assert.fail("nothing is sent, sealed or signed here");
+  return new Worlds({
+    vault: { put: never, use: never, fingerprint: never },
+    sender: { send: never },
+    sign: never,
+    name: "test",
+    acquirerTimeoutMs: 1_000,
+    log: { write: () => undefined },
+    clock,
+    scheduler: systemScheduler,
+    secretRandom: random,
+    acquirers: ["simulator"],
+    openAcquirer: (ports) => createSimulator(ports),
+    openStore: createMemoryStore,
+    onChanged: () => undefined,
+    ...parts,
+  });
+}
+
+/** A world that is opened by this key, or by one of its own. */
+export function planAlone(random: SeededRandom, time: WorldPlan["time"], key = hexOf(random.bytes(16))): WorldPlan {
+  return {
+    name: "World",
+    seed: "seed",
+    time,
+    account: { id: hexOf(random.bytes(4)) as MerchantId, version: 1, name: "World", settings: defaultAccountSettings() },
+    keys: { integrationKey: key, publicIntegrationKey: hexOf(random.bytes(16)) },
+  };
+}
