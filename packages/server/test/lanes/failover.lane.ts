@@ -3,6 +3,7 @@ import { rmSync } from "node:fs";
 import { describe, test, type TestContext } from "node:test";
 import { setTimeout as sleep } from "node:timers/promises";
 import { postgresBinaries } from "../postgres/cluster.ts";
+import { sessionsOf } from "../postgres/databases.ts";
 import { migrations } from "../../src/stores/postgres/migrations/index.ts";
 import type { PlantedBug } from "../simulation/planted-bugs.ts";
 import { amount } from "./support/amount.ts";
@@ -72,7 +73,13 @@ describe("two nodes on a primary and its synchronous standby, under load: nothin
       await run.pair.promote();
       await run.pair.waitForStandby(false);
       assert.equal(typeof (await run.ask("/ws/query", { merchant_payment_code: code }))?.["payment"], "object", "control: it is there");
+      // In the moments before its settings changed it waited for a standby, and sessions were let write.
+      const earlier = await sessionsOf(run.databaseUrl);
       run.address.turnTo(run.pair.port);
+      await until("whatever those had under way is over", async () => {
+        const now = await sessionsOf(run.databaseUrl);
+        return !earlier.some((session) => now.includes(session));
+      });
       await until("the node says so", async () => run.events("database_refused").some(({ code }) => code === "no_synchronous_standby"));
       const before = await run.countPayments();
       await sleep(500);

@@ -15,6 +15,16 @@ export async function holdRows(url: string, table: string): Promise<{ letGo(): P
   return { letGo: () => client.end() };
 }
 
+/** The sessions that nodes have on this database, each by its process at the server and when it began. */
+export async function sessionsOf(url: string): Promise<readonly string[]> {
+  const rows = await query<{ readonly session: string }>(
+    url,
+    `SELECT concat(pid, ' ', backend_start) AS session FROM pg_stat_activity
+      WHERE datname = current_database() AND application_name LIKE 'cofre %'`,
+  );
+  return rows.map(({ session }) => session);
+}
+
 /** Runs `text` on a session of its own; with `then`, that afterwards, and answers its rows. */
 export async function query<Row extends object>(
   url: string,
