@@ -1,5 +1,4 @@
 import { assert, BrokenInvariant } from "../kernel/assert.ts";
-import type { Clock } from "../kernel/clock.ts";
 import type { MerchantId } from "../kernel/ids.ts";
 import { type Instant, instant, second } from "../kernel/instant.ts";
 import type { Random } from "../kernel/random.ts";
@@ -8,15 +7,15 @@ import { ServiceError } from "../kernel/service-error.ts";
 import type { Share, Tenure } from "../kernel/share.ts";
 import { slotOf } from "../kernel/slot.ts";
 import { type Store, StoreError } from "../stores/store.ts";
-import { chaosPlan, withBrokenSignatures } from "./chaos.ts";
-import { Circuit } from "./circuit.ts";
-import { decideDelivery, decideRemoved, deliveryChange } from "./delivery.ts";
-import { DeliveryWrites } from "./delivery-writes.ts";
-import { isUrlEndpoint, messageBody, messageId, type NotificationSettings, type Target, targetOf, urlTarget } from "./endpoint.ts";
+import { AttemptPlaces, type Way } from "./attempt-places.ts";
+import { chaosPlan } from "./chaos.ts";
+import { Courier, type CourierParts } from "./courier.ts";
+import { decideDelivery } from "./delivery.ts";
+import { DeliveryBook } from "./delivery-book.ts";
+import { isUrlEndpoint, type NotificationSettings, type Target, targetOf, urlTarget } from "./endpoint.ts";
+import { type EndpointLane, EndpointLanes } from "./endpoint-lanes.ts";
 import { type Delivery, type EndpointId, type EndpointKey, messageNumber, openMessage } from "./events.ts";
-import { allAs, eachOf, fixed, gathered, type Message } from "./message.ts";
-import type { Sender, SendOutcome, SendRequest } from "./sender.ts";
-import type { Signable, SignedHeaders } from "./signature.ts";
+import { allAs, eachOf, gathered, type Message } from "./message.ts";
 
 /** Port: what accounts say about their notifications. */
 export interface NotificationAccounts {
@@ -26,16 +25,9 @@ export interface NotificationAccounts {
   switchOff(merchantId: MerchantId, endpoint: EndpointId, at: Instant): Promise<void>;
 }
 
-export interface DispatcherParts {
+export interface DispatcherParts extends CourierParts {
   readonly store: Pick<Store, "endpointsDue" | "deliveriesDue" | "deliveriesOfMessage" | "paymentById" | "commit">;
   readonly accounts: NotificationAccounts;
-  readonly sender: Sender;
-  readonly sign: (message: Signable) => Promise<SignedHeaders>;
-  /** Names this installation in message ids; never changes. */
-  readonly installation: string;
-  /** Names the merchant in message ids and for its keys, where that is not its id. */
-  readonly nameOf?: (merchantId: MerchantId) => MerchantId;
-  readonly clock: Clock;
   readonly random: Random;
   /** Whose chance a delivery's next attempt is drawn from, where it may not depend on which receiver answered first. */
   readonly randomFor?: (delivery: Delivery) => Random;
@@ -77,62 +69,28 @@ export interface DeliveryAttempt {
 const usualPollMs = second;
 /** Notifications of one moment are taken up together. */
 const nudgeMs = 2;
-const timeoutMs = 20 * second;
 const endpointsPerRead = 200;
 const deliveriesPerRead = 64;
-/** How many attempts may be under way: to one endpoint and its server, of one account, of all. */
-const mostPerServer = 4;
-const mostPerMerchant = 16;
-const most = 64;
 /** How many messages to one endpoint may have been answered without that being kept yet: all would be sent again after a crash. */
 const mostUnwritten = 32;
 /** So long a message that is not full waits for one that is under way, before it is looked whether it is full by now. */
 const gatherMs = 50;
 /** So long it waits at most: a receiver that hangs must not delay what it could hear beside that. */
 const longestGatherMs = second;
-/** Endpoints that something is known about; beyond that, what is known about the oldest is forgotten. */
-const mostLanes = 10_000;
-
-/** The queue of one endpoint, as far as this process has it in hand. */
-interface Lane {
-  readonly key: EndpointKey;
-  readonly circuit: Circuit;
-  /** Read from the store and not begun; each may be tried now. */
-  queue: Delivery[];
-  /** In which the queue was read; what is left of it when that is over is another process's. */
-  tenure: Tenure | undefined;
-  /** Begun, and what came of it not kept yet. */
-  readonly underWay: Set<number>;
-  /** Those of them that have no answer yet. */
-  sending: number;
-  /** How the endpoint is reached, as it was when the queue was read. */
-  target: Target | undefined;
-  settings: NotificationSettings | undefined;
-  /** The receiver is back: what waits is sent without waiting for its time. */
-  catchingUp: boolean;
-  /** Something went wrong on our side: nothing is read again before the next round. */
-  stuck: boolean;
-  reading: boolean;
-  /** Asked for while a read was on its way, which may not have seen what has happened since. */
-  readAgain: boolean;
-  /** When a message was last found that is not full and waits for those under way; undefined when there is none. */
-  gatheringAt: Instant | undefined;
-}
 
 /**
- * Delivers what changes have committed. Owns one timer, at most `most` attempts under way, and what it knows about endpoints, all of
+ * Delivers what changes have committed. Owns one timer, a bounded number of attempts under way, and what it knows about endpoints, all of
  * which may be lost at any moment: a delivery is tried until a commit says that it is done, so receivers may hear the same message
  * again, under the same id. Of several processes each dispatches for the merchants whose slots it holds.
  */
 export class Dispatcher {
   readonly #parts: DispatcherParts;
-  readonly #lanes = new Map<string, Lane>();
+  readonly #lanes = new EndpointLanes();
   /** Those with something in their queue, whose turn comes first before those whose turn has been. */
-  readonly #ready = new Set<Lane>();
-  readonly #perMerchant = new Map<string, number>();
-  readonly #perServer = new Map<string, number>();
-  #sending = 0;
-  readonly #writes: DeliveryWrites;
+  readonly #ready = new Set<EndpointLane>();
+  readonly #places: AttemptPlaces;
+  readonly #courier: Courier;
+  readonly #book: DeliveryBook;
   readonly #tasks = new Set<Promise<void>>();
   readonly #stopping = new AbortController();
   #cancelPoll: (() => void) | undefined;
@@ -142,7 +100,9 @@ export class Dispatcher {
 
   constructor(parts: DispatcherParts) {
     this.#parts = parts;
-    this.#writes = new DeliveryWrites(parts.store, parts.clock);
+    this.#places = new AttemptPlaces(() => parts.inOrder?.() === true);
+    this.#courier = new Courier(parts);
+    this.#book = new DeliveryBook(parts.store, parts.clock);
   }
 
   /** Takes up what is due, now and with each poll. */
@@ -165,19 +125,14 @@ export class Dispatcher {
 
   /** Sends what is due now and what becomes due by it; resolves when nothing is under way any more. */
   async runDue(): Promise<void> {
-    this.#tidy();
+    this.#lanes.tidy();
     await this.#nextRound();
     while (this.#tasks.size > 0) await Promise.all(this.#tasks);
   }
 
   /** The first moment after `now` at which an endpoint that rests is asked again. */
   restsUntil(now: Instant): Instant | undefined {
-    let first: Instant | undefined;
-    for (const { circuit } of this.#lanes.values()) {
-      const until = circuit.restUntil;
-      if (until !== undefined && until > now && (first === undefined || until < first)) first = until;
-    }
-    return first;
+    return this.#lanes.restsUntil(now);
   }
 
   /** Whether this merchant's notifications are this process's to send now. */
@@ -197,7 +152,7 @@ export class Dispatcher {
   #poll(afterMs: number): void {
     if (this.#stopping.signal.aborted) return;
     this.#cancelPoll = this.#parts.scheduler.after(afterMs, () => {
-      this.#tidy();
+      this.#lanes.tidy();
       void this.#nextRound().then(() => this.#poll(this.#parts.pollMs ?? usualPollMs));
     });
   }
@@ -219,52 +174,19 @@ export class Dispatcher {
       let after: EndpointKey | undefined;
       do {
         const due: readonly EndpointKey[] = await this.#parts.store.endpointsDue(this.#parts.clock.now(), after, endpointsPerRead, slots);
-        for (const key of due) await this.#fill(this.#laneOf(key));
+        for (const key of due) await this.#fill(this.#lanes.of(key));
         this.#pump();
         after = due.length === endpointsPerRead ? due.at(-1) : undefined;
       } while (after !== undefined && !this.#stopping.signal.aborted);
-      for (const lane of this.#lanes.values()) if (lane.catchingUp) await this.#fill(lane);
+      for (const lane of this.#lanes.catchingUp()) await this.#fill(lane);
       this.#pump();
     } catch {
       // A store that is down says so itself, and the next poll asks again.
     }
   }
 
-  #laneOf(key: EndpointKey): Lane {
-    const name = laneName(key);
-    const known = this.#lanes.get(name);
-    if (known !== undefined) return known;
-    const [oldest] = this.#lanes.values();
-    if (oldest !== undefined && this.#lanes.size >= mostLanes && isIdle(oldest)) this.#lanes.delete(laneName(oldest.key));
-    const { merchantId, endpoint } = key;
-    const lane: Lane = {
-      key: { merchantId, endpoint },
-      circuit: new Circuit(),
-      queue: [],
-      tenure: undefined,
-      underWay: new Set(),
-      sending: 0,
-      target: undefined,
-      settings: undefined,
-      catchingUp: false,
-      stuck: false,
-      reading: false,
-      readAgain: false,
-      gatheringAt: undefined,
-    };
-    this.#lanes.set(name, lane);
-    return lane;
-  }
-
-  #tidy(): void {
-    for (const [name, lane] of this.#lanes) {
-      lane.stuck = false;
-      if (isIdle(lane) && lane.circuit.calm && !lane.catchingUp) this.#lanes.delete(name);
-    }
-  }
-
   /** Reads what may be tried next, when nothing that was read is left and the endpoint is to be asked at all. Never rejects. */
-  async #fill(lane: Lane): Promise<void> {
+  async #fill(lane: EndpointLane): Promise<void> {
     if (lane.reading) lane.readAgain = true;
     if (lane.queue.length > 0 || lane.reading || lane.stuck || this.#stopping.signal.aborted) return;
     // What has been answered would be read once more; it is kept in a moment, and then asks for this again.
@@ -279,7 +201,7 @@ export class Dispatcher {
   }
 
   /** Never rejects. */
-  async #read(lane: Lane): Promise<void> {
+  async #read(lane: EndpointLane): Promise<void> {
     const { store, clock } = this.#parts;
     // Those that end while the read is on its way may still be due in what it brings.
     const busy = new Set(lane.underWay);
@@ -303,14 +225,14 @@ export class Dispatcher {
   }
 
   /** The endpoint is another process's now. */
-  #leave(lane: Lane): void {
+  #leave(lane: EndpointLane): void {
     lane.queue = [];
     lane.catchingUp = false;
     this.#ready.delete(lane);
   }
 
   /** Something went wrong on our side: what is due stays due, and is looked at again with the next poll. */
-  #trouble(lane: Lane, error: unknown): void {
+  #trouble(lane: EndpointLane, error: unknown): void {
     lane.stuck = true;
     lane.queue = [];
     // A store that is down says so itself.
@@ -319,7 +241,7 @@ export class Dispatcher {
   }
 
   /** Finds out how the endpoint is reached now. false when it is not: it is off, or gone, and then so are its deliveries. */
-  async #aim(lane: Lane, first: Delivery, fresh: readonly Delivery[]): Promise<boolean> {
+  async #aim(lane: EndpointLane, first: Delivery, fresh: readonly Delivery[]): Promise<boolean> {
     const { accounts, store, clock } = this.#parts;
     const { merchantId, endpoint } = lane.key;
     lane.settings = await accounts.settingsOf(merchantId);
@@ -331,19 +253,8 @@ export class Dispatcher {
     }
     const configured = lane.settings?.endpoints.find(({ id }) => id === endpoint);
     lane.target = configured === undefined ? undefined : targetOf(configured, clock.now());
-    if (configured === undefined) await this.#remove(fresh);
+    if (configured === undefined) await this.#book.remove(fresh);
     return lane.target !== undefined;
-  }
-
-  /** The endpoint is no longer one of the account's: what is for it is over, whole messages at a time. */
-  async #remove(fresh: readonly Delivery[]): Promise<void> {
-    const { store, clock } = this.#parts;
-    const removed = new Map<number, Delivery>();
-    for (const each of fresh) {
-      for (const delivery of (await this.#messageOf(each)) ?? []) removed.set(delivery.number, decideRemoved(delivery));
-    }
-    const [first, ...others] = removed.values();
-    if (first !== undefined) await store.commit(deliveryChange(clock.now(), first, ...others));
   }
 
   /** Begins attempts, one of each endpoint in turn, until there is no room or nothing to begin. */
@@ -362,24 +273,18 @@ export class Dispatcher {
   }
 
   /** Whether another attempt may be begun, as far as the endpoint goes. */
-  #hasRoom({ circuit, sending, underWay }: Lane): boolean {
-    const room = circuit.room(this.#parts.clock.now(), this.#most(mostPerServer));
+  #hasRoom({ circuit, sending, underWay }: EndpointLane): boolean {
+    const room = circuit.room(this.#parts.clock.now(), this.#places.perServer);
     // In doubt, about the endpoint or about our own store, nothing is begun before what was begun is over and kept.
     return circuit.calm ? sending < room && underWay.size < mostUnwritten : underWay.size < room;
   }
 
-  #most(many: number): number {
-    return this.#parts.inOrder?.() === true ? 1 : many;
-  }
-
-  #begin(lane: Lane): boolean {
+  #begin(lane: EndpointLane): boolean {
     const { target, key, underWay } = lane;
     if (lane.queue.length === 0) this.#ready.delete(lane);
-    if (target === undefined || this.#stopping.signal.aborted || this.#sending >= most || !this.#hasRoom(lane)) return false;
-    // Of one account only: another's receiver on the same server has connections of its own.
-    const server = `${key.merchantId} ${serverOf(target.url)}`;
-    if (countOf(this.#perServer, server) >= this.#most(mostPerServer)) return false;
-    if (countOf(this.#perMerchant, key.merchantId) >= this.#most(mostPerMerchant)) return false;
+    if (target === undefined || this.#stopping.signal.aborted || !this.#hasRoom(lane)) return false;
+    const way = { merchantId: key.merchantId, url: target.url };
+    if (!this.#places.isFree(way)) return false;
     const end = lane.tenure?.begin();
     if (end === undefined) this.#leave(lane);
     const message = end === undefined ? undefined : this.#take(lane, target);
@@ -388,7 +293,7 @@ export class Dispatcher {
       return false;
     }
     for (const { number } of message) underWay.add(number);
-    const answered = this.#occupy(lane, server);
+    const answered = this.#occupy(lane, way);
     const task = this.#attempt(lane, message, target, answered).then(async () => {
       answered();
       for (const { number } of message) underWay.delete(number);
@@ -407,7 +312,7 @@ export class Dispatcher {
    * The next message of a lane, out of its queue; undefined when there is none, or when it waits for what is under way. One that may hold
    * several and is not full does so for a second at most: what happens meanwhile goes with it.
    */
-  #take(lane: Lane, { hashesPerCall }: Target): Message | undefined {
+  #take(lane: EndpointLane, { hashesPerCall }: Target): Message | undefined {
     const [first, ...others] = lane.queue;
     if (first === undefined) return undefined;
     const message = gathered(first, others, hashesPerCall, lane.settings?.chaos);
@@ -424,34 +329,29 @@ export class Dispatcher {
     return message;
   }
 
-  #isGathering({ gatheringAt, underWay }: Lane): boolean {
+  #isGathering({ gatheringAt, underWay }: EndpointLane): boolean {
     if (gatheringAt === undefined || underWay.size === 0) return false;
     const sinceMs = this.#parts.clock.now() - gatheringAt;
     // The clock may have been set back since.
     return 0 <= sinceMs && sinceMs < gatherMs;
   }
 
-  /** Takes a place on the way to a server; whoever calls what it returns gives it back, once. */
-  #occupy(lane: Lane, server: string): () => void {
-    const { merchantId } = lane.key;
-    const by = (change: 1 | -1): void => {
-      lane.sending += change;
-      this.#sending += change;
-      count(this.#perServer, server, change);
-      count(this.#perMerchant, merchantId, change);
-    };
-    by(1);
+  /** Takes a place of the lane's and one on the way; whoever calls what it returns gives both back, once. */
+  #occupy(lane: EndpointLane, way: Way): () => void {
+    const giveBack = this.#places.take(way);
+    lane.sending += 1;
     let isHeld = true;
     return () => {
-      if (isHeld) by(-1);
+      giveBack();
+      if (isHeld) lane.sending -= 1;
       isHeld = false;
     };
   }
 
   /** Never rejects. */
-  async #attempt(lane: Lane, message: Message, target: Target, answered: () => void): Promise<void> {
+  async #attempt(lane: EndpointLane, message: Message, target: Target, answered: () => void): Promise<void> {
     try {
-      const whole = await this.#fixedMessage(message);
+      const whole = await this.#book.fix(message);
       if (whole !== undefined) await this.#deliver(lane, whole, target, answered);
     } catch (error) {
       // Whatever was sent is sent again, under the same id. What failed together counts once.
@@ -462,26 +362,7 @@ export class Dispatcher {
     }
   }
 
-  /** The message as it is written down, before anything of it is sent; undefined when somebody else has moved one of its deliveries. */
-  async #fixedMessage(message: Message): Promise<Message | undefined> {
-    const { store, clock } = this.#parts;
-    const [first] = message;
-    if (first.message !== openMessage) return this.#messageOf(first);
-    const next = fixed(message);
-    const { outcome } = await store.commit(deliveryChange(clock.now(), ...next));
-    return outcome === "committed" ? next : undefined;
-  }
-
-  /** All that go with this delivery; undefined when it is no longer as it was read. */
-  async #messageOf(delivery: Delivery): Promise<Message | undefined> {
-    if (delivery.message === undefined || delivery.message === openMessage) return [delivery];
-    const [first, ...others] = await this.#parts.store.deliveriesOfMessage(delivery, delivery.message);
-    if (first === undefined) return undefined;
-    const message: Message = [first, ...others];
-    return message.some(({ number, version }) => number === delivery.number && version === delivery.version) ? message : undefined;
-  }
-
-  async #deliver(lane: Lane, message: Message, target: Target, answered: () => void): Promise<void> {
+  async #deliver(lane: EndpointLane, message: Message, target: Target, answered: () => void): Promise<void> {
     const { clock, random, randomFor, accounts } = this.#parts;
     const [first] = message;
     const plan = lane.settings === undefined ? undefined : chaosPlan(lane.settings.chaos, first);
@@ -489,17 +370,18 @@ export class Dispatcher {
       const { holdUntil, overtaken } = plan;
       lane.catchingUp = false;
       if (first.dueAt !== holdUntil)
-        await this.#write(eachOf(allAs(message, { ...first, dueAt: holdUntil }), (each) => ({ ...each, inOrder: !overtaken })));
+        await this.#book.write(eachOf(allAs(message, { ...first, dueAt: holdUntil }), (each) => ({ ...each, inOrder: !overtaken })));
       return;
     }
     if (plan?.drop === true) {
       const dropped = allAs(message, { ...first, attempts: first.attempts + 1, outcome: "dropped", state: "delivered" });
-      await this.#write(dropped);
+      await this.#book.write(dropped);
       this.#tell(message, target, "delivered", dropped);
       return;
     }
-    const outcome = await this.#send(message, target, plan?.breakSignature === true);
-    if (plan?.double === true) await this.#send(message, target, plan.breakSignature);
+    const { signal } = this.#stopping;
+    const outcome = await this.#courier.send(message, target, plan?.breakSignature === true, signal);
+    if (plan?.double === true) await this.#courier.send(message, target, plan.breakSignature, signal);
     // Nobody knows what the receiver has seen: it is told again.
     if (outcome.kind === "failed" && outcome.cause === "aborted") return;
 
@@ -517,7 +399,7 @@ export class Dispatcher {
       lane.queue = [];
       await accounts.switchOff(first.merchantId, first.endpoint, now);
     }
-    const written = this.#write(next);
+    const written = this.#book.write(next);
     // The receiver may hear the next one while this one is written down.
     answered();
     this.#pump();
@@ -526,34 +408,6 @@ export class Dispatcher {
     if (verdict === "delivered" && lane.circuit.succeeded()) lane.catchingUp = true;
     for (const each of next) this.#report(verdict, each);
     this.#tell(message, target, verdict, next);
-  }
-
-  async #send(message: Message, { url, secrets, signatures }: Target, broken: boolean): Promise<SendOutcome> {
-    const { sign, sender, clock, installation, nameOf } = this.#parts;
-    const body = messageBody(message);
-    const [{ merchantId, endpoint, attempts }] = message;
-    const numbers = message.map(({ number }) => number);
-    const name = nameOf?.(merchantId) ?? merchantId;
-    const id = messageId(installation, { merchantId: name, endpoint, numbers });
-    const signed = await sign({ merchantId: name, id, at: clock.now(), body, secrets, signatures });
-    const request: SendRequest = {
-      url,
-      headers: {
-        "Content-Type": "application/x-www-form-urlencoded",
-        "User-Agent": "Cofre",
-        "X-Cofre-Sequence": numbers.join(","),
-        "X-Cofre-Attempt": String(attempts + 1),
-        ...(broken ? withBrokenSignatures(signed) : signed),
-      },
-      body,
-      timeoutMs,
-    };
-    return sender.send(request, this.#stopping.signal);
-  }
-
-  /** When somebody else has changed one of the deliveries meanwhile, theirs stands, and it is tried again if it waits. */
-  #write(next: Message): Promise<void> {
-    return this.#writes.write(next);
   }
 
   #tell([{ attempts }]: Message, { url }: Target, verdict: DeliveryAttempt["verdict"], next: Message): void {
@@ -567,25 +421,3 @@ export class Dispatcher {
 
 /** After every moment that a delivery can be due at. */
 const endOfTime = instant(Number.MAX_SAFE_INTEGER);
-
-function isIdle(lane: Lane): boolean {
-  return lane.queue.length === 0 && lane.underWay.size === 0 && !lane.reading;
-}
-
-function laneName({ merchantId, endpoint }: EndpointKey): string {
-  return `${merchantId} ${endpoint}`;
-}
-
-function serverOf(url: string): string {
-  return URL.canParse(url) ? new URL(url).origin : "";
-}
-
-function countOf(counts: ReadonlyMap<string, number>, name: string): number {
-  return counts.get(name) ?? 0;
-}
-
-function count(counts: Map<string, number>, name: string, by: 1 | -1): void {
-  const after = countOf(counts, name) + by;
-  if (after === 0) counts.delete(name);
-  else counts.set(name, after);
-}

@@ -15,13 +15,13 @@ export const plantedDeliveryBugs: readonly PlantedBug[] = [
   {
     name: "a delivery is written down as made before it is sent",
     file: dispatcher,
-    find: `    const outcome = await this.#send(message, target, plan?.breakSignature === true);`,
-    replace: `    await this.#write(allAs(message, { ...first, attempts: first.attempts + 1, state: "delivered" }));
-    const outcome = await this.#send(message, target, plan?.breakSignature === true);`,
+    find: `    const outcome = await this.#courier.send(message, target, plan?.breakSignature === true, signal);`,
+    replace: `    await this.#book.write(allAs(message, { ...first, attempts: first.attempts + 1, state: "delivered" }));
+    const outcome = await this.#courier.send(message, target, plan?.breakSignature === true, signal);`,
   },
   {
     name: "a message that is sent again has another id",
-    file: dispatcher,
+    file: "outbox/courier.ts",
     find: `const id = messageId(installation, {`,
     replace: `const id = messageId(installation + message[0].attempts, {`,
   },

@@ -1,8 +1,9 @@
 import type { Clock } from "../kernel/clock.ts";
 import type { MerchantId } from "../kernel/ids.ts";
 import type { Store } from "../stores/store.ts";
-import { deliveryChange } from "./delivery.ts";
-import type { Message } from "./message.ts";
+import { decideRemoved, deliveryChange } from "./delivery.ts";
+import { type Delivery, openMessage } from "./events.ts";
+import { fixed, type Message } from "./message.ts";
 
 interface Waiting {
   readonly next: Message;
@@ -14,18 +15,37 @@ interface Waiting {
 const mostTogether = 64;
 
 /**
- * Commits what became of deliveries. While one change of a merchant is on its way, what ends meanwhile waits for it and then goes
+ * What is kept of messages: which deliveries go together, and what became of them. While one change of a merchant is on its way, what ends meanwhile waits for it and then goes
  * together: a change of its own for each would cost more than all else about an attempt but its signature.
  */
-export class DeliveryWrites {
-  readonly #store: Pick<Store, "commit">;
+export class DeliveryBook {
+  readonly #store: Pick<Store, "deliveriesOfMessage" | "commit">;
   readonly #clock: Clock;
   /** What waits for the change that is on its way; merchants with none have no entry. */
   readonly #waiting = new Map<MerchantId, Waiting[]>();
 
-  constructor(store: Pick<Store, "commit">, clock: Clock) {
+  constructor(store: Pick<Store, "deliveriesOfMessage" | "commit">, clock: Clock) {
     this.#store = store;
     this.#clock = clock;
+  }
+
+  /** The message as it is written down, before anything of it is sent; undefined when somebody else has moved one of its deliveries. */
+  async fix(message: Message): Promise<Message | undefined> {
+    const [first] = message;
+    if (first.message !== openMessage) return this.#messageOf(first);
+    const next = fixed(message);
+    const { outcome } = await this.#store.commit(deliveryChange(this.#clock.now(), ...next));
+    return outcome === "committed" ? next : undefined;
+  }
+
+  /** What is for an endpoint that is no more is over, whole messages at a time. */
+  async remove(deliveries: readonly Delivery[]): Promise<void> {
+    const removed = new Map<number, Delivery>();
+    for (const each of deliveries) {
+      for (const delivery of (await this.#messageOf(each)) ?? []) removed.set(delivery.number, decideRemoved(delivery));
+    }
+    const [first, ...others] = removed.values();
+    if (first !== undefined) await this.#store.commit(deliveryChange(this.#clock.now(), first, ...others));
   }
 
   /**
@@ -43,6 +63,15 @@ export class DeliveryWrites {
         void this.#writeAll(merchantId, waiting);
       }
     });
+  }
+
+  /** All that go with this delivery; undefined when it is no longer as it was read. */
+  async #messageOf(delivery: Delivery): Promise<Message | undefined> {
+    if (delivery.message === undefined || delivery.message === openMessage) return [delivery];
+    const [first, ...others] = await this.#store.deliveriesOfMessage(delivery, delivery.message);
+    if (first === undefined) return undefined;
+    const message: Message = [first, ...others];
+    return message.some(({ number, version }) => number === delivery.number && version === delivery.version) ? message : undefined;
   }
 
   /** Never rejects. */
