@@ -322,6 +322,47 @@ function describeFaults(databases: TestDatabases): void {
     });
   }
 
+  test("SQLSTATE 40001, six times: unavailable after five tries, and written at the second of the next", async (context) => {
+    const url = await databases.copy();
+    await query(
+      url,
+      `CREATE SEQUENCE refused; CREATE FUNCTION refuse() RETURNS trigger LANGUAGE plpgsql AS $$ BEGIN
+        IF nextval('refused') <= 6 THEN RAISE EXCEPTION USING ERRCODE = '40001'; END IF;
+        RETURN NEW; END $$;
+      CREATE TRIGGER refuse BEFORE INSERT ON payment FOR EACH ROW EXECUTE FUNCTION refuse()`,
+    );
+    const store = await openStoreOn(url);
+    context.after(() => store.close());
+    const change = given.paymentChange(given.newPayment(1));
+    await assert.rejects(store.commit(change), { name: "StoreError", code: "unavailable" });
+    const [row] = await query<{ readonly tries: number }>(url, "SELECT last_value::integer AS tries FROM refused");
+    assert.equal(row?.tries, 5);
+    assert.deepEqual(await store.commit(change), { outcome: "committed" });
+  });
+
+  test("a server that warns of what it says that it has written is not believed", async (context) => {
+    const url = await databases.copy();
+    // As one that no longer waits for its synchronous standby: the work is done, and the answer is an outcome as always.
+    await query(
+      url,
+      `CREATE SEQUENCE warned; ALTER FUNCTION lock_merchants_1(bytea[]) RENAME TO locks_merchants;
+      CREATE FUNCTION lock_merchants_1(merchants bytea[]) RETURNS void LANGUAGE plpgsql AS $$ BEGIN
+        PERFORM locks_merchants(merchants);
+        IF nextval('warned') <= 2 THEN RAISE WARNING 'not at the standby'; END IF; END $$`,
+    );
+    const told: boolean[] = [];
+    const store = await openStoreOn(url, { onWriting: (works) => told.push(works) });
+    context.after(() => store.close());
+    const change = given.paymentChange(given.newPayment(1));
+    assert.equal(await store.tryWriting(), false);
+    await assert.rejects(store.commit(change), { name: "StoreError", code: "commit_unknown" });
+    assert.ok((await store.paymentById(merchantA, given.paymentId(1))) !== undefined);
+    assert.deepEqual([store.isWriting, store.stats().commits], [false, 0]);
+    assert.equal(await store.tryWriting(), true);
+    assert.equal((await store.commit(change)).outcome, "duplicate");
+    assert.deepEqual(told, [false, true]);
+  });
+
   test("of a batch that is tried change by change nothing waits for a session of its own when the session goes", async (context) => {
     const url = await databases.copy();
     await query(
