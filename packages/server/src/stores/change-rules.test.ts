@@ -279,7 +279,8 @@ describe("every store demands of a change that", () => {
     });
   }
 
-  test("what is cancelled of a refund is kept exactly too", () => {
+  test("what is cancelled of a refund is kept exactly too, up to the largest signed number of 64 bits", () => {
+    assert.equal(largestMinor, 9_223_372_036_854_775_807n);
     const refunds = [given.newRefund(1, { state: "cancelled", amount: largestMinor + 1n })];
     assert.throws(() => assertChangeIsSound(paidChange({ refunds })), new BrokenInvariant("an amount fits 64 bits"));
   });
