@@ -6,7 +6,7 @@ import type { MerchantId } from "../../src/kernel/ids.ts";
 import type { PostgresRefusal } from "../../src/stores/postgres/open-error.ts";
 import type { StoreError } from "../../src/stores/store.ts";
 import { type BatchFault, PostgresAddress } from "../lanes/support/postgres-address.ts";
-import { openStoreOn, query, sessionsOf, TestDatabases, testUrl } from "../postgres/databases.ts";
+import { holdRows, openStoreOn, query, sessionsOf, TestDatabases, testUrl } from "../postgres/databases.ts";
 import * as given from "./store-fixtures.ts";
 
 const { merchantA, merchantB } = given;
@@ -233,6 +233,33 @@ function describeFaults(databases: TestDatabases): void {
       await holder.end();
     }
     assert.deepEqual(await store.commit(given.paymentChange(given.newPayment(3))), { outcome: "committed" });
+  });
+
+  test("more changes than may wait are refused at once; those that wait are written, and others after them", async (context) => {
+    const store = await openStoreOn(await databases.copy(), { maxQueued: 8 });
+    context.after(() => store.close());
+    const commit = (number: number) => store.commit(given.paymentChange(given.newPayment(number)));
+    for (let time = 0; time < 2; time += 1) {
+      const waiting = Array.from({ length: 8 }, (_, index) => commit(10 * time + index));
+      await assert.rejects(commit(10 * time + 9), { name: "StoreError", code: "overloaded" });
+      assert.deepEqual(new Set((await Promise.all(waiting)).map(({ outcome }) => outcome)), new Set(["committed"]));
+    }
+  });
+
+  test("of merchants whose rows are held a quarter of those may wait, and no more", async (context) => {
+    const url = await databases.copy();
+    const store = await openStoreOn(url, { maxQueued: 8 });
+    context.after(() => store.close());
+    const commit = (number: number) => store.commit(given.paymentChange(given.newPayment(number)));
+    await commit(1);
+    const holder = await holdRows(url, "merchant");
+    const [first, second, third] = [commit(2), commit(3), commit(4)];
+    const waits = Promise.all([first, second]);
+    await assert.rejects(third, { name: "StoreError", code: "unavailable" });
+    await assert.rejects(commit(5), { name: "StoreError", code: "unavailable" });
+    await holder.letGo();
+    assert.deepEqual(await waits, [{ outcome: "committed" }, { outcome: "committed" }]);
+    assert.deepEqual(await commit(4), { outcome: "committed" });
   });
 
   test("twelve merchants whose rows are held keep the others waiting for a second or two, and nobody from then on", async (context) => {
