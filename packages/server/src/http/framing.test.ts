@@ -1,9 +1,12 @@
 import assert from "node:assert/strict";
 import { once } from "node:events";
-import { connect, type Socket } from "node:net";
+import type { IncomingMessage } from "node:http";
+import { connect, createServer, type Socket } from "node:net";
 import { describe, test } from "node:test";
 import { secretKey, sendRaw, startTrivialServer } from "../../test/fuzz/trivial-server.ts";
-import { framingErrors } from "./wire/framing-errors.ts";
+import { isBareOffer, UnreadableRequests, withoutOffer } from "./framing.ts";
+import type { WireAnswer } from "./wire/answer.ts";
+import { type FramingErrorKind, framingErrors } from "./wire/framing-errors.ts";
 import { requestErrors } from "./wire/request-errors.ts";
 
 const host = "Host: x\r\n";
@@ -95,6 +98,88 @@ describe("what is no request", () => {
   });
 });
 
+describe("what Node's parser gives up on", () => {
+  /** The server's end of a connection without HTTP, and what its client hears until the end. */
+  async function connection(t: test.TestContext): Promise<{ readonly socket: Socket; readonly heard: Promise<string> }> {
+    const server = createServer({ allowHalfOpen: true });
+    t.after(() => server.close());
+    await once(server.listen(0, "127.0.0.1"), "listening");
+    const { port } = server.address() as { readonly port: number };
+    const client = connect(port, "127.0.0.1");
+    const [socket] = (await once(server, "connection")) as [Socket];
+    t.after(() => [client, socket].map((each) => each.destroy()));
+    client.on("error", () => undefined);
+    let text = "";
+    client.on("data", (chunk: Buffer) => (text += chunk.toString("latin1")));
+    return { socket, heard: once(client, "close").then(() => text) };
+  }
+
+  const failure = (code: string | undefined, rawPacket?: unknown): Error => Object.assign(new Error("unreadable"), { code, rawPacket });
+  const hello = Buffer.from([0x16, 0x03]);
+
+  const rows: readonly (readonly [code: string | undefined, kind: FramingErrorKind, rawPacket?: unknown, encrypted?: boolean])[] = [
+    ["ERR_HTTP_REQUEST_TIMEOUT", "too_slow"],
+    ["HPE_HEADER_OVERFLOW", "head_too_large"],
+    ["HPE_STRICT", "header_unreadable"],
+    ["HPE_CR_EXPECTED", "header_unreadable"],
+    ["HPE_LF_EXPECTED", "header_unreadable"],
+    ["HPE_INVALID_CONTENT_LENGTH", "length_unclear"],
+    ["HPE_INVALID_HEADER_TOKEN", "header_unreadable", hello],
+    ["HPE_INVALID_METHOD", "tls_unexpected", hello],
+    ["HPE_INVALID_METHOD", "tls_unexpected", hello, false],
+    ["HPE_INVALID_METHOD", "not_http", hello, true],
+    ["HPE_INVALID_METHOD", "not_http", Buffer.from("SSH")],
+    ["HPE_INVALID_METHOD", "not_http", [0x16]],
+    ["HPE_INVALID_METHOD", "not_http"],
+    [undefined, "not_http"],
+  ];
+  for (const [code, kind, rawPacket, encrypted] of rows) {
+    const over = encrypted === undefined ? "" : encrypted ? ", by TLS" : ", without TLS";
+    test(`is told once, and the connection ends: ${code ?? "no code"} is ${kind}${over}`, async (t) => {
+      const { socket, heard } = await connection(t);
+      if (encrypted !== undefined) Reflect.set(socket, "encrypted", encrypted);
+      const reported: WireAnswer[] = [];
+      const unreadable = new UnreadableRequests((answer) => void reported.push(answer));
+      for (let time = 0; time < 2; time += 1) unreadable.meet(failure(code, rawPacket), socket);
+      const text = await heard;
+      const [answer, ...others] = answersIn(text);
+      assert.deepEqual([answer?.code, answer?.status, others], [framingErrors[kind].code, framingErrors[kind].httpStatus, []]);
+      assert.match(text, /^HTTP\/1\.1 \d{3} [A-Z][A-Za-z ]+\r\nContent-Type: application\/json; charset=utf-8\r\nContent-Length: /);
+      assert.deepEqual(
+        reported.map((each) => each.code),
+        [framingErrors[kind].code],
+      );
+    });
+  }
+
+  test("of a connection that was reset is told to nobody", async (t) => {
+    const { socket, heard } = await connection(t);
+    const unreadable = new UnreadableRequests(() => assert.fail("told"));
+    unreadable.meet(failure("ECONNRESET"), socket);
+    assert.equal(socket.destroyed, true);
+    assert.equal(await heard, "");
+  });
+
+  test("of a connection that has said its last word is closed, once that is out", async (t) => {
+    const { socket, heard } = await connection(t);
+    const unreadable = new UnreadableRequests(() => assert.fail("told"));
+    socket.end("last");
+    await once(socket, "finish");
+    unreadable.meet(failure("HPE_INVALID_METHOD"), socket);
+    assert.equal(socket.destroyed, true);
+    assert.equal(await heard, "last");
+  });
+
+  test("of a connection whose last word is not out yet is left to whoever said it", async (t) => {
+    const { socket, heard } = await connection(t);
+    const unreadable = new UnreadableRequests(() => assert.fail("told"));
+    socket.end("last");
+    unreadable.meet(failure("HPE_INVALID_METHOD"), socket);
+    assert.equal(socket.destroyed, false);
+    assert.equal(await heard, "last");
+  });
+});
+
 describe("an answer that is under way", () => {
   const sale = `{"integration_key":"${secretKey}"}`;
   const slow = (headers: string): string => `POST /ws/slow HTTP/1.1\r\n${host}Content-Length: ${sale.length}\r\n${headers}\r\n${sale}`;
@@ -153,6 +238,24 @@ describe("an answer that is under way", () => {
 });
 
 describe("an offer of another protocol", () => {
+  test("is written anew only when nothing behind its head could be its body", () => {
+    const isBare = (headers: Readonly<Record<string, string>>): boolean => isBareOffer({ headers } as unknown as IncomingMessage);
+    assert.equal(isBare({ upgrade: "h2c" }), true);
+    assert.equal(isBare({ upgrade: "" }), true);
+    assert.equal(isBare({}), false);
+    assert.equal(isBare({ upgrade: "h2c", "content-length": "0" }), false);
+    assert.equal(isBare({ upgrade: "h2c", "transfer-encoding": "chunked" }), false);
+  });
+
+  test("is written anew byte for byte, without the offer and with what came behind", () => {
+    const rawHeaders = ["Host", "x", "UPGRADE", "h2c", "Upgrade", "websocket", "X-Name", "Jos\xe9", "X-Name", "upgrade", "Empty", ""];
+    const request = { method: "POST", url: "/ws/open?a=1", httpVersion: "1.1", rawHeaders } as unknown as IncomingMessage;
+    assert.equal(
+      withoutOffer(request, Buffer.from("GET behind \xff", "latin1")).toString("latin1"),
+      "POST /ws/open?a=1 HTTP/1.1\r\nHost: x\r\nX-Name: Jos\xe9\r\nX-Name: upgrade\r\nEmpty: \r\n\r\nGET behind \xff",
+    );
+  });
+
   async function waitFor(socket: Socket, count: number): Promise<readonly Heard[]> {
     let text = "";
     socket.on("data", (chunk: Buffer) => (text += chunk.toString("latin1")));

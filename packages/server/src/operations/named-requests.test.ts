@@ -19,7 +19,9 @@ describe("requests with an Idempotency-Key", () => {
       return { status: 200, body: `answer ${runs}`, keep: true };
     };
     const answers = await Promise.all(Array.from({ length: 5 }, () => requests.answer(merchant, "key", digest, run)));
-    assert.deepEqual([runs, new Set(answers.map(({ body }) => body)).size], [1, 1]);
+    assert.equal(runs, 1);
+    const first = { status: 200, body: "answer 1", keep: true };
+    assert.deepEqual(answers, [first, ...Array.from({ length: 4 }, () => ({ ...first, replayed: true }))]);
     // A control: another key runs.
     await requests.answer(merchant, "other key", digest, run);
     assert.equal(runs, 2);
@@ -66,8 +68,31 @@ describe("requests with an Idempotency-Key", () => {
     assert.equal((await running).body, "first");
     assert.equal((await first.answer(merchant, "key", digest, pending)).body, "resumed", "its own has ended, and that it knows");
     await assert.rejects(second.answer(merchant, "key", digest, pending), { code: "request_key_taken" });
-    now = instant(now + 10_000);
+    now = instant(now + 9_999);
+    await assert.rejects(second.answer(merchant, "key", digest, pending), { code: "request_key_taken" });
+    now = instant(now + 1);
     assert.equal((await second.answer(merchant, "key", digest, pending)).body, "resumed");
+  });
+
+  test("of which this process has claimed ten thousand since: the oldest is one that another process may be at work on", async () => {
+    const requests = new NamedRequests(createMemoryStore(), clock, { isAlone: false });
+    const pending = async (resumed: boolean) => ({ status: 200, body: resumed ? "resumed" : "first", keep: false });
+    const claim = (key: number) => requests.answer(merchant, `key ${key}`, digest, pending);
+    for (let key = 0; key < 10_000; key += 1) await claim(key);
+    assert.equal((await claim(0)).body, "resumed");
+    await claim(10_000);
+    await assert.rejects(claim(0), { code: "request_key_taken" });
+    assert.equal((await claim(1)).body, "resumed");
+  });
+
+  test("of two merchants under one key do not wait for each other", async () => {
+    const requests = new NamedRequests(createMemoryStore(), clock, alone);
+    const gate = Promise.withResolvers<void>();
+    const done = { status: 200, body: "done", keep: true };
+    const waits = requests.answer(merchant, "key", digest, () => gate.promise.then(() => done));
+    assert.deepEqual(await requests.answer("ffffffff" as MerchantId, "key", digest, async () => done), done);
+    gate.resolve();
+    assert.deepEqual(await waits, done);
   });
 
   test("are answered although the answer could not be kept", async () => {

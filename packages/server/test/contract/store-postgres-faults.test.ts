@@ -6,7 +6,7 @@ import type { MerchantId } from "../../src/kernel/ids.ts";
 import type { PostgresRefusal } from "../../src/stores/postgres/open-error.ts";
 import type { StoreError } from "../../src/stores/store.ts";
 import { type BatchFault, PostgresAddress } from "../lanes/support/postgres-address.ts";
-import { openStoreOn, query, sessionsOf, TestDatabases, testUrl } from "../postgres/databases.ts";
+import { holdRows, openStoreOn, query, sessionsOf, TestDatabases, testUrl } from "../postgres/databases.ts";
 import * as given from "./store-fixtures.ts";
 
 const { merchantA, merchantB } = given;
@@ -189,11 +189,14 @@ function describeFaults(databases: TestDatabases): void {
 
   test("those who need a session to write at once make one", async (context) => {
     const { url, address, store } = await storeBehindAddress(context);
-    for (let time = 0; time < 5; time += 1) {
-      address.reset();
-      const tried = [store.tryWriting(), store.commit(given.paymentChange(given.newPayment(time + 2))), store.tryWriting()];
-      await Promise.allSettled(tried);
-    }
+    address.reset();
+    assert.equal(await store.tryWriting(), false, "the session is found gone");
+    const change = given.paymentChange(given.newPayment(2));
+    assert.deepEqual(await Promise.all([store.tryWriting(), store.tryWriting(), store.commit(change)]), [
+      true,
+      true,
+      { outcome: "committed" },
+    ]);
     assert.equal(await store.tryWriting(), true);
     const sessions = "SELECT 1 FROM pg_stat_activity WHERE datname = current_database() AND application_name = 'cofre cofre_gateway'";
     // The server takes a moment to notice those that were reset.
@@ -230,6 +233,33 @@ function describeFaults(databases: TestDatabases): void {
       await holder.end();
     }
     assert.deepEqual(await store.commit(given.paymentChange(given.newPayment(3))), { outcome: "committed" });
+  });
+
+  test("more changes than may wait are refused at once; those that wait are written, and others after them", async (context) => {
+    const store = await openStoreOn(await databases.copy(), { maxQueued: 8 });
+    context.after(() => store.close());
+    const commit = (number: number) => store.commit(given.paymentChange(given.newPayment(number)));
+    for (let time = 0; time < 2; time += 1) {
+      const waiting = Array.from({ length: 8 }, (_, index) => commit(10 * time + index));
+      await assert.rejects(commit(10 * time + 9), { name: "StoreError", code: "overloaded" });
+      assert.deepEqual(new Set((await Promise.all(waiting)).map(({ outcome }) => outcome)), new Set(["committed"]));
+    }
+  });
+
+  test("of merchants whose rows are held a quarter of those may wait, and no more", async (context) => {
+    const url = await databases.copy();
+    const store = await openStoreOn(url, { maxQueued: 8 });
+    context.after(() => store.close());
+    const commit = (number: number) => store.commit(given.paymentChange(given.newPayment(number)));
+    await commit(1);
+    const holder = await holdRows(url, "merchant");
+    const [first, second, third] = [commit(2), commit(3), commit(4)];
+    const waits = Promise.all([first, second]);
+    await assert.rejects(third, { name: "StoreError", code: "unavailable" });
+    await assert.rejects(commit(5), { name: "StoreError", code: "unavailable" });
+    await holder.letGo();
+    assert.deepEqual(await waits, [{ outcome: "committed" }, { outcome: "committed" }]);
+    assert.deepEqual(await commit(4), { outcome: "committed" });
   });
 
   test("twelve merchants whose rows are held keep the others waiting for a second or two, and nobody from then on", async (context) => {
@@ -321,6 +351,47 @@ function describeFaults(databases: TestDatabases): void {
       assert.deepEqual(await store.commit(change), { outcome: "committed" });
     });
   }
+
+  test("SQLSTATE 40001, six times: unavailable after five tries, and written at the second of the next", async (context) => {
+    const url = await databases.copy();
+    await query(
+      url,
+      `CREATE SEQUENCE refused; CREATE FUNCTION refuse() RETURNS trigger LANGUAGE plpgsql AS $$ BEGIN
+        IF nextval('refused') <= 6 THEN RAISE EXCEPTION USING ERRCODE = '40001'; END IF;
+        RETURN NEW; END $$;
+      CREATE TRIGGER refuse BEFORE INSERT ON payment FOR EACH ROW EXECUTE FUNCTION refuse()`,
+    );
+    const store = await openStoreOn(url);
+    context.after(() => store.close());
+    const change = given.paymentChange(given.newPayment(1));
+    await assert.rejects(store.commit(change), { name: "StoreError", code: "unavailable" });
+    const [row] = await query<{ readonly tries: number }>(url, "SELECT last_value::integer AS tries FROM refused");
+    assert.equal(row?.tries, 5);
+    assert.deepEqual(await store.commit(change), { outcome: "committed" });
+  });
+
+  test("a server that warns of what it says that it has written is not believed", async (context) => {
+    const url = await databases.copy();
+    // As one that no longer waits for its synchronous standby: the work is done, and the answer is an outcome as always.
+    await query(
+      url,
+      `CREATE SEQUENCE warned; ALTER FUNCTION lock_merchants_1(bytea[]) RENAME TO locks_merchants;
+      CREATE FUNCTION lock_merchants_1(merchants bytea[]) RETURNS void LANGUAGE plpgsql AS $$ BEGIN
+        PERFORM locks_merchants(merchants);
+        IF nextval('warned') <= 2 THEN RAISE WARNING 'not at the standby'; END IF; END $$`,
+    );
+    const told: boolean[] = [];
+    const store = await openStoreOn(url, { onWriting: (works) => told.push(works) });
+    context.after(() => store.close());
+    const change = given.paymentChange(given.newPayment(1));
+    assert.equal(await store.tryWriting(), false);
+    await assert.rejects(store.commit(change), { name: "StoreError", code: "commit_unknown" });
+    assert.ok((await store.paymentById(merchantA, given.paymentId(1))) !== undefined);
+    assert.deepEqual([store.isWriting, store.stats().commits], [false, 0]);
+    assert.equal(await store.tryWriting(), true);
+    assert.equal((await store.commit(change)).outcome, "duplicate");
+    assert.deepEqual([store.stats().commits, told], [0, [false, true]], "a batch that wrote nothing is no commit");
+  });
 
   test("of a batch that is tried change by change nothing waits for a session of its own when the session goes", async (context) => {
     const url = await databases.copy();

@@ -1,0 +1,310 @@
+import assert from "node:assert/strict";
+import { describe, test } from "node:test";
+import { StillTime } from "../../test/contract/connector-harness.ts";
+import * as given from "../../test/contract/store-fixtures.ts";
+import { cardOf } from "../../test/vectors/cards.ts";
+import type { AuthorizeOutcome, AuthorizeRequest, CardToAuthorize, CardTraits, Connector } from "../connectors/connector.ts";
+import { connectorsOf } from "../connectors/connector-set.ts";
+import { createSimulator } from "../connectors/simulator/simulator-connector.ts";
+import { laterBy } from "../kernel/instant.ts";
+import { SeededRandom } from "../kernel/seeded-random.ts";
+import { ServiceError } from "../kernel/service-error.ts";
+import type { Account } from "../merchant/account.ts";
+import { defaultAccountSettings } from "../merchant/settings.ts";
+import type { Change } from "../stores/change.ts";
+import { type CommitFault, createMemoryStore } from "../stores/memory/memory-store.ts";
+import { CvvPocket } from "../vault/cvv-pocket.ts";
+import { Keyring } from "../vault/keyring.ts";
+import { createLocalVault } from "../vault/local-vault.ts";
+import { createMemoryKeyProvider, createMemoryWrappedKeyStore } from "../vault/memory-key-provider.ts";
+import { digestOfToken } from "../vault/token.ts";
+import type { DirectInput } from "./direct-input.ts";
+import { type Direct, direct } from "./direct.ts";
+import { Runner } from "./runner.ts";
+import { tokenize } from "./tokenize.ts";
+
+const visa = "4111111111111111";
+const amex = "378282246310005";
+const token = "t".repeat(32);
+const approval: AuthorizeOutcome = {
+  kind: "approved",
+  authorizationCode: "123456",
+  responseCode: "00",
+  acquirerReference: "REF",
+  networkTransactionId: "123456789012345",
+};
+const notSent: AuthorizeOutcome = { kind: "not_sent" };
+const unknown: AuthorizeOutcome = { kind: "unknown", cause: "timeout" };
+const decline: AuthorizeOutcome = {
+  kind: "declined",
+  reason: "insufficient_funds",
+  responseCode: "51",
+  adviceCode: undefined,
+  refusedBeforeIssuer: false,
+};
+
+interface Given {
+  readonly settings?: Partial<Account["settings"]>;
+  /** What each acquirer says, by its name; `first` is where a payment goes without a route. */
+  readonly says?: Readonly<Record<string, AuthorizeOutcome>>;
+  readonly traits?: Partial<CardTraits>;
+  readonly faultOf?: (change: Change) => CommitFault | undefined;
+  /** What happens while an acquirer is asked. */
+  readonly meanwhile?: () => Promise<unknown>;
+}
+
+async function open({ settings = {}, says = { first: approval }, traits, faultOf, meanwhile }: Given = {}) {
+  const time = new StillTime();
+  const random = new SeededRandom("direct");
+  const keys = { provider: createMemoryKeyProvider(random), store: createMemoryWrappedKeyStore() };
+  const keyring = await Keyring.open({ ...keys, clock: time, random, environment: "test", create: true });
+  const store = createMemoryStore({ commitFault: (change) => faultOf?.(change) });
+  const asked: (readonly [name: string, request: AuthorizeRequest, card: CardToAuthorize])[] = [];
+  const connectors = Object.entries(says).map(([name, outcome]): Connector => ({
+    ...createSimulator({ clock: time, scheduler: time }),
+    name,
+    authorize: async (request, card) => {
+      asked.push([name, request, card]);
+      await meanwhile?.();
+      return outcome;
+    },
+    ...(traits === undefined
+      ? {}
+      : { cardTraits: () => ({ funding: "credit", foreign: false, ecommerce: true, exhausted: false, ...traits }) }),
+  }));
+  const account: Account = { ...given.newAccount(given.merchantA), settings: { ...defaultAccountSettings(), ...settings } };
+  const runner = new Runner({
+    clock: time,
+    random,
+    store,
+    vault: createLocalVault({ keyring, environment: "test", random }),
+    connectors: connectorsOf(connectors),
+    pocket: new CvvPocket(random),
+    acquirerTimeoutMs: 30_000,
+    deliverTo: () => [],
+    told: () => undefined,
+    alarm: ({ what }) => assert.fail(what),
+  });
+  const pay = (over: Partial<DirectInput> = {}): Promise<Direct> => runner.run(direct, account, { ...input(), ...over });
+  const keep = (digits = visa, chosen = token) => runner.run(tokenize, account, { card: cardOf(digits), token: chosen });
+  return { time, store, asked, account, runner, pay, keep, names: () => asked.map(([name]) => name) };
+}
+
+function input(digits = visa): DirectInput {
+  const source = { kind: "pan", card: cardOf(digits), cvv: undefined, cryptogram: undefined } as const;
+  return { order: given.bareOrder("order-1"), source, local: false, createToken: undefined };
+}
+
+const ofToken = { kind: "token", token, cvv: undefined, cryptogram: undefined } as const;
+const orderOf = (over: Partial<DirectInput["order"]>): DirectInput["order"] => ({ ...given.bareOrder("order-1"), ...over });
+
+describe("a payment by card", () => {
+  test("asks the acquirer once, with all that was asked for, after what is about to be sent was written down", async () => {
+    const states: (string | undefined)[] = [];
+    const world = await open({
+      settings: { descriptor: "SHOP" },
+      meanwhile: async () => states.push((await world.store.paymentByCode(given.merchantA, "order-1"))?.state),
+    });
+    const order = orderOf({
+      ...given.newPayment(1).order,
+      code: "order-1",
+      softDescriptor: undefined,
+      manualReview: false,
+    });
+    const sentAt = world.time.now();
+    const { payment, token: none } = await world.pay({ order });
+    assert.deepEqual([states, payment.state, none], [["authorizing"], "captured", undefined]);
+    const [[name, request] = []] = world.asked;
+    assert.equal(world.asked.length, 1);
+    assert.equal(name, "first");
+    assert.deepEqual(request, {
+      merchantId: given.merchantA,
+      reference: `${payment.id}-1`,
+      deadline: laterBy(sentAt, 30_000),
+      simulator: world.account.settings.simulator,
+      amount: order.amount,
+      capture: true,
+      instalments: 3,
+      country: "br",
+      descriptor: "SHOP",
+      card: { brand: "visa", maskedPan: "411111xxxxxx1111", tokenDigest: undefined },
+      storedCredential: order.storedCredential,
+      threeDSecure: order.threeDSecure,
+      customer: order.customer,
+      paymentType: "credit",
+    });
+    assert.equal(payment.order.connector, "first");
+  });
+
+  test("is held when it is not to be paid at once, or is to be reviewed; its own words stand on the statement", async () => {
+    const world = await open();
+    const { payment } = await world.pay({ order: orderOf({ autoCapture: false, softDescriptor: "OWN" }) });
+    assert.deepEqual([payment.state, world.asked[0]?.[1].capture, world.asked[0]?.[1].descriptor], ["authorized", false, "OWN"]);
+    const reviewed = await open();
+    assert.equal((await reviewed.pay({ order: orderOf({ manualReview: true }) })).payment.state, "in_review");
+    const large = await open({ settings: { reviewAboveUsd: 99 } });
+    assert.equal((await large.pay()).payment.state, "in_review");
+    const small = await open({ settings: { reviewAboveUsd: 101 } });
+    assert.equal((await small.pay()).payment.state, "captured");
+  });
+
+  test("is taxed unless it is processed within the country", async () => {
+    const abroad = await open();
+    assert.ok((await abroad.pay()).payment.order.pricing.tax.minor > 0n);
+    const local = await open();
+    assert.equal((await local.pay({ local: true })).payment.order.pricing.tax.minor, 0n);
+  });
+
+  test("is what the acquirer says; of no answer it stays open", async () => {
+    for (const [outcome, state] of [
+      [decline, "declined"],
+      [notSent, "declined"],
+      [unknown, "authorizing"],
+    ] as const) {
+      const world = await open({ says: { first: outcome } });
+      const { payment, token: none } = await world.pay({ createToken: { token } });
+      assert.deepEqual([payment.state, none], [state, undefined]);
+      assert.equal(await world.store.cardByToken(given.merchantA, digestOfToken(token)), undefined);
+    }
+  });
+
+  test("is not asked for when what is about to be sent could not be written down", async () => {
+    for (const fault of ["unavailable", "commit_unknown_applied", "commit_unknown_not_applied"] as const) {
+      const world = await open({ faultOf: () => fault });
+      await assert.rejects(world.pay(), ServiceError);
+      assert.deepEqual(world.asked, []);
+    }
+  });
+});
+
+describe("a payment that stores its card", () => {
+  test("gives the token when it was approved, and the card can be paid with", async () => {
+    const world = await open();
+    const { token: fresh } = await world.pay({ createToken: { token: undefined } });
+    assert.match(fresh ?? "", /^[0-9a-f]{128}$/);
+    const again = await world.pay({ order: orderOf({ code: "order-2" }), source: { ...ofToken, token: fresh ?? "" } });
+    assert.equal(again.payment.state, "captured");
+    assert.equal(world.asked[1]?.[1].card.tokenDigest, digestOfToken(fresh ?? ""));
+  });
+
+  test("under a token that is taken moves no money", async () => {
+    const world = await open();
+    await world.keep();
+    await assert.rejects(world.pay({ createToken: { token } }), { code: "token_taken" });
+    assert.deepEqual(world.asked, []);
+  });
+
+  test("under a token that is taken meanwhile stands, without the token", async () => {
+    const world = await open({ meanwhile: () => world.keep() });
+    const { payment, token: none } = await world.pay({ createToken: { token } });
+    assert.deepEqual([payment.state, none], ["captured", undefined]);
+    assert.equal((await world.store.paymentByCode(given.merchantA, "order-1"))?.state, "captured");
+  });
+
+  test("gives no token when its approval could not be written down", async () => {
+    const world = await open({ faultOf: ({ payment }) => (payment?.replaces === 1 ? "commit_unknown_not_applied" : undefined) });
+    const { payment, token: none } = await world.pay({ createToken: { token } });
+    assert.deepEqual([payment.state, none], ["authorizing", undefined]);
+  });
+
+  test("fails as it does where something else is wrong than its token", async () => {
+    const world = await open({ faultOf: ({ payment }) => (payment?.replaces === 1 ? "stale" : undefined) });
+    await assert.rejects(world.pay({ createToken: { token } }), { code: "payment_in_flight" });
+  });
+});
+
+describe("a payment is refused before money moves", () => {
+  const refused = async (code: string, world: Awaited<ReturnType<typeof open>>, over: Partial<DirectInput> = {}): Promise<void> => {
+    await assert.rejects(world.pay(over), { code });
+    assert.deepEqual(world.asked, []);
+    assert.equal(await world.store.paymentByCode(given.merchantA, "order-1"), undefined);
+  };
+
+  test("when its code is taken", async () => {
+    const world = await open();
+    await world.pay();
+    await assert.rejects(world.pay(), { code: "payment_code_taken" });
+    assert.equal(world.asked.length, 1);
+  });
+
+  test("when the card of a token has no such plan of instalments", async () => {
+    const world = await open();
+    await world.keep(amex);
+    await refused("instalments_not_offered", world, { source: ofToken, order: orderOf({ instalments: 12 }) });
+    assert.equal((await world.pay({ source: ofToken, order: orderOf({ instalments: 6 }) })).payment.state, "captured");
+    await world.keep(visa, "v".repeat(32));
+    const source = { ...ofToken, token: "v".repeat(32) };
+    assert.equal((await world.pay({ source, order: orderOf({ code: "order-2", instalments: 12 }) })).payment.state, "captured");
+  });
+
+  test("for what the acquirer's tables say of the card, in the order of the interface; of a network token they say nothing", async () => {
+    const plan = { order: orderOf({ instalments: 2 }) };
+    await refused("card_foreign", await open({ traits: { foreign: true, funding: "prepaid", ecommerce: false, exhausted: true } }), plan);
+    await refused("instalments_on_prepaid", await open({ traits: { funding: "prepaid", ecommerce: false } }), plan);
+    await refused("instalments_on_debit", await open({ traits: { funding: "debit", exhausted: true } }), plan);
+    await refused("card_not_eligible", await open({ traits: { ecommerce: false, exhausted: true } }));
+    await refused("card_exhausted", await open({ traits: { exhausted: true } }));
+    for (const funding of ["prepaid", "debit"] as const)
+      assert.equal((await (await open({ traits: { funding } })).pay()).payment.state, "captured");
+    assert.equal((await (await open({ traits: {} })).pay(plan)).payment.state, "captured");
+    const world = await open({ traits: { foreign: true } });
+    const source = { kind: "network_token", card: cardOf(visa), cvv: undefined, cryptogram: undefined } as const;
+    assert.equal((await world.pay({ source })).payment.state, "captured");
+    assert.equal(world.asked[0]?.[2].networkToken, true);
+  });
+
+  test("on a strict account when it names no mandate, or another card's", async () => {
+    const stored = (mandateId: string | undefined) =>
+      ({ use: "stored", initiator: "MIT", reason: "SCHEDULED_RECURRING", mandateId }) as const;
+    const world = await open({ settings: { strictMandates: true } });
+    const initial = { use: "initial", initiator: "CIT", reason: "SCHEDULED_RECURRING", mandateId: undefined } as const;
+    await world.pay({ order: orderOf({ code: "initial", storedCredential: initial }) });
+    world.asked.length = 0;
+    const mandate = "123456789012345";
+    await refused("mandate_mismatch", world, { order: orderOf({ storedCredential: stored(undefined) }) });
+    await refused("mandate_mismatch", world, { order: orderOf({ storedCredential: stored("543210987654321") }) });
+    const others: readonly string[] = [amex, "4111115666052208"];
+    for (const digits of others) {
+      await refused("mandate_mismatch", world, { source: input(digits).source, order: orderOf({ storedCredential: stored(mandate) }) });
+    }
+    assert.equal((await world.pay({ order: orderOf({ storedCredential: stored(mandate) }) })).payment.state, "captured");
+    const lax = await open();
+    assert.equal((await lax.pay({ order: orderOf({ storedCredential: stored(undefined) }) })).payment.state, "captured");
+  });
+});
+
+describe("the way of a payment", () => {
+  const says = { first: approval, a: notSent, b: decline, c: approval };
+  const routes = (...connectors: readonly string[]) => ({ routes: [{ connectors }] });
+
+  test("is its route's, and goes on to the next acquirer after a certain no alone", async () => {
+    const rows: readonly (readonly [route: readonly string[], asked: readonly string[], state: string])[] = [
+      [["c"], ["c"], "captured"],
+      [["a", "c"], ["a", "c"], "captured"],
+      [["a", "a2", "c"], ["a", "a2", "c"], "captured"],
+      [["a", "b", "c"], ["a", "b"], "declined"],
+      [["c", "a"], ["c"], "captured"],
+      [["u", "c"], ["u"], "authorizing"],
+      [["a"], ["a"], "declined"],
+    ];
+    for (const [route, asked, state] of rows) {
+      const world = await open({ says: { ...says, a2: notSent, u: unknown }, settings: routes(...route) });
+      assert.equal((await world.pay()).payment.state, state);
+      assert.deepEqual(world.names(), asked);
+      assert.deepEqual(
+        world.asked.map(([, { reference }]) => reference.slice(-2)),
+        asked.map((_, index) => `-${index + 1}`),
+      );
+    }
+  });
+
+  test("ends where the next step could not be written down", async () => {
+    const world = await open({
+      says,
+      settings: routes("a", "c"),
+      faultOf: ({ facts }) => (facts.some(({ fact }) => fact === "authorization_rerouted") ? "unavailable" : undefined),
+    });
+    assert.equal((await world.pay()).payment.state, "declined");
+    assert.deepEqual(world.names(), ["a"]);
+  });
+});

@@ -1,0 +1,306 @@
+import assert from "node:assert/strict";
+import { describe, test } from "node:test";
+import { StillTime } from "../../test/contract/connector-harness.ts";
+import * as given from "../../test/contract/store-fixtures.ts";
+import type { Connector, FollowUpOutcome, FollowUpRequest } from "../connectors/connector.ts";
+import { connectorsOf } from "../connectors/connector-set.ts";
+import { createSimulator } from "../connectors/simulator/simulator-connector.ts";
+import { laterBy } from "../kernel/instant.ts";
+import { SeededRandom } from "../kernel/seeded-random.ts";
+import type { Account } from "../merchant/account.ts";
+import type { Payment } from "../payment/payment.ts";
+import type { Change } from "../stores/change.ts";
+import { type CommitFault, createMemoryStore } from "../stores/memory/memory-store.ts";
+import { CvvPocket } from "../vault/cvv-pocket.ts";
+import { Keyring } from "../vault/keyring.ts";
+import { createLocalVault } from "../vault/local-vault.ts";
+import { createMemoryKeyProvider, createMemoryWrappedKeyStore } from "../vault/memory-key-provider.ts";
+import { cancel } from "./cancel.ts";
+import { capture } from "./capture.ts";
+import { cancelRefund, refund, refundOrCancel } from "./refund.ts";
+import { acceptReview, rejectReview } from "./review.ts";
+import { Runner } from "./runner.ts";
+
+/* What is asked of a payment after its authorization, with an acquirer that answers as it is told. */
+
+const approved: FollowUpOutcome = { kind: "approved" };
+const declined: FollowUpOutcome = { kind: "declined", responseCode: "12" };
+const unknown: FollowUpOutcome = { kind: "unknown", cause: "timeout" };
+const first = given.newPayment(1);
+const selector = { hash: first.id };
+const byCode = { code: first.order.code };
+
+/** Held: 100.50 of it, by its second attempt's follower. */
+const authorized = given.paidNext(first, { state: "authorized", capturedAt: undefined, captured: 0n });
+const captured = given.paidNext(first);
+const inReview: Payment = { ...authorized, state: "in_review", review: "waiting", order: { ...first.order, manualReview: true } };
+
+interface Given {
+  readonly payment?: Payment;
+  readonly outcome?: FollowUpOutcome;
+  readonly settings?: Partial<Account["settings"]>;
+  /** What befalls the commits after the payment's own. */
+  readonly faults?: readonly (CommitFault | undefined)[];
+  /** What happens while the acquirer is asked. */
+  readonly meanwhile?: (store: ReturnType<typeof createMemoryStore>) => Promise<unknown>;
+}
+
+async function open({ payment = authorized, outcome = approved, settings = {}, faults = [], meanwhile }: Given = {}) {
+  const time = new StillTime();
+  const random = new SeededRandom("follow-up");
+  const keys = { provider: createMemoryKeyProvider(random), store: createMemoryWrappedKeyStore() };
+  const keyring = await Keyring.open({ ...keys, clock: time, random, environment: "test", create: true });
+  const left = [...faults];
+  let isArmed = false;
+  const store = createMemoryStore({ commitFault: () => (isArmed ? left.shift() : undefined) });
+  // The order is its first version's for good.
+  await store.commit(given.paymentChange({ ...first, order: payment.order }));
+  await store.commit(given.paymentChange(payment));
+  isArmed = true;
+  const asked: (readonly [what: string, request: FollowUpRequest])[] = [];
+  const answer = (what: string) => async (request: FollowUpRequest) => {
+    asked.push([what, request]);
+    await meanwhile?.(store);
+    return outcome;
+  };
+  const simulator = createSimulator({ clock: time, scheduler: time });
+  const connector: Connector = { ...simulator, capture: answer("capture"), void: answer("void"), refund: answer("refund") };
+  const base = given.newAccount(given.merchantA);
+  const account: Account = { ...base, settings: { ...base.settings, ...settings } };
+  const alarms: string[] = [];
+  const told: Change[] = [];
+  const runner = new Runner({
+    clock: time,
+    random,
+    store,
+    vault: createLocalVault({ keyring, environment: "test", random }),
+    connectors: connectorsOf([connector]),
+    pocket: new CvvPocket(random),
+    acquirerTimeoutMs: 30_000,
+    deliverTo: () => [],
+    told: (_, change) => void told.push(change),
+    alarm: ({ what }) => void alarms.push(what),
+  });
+  const stored = async (): Promise<Payment> => {
+    const found = await store.paymentById(given.merchantA, first.id);
+    assert.ok(found !== undefined);
+    return found;
+  };
+  return { runner, account, asked, stored, store, alarms, time };
+}
+
+const asks = [
+  ["capture", capture, { selector, amount: undefined }, "captured", "capturing"],
+  ["void", cancel, selector, "voided", "voiding"],
+] as const;
+
+function run(world: Awaited<ReturnType<typeof open>>, [, operation, input]: (typeof asks)[number]): Promise<Payment> {
+  return operation.name === "capture"
+    ? world.runner.run(capture, world.account, input as (typeof asks)[0][2])
+    : world.runner.run(cancel, world.account, input as (typeof asks)[1][2]);
+}
+
+describe("what the acquirer is asked after the authorization", () => {
+  for (const each of asks) {
+    const [what, , , state, open_] = each;
+
+    test(`${what}: once, about the authorization, with what was committed before; its yes is written down`, async () => {
+      const world = await open();
+      const sentAt = world.time.now();
+      const payment = await run(world, each);
+      assert.deepEqual([payment.state, (await world.stored()).state], [state, state]);
+      assert.deepEqual(world.asked, [
+        [
+          what,
+          {
+            merchantId: given.merchantA,
+            reference: `${first.id}-2`,
+            deadline: laterBy(sentAt, 30_000),
+            simulator: world.account.settings.simulator,
+            original: {
+              reference: `${first.id}-1`,
+              amount: first.order.amount,
+              authorizationCode: "123456",
+              acquirerReference: "SIM-000000000001",
+            },
+            amount: first.order.amount,
+            attemptNumber: 2,
+          },
+        ],
+      ]);
+    });
+
+    test(`${what}: its no is told, and the payment is as before`, async () => {
+      const world = await open({ outcome: declined });
+      await assert.rejects(run(world, each), { code: what === "capture" ? "capture_declined" : "void_declined" });
+      assert.equal((await world.stored()).state, "authorized");
+    });
+
+    test(`${what}: without an answer the payment stays in flight, and so says the answer`, async () => {
+      const world = await open({ outcome: unknown });
+      await assert.rejects(run(world, each), { code: "outcome_unknown" });
+      assert.equal((await world.stored()).state, open_);
+    });
+
+    test(`${what}: a yes that cannot be written down, or of which nobody knows, is unknown; it is asked once all the same`, async () => {
+      for (const fault of ["unavailable", "commit_unknown_not_applied", "commit_unknown_applied"] as const) {
+        const world = await open({ faults: [undefined, fault] });
+        await assert.rejects(run(world, each), { code: "outcome_unknown" });
+        assert.equal(world.asked.length, 1);
+        assert.equal((await world.stored()).state, fault === "commit_unknown_applied" ? state : open_);
+      }
+    });
+
+    test(`${what}: nothing is asked when what is about to be sent was not written down, or nobody knows`, async () => {
+      for (const [fault, code] of [
+        ["unavailable", "store_unavailable"],
+        ["commit_unknown_not_applied", "outcome_unknown"],
+        ["commit_unknown_applied", "outcome_unknown"],
+      ] as const) {
+        const world = await open({ faults: [fault] });
+        await assert.rejects(run(world, each), { code });
+        assert.deepEqual(world.asked, []);
+      }
+    });
+
+    test(`${what}: a yes that recovery was faster with is not written down twice`, async () => {
+      const world = await open({
+        meanwhile: async (store) => {
+          const sent = await store.paymentById(given.merchantA, first.id);
+          assert.ok(sent !== undefined);
+          await store.commit(given.paymentChange({ ...sent, version: sent.version + 1, state: "voided", attempt: undefined }));
+        },
+      });
+      if (what === "void") assert.equal((await run(world, each)).state, "voided");
+      else await assert.rejects(run(world, each), { code: "outcome_unknown" });
+      assert.equal((await world.stored()).version, 4);
+    });
+  }
+
+  test("twice at once is asked once: the second waits, and is told what became of the first", async () => {
+    const world = await open();
+    const twice = await Promise.allSettled([run(world, asks[0]), run(world, asks[0])]);
+    assert.equal(twice[0].status, "fulfilled");
+    assert.ok(twice[1].status === "rejected" && twice[1].reason.code === "payment_already_captured");
+    assert.equal(world.asked.length, 1);
+  });
+
+  test("is a part of what is held where the account may, by either name of the payment", async () => {
+    const world = await open({ settings: { partialCapture: true } });
+    const payment = await world.runner.run(capture, world.account, { selector: byCode, amount: "40" });
+    assert.deepEqual([payment.captured, world.asked[0]?.[1].amount], [4_000n, { minor: 4_000n, currency: "USD" }]);
+    const strict = await open();
+    await assert.rejects(strict.runner.run(capture, strict.account, { selector: byCode, amount: "40" }), {
+      code: "partial_capture_disabled",
+    });
+    assert.deepEqual(strict.asked, []);
+  });
+
+  test("is nothing of a payment that is not there", async () => {
+    const world = await open();
+    for (const nobody of [{ hash: given.paymentId(9) }, { hash: "no hash" }, { code: "no code" }]) {
+      const refused = { code: "payment_not_found" };
+      await assert.rejects(world.runner.run(capture, world.account, { selector: nobody, amount: undefined }), refused);
+      await assert.rejects(world.runner.run(cancel, world.account, nobody), refused);
+      const input = { selector: nobody, amount: undefined, description: "d", code: undefined };
+      await assert.rejects(world.runner.run(refund, world.account, input), refused);
+      await assert.rejects(world.runner.run(refundOrCancel, world.account, input), refused);
+    }
+    const other = { ...world.account, id: given.merchantB };
+    await assert.rejects(world.runner.run(cancel, other, selector), { code: "payment_not_found" });
+  });
+});
+
+describe("a review", () => {
+  test("that accepts takes what was to be paid at once; what is only held stays held, and nobody is asked", async () => {
+    const paid = await open({ payment: inReview });
+    assert.equal((await paid.runner.run(acceptReview, paid.account, selector)).state, "captured");
+    assert.deepEqual(
+      paid.asked.map(([what]) => what),
+      ["capture"],
+    );
+    const held = await open({ payment: { ...inReview, order: { ...inReview.order, autoCapture: false } } });
+    assert.equal((await held.runner.run(acceptReview, held.account, byCode)).state, "authorized");
+    assert.deepEqual(held.asked, []);
+  });
+
+  test("that refuses gives up what is held", async () => {
+    const world = await open({ payment: inReview });
+    assert.equal((await world.runner.run(rejectReview, world.account, selector)).state, "voided");
+    assert.deepEqual(
+      world.asked.map(([what]) => what),
+      ["void"],
+    );
+  });
+
+  test("without an answer of the acquirer leaves the payment in flight", async () => {
+    const world = await open({ payment: inReview, outcome: unknown });
+    assert.equal((await world.runner.run(rejectReview, world.account, selector)).state, "voiding");
+    const other = await open({ payment: inReview, outcome: unknown });
+    assert.equal((await other.runner.run(acceptReview, other.account, selector)).state, "capturing");
+  });
+});
+
+describe("a refund", () => {
+  const input = { selector, amount: "10", description: "too large", code: "refund-1" } as const;
+
+  test("is asked for, and nothing is sent yet", async () => {
+    const world = await open({ payment: captured });
+    const { payment, refund: asked } = await world.runner.run(refund, world.account, input);
+    assert.deepEqual([asked.amount, asked.code, asked.description, asked.state], [1_000n, "refund-1", "too large", "requested"]);
+    assert.ok(asked.id >= 1 && asked.id < 2 ** 31);
+    assert.deepEqual(payment.refunds, [asked]);
+    assert.deepEqual(await world.stored(), payment);
+    assert.deepEqual(world.asked, []);
+  });
+
+  test("that its request has asked for already is that one", async () => {
+    const world = await open({ payment: captured });
+    const named = { ...input, request: "ab".repeat(32) };
+    const one = await world.runner.run(refund, world.account, named);
+    const again = await world.runner.run(refund, world.account, { ...named, code: undefined });
+    assert.deepEqual(again, one);
+    assert.equal((await world.stored()).refunds.length, 1);
+  });
+
+  test("has a number of 31 bits, drawn anew when it is taken", async () => {
+    const ids = new Map<string, number>([
+      ["00000000", 1],
+      ["ffffffff", 2 ** 31 - 1],
+      ["81020304", 0x01020304],
+      ["00000100", 0x100],
+      ["00010000", 0x10000],
+    ]);
+    for (const [bytes, id] of ids) {
+      const { account, store, runner } = await open({ payment: captured });
+      const context = Object.assign(runner.contextOf(account), { random: { bytes: () => Uint8Array.from(Buffer.from(bytes, "hex")) } });
+      assert.equal((await refund.run(context, { ...input, code: bytes })).refund.id, id);
+      assert.ok((await store.paymentByRefund(given.merchantA, { id })) !== undefined);
+    }
+  });
+
+  test("is taken back by its number or its code while it is not sent, and then no more", async () => {
+    for (const by of ["id", "code"] as const) {
+      const world = await open({ payment: captured });
+      await world.runner.run(refund, world.account, { ...input, code: "another" });
+      const { refund: asked } = await world.runner.run(refund, world.account, input);
+      const chosen = by === "id" ? { id: asked.id } : { code: "refund-1" };
+      const { payment, refund: taken } = await world.runner.run(cancelRefund, world.account, chosen);
+      assert.deepEqual([taken.id, taken.state, payment.refunded], [asked.id, "cancelled", 1_000n]);
+      await assert.rejects(world.runner.run(cancelRefund, world.account, chosen), { code: "refund_not_cancellable" });
+    }
+    const world = await open({ payment: captured });
+    for (const nobody of [{ id: 5 }, { code: "nobody" }]) {
+      await assert.rejects(world.runner.run(cancelRefund, world.account, nobody), { code: "refund_not_found" });
+    }
+  });
+
+  test("or a cancellation is what the payment's state asks for", async () => {
+    const paid = await open({ payment: captured });
+    const given_ = await paid.runner.run(refundOrCancel, paid.account, input);
+    assert.deepEqual([given_.refund?.amount, given_.payment.state], [1_000n, "captured"]);
+    const held = await open();
+    const voided = await held.runner.run(refundOrCancel, held.account, input);
+    assert.deepEqual([voided.refund, voided.payment.state], [undefined, "voided"]);
+  });
+});
