@@ -1,6 +1,6 @@
 import type { Connectors } from "./connectors/connector.ts";
 import type { Clock } from "./kernel/clock.ts";
-import type { MerchantId } from "./kernel/ids.ts";
+import type { MerchantId, PaymentIds } from "./kernel/ids.ts";
 import type { Instant } from "./kernel/instant.ts";
 import type { Random } from "./kernel/random.ts";
 import type { Scheduler } from "./kernel/scheduler.ts";
@@ -32,6 +32,8 @@ export interface InstallationParts {
   readonly clock: Clock;
   /** Tokens, hashes and codes are drawn from it. */
   readonly random: Random;
+  /** Without it, ids of payments are in order within what this installation remembers. */
+  readonly paymentIds?: PaymentIds;
   /** Notifications draw from a source of their own: what is drawn from the other does not depend on who was told what, and when. */
   readonly deliveryRandom: Random;
   /** One of each delivery's own, where chance is to be repeatable: receivers answer in any order. */
@@ -107,6 +109,7 @@ export function createInstallation(parts: InstallationParts): Installation {
     pocket: new CvvPocket(parts.secretRandom),
     clock,
     random,
+    ...(parts.paymentIds === undefined ? {} : { paymentIds: parts.paymentIds }),
     acquirerTimeoutMs: parts.acquirerTimeoutMs,
     alarm: (alarm) => log.write({ event: "alarm", ...alarm }),
     deliverTo: ({ settings }, { order }) => targetsOf(endpointsOf(settings), order.notificationUrl),

@@ -1,3 +1,5 @@
+import { given } from "./library-options.ts";
+
 /** What goes wrong with an account's next requests; docs/wire/sandbox.md says what each kind does. */
 export type FaultKind =
   | "fail_before_commit"
@@ -54,12 +56,13 @@ interface FaultsClient {
 /** The faults of the account whose key the client has. */
 export function faultsOf(client: FaultsClient): Faults {
   return {
-    async add({ code, delayMs, ...fault }) {
+    async add(asked) {
+      const { code, delayMs, ...fault } = given(asked);
       const { fault: added, faults } = await client.faults({ add: { ...fault, merchant_payment_code: code, delay_ms: delayMs } });
       return toldOf(added ?? faults.at(-1) ?? {});
     },
     list: async () => (await client.faults({})).faults.map(toldOf),
-    clear: async (id) => (await client.faults({ clear: id ?? "all" })).cleared ?? 0,
+    clear: async (id) => (await client.faults({ clear: given({ id }).id ?? "all" })).cleared ?? 0,
   };
 }
 

@@ -6,6 +6,7 @@ import { readConfig } from "./config/read-config.ts";
 import { Secret } from "./kernel/secret.ts";
 import { systemScheduler } from "./kernel/system-scheduler.ts";
 import { type Faults, faultsOf } from "./library-faults.ts";
+import { given, needed } from "./library-options.ts";
 import type { AccountSettings, SimulatorSettings } from "./merchant/account.ts";
 import type { NotificationChaos, NotificationEndpoint } from "./outbox/endpoint.ts";
 
@@ -311,7 +312,7 @@ const shutdownGraceMs = 1_000;
  * no file. As many as you like run at once. Rejects with a TypeError when an option cannot be, and as listening does.
  */
 export async function startCofre(options: CofreOptions = {}): Promise<Cofre> {
-  const { log } = options;
+  const { log } = checked(options);
   const server = await startServer(configOf(options), { write: logOf(log) });
   const { address, firstStart } = server;
   if (firstStart === undefined) throw new Error("a Cofre in memory begins with an account of its own");
@@ -327,6 +328,16 @@ export async function startCofre(options: CofreOptions = {}): Promise<Cofre> {
     close,
     [Symbol.asyncDispose]: close,
   };
+}
+
+/** JavaScript has no types, and a name with a slip in it would have its default without a word. */
+function checked(options: CofreOptions): CofreOptions {
+  for (const [name, value] of Object.entries(given(options)) as [string, unknown][]) {
+    const kinds = optionKinds.get(name);
+    if (kinds === undefined) throw new TypeError(`${name} is no option. There are ${[...optionKinds.keys()].join(", ")}.`);
+    if (value !== undefined && !kinds.includes(typeof value)) throw new TypeError(`${name} must be a ${kinds[0]}.`);
+  }
+  return options;
 }
 
 /** What somebody's function throws is theirs: it ends nothing that is under way here, and is not hidden either. */
@@ -349,8 +360,19 @@ const variables = {
   acquirerTimeoutMs: "COFRE_ACQUIRER_TIMEOUT_MS",
 } as const satisfies Partial<Record<keyof CofreOptions, string>>;
 
+/** Numbers may come as text, as the environment has them. */
+const optionKinds: ReadonlyMap<string, readonly [string, ...string[]]> = new Map(
+  Object.entries({
+    port: ["number", "string"],
+    integrationKey: ["string"],
+    publicIntegrationKey: ["string"],
+    acquirerTimeoutMs: ["number", "string"],
+    log: ["function"],
+  } satisfies Record<keyof CofreOptions, readonly [string, ...string[]]>),
+);
+
 function configOf(options: CofreOptions) {
-  const given = Object.entries(variables).map(([name, variable]) => {
+  const values = Object.entries(variables).map(([name, variable]) => {
     const value = options[name as keyof typeof variables];
     return [variable, value === undefined ? undefined : String(value)] as const;
   });
@@ -359,7 +381,7 @@ function configOf(options: CofreOptions) {
       COFRE_PORT: "0",
       COFRE_DATA_DIR: ":memory:",
       COFRE_SHUTDOWN_GRACE_MS: String(shutdownGraceMs),
-      ...Object.fromEntries(given.filter(([, value]) => value !== undefined)),
+      ...Object.fromEntries(values.filter(([, value]) => value !== undefined)),
     },
     flags: new Map(),
     readFile: () => ({ problem: "is not read here" }),
@@ -371,7 +393,8 @@ function configOf(options: CofreOptions) {
 
 /** Throws when it has no time. Test runners have Dates of their own, so nobody is asked whether it is ours. */
 function textOf(time: Date): string {
-  if (Number.isNaN(time.getTime())) throw new TypeError("A time of a world must be a valid Date.");
+  if (typeof (time as Partial<Date> | null | undefined)?.getTime !== "function" || Number.isNaN(time.getTime()))
+    throw new TypeError("A time of a world must be a valid Date.");
   return time.toISOString();
 }
 
@@ -387,7 +410,8 @@ interface ToldWorld {
 function worldsAt(url: string): Cofre["worlds"] {
   const keyless = new CofreClient(url, new Secret(""), systemScheduler);
   return {
-    async create({ clock, integrationKey, publicIntegrationKey, ...options } = {}) {
+    async create(asked = {}) {
+      const { clock, integrationKey, publicIntegrationKey, ...options } = given(asked);
       const told = await keyless.createWorld({
         ...options,
         ...(clock === undefined ? {} : { clock: textOf(clock) }),
@@ -423,9 +447,9 @@ function worldOf(
     seed,
     clock: {
       now: async () => new Date(((await client.clock())["clock"] as { readonly now: string }).now),
-      advance: (span) => move({ advance: span }),
+      advance: async (span) => move({ advance: needed({ span }).span }),
       set: async (to) => move({ set: textOf(to) }),
-      run: async (running) => void (await client.clock({ run: running })),
+      run: async (running) => void (await client.clock({ run: needed({ running }).running })),
     },
     reset: async () => void (await client.world({ do: "reset" })),
     snapshot: async (kept) => void (await client.world({ do: "snapshot", name: kept })),
@@ -439,7 +463,10 @@ function sandboxOf(client: CofreClient, keys: Sandbox["keys"]): Sandbox {
     integrationKey: keys.integrationKey,
     keys,
     simulator: {
-      next: ({ times, ...instruction }) => client.simulate({ ...instruction, ...(times === undefined ? {} : { times: String(times) }) }),
+      next: async (asked) => {
+        const { times, ...instruction } = given(asked);
+        return client.simulate({ ...instruction, ...(times === undefined ? {} : { times: String(times) }) });
+      },
     },
     faults: faultsOf(client),
     // What a Cofre of this version answers has these types.
@@ -448,8 +475,11 @@ function sandboxOf(client: CofreClient, keys: Sandbox["keys"]): Sandbox {
       set: async (changes) => (await client.settings(changes)) as object as AccountSettings,
     },
     notifications: {
-      list: async ({ after = 0 } = {}) => (await client.notifications(after)) as object as readonly CofreNotification[],
-      resend: (selection) => client.replayAll(selectionOf(selection)),
+      list: async (selection = {}) => {
+        const { after = 0 } = given(selection);
+        return (await client.notifications(after)) as object as readonly CofreNotification[];
+      },
+      resend: async (selection) => client.replayAll(selectionOf(needed(selection))),
     },
     payments: {
       explain: async (codeOrHash) => (await client.explain(codeOrHash)) as object as ExplainedPayment,

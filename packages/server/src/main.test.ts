@@ -205,6 +205,12 @@ describe("a start", () => {
     assert.match(serving.stderr, /^COFRE_DASHBOARD_PORT is no setting of this version/);
   });
 
+  test("tells of a setting that is empty", async (context) => {
+    const serving = new Serving(context, ["--data-dir", ":memory:"], { COFRE_DATABASE_URL: "" });
+    assert.equal((await serving.event("setting_empty"))["name"], "COFRE_DATABASE_URL");
+    await serving.event("listening");
+  });
+
   test("tells of a data directory that is open to others", { skip: process.platform === "win32" }, async (context) => {
     const folder = newFolder(context);
     chmodSync(folder, 0o755);

@@ -7,6 +7,7 @@ import { type CommandName, commands } from "./cli/commands.ts";
 import { commandHelp, helpText } from "./cli/help.ts";
 import { configOfThisProcess, wasStartedByNpm } from "./config/environment.ts";
 import { settingsAsText } from "./config/reference.ts";
+import type { ConfigReading } from "./config/read-config.ts";
 import type { Config } from "./config/settings.ts";
 import { systemClock } from "./kernel/system-clock.ts";
 import { systemScheduler } from "./kernel/system-scheduler.ts";
@@ -48,7 +49,7 @@ export async function main(): Promise<void> {
       const reading = configOfThisProcess(commandLine.flags);
       if ("problems" in reading) return refuse(["Cofre cannot start with these settings:", ...reading.problems]);
       for (const name of reading.unknown) process.stderr.write(`${name} is no setting of this version, and means nothing to it.\n`);
-      if (commandLine.command === "start") return serve(reading.config, reading.unknown);
+      if (commandLine.command === "start") return serve(reading);
       process.stdout.write(`${settingsAsText(reading.config)}\n`);
       return;
     }
@@ -86,7 +87,7 @@ function refuse(lines: readonly string[]): void {
   process.exitCode = misused;
 }
 
-async function serve(config: Config, unknownSettings: readonly string[]): Promise<void> {
+async function serve({ config, unknown, empty }: Extract<ConfigReading, { readonly config: Config }>): Promise<void> {
   const output = standardOutput();
   const format = config.logFormat === "auto" ? (process.stdout.isTTY ? "text" : "json") : config.logFormat;
   const log = createLog({ level: config.logLevel, format, clock: systemClock, destination: output });
@@ -102,7 +103,8 @@ async function serve(config: Config, unknownSettings: readonly string[]): Promis
 
   const { environment, dataDirectory, shutdownGraceMs: graceMs } = config;
   log.write({ event: "starting", version: manifest.version, node: process.version, environment, dataDirectory });
-  for (const name of unknownSettings) log.write({ event: "setting_unknown", name });
+  for (const name of unknown) log.write({ event: "setting_unknown", name });
+  for (const name of empty) log.write({ event: "setting_empty", name });
   const starting = startCofre(config, log).catch((error: unknown) => {
     log.write({ event: "start_failed", ...errorFacts(error) });
     // No request has been answered yet, so the text can quote none.

@@ -32,6 +32,53 @@ describe("startCofre of the package", () => {
     );
   });
 
+  const noOptions: readonly (readonly [name: string, options: object, message: RegExp])[] = [
+    ["an empty key", { integrationKey: "" }, /^TypeError: integrationKey is empty: give it a value, or leave it out/],
+    ["an empty key for browsers", { publicIntegrationKey: "" }, /^TypeError: publicIntegrationKey is empty/],
+    ["a key that is null", { integrationKey: null }, /^TypeError: integrationKey is null/],
+    ["a key that is no text", { integrationKey: 5 }, /^TypeError: integrationKey must be a string/],
+    ["an empty port", { port: "" }, /^TypeError: port is empty/],
+    ["an empty time", { acquirerTimeoutMs: "" }, /^TypeError: acquirerTimeoutMs is empty/],
+    ["a log that is none", { log: "stdout" }, /^TypeError: log must be a function/],
+    ["a name with a slip", { integrationkey: "mine" }, /^TypeError: integrationkey is no option. There are port, integrationKey,/],
+  ];
+  for (const [name, options, message] of noOptions) {
+    test(`refuses ${name}, and takes nothing else in its place`, async () => {
+      await assert.rejects(async () => {
+        // Whatever starts all the same is to end with the test.
+        await using _started = await startCofre(options);
+      }, message);
+    });
+  }
+
+  test("control: an option that is undefined is left out, and a port may be text", async () => {
+    await using cofre = await startCofre({ integrationKey: undefined, log: undefined, port: "0" } as object);
+    assert.match(cofre.integrationKey, /^test_ik_/);
+  });
+
+  test("refuses what is empty wherever something may be left out", async () => {
+    await using cofre = await startCofre();
+    const world = await cofre.worlds.create({ seed: undefined } as object);
+    const empty = "" as never;
+    const calls: readonly (() => Promise<unknown>)[] = [
+      ...["name", "seed", "clock", "running", "integrationKey", "publicIntegrationKey", "settings"].map(
+        (name) => () => cofre.worlds.create({ [name]: empty }),
+      ),
+      ...["times", "path", "code", "delayMs", "reason"].map((name) => () => world.faults.add({ kind: "throttle", [name]: empty })),
+      ...["times", "of"].map((name) => () => world.simulator.next({ next: "lose_answer", [name]: empty })),
+      () => world.faults.clear(empty),
+      () => world.notifications.list({ after: empty }),
+      () => world.notifications.resend({ failedFrom: empty }),
+      () => world.clock.advance(empty),
+      () => world.clock.run(undefined as never),
+    ];
+    for (const call of calls) await assert.rejects(call, /^TypeError: \w+ is (?:empty|missing)/, String(call));
+    assert.equal((await cofre.worlds.list()).length, 1);
+    assert.deepEqual(await world.faults.list(), []);
+    // Also where it is said that it is no time.
+    await assert.rejects(world.clock.set(empty), /^TypeError: A time of a world must be a valid Date/);
+  });
+
   test("rejects where the port is taken, and leaves nothing open", async () => {
     await using first = await startCofre();
     await assert.rejects(startCofre({ port: first.address.port }), { code: "EADDRINUSE" });

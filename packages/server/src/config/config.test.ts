@@ -200,6 +200,12 @@ test("an empty variable counts as unset", () => {
   assert.deepEqual(configOf({ COFRE_PORT: "", COFRE_SANDBOX_INTEGRATION_KEY: "", COFRE_SANDBOX_INTEGRATION_KEY_FILE: "" }), configOf({}));
 });
 
+test("which variables are empty is told", () => {
+  const reading = read({ COFRE_PORT: "", COFRE_DATABASE_URL_FILE: "", COFRE_HOST: "127.0.0.1", COFRE_HOME: "" });
+  assert.ok("config" in reading);
+  assert.deepEqual(reading.empty, ["COFRE_DATABASE_URL_FILE", "COFRE_PORT"]);
+});
+
 test("a flag wins over its variable", () => {
   assert.equal(configOf({ COFRE_PORT: "1000" }, { "--port": "0" }).port, 0);
   assert.equal(configOf({ COFRE_DATA_DIR: "here" }, { "--data-dir": ":memory:" }).dataDirectory, ":memory:");

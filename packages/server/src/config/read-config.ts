@@ -12,12 +12,18 @@ export interface ConfigSources {
 }
 
 export type ConfigReading =
-  /** `unknown`: variables that begin with COFRE_ and are no settings. A newer or another tool's do not keep a server from starting. */
-  { readonly config: Config; readonly unknown: readonly string[] } | { readonly problems: readonly string[] };
+  | {
+      readonly config: Config;
+      /** Variables that begin with COFRE_ and are no settings. A newer or another tool's do not keep a server from starting. */
+      readonly unknown: readonly string[];
+      /** Variables of settings that are there and hold nothing. */
+      readonly empty: readonly string[];
+    }
+  | { readonly problems: readonly string[] };
 
 /** Checks everything and reports all problems at once, so that nobody has to start five times. */
 export function readConfig(sources: ConfigSources): ConfigReading {
-  const { problems, unknown } = unknownVariables(sources.environment);
+  const { problems, unknown, empty } = variablesOf(sources.environment);
   const values: Record<string, unknown> = {};
   for (const [name, setting] of settingRows) {
     const source = sourceOf(setting, sources);
@@ -38,7 +44,7 @@ export function readConfig(sources: ConfigSources): ConfigReading {
   // A wrong value is missing from the values: what is said of it is enough for one start.
   if (problems.length === 0) problems.push(...acquirerProblems(values), ...databaseProblems(values), ...tlsProblems(values));
   if (problems.length > 0) return { problems };
-  return { config: Object.freeze(values) as Config, unknown };
+  return { config: Object.freeze(values) as Config, unknown, empty };
 }
 
 type Source = { readonly name: string; readonly text: string | undefined } | { readonly name: string; readonly problem: string };
@@ -67,17 +73,26 @@ function filled(text: string | undefined): string | undefined {
 }
 
 /** A setting that is probably misspelt is a problem: it would otherwise be one that has its default. */
-function unknownVariables(environment: ConfigSources["environment"]): { readonly problems: string[]; readonly unknown: string[] } {
+function variablesOf(environment: ConfigSources["environment"]): {
+  readonly problems: string[];
+  readonly unknown: string[];
+  readonly empty: string[];
+} {
   const known = settingRows.flatMap(([, { variable, secret }]) => (secret === true ? [variable, `${variable}_FILE`] : [variable]));
   const problems: string[] = [];
   const unknown: string[] = [];
+  const empty: string[] = [];
   for (const name of Object.keys(environment).toSorted()) {
-    if (!name.startsWith("COFRE_") || known.includes(name)) continue;
+    if (!name.startsWith("COFRE_")) continue;
+    if (known.includes(name)) {
+      if (environment[name] === "") empty.push(name);
+      continue;
+    }
     const closest = probablyMeant(name, known);
     if (closest === undefined) unknown.push(name);
     else problems.push(`${name} is no setting. Did you mean ${closest}?`);
   }
-  return { problems, unknown };
+  return { problems, unknown, empty };
 }
 
 /** One slip in a short name, two in a long one: COFRE_TEST and COFRE_HOME are other tools' own, COFRE_PROT is not. */

@@ -64,6 +64,12 @@ describe("what is no request", () => {
     ["half a head", "GET /ws/open HTTP/1.1\r\nHost:", framingErrors.cut_short, 400],
     ["half a body", `POST /ws/open HTTP/1.1\r\n${host}Content-Length: 9\r\n\r\na=b`, framingErrors.cut_short, 400],
     ["no Host", "GET /ws/open HTTP/1.1\r\n\r\n", framingErrors.host_missing, 400],
+    ["two Hosts", open("", "Host: y\r\n"), framingErrors.host_unclear, 400],
+    ["one Host twice", open("", "hOST: x\r\n"), framingErrors.host_unclear, 400],
+    ["two Hosts in HTTP/1.0", open("", "Host: y\r\n").replace("HTTP/1.1", "HTTP/1.0"), framingErrors.host_unclear, 400],
+    ["a second Host behind many headers", open("", `${"X:\r\n".repeat(900)}Host: y\r\n`), framingErrors.host_unclear, 400],
+    ["two Hosts in one header", open("").replace(host, "Host: x, y\r\n"), framingErrors.host_unclear, 400],
+    ["an address as Host", open("").replace(host, "Host: http://x/\r\n"), framingErrors.host_unclear, 400],
     ["an expectation that nobody knows", open("", "Expect: tea\r\n"), framingErrors.unknown_expectation, 417],
     ["HTTP/0.9", `GET /ws/open HTTP/0.9\r\n\r\n`, framingErrors.not_http, 400],
     ["HTTP/2.0 that is written like 1.1", `GET /ws/open HTTP/2.0\r\n${host}\r\n`, framingErrors.not_http, 400],
@@ -90,6 +96,14 @@ describe("what is no request", () => {
       { event: "request", method: "other", path: "unknown", status: 400, code, merchantId: undefined, durationMs: 0 },
     ]);
   });
+
+  for (const name of ["", "x", "x:8080", "my_shop.example.com.:80", "127.0.0.1:8080", "[::1]:8080", "xn--caf-dma.example", "caf%C3%A9"]) {
+    test(`control: a Host is "${name}"`, async (t) => {
+      const { port } = await startTrivialServer(t);
+      const [answer] = await ask(port, open("").replace(host, `Host: ${name}\r\n`));
+      assert.equal(answer?.status, 200);
+    });
+  }
 
   test("control: what is percent-encoded, and UTF-8 in a header's value, are read", async (t) => {
     const { port } = await startTrivialServer(t);

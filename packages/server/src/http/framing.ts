@@ -20,6 +20,8 @@ const kinds: Readonly<Record<string, FramingErrorKind>> = {
   HPE_INVALID_EOF_STATE: "cut_short",
 };
 const headOrBody: ReadonlySet<string> = new Set(["HPE_STRICT", "HPE_CR_EXPECTED", "HPE_LF_EXPECTED"]);
+/** Of a name or an address and a port (RFC 3986, section 3.2.2), taken one by one. Empty is allowed. */
+const hostBytes = /^[\w!$%&'()*+,.:;=[\]~-]*$/;
 /** The first byte of a TLS handshake. */
 const handshake = 0x16;
 
@@ -91,6 +93,19 @@ export function handedOver(socket: Socket, goOn: () => void): void {
     socket.off("error", ignore);
   };
   ask();
+}
+
+/** What is wrong with the host that a request names (RFC 9112, section 3.2): of two, a proxy in front may have believed the other. */
+export function hostTrouble({ httpVersionMinor, rawHeaders }: IncomingMessage): "host_missing" | "host_unclear" | undefined {
+  let host: string | undefined;
+  for (let index = 0; index + 1 < rawHeaders.length; index += 2) {
+    const name = rawHeaders[index] ?? "";
+    if (name.length !== 4 || name.toLowerCase() !== "host") continue;
+    if (host !== undefined) return "host_unclear";
+    host = rawHeaders[index + 1] ?? "";
+  }
+  if (host === undefined) return httpVersionMinor > 0 ? "host_missing" : undefined;
+  return hostBytes.test(host) ? undefined : "host_unclear";
 }
 
 /** 200 would mean that the tunnel stands. */

@@ -334,6 +334,7 @@ describe("overload and the end", () => {
   const unreadable: readonly (readonly [string, string, number])[] = [
     ["an expectation that nobody knows", `GET /ws/open HTTP/1.1\r\nHost: x\r\nExpect: tea\r\n\r\n${behind}`, 417],
     ["a request without a Host", `GET /ws/open HTTP/1.1\r\n\r\n${behind}`, 400],
+    ["a request with two Hosts", `GET /ws/open HTTP/1.1\r\nHost: x\r\nHost: y\r\n\r\n${behind}`, 400],
     ["HTTP/0.9", `GET /ws/open HTTP/0.9\r\n\r\n${behind}`, 400],
     ["HTTP/2.0", `GET /ws/open HTTP/2.0\r\nHost: x\r\n\r\n${behind}`, 400],
     ["an unknown encoding", `POST /ws/open HTTP/1.1\r\nHost: x\r\nTransfer-Encoding: xchunked\r\n\r\n0\r\n\r\n${behind}`, 400],

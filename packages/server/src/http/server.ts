@@ -10,7 +10,7 @@ import type { KeyHolder } from "../operations/account-directory.ts";
 import type { Delivery, Faults } from "./faults/faults.ts";
 import { type Forwarded, type Forwarder, type Letter, nodeHeader, type Owner } from "./forwarding/forwarder.ts";
 import { answers, cutAnswer, goneAnswer, headRefused, noContent } from "./fixed-answers.ts";
-import { framingAnswer, handedOver, isBareOffer, refuseTunnel, UnreadableRequests, withoutOffer } from "./framing.ts";
+import { framingAnswer, handedOver, hostTrouble, isBareOffer, refuseTunnel, UnreadableRequests, withoutOffer } from "./framing.ts";
 import { allowHeaders, commonHeaders, corsHeaders, jsonType, preflightHeaders, RequestHeaders, retryAfterSeconds } from "./headers.ts";
 import type { RequestRecorder } from "./recording/request-recorder.ts";
 import { type Caller, callerOf } from "./people/caller.ts";
@@ -131,6 +131,7 @@ export class HttpServer {
       (request, response) => void this.#onRequest(request, response),
     );
     this.#server.maxConnections = options.limits.maxConnections;
+    // Node would forget headers beyond the thousandth, and with them a second Host. What all of them take is bounded.
     // Whoever has ended its own side still hears what became of its request: else money would have moved without an answer. Node has
     // had this switch since its early days, and no word for it in its documentation; a test holds it.
     Object.assign(this.#server, { httpAllowHalfOpen: true });
@@ -219,7 +220,8 @@ export class HttpServer {
     if (this.#ending.has(request.socket)) return;
     // Node's parser lets HTTP/0.9 and a claimed HTTP/2.0 pass; they frame requests in other ways.
     if (request.httpVersionMajor !== 1) return this.#refuseFraming(request, response, "not_http");
-    if (request.httpVersionMinor > 0 && request.headers.host === undefined) return this.#refuseFraming(request, response, "host_missing");
+    const trouble = hostTrouble(request);
+    if (trouble !== undefined) return this.#refuseFraming(request, response, trouble);
     // With a body, so it could not be written anew: Node forgets what came behind it, and the client has to know.
     if (request.headers.upgrade !== undefined) this.#endBehind(request, response);
     const target = request.url ?? "/";

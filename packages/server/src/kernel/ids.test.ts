@@ -1,6 +1,6 @@
 import assert from "node:assert/strict";
 import { test } from "node:test";
-import { isPaymentId, newPaymentId } from "./ids.ts";
+import { isPaymentId, type MerchantId, newPaymentId, type PaymentId, paymentIds } from "./ids.ts";
 import { instant } from "./instant.ts";
 import { SeededRandom } from "./seeded-random.ts";
 
@@ -19,6 +19,38 @@ test("payment ids of one moment differ in 144 random bits", () => {
   const at = instant(1_000);
   const ids = new Set(Array.from({ length: 1_000 }, () => newPaymentId(at, random).slice(12)));
   assert.equal(ids.size, 1_000);
+});
+
+test("payment ids of one merchant and moment grow, whatever else is made meanwhile", () => {
+  const nextId = paymentIds(random);
+  const merchants = ["0000000a", "0000000b"] as MerchantId[];
+  const made = new Map<string, PaymentId[]>();
+  for (let each = 0; each < 3_000; each += 1) {
+    for (const merchantId of merchants) {
+      // Now and then something of a moment before comes late.
+      const at = instant(5_000 + (each % 7 === 0 ? 0 : 1));
+      const ids = made.get(`${merchantId} ${at}`) ?? [];
+      made.set(`${merchantId} ${at}`, ids);
+      ids.push(nextId(merchantId, at));
+    }
+  }
+  assert.equal(made.size, 4);
+  for (const ids of made.values()) {
+    assert.ok(ids.every(isPaymentId));
+    assert.deepEqual(ids.toSorted(), ids);
+    assert.equal(new Set(ids).size, ids.length);
+  }
+  // Each begins where chance wills.
+  assert.equal(new Set(Array.from(made.values(), ([first]) => first?.slice(12, 20))).size, 4);
+});
+
+test("payment ids beyond another are unlike each other in their last 112 bits, and begin anew where there is none beyond", () => {
+  const at = instant(1_000);
+  const first = newPaymentId(at, random);
+  const ids = Array.from({ length: 1_000 }, () => newPaymentId(at, random, first));
+  assert.ok(ids.every((id) => id > first && isPaymentId(id)));
+  assert.equal(new Set(ids.map((id) => id.slice(-28))).size, 1_000);
+  assert.ok(isPaymentId(newPaymentId(at, random, `${first.slice(0, 12)}${"f".repeat(36)}` as PaymentId)));
 });
 
 test("payment ids keep their length beyond 2106", () => {

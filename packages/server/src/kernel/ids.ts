@@ -20,13 +20,46 @@ export type TokenDigest = Branded<"TokenDigest">;
 /** SHA-256 of an integration key, 64 lower-case hex characters. */
 export type KeyDigest = Branded<"KeyDigest">;
 
-export function newPaymentId(at: Instant, random: Random): PaymentId {
-  return (timeInId(at) + hexOf(random.bytes(18))) as PaymentId;
+/** Hexadecimal digits behind the time. */
+const randomDigits = 36;
+/** Of those that were drawn, what a step leaves out. */
+const stepSkips = 8;
+/** Merchants and milliseconds of which the last id is remembered. */
+const mostMoments = 1_000;
+
+/** With `above`, the id of another payment, what stands behind the time is greater than there, by at least 1 and at most 2^112. */
+export function newPaymentId(at: Instant, random: Random, above?: PaymentId): PaymentId {
+  const drawn = hexOf(random.bytes(randomDigits / 2));
+  return (timeInId(at) + (above === undefined ? drawn : beyond(above.slice(-randomDigits), drawn))) as PaymentId;
+}
+
+/** Gives payments their ids. */
+export type PaymentIds = (merchantId: MerchantId, at: Instant) => PaymentId;
+
+/** Of two payments of one merchant made in the same millisecond the later has the greater id, as long as this remembers the former. */
+export function paymentIds(random: Random): PaymentIds {
+  /** The last of each merchant and millisecond, the latest ones. */
+  const last = new Map<string, PaymentId>();
+  return (merchantId, at) => {
+    const moment = `${merchantId} ${at}`;
+    const id = newPaymentId(at, random, last.get(moment));
+    last.delete(moment);
+    last.set(moment, id);
+    const [oldest] = last.keys();
+    if (last.size > mostMoments && oldest !== undefined) last.delete(oldest);
+    return id;
+  };
 }
 
 /** The least id that a payment made at this moment can have: all made before have lesser ones. */
 export function leastPaymentId(at: Instant): PaymentId {
   return timeInId(at).padEnd(48, "0") as PaymentId;
+}
+
+/** That a thousand steps of 112 bits go beyond the 144 happens once in eight million times; then only the order is lost. */
+function beyond(digits: string, drawn: string): string {
+  const next = BigInt(`0x${digits}`) + BigInt(`0x${drawn.slice(stepSkips)}`) + 1n;
+  return next >= 1n << BigInt(randomDigits * 4) ? drawn : next.toString(16).padStart(randomDigits, "0");
 }
 
 function timeInId(at: Instant): string {

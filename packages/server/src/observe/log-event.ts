@@ -39,6 +39,11 @@ export const logEvents = {
     doc: "An environment variable begins with COFRE_ and is no setting: it means nothing to this version.",
     fields: { name: "text" },
   },
+  setting_empty: {
+    level: "info",
+    doc: "An environment variable of a setting is there and holds nothing: it counts as unset. A secret that did not arrive looks like this.",
+    fields: { name: "text" },
+  },
   data_directory_open: {
     level: "warn",
     doc: "The data directory can be entered or read by other users of this machine; chmod 700 makes it private.",

@@ -1,7 +1,6 @@
 import type { AuthorizeOutcome, AuthorizeRequest, CardToAuthorize } from "../connectors/connector.ts";
 import { decideAuthorizeOutcome, decideIntention, decideReroute, mayGoElsewhere } from "../decisions/payment-decisions.ts";
 import { assert } from "../kernel/assert.ts";
-import { newPaymentId } from "../kernel/ids.ts";
 import type { Instant } from "../kernel/instant.ts";
 import { ServiceError } from "../kernel/service-error.ts";
 import { countryOf } from "../payment/countries.ts";
@@ -91,7 +90,7 @@ async function authorize(
   const [connector, ...others] = route;
   assert(connector !== undefined, "a payment has a way to an acquirer");
   const order = { ...input.order, manualReview, card: orderCard, pricing, connector };
-  const id = newPaymentId(now, context.random);
+  const id = context.newPaymentId(now);
   const intention = await context.change(async () => decideIntention(account.id, id, order, now, context.answerBy()));
 
   // Nothing is open during the call. Should the process die here, the payment stays `authorizing` and recovery asks the

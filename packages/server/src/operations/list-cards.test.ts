@@ -6,7 +6,7 @@ import * as given from "../../test/contract/store-fixtures.ts";
 import { listCards, mostCardsLookedAt } from "./list-cards.ts";
 import type { OperationContext } from "./operation.ts";
 
-test("stored cards are looked at a thousand at a time, of each thousand the newest first", async () => {
+test("stored cards are looked at a thousand at a time, of each thousand the newest first, and of one moment those that were stored last", async () => {
   const store = createMemoryStore();
   for (let number = 1; number <= mostCardsLookedAt + 3; number += 1) {
     const card = given.newCard(number);
@@ -21,7 +21,7 @@ test("stored cards are looked at a thousand at a time, of each thousand the newe
   const first = await list();
   assert.deepEqual(
     first.cards.map(({ tokenDigest }) => tokenDigest),
-    [given.tokenDigest(10), given.tokenDigest(20)],
+    [given.tokenDigest(1_000), given.tokenDigest(990)],
   );
   assert.deepEqual([first.found, first.next], [mostCardsLookedAt, given.tokenDigest(mostCardsLookedAt)]);
   const rest = await list({ after: first.next });

@@ -28,7 +28,7 @@ export interface CardList {
 
 /**
  * Lists the account's stored cards, 1,000 at a time. They are kept in the order of their tokens' digests, which is none to people: of each
- * thousand the newest come first.
+ * thousand the newest come first, and of one moment those that were stored last.
  */
 export const listCards = defineOperation<CardsInput, CardList>({
   name: "list_cards",
@@ -40,7 +40,7 @@ export const listCards = defineOperation<CardsInput, CardList>({
     const found = cards
       .filter((card) => brand === undefined || card.brand === brand)
       .filter(({ maskedPan }) => mask === undefined || maskedPan.startsWith(mask) || maskedPan.endsWith(mask))
-      .toSorted((left, right) => right.createdAt - left.createdAt);
+      .toSorted((left, right) => (left.createdAt === right.createdAt ? right.position - left.position : right.createdAt - left.createdAt));
     const isMore = looked.length > mostCardsLookedAt;
     return { cards: found.slice(0, limit), found: found.length, next: isMore ? cards.at(-1)?.tokenDigest : undefined };
   },

@@ -1,5 +1,6 @@
 import type { Connectors } from "../connectors/connector.ts";
 import type { Clock } from "../kernel/clock.ts";
+import type { PaymentId } from "../kernel/ids.ts";
 import type { Instant } from "../kernel/instant.ts";
 import type { Random } from "../kernel/random.ts";
 import type { ServiceErrorCode } from "../kernel/service-error.ts";
@@ -20,6 +21,8 @@ export interface OperationContext {
   readonly connectors: Connectors;
   /** Security codes that wait in memory for the next payment with their token. */
   readonly pocket: CvvPocket;
+  /** An id for a payment made at this moment: of two of one moment the later is the greater. */
+  newPaymentId(at: Instant): PaymentId;
   /** When an acquirer that is asked now has to have answered. */
   answerBy(): Instant;
   /**

@@ -2,7 +2,8 @@ import type { Connectors } from "../connectors/connector.ts";
 import { decideMarkForReview } from "../decisions/payment-decisions.ts";
 import { BrokenInvariant } from "../kernel/assert.ts";
 import type { Clock } from "../kernel/clock.ts";
-import { laterBy } from "../kernel/instant.ts";
+import { type PaymentId, type PaymentIds, paymentIds } from "../kernel/ids.ts";
+import { type Instant, laterBy } from "../kernel/instant.ts";
 import type { Random } from "../kernel/random.ts";
 import { ServiceError } from "../kernel/service-error.ts";
 import type { Account } from "../merchant/account.ts";
@@ -36,6 +37,8 @@ export interface RunnerParts {
   readonly pocket: CvvPocket;
   readonly clock: Clock;
   readonly random: Random;
+  /** Without it, what is remembered of ids begins with this runner. */
+  readonly paymentIds?: PaymentIds;
   /** How long an acquirer may take to answer before its answer is unknown. */
   readonly acquirerTimeoutMs: number;
   readonly alarm: (alarm: Alarm) => void;
@@ -55,15 +58,17 @@ export interface RunnerParts {
 /** Gives operations their context and their failures a meaning. */
 export class Runner {
   readonly #parts: RunnerParts;
+  readonly #paymentIds: PaymentIds;
   readonly #turns = new Turns();
 
   constructor(parts: RunnerParts) {
     this.#parts = parts;
+    this.#paymentIds = parts.paymentIds ?? paymentIds(parts.random);
   }
 
   /** Rejects with ServiceError and nothing else. */
   async run<Input, Output>(operation: Operation<Input, Output>, account: Account, input: Input): Promise<Output> {
-    const context = new Context(this.#parts, account, this.#turns);
+    const context = this.#contextOf(account);
     try {
       return await operation.run(context, input);
     } catch (error) {
@@ -78,12 +83,16 @@ export class Runner {
 
   /** The context of an account, for jobs that act on its payments. */
   contextOf(account: Account): OperationContext {
-    return new Context(this.#parts, account, this.#turns);
+    return this.#contextOf(account);
   }
 
   /** Work on a payment met something that should not be: that work has stopped; the payment waits for people. */
   async raise(error: unknown, payment: Payment): Promise<void> {
     await this.#raise(error, payment);
+  }
+
+  #contextOf(account: Account): Context {
+    return new Context(this.#parts, account, this.#turns, this.#paymentIds);
   }
 
   async #raise(error: unknown, payment: Payment | undefined): Promise<void> {
@@ -120,13 +129,14 @@ class Context implements OperationContext {
   readonly answerWaitsFor: Promise<void>[] = [];
   readonly #acquirerTimeoutMs: number;
   readonly #turns: Turns;
+  readonly #paymentIds: PaymentIds;
   readonly #alarm: RunnerParts["alarm"];
   readonly #deliverTo: RunnerParts["deliverTo"];
   readonly #gatherFor: RunnerParts["gatherFor"];
   readonly #told: RunnerParts["told"];
   readonly #committed: RunnerParts["committed"];
 
-  constructor(parts: RunnerParts, account: Account, turns: Turns) {
+  constructor(parts: RunnerParts, account: Account, turns: Turns, ids: PaymentIds) {
     this.account = account;
     this.clock = parts.clock;
     this.random = parts.random;
@@ -136,6 +146,7 @@ class Context implements OperationContext {
     this.pocket = parts.pocket;
     this.#acquirerTimeoutMs = parts.acquirerTimeoutMs;
     this.#turns = turns;
+    this.#paymentIds = ids;
     this.#alarm = parts.alarm;
     this.#deliverTo = parts.deliverTo;
     this.#gatherFor = parts.gatherFor;
@@ -146,6 +157,10 @@ class Context implements OperationContext {
   cardNotReadable(error: unknown): void {
     const what = "a stored card opens with the keys of this installation";
     this.#alarm({ kind: "card_not_readable", what, where: errorFacts(error).where, merchantId: this.account.id, paymentId: undefined });
+  }
+
+  newPaymentId(at: Instant): PaymentId {
+    return this.#paymentIds(this.account.id, at);
   }
 
   answerBy(): ReturnType<OperationContext["answerBy"]> {

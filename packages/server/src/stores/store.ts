@@ -49,7 +49,7 @@ export interface Store {
 
   /**
    * Payments of this merchant that the filter lets pass, in the order of their ids from the greatest down: an id begins with the
-   * millisecond in which it was made. From below `before` on, at most `limit`, and no more than `lookAt` are looked at.
+   * millisecond in which it was made, and grows within it as far as one process has made them. From below `before` on, at most `limit`, and no more than `lookAt` are looked at.
    */
   paymentsListed(merchantId: MerchantId, filter: PaymentFilter, page: ListPage): Promise<PaymentList>;
 
@@ -205,7 +205,10 @@ export interface PaymentFigure {
   readonly captured: bigint;
 }
 
-export type ListedCard = Pick<StoredCard, "tokenDigest" | "brand" | "maskedPan" | "createdAt" | "lastUsedAt">;
+export interface ListedCard extends Pick<StoredCard, "tokenDigest" | "brand" | "maskedPan" | "createdAt" | "lastUsedAt"> {
+  /** Its place in the order in which cards were stored. */
+  readonly position: number;
+}
 
 export interface CardAge {
   /** Where to go on from. */

@@ -6,7 +6,7 @@ import type { Simulator } from "../connectors/simulator/simulator-connector.ts";
 import { assert } from "../kernel/assert.ts";
 import type { Clock } from "../kernel/clock.ts";
 import { sha256Hex } from "../kernel/digest.ts";
-import type { MerchantId } from "../kernel/ids.ts";
+import { type MerchantId, newPaymentId, type PaymentId } from "../kernel/ids.ts";
 import { hour, type Instant, instant, laterBy } from "../kernel/instant.ts";
 import type { Random } from "../kernel/random.ts";
 import type { Scheduler } from "../kernel/scheduler.ts";
@@ -75,6 +75,7 @@ interface Snapshot {
   readonly time: WorldTime;
   /** How much of its chance was drawn, in bytes. */
   readonly drawn: number;
+  readonly lastPaymentId: PaymentId | undefined;
   /** What it counts for in the bound of all snapshots. */
   readonly records: number;
 }
@@ -86,6 +87,8 @@ interface Life {
   readonly acquirers: ReadonlyMap<string, Simulator>;
   readonly clock: WorldClock;
   readonly random: SeededRandom;
+  /** Each payment's id goes beyond the one before: they have an order where time stands, and where it is set back. */
+  readonly ids: { last: PaymentId | undefined };
   readonly installation: Installation;
 }
 
@@ -281,7 +284,7 @@ export class World {
   /** Keeps what the world is now under a name, in place of what was kept under it. false: there is no room for it, and nothing was kept. */
   snapshot(name: string): boolean {
     const former = this.#snapshots.get(name);
-    const { store, acquirers, random } = this.#life;
+    const { store, acquirers, random, ids } = this.#life;
     const records = leastRecords + store.size;
     const isOneMore = former === undefined && this.#snapshots.size >= mostSnapshots;
     if (isOneMore || !this.#around.mayKeep(records - (former?.records ?? 0))) return false;
@@ -290,7 +293,7 @@ export class World {
     const { time } = this;
     const ports = { clock: { now: () => time.now }, scheduler: stillScheduler };
     const kept = new Map(Array.from(acquirers, ([acquirer, it]) => [acquirer, it.copy(ports)]));
-    this.#snapshots.set(name, { store: store.copy({}), acquirers: kept, time, drawn: random.position, records });
+    this.#snapshots.set(name, { store: store.copy({}), acquirers: kept, time, drawn: random.position, lastPaymentId: ids.last, records });
     return true;
   }
 
@@ -353,6 +356,7 @@ export class World {
     const options = { isFull: this.#around.isFull, onApplied };
     const store = from?.store.copy(options) ?? openStore(options);
     const random = new SeededRandom(seed, from?.drawn);
+    const ids = { last: from?.lastPaymentId };
     const acquirers = new Map(names.map((acquirer) => [acquirer, from?.acquirers.get(acquirer)?.copy(ports) ?? openAcquirer(ports)]));
     const connectors = Array.from(acquirers, ([acquirer, it]) => ({ ...namedAs(it, alias), name: acquirer }));
     const installation = createInstallation({
@@ -361,6 +365,10 @@ export class World {
       connectors: connectorsOf(connectors),
       clock,
       random,
+      paymentIds: (_, at) => {
+        ids.last = newPaymentId(at, random, ids.last);
+        return ids.last;
+      },
       deliveryRandom: secretRandom,
       deliveryRandomFor: ({ number, endpoint, askedAt, attempts }) =>
         new SeededRandom(`${seed}\0notification\0${number}\0${endpoint}\0${askedAt}\0${attempts}`),
@@ -377,7 +385,7 @@ export class World {
       log,
       recording,
     });
-    return { store, written, acquirers, clock, random, installation };
+    return { store, written, acquirers, clock, random, ids, installation };
   }
 
   async #end(): Promise<void> {

@@ -24,7 +24,7 @@ const foreignHeads = [
   "Host: localhost.attacker.example.com",
   "Host: attacker.example.com.:8787",
   "Host: LOCALHOST.EXAMPLE.COM",
-  "Host: someone@localhost",
+  "Host: someone;localhost",
   "Host: 127.0.0.1\r\nOrigin: https://attacker.example.com",
   "Host: 127.0.0.1\r\nOrigin: null",
   "Host: 127.0.0.1\r\nOrigin: http://127.0.0.1:3000",
@@ -63,6 +63,19 @@ describe("a page that is not this server's", () => {
     }
     const { body } = await world.get("/__cofre/worlds");
     assert.equal((body["worlds"] as readonly unknown[]).length, 1, "none was made");
+  });
+
+  test("names one host: two are refused whatever they are, and so is what is none", async () => {
+    await using world = await startWorld();
+    const twice = [
+      "Host: localhost\r\nHost: localhost",
+      "Host: localhost\r\nHost: attacker.example.com",
+      "Host: attacker.example.com\r\nHost: localhost",
+    ];
+    for (const head of [...twice, "Host: someone@localhost", "Host: attacker.example.com/localhost"]) {
+      for (const key of ["", integrationKey])
+        assert.match(await ask(world, head, key), /^HTTP\/1\.1 400 [^]*"status_code":"COFRE-160"/, head);
+    }
   });
 
   test("control: programs and this server's own page need no key", async () => {

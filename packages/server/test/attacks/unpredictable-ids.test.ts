@@ -8,8 +8,8 @@ import type { Random } from "../../src/kernel/random.ts";
 import { newToken } from "../../src/vault/token.ts";
 
 /*
- * Row 22 of the attack table: identifiers that can be guessed. Tokens have 512 random bits, payments 144 beside their time. That only the system's
- * source is drawn from is held by architecture.test.ts; a seeded one cannot be in a program that serves.
+ * Row 22 of the attack table: identifiers that can be guessed. Tokens have 512 random bits, payments 144 beside their time, or 112 beyond another of
+ * the same merchant and millisecond (ids.test.ts). That only the system's source is drawn from is held by architecture.test.ts; a seeded one cannot be in a program that serves.
  */
 
 const count = 100_000;

@@ -287,7 +287,8 @@ async function everything(store: Store, base: number): Promise<unknown> {
       ...numbers.map((each) => store.paymentByRefund(id, { code: `refund ${each}` })),
       ...numbers.map((each) => store.paymentByMandate(id, `network ${each}`)),
       store.paymentFigures(id, undefined, 3),
-      store.cardsListed(id, undefined, 3),
+      // Their positions grow with or without gaps.
+      store.cardsListed(id, undefined, 3).then((cards) => cards.map(({ position: _position, ...rest }) => rest)),
       ...listings.map(([filter, page]) => store.paymentsListed(id, filter, page)),
     ]);
   });

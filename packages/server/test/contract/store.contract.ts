@@ -186,9 +186,10 @@ export function describeStoreContract(name: string, open: () => Promise<Store>):
       for (const number of [2, 5, 1]) await store.commit(given.cardChange(given.newCard(number)));
       await store.commit(given.cardChange(given.newCard(3, { merchantId: merchantB })));
       await store.commit(given.cardUseChange(2, start + 5_000));
+      const positions = new Map((await store.cardsAfter(0, 9)).map(({ tokenDigest, position }) => [tokenDigest, position]));
       const shown = (number: number, over: object = {}) => {
         const { tokenDigest, brand, maskedPan, createdAt, lastUsedAt } = given.newCard(number);
-        return { tokenDigest, brand, maskedPan, createdAt, lastUsedAt, ...over };
+        return { position: positions.get(tokenDigest), tokenDigest, brand, maskedPan, createdAt, lastUsedAt, ...over };
       };
       assert.deepEqual(await store.cardsListed(merchantA, undefined, 2), [shown(1), shown(2, { lastUsedAt: instant(start + 5_000) })]);
       assert.deepEqual(await store.cardsListed(merchantA, given.tokenDigest(2), 2), [shown(5)]);

@@ -113,6 +113,49 @@ describe("worlds", () => {
     assert.ok(numbers.length >= 12, String(numbers.length));
   });
 
+  test("list what was made at one moment the newest first, on every page", async () => {
+    await using cofre = await startCofre();
+    const world = await cofre.worlds.create({ seed: "one moment" });
+    const codes: string[] = [];
+    const make = async (): Promise<void> => {
+      for (let each = 0; each < 4; each += 1) {
+        codes.unshift(`order-${codes.length}`);
+        await pay(cofre, world, String(codes[0]));
+      }
+    };
+    await make();
+    await world.snapshot("four");
+    await make();
+    await world.restore("four");
+    codes.splice(0, 4);
+    await make();
+    await world.clock.advance("1s");
+    await world.clock.set(new Date("2026-01-01T00:00:00Z"));
+    await make();
+    for (const limit of [100, 1]) {
+      const listed: unknown[] = [];
+      let next: unknown = null;
+      do {
+        const { body } = await post(cofre, world, "/__cofre/payments", { limit, before: next });
+        listed.push(...(body["payments"] as readonly Fields[]).map((each) => each["merchant_payment_code"]));
+        next = body["next"];
+      } while (next !== null && listed.length < 100);
+      assert.deepEqual(listed, codes);
+    }
+
+    const masks: unknown[] = [];
+    for (const number of ["4111111111111111", "5555555555554444", "378282246310005", "30569309025904", "6011111111111117"]) {
+      const creditcard = { ...card, card_number: number, card_cvv: number.startsWith("37") ? "1234" : "123" };
+      const { body } = await post(cofre, world, "/ws/token", { country: "br", payment_type_code: "creditcard", creditcard });
+      masks.unshift(body["masked_card_number"]);
+    }
+    const { body } = await post(cofre, world, "/__cofre/tokens", {});
+    assert.deepEqual(
+      (body["tokens"] as readonly Fields[]).map((each) => each["masked_card_number"]),
+      masks,
+    );
+  });
+
   test("say what fell due on the way, without what was due before", async (context) => {
     await using cofre = await startCofre();
     const receiver = await startReceiver(context);

@@ -86,6 +86,7 @@ export const refusedFramings: readonly Framing[] = [
   { name: "unknown method", bytes: `SMUGGLE /ws/open HTTP/1.1\r\nHost: x\r\n\r\n${inner}` },
   { name: "method with small letters", bytes: `get /ws/open HTTP/1.1\r\nHost: x\r\n\r\n${inner}` },
   { name: "no Host", bytes: "GET /ws/open HTTP/1.1\r\n\r\n" },
+  withHeaders("two Hosts", ["Host: y"], inner),
   { name: "head above its limit", bytes: `GET /ws/open?${"a".repeat(20_000)} HTTP/1.1\r\nHost: x\r\n\r\n${inner}` },
   { name: "TLS instead of HTTP", bytes: "\x16\x03\x01\x02\x00\x01\x00\x01\xfc\x03\x03" },
 ];

@@ -57,6 +57,7 @@ const framings: readonly CatalogueRow[] = [
   framing("length_unclear", "two lengths, a length and chunks, bytes that are no chunk (400)"),
   framing("cut_short", "the client ended the connection within a request (400)"),
   framing("host_missing", "HTTP/1.1 without a Host (400)"),
+  framing("host_unclear", "two Host headers, also with one value; a blank, a slash or the like in it (400)"),
   framing("head_too_large", "more than 16 KiB (431)"),
   framing("too_slow", "10 s for the head, 15 s for all of it (408)"),
   framing("unknown_expectation", "a header Expect (417)"),

@@ -16,6 +16,7 @@ export const framingErrors = {
   length_unclear: { code: "COFRE-134", message: "It is not clear where the body of the request ends", httpStatus: 400 },
   cut_short: { code: "COFRE-135", message: "The request ended before it was whole", httpStatus: 400 },
   host_missing: { code: "COFRE-136", message: "The request has no Host header", httpStatus: 400 },
+  host_unclear: { code: "COFRE-160", message: "The request has two Host headers, or one that names no host", httpStatus: 400 },
   head_too_large: { code: "COFRE-137", message: "The address and the headers together are too large", httpStatus: 431 },
   too_slow: { code: "COFRE-138", message: "The request took too long to arrive", httpStatus: 408 },
   unknown_expectation: { code: "COFRE-139", message: "The request expects something else than 100-continue", httpStatus: 417 },

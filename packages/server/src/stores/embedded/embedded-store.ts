@@ -325,8 +325,8 @@ export const sql = {
   paymentFigures: `SELECT lower(hex(id)) AS id, created_at, state, CAST(authorized AS TEXT) AS authorized, CAST(captured AS TEXT) AS captured,
     order_json ->> ${placeInOrder.currency} AS currency, order_json ->> ${placeInOrder.brand} AS brand
     FROM payment WHERE merchant = unhex(?) AND id < unhex(?) ORDER BY payment.id DESC LIMIT ?`,
-  cardsListed: `SELECT lower(hex(token_digest)) AS tokenDigest, brand, masked_pan AS maskedPan, created_at AS createdAt, last_used_at AS lastUsedAt
-    FROM card WHERE merchant = unhex(?) AND token_digest > unhex(?) ORDER BY token_digest LIMIT ?`,
+  cardsListed: `SELECT no AS position, lower(hex(token_digest)) AS tokenDigest, brand, masked_pan AS maskedPan, created_at AS createdAt,
+    last_used_at AS lastUsedAt FROM card WHERE merchant = unhex(?) AND token_digest > unhex(?) ORDER BY token_digest LIMIT ?`,
   cardByToken: `SELECT version, ref, fingerprint, brand, masked_pan AS maskedPan, created_at AS createdAt, last_used_at AS lastUsedAt
     FROM card WHERE merchant = unhex(?) AND token_digest = unhex(?)`,
   cardsAfter: `SELECT no AS position, lower(hex(merchant)) AS merchantId, lower(hex(token_digest)) AS tokenDigest, last_used_at AS lastUsedAt

@@ -220,14 +220,17 @@ class MemoryStore implements WorldStore {
       .filter((card) => card.merchantId === merchantId && (after === undefined || card.tokenDigest > after))
       .toSorted((left, right) => compare(left.tokenDigest, right.tokenDigest))
       .slice(0, limit)
-      .map(({ tokenDigest, brand, maskedPan, createdAt, lastUsedAt }) => ({ tokenDigest, brand, maskedPan, createdAt, lastUsedAt }));
+      .map(({ tokenDigest, brand, maskedPan, createdAt, lastUsedAt }) => {
+        const position = this.#positionOf(keyOf(merchantId, tokenDigest));
+        return { position, tokenDigest, brand, maskedPan, createdAt, lastUsedAt };
+      });
   }
 
   async cardsAfter(position: number, limit: number): Promise<readonly CardAge[]> {
     this.#beforeRead("cardsAfter");
     return [...this.#cards]
       .map(([key, { merchantId, tokenDigest, lastUsedAt }]) => ({
-        position: this.#cardPositions.get(key) ?? 0,
+        position: this.#positionOf(key),
         merchantId,
         tokenDigest,
         lastUsedAt,
@@ -425,6 +428,12 @@ class MemoryStore implements WorldStore {
   /** In the order of their first commits. */
   #all(): readonly Payment[] {
     return [...this.#payments.values()].map(({ current }) => current);
+  }
+
+  #positionOf(cardKey: string): number {
+    const position = this.#cardPositions.get(cardKey);
+    assert(position !== undefined, "a stored card has a position");
+    return position;
   }
 
   #byCode(merchantId: MerchantId, code: string): Payment | undefined {

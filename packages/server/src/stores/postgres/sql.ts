@@ -54,7 +54,7 @@ export const sql = {
   paymentFigures: `SELECT ${hexOf("payment.id", "id")}, created_at, state, authorized::text, captured::text,
     order_json::json ->> ${placeInOrder.currency} AS currency, order_json::json ->> ${placeInOrder.brand} AS brand
     FROM payment WHERE merchant = ${merchant} AND id < decode($2, 'hex') ORDER BY payment.id DESC LIMIT $3`,
-  cardsListed: `SELECT ${hexOf("token_digest", "tokenDigest")}, brand, masked_pan AS "maskedPan", created_at AS "createdAt",
+  cardsListed: `SELECT no AS position, ${hexOf("token_digest", "tokenDigest")}, brand, masked_pan AS "maskedPan", created_at AS "createdAt",
     last_used_at AS "lastUsedAt" FROM card WHERE merchant = ${merchant} AND token_digest > decode($2, 'hex') ORDER BY token_digest LIMIT $3`,
   cardsByToken: `SELECT ${hexOf("token_digest", "tokenDigest")}, version, ref, fingerprint, brand, masked_pan AS "maskedPan",
     created_at AS "createdAt", last_used_at AS "lastUsedAt" FROM card WHERE merchant = ${merchant} AND token_digest = ANY ($2::bytea[])`,

@@ -77,7 +77,7 @@ export function viewTests({ world, receiver, made, inConsole }: ConsoleGiven): v
         .waitFor();
       const told = page.getByRole("table", { name: "Notifications, newest first" });
       const [first = ""] = await told.locator("tbody tr").allTextContents();
-      assert.ok(first.includes(later.hash.slice(0, 18)), "the newest stands first");
+      assert.ok(first.includes(`…${later.hash.slice(-8)}`), "the newest stands first");
       await page.getByLabel("A delivery is").focus();
       await page.getByLabel("A delivery is").selectOption("failed");
       await page.getByText("1 notification", { exact: true }).waitFor();

@@ -2,6 +2,7 @@
 import { call } from "./api.js";
 import { foreign, h, problem, say, shown } from "./dom.js";
 import { liveList } from "./live-list.js";
+import { shortHash } from "./words.js";
 
 /** @import { Person } from "./session.js" */
 
@@ -23,7 +24,6 @@ const heads = ["Number", "When (UTC)", "Who", "What", "To what", "Result", "More
 /** Numbers as text of one length, which sorts as they do. */
 const digits = 15;
 const pageSize = 50;
-const shortHash = 18;
 
 /** @type {Readonly<Record<AuditEntry["result"], string>>} */
 const colours = { asked: "waiting", done: "good", refused: "bad", unknown: "held" };
@@ -110,5 +110,5 @@ function targetOf(target, names) {
   const name = names.get(target);
   if (name !== undefined) return h("span", { title: target }, foreign(name));
   if (!/^[0-9a-f]{48}$/.test(target)) return foreign(target);
-  return h("a", { href: `#/payment/${target}`, class: "code", title: target }, `${target.slice(0, shortHash)}…`);
+  return h("a", { href: `#/payment/${target}`, class: "code", title: target }, shortHash(target));
 }

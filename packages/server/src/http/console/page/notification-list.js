@@ -5,7 +5,7 @@ import { liveList } from "./live-list.js";
 import { deliveryList, sentAgain } from "./notifications.js";
 import { receiversPart } from "./receivers.js";
 import { mayDo } from "./session.js";
-import { deliveryOptions } from "./words.js";
+import { deliveryOptions, shortHash } from "./words.js";
 
 /** @import { Told } from "./api.js" */
 /** @import { Receiver } from "./receivers.js" */
@@ -16,7 +16,6 @@ const pageSize = 50;
 /** Numbers as text of one length, which sorts as they do. */
 const digits = 15;
 /** As much of a hash as tells two payments of a day apart. */
-const shortHash = 18;
 
 /** @type {import("./main.js").View} */
 export async function notificationsView(main, _words, query, signal) {
@@ -95,7 +94,7 @@ function cells({ number, notification_type: kind, hash, at, deliveries }, again)
   return [
     String(number),
     foreign(kind, "short"),
-    h("a", { href: `#/payment/${encodeURIComponent(hash)}`, class: "code one-line", title: hash }, foreign(`${hash.slice(0, shortHash)}…`)),
+    h("a", { href: `#/payment/${encodeURIComponent(hash)}`, class: "code one-line", title: hash }, foreign(shortHash(hash))),
     h("time", { datetime: `${at.replace(" ", "T")}Z` }, foreign(at)),
     deliveryList(deliveries),
     ...(mayDo("operator")

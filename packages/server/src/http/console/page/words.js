@@ -1,5 +1,13 @@
 // What the page calls things.
 
+/**
+ * When it was made, and what tells it from others: payments of one moment begin alike.
+ * @param {string} hash
+ */
+export function shortHash(hash) {
+  return `${hash.slice(0, 8)}…${hash.slice(-8)}`;
+}
+
 /** @type {Readonly<Record<string, readonly [text: string, colour: string]>>} */
 const states = {
   received: ["Received", "waiting"],
