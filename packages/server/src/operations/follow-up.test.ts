@@ -181,7 +181,7 @@ describe("what the acquirer is asked after the authorization", () => {
     const world = await open();
     const twice = await Promise.allSettled([run(world, asks[0]), run(world, asks[0])]);
     assert.equal(twice[0].status, "fulfilled");
-    assert.ok(twice[1].status === "rejected" && twice[1].reason.code === "payment_already_captured");
+    assert.ok(twice[1].status === "rejected" && (twice[1].reason as { readonly code?: unknown }).code === "payment_already_captured");
     assert.equal(world.asked.length, 1);
   });
 
