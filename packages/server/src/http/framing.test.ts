@@ -68,6 +68,12 @@ describe("what is no request", () => {
     ["one Host twice", open("", "hOST: x\r\n"), framingErrors.host_unclear, 400],
     ["two Hosts in HTTP/1.0", open("", "Host: y\r\n").replace("HTTP/1.1", "HTTP/1.0"), framingErrors.host_unclear, 400],
     ["a second Host behind many headers", open("", `${"X:\r\n".repeat(900)}Host: y\r\n`), framingErrors.host_unclear, 400],
+    [
+      "a second Host behind more headers than Node keeps",
+      open("", `${"X:\r\n".repeat(3_000)}Host: y\r\n`),
+      framingErrors.head_too_large,
+      431,
+    ],
     ["two Hosts in one header", open("").replace(host, "Host: x, y\r\n"), framingErrors.host_unclear, 400],
     ["an address as Host", open("").replace(host, "Host: http://x/\r\n"), framingErrors.host_unclear, 400],
     ["an expectation that nobody knows", open("", "Expect: tea\r\n"), framingErrors.unknown_expectation, 417],

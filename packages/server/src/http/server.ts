@@ -131,7 +131,6 @@ export class HttpServer {
       (request, response) => void this.#onRequest(request, response),
     );
     this.#server.maxConnections = options.limits.maxConnections;
-    // Node would forget headers beyond the thousandth, and with them a second Host. What all of them take is bounded.
     // Whoever has ended its own side still hears what became of its request: else money would have moved without an answer. Node has
     // had this switch since its early days, and no word for it in its documentation; a test holds it.
     Object.assign(this.#server, { httpAllowHalfOpen: true });

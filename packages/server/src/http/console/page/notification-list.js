@@ -15,7 +15,6 @@ const headsOfOperator = [...headsOfViewer, "Again"];
 const pageSize = 50;
 /** Numbers as text of one length, which sorts as they do. */
 const digits = 15;
-/** As much of a hash as tells two payments of a day apart. */
 
 /** @type {import("./main.js").View} */
 export async function notificationsView(main, _words, query, signal) {
