@@ -153,6 +153,19 @@ describe("startCofre of the package", () => {
     assert.deepEqual(JSON.parse(command.stdout), [[429, 200], ["uncaughtException theirs"]]);
   });
 
+  test("has the machine's time while a test has all timers and Date mocked, and hangs nowhere", async (context) => {
+    context.mock.timers.enable({ apis: ["setTimeout", "setInterval", "setImmediate", "Date"], now: 0 });
+    await using cofre = await startCofre();
+    assert.equal((await pay(cofre, "mocked")).status, "CO");
+    const world = await cofre.worlds.create({ seed: "mocked" });
+    await world.simulator.next({ next: "lose_answer" });
+    assert.equal((await pay({ ...cofre, integrationKey: world.integrationKey }, "unknown")).status, "PE");
+    await world.clock.advance("1d");
+    assert.equal((await world.payments.explain("unknown")).state, "captured");
+    const [first] = (await cofre.payments.explain("mocked")).facts;
+    assert.ok(first !== undefined && first.at > "2026");
+  });
+
   test("rejects for a time that is none, and throws nothing", async () => {
     await using cofre = await startCofre();
     const none = new Date(Number.NaN);
