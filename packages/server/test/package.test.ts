@@ -86,6 +86,18 @@ describe("the package, installed into an empty folder", () => {
     assert.deepEqual([stdout, stderr, child.exitCode], ["411111xxxxxx1111\n", "", 0]);
   });
 
+  test("can be had by require as well, which is the same one", async (context) => {
+    const program = `
+const { startCofre } = require("cofre");
+import("cofre").then(async (imported) => {
+  await (await startCofre()).close();
+  console.log(imported.startCofre === startCofre);
+});`;
+    writeFileSync(join(folder, "required.cjs"), program);
+    const { stdout, stderr, child } = await run(context, process.execPath, "required.cjs");
+    assert.deepEqual([stdout, stderr, child.exitCode], ["true\n", "", 0]);
+  });
+
   test("runs the test that docs/library.md shows", async (context) => {
     const [, program = ""] = /```js\n([^]*?)```/.exec(readFileSync(join(repository, "docs/library.md"), "utf8")) ?? [];
     writeFileSync(join(folder, "shop.test.js"), program);
