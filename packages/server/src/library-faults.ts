@@ -54,8 +54,17 @@ interface FaultsClient {
 /** The faults of the account whose key the client has. */
 export function faultsOf(client: FaultsClient): Faults {
   return {
-    async add({ code, delayMs, ...fault }) {
-      const { fault: added, faults } = await client.faults({ add: { ...fault, merchant_payment_code: code, delay_ms: delayMs } });
+    async add({ code, delayMs, times, ...fault }) {
+      const { fault: added, faults } = await client.faults({
+        add: {
+          // A program without types may use the words of the wire, and is told when a name is neither's.
+          ...fault,
+          ...(code === undefined ? {} : { merchant_payment_code: code }),
+          // In JSON a number that is none would be as good as left out.
+          ...(delayMs === undefined ? {} : { delay_ms: String(delayMs) }),
+          ...(times === undefined ? {} : { times: String(times) }),
+        },
+      });
       return toldOf(added ?? faults.at(-1) ?? {});
     },
     list: async () => (await client.faults({})).faults.map(toldOf),

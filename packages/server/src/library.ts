@@ -352,7 +352,16 @@ const variables = {
   acquirerTimeoutMs: "COFRE_ACQUIRER_TIMEOUT_MS",
 } as const satisfies Partial<Record<keyof CofreOptions, string>>;
 
+/** What a program without types may have passed, of which a text would be made, or a call at the first request. */
+function checkTypes({ integrationKey, publicIntegrationKey, log }: Readonly<Partial<Record<keyof CofreOptions, unknown>>>): void {
+  for (const [name, key] of Object.entries({ integrationKey, publicIntegrationKey })) {
+    if (key !== undefined && (typeof key !== "string" || key === "")) throw new TypeError(`${name} must be a text of 1 to 100 characters.`);
+  }
+  if (log !== undefined && log !== null && typeof log !== "function") throw new TypeError("log must be a function.");
+}
+
 function configOf(options: CofreOptions) {
+  checkTypes(options);
   const given = Object.entries(variables).map(([name, variable]) => {
     const value = options[name as keyof typeof variables];
     return [variable, value === undefined ? undefined : String(value)] as const;
@@ -373,8 +382,8 @@ function configOf(options: CofreOptions) {
 }
 
 /** Throws when it has no time. Test runners have Dates of their own, so nobody is asked whether it is ours. */
-function textOf(time: Date): string {
-  if (Number.isNaN(time.getTime())) throw new TypeError("A time of a world must be a valid Date.");
+function textOf(time: Date | undefined): string {
+  if (typeof time?.getTime !== "function" || Number.isNaN(time.getTime())) throw new TypeError("A time of a world must be a valid Date.");
   return time.toISOString();
 }
 

@@ -7,7 +7,7 @@ import { join } from "node:path";
 import { describe, test } from "node:test";
 import { type FaultKind, faultKindNames } from "../src/http/faults/fault-kinds.ts";
 import type { FaultToAdd } from "../src/library-faults.ts";
-import { type Cofre, startCofre } from "../src/library.ts";
+import { type Cofre, type CofreOptions, startCofre } from "../src/library.ts";
 import { Command, temporaryFolder } from "./command.ts";
 import { directBody } from "./world.ts";
 
@@ -30,6 +30,26 @@ describe("startCofre of the package", () => {
       startCofre({ integrationKey: "k", publicIntegrationKey: "k" }),
       /^TypeError: publicIntegrationKey is the same as integrationKey/,
     );
+  });
+
+  test("refuses what only a program without types can pass", async () => {
+    const untyped = (options: object): Promise<Cofre> => startCofre(options as CofreOptions);
+    for (const key of [null, "", 5, {}]) {
+      await assert.rejects(untyped({ integrationKey: key }), /^TypeError: integrationKey must be a text of 1 to 100 characters/);
+      await assert.rejects(untyped({ publicIntegrationKey: key }), /^TypeError: publicIntegrationKey must be/);
+    }
+    // It would have been called at the first request, and have ended the process.
+    await assert.rejects(untyped({ log: "debug" }), /^TypeError: log must be a function/);
+
+    await using cofre = await startCofre();
+    const named = { kind: "throttle", merchant_payment_code: "order-1" } as FaultToAdd;
+    assert.equal((await cofre.faults.add(named)).code, "order-1");
+    assert.equal((await cofre.faults.add({ kind: "slow", delay_ms: 10 } as FaultToAdd)).delayMs, 10);
+    for (const number of [Number.NaN, Number.POSITIVE_INFINITY]) {
+      await assert.rejects(cofre.faults.add({ kind: "slow", delayMs: number }), /COFRE-94/);
+      await assert.rejects(cofre.faults.add({ kind: "slow", times: number }), /COFRE-91/);
+    }
+    await assert.rejects(cofre.worlds.create({ clock: "2026-01-01" as unknown as Date }), /valid Date/);
   });
 
   test("rejects where the port is taken, and leaves nothing open", async () => {
