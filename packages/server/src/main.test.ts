@@ -142,6 +142,7 @@ describe("the program", () => {
     context.after(() => closeSync(full));
     for (const args of [["--version"], ["help"], ["config"], ["scan", "--json", join(folder, "a.txt")]]) {
       const child = spawn(process.execPath, [program, ...args], { env: environment, stdio: ["ignore", full, "pipe"] });
+      assert.ok(child.stderr !== null);
       const [said] = await Promise.all([textOf(child.stderr), once(child, "exit")]);
       assert.deepEqual([child.exitCode, said.split("\n").at(-2)], [1, "What was asked for cannot be written: ENOSPC."], args.join(" "));
     }
