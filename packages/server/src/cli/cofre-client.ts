@@ -1,4 +1,6 @@
 import { type NotificationChaos, type NotificationEndpoint, readEndpoints } from "../outbox/endpoint.ts";
+import { parseInstant } from "../kernel/calendar.ts";
+import type { Instant } from "../kernel/instant.ts";
 import type { Scheduler } from "../kernel/scheduler.ts";
 import { Secret } from "../kernel/secret.ts";
 import { baseUrl } from "./banner.ts";
@@ -142,6 +144,18 @@ export class CofreClient {
   async clock(fields: Answer = {}): Promise<Answer> {
     const answer = await this.#call("/__cofre/clock", fields, { timeoutMs: clockTimeoutMs });
     return isRecord(answer["clock"]) ? answer : this.#otherVersion();
+  }
+
+  /** The account's time; undefined when that is not found out. */
+  async now(): Promise<Instant | undefined> {
+    try {
+      const { clock } = await this.#call("/__cofre/clock", {});
+      const now = isRecord(clock) ? clock["now"] : undefined;
+      return typeof now === "string" ? parseInstant(now) : undefined;
+    } catch (error) {
+      if (error instanceof ClientProblem) return undefined;
+      throw error;
+    }
   }
 
   /** A payment's state, money and history, by its hash or the merchant's code for it, as `/__cofre/explain` answers. */
