@@ -225,15 +225,14 @@ class MemoryStore implements WorldStore {
 
   async cardsAfter(position: number, limit: number): Promise<readonly CardAge[]> {
     this.#beforeRead("cardsAfter");
-    return [...this.#cards]
-      .map(([key, { merchantId, tokenDigest, lastUsedAt }]) => ({
-        position: this.#cardPositions.get(key) ?? 0,
-        merchantId,
-        tokenDigest,
-        lastUsedAt,
-      }))
-      .filter((card) => card.position > position)
-      .slice(0, limit);
+    const cards: CardAge[] = [];
+    // In the order of their positions: whoever moves a world's time asks at each moment at which one expires.
+    for (const [key, { merchantId, tokenDigest, lastUsedAt }] of this.#cards) {
+      const at = this.#cardPositions.get(key) ?? 0;
+      if (at > position) cards.push({ position: at, merchantId, tokenDigest, lastUsedAt });
+      if (cards.length === limit) break;
+    }
+    return cards;
   }
 
   async namedRequest(merchantId: MerchantId, key: string): Promise<NamedRequest | undefined> {
@@ -552,7 +551,10 @@ class MemoryStore implements WorldStore {
     if (cardErasure !== undefined) {
       const key = keyOf(merchantId, cardErasure.tokenDigest);
       const stored = this.#cards.get(key);
-      if (stored !== undefined && stored.lastUsedAt < cardErasure.unusedSince) this.#cards.delete(key);
+      if (stored !== undefined && stored.lastUsedAt < cardErasure.unusedSince) {
+        this.#cards.delete(key);
+        this.#cardPositions.delete(key);
+      }
     }
     if (card !== undefined) {
       const key = keyOf(merchantId, card.next.tokenDigest);
