@@ -7,7 +7,7 @@ import { join } from "node:path";
 import { describe, test } from "node:test";
 import { type FaultKind, faultKindNames } from "../src/http/faults/fault-kinds.ts";
 import type { FaultToAdd } from "../src/library-faults.ts";
-import { type Cofre, type CofreOptions, startCofre } from "../src/library.ts";
+import { type Cofre, startCofre } from "../src/library.ts";
 import { Command, temporaryFolder } from "./command.ts";
 import { directBody } from "./world.ts";
 
@@ -33,7 +33,7 @@ describe("startCofre of the package", () => {
   });
 
   test("refuses what only a program without types can pass", async () => {
-    const untyped = (options: object): Promise<Cofre> => startCofre(options as CofreOptions);
+    const untyped = (options: object): Promise<Cofre> => startCofre(options);
     for (const key of [null, "", 5, {}]) {
       await assert.rejects(untyped({ integrationKey: key }), /^TypeError: integrationKey must be a text of 1 to 100 characters/);
       await assert.rejects(untyped({ publicIntegrationKey: key }), /^TypeError: publicIntegrationKey must be/);
