@@ -43,9 +43,13 @@ function readManifest(path: string): Manifest {
 
 /** What an installation needs to know of the package. */
 function manifestOf({ private: _private, devDependencies: _devDependencies, exports: _exports, ...manifest }: Manifest): Manifest {
+  const [types, entry] = ["./dist/library.d.ts", "./bin/library.js"];
   return {
     ...manifest,
-    exports: { ".": { types: "./dist/library.d.ts", default: "./bin/library.js" }, "./package.json": "./package.json" },
+    exports: { ".": { types, default: entry }, "./package.json": "./package.json" },
+    // For what does not read `exports`, such as TypeScript 5 where nothing but `module: commonjs` is set.
+    main: entry,
+    types,
     files: ["bin", "dist", "CHANGELOG.md"],
     engines: { node: ">=24.16" },
   };

@@ -57,8 +57,17 @@ interface FaultsClient {
 export function faultsOf(client: FaultsClient): Faults {
   return {
     async add(asked) {
-      const { code, delayMs, ...fault } = given(asked);
-      const { fault: added, faults } = await client.faults({ add: { ...fault, merchant_payment_code: code, delay_ms: delayMs } });
+      const { code, delayMs, times, ...fault } = given(asked);
+      const { fault: added, faults } = await client.faults({
+        add: {
+          // A program without types may use the words of the wire, and is told when a name is neither's.
+          ...fault,
+          ...(code === undefined ? {} : { merchant_payment_code: code }),
+          // In JSON a number that is none would be as good as left out.
+          ...(delayMs === undefined ? {} : { delay_ms: String(delayMs) }),
+          ...(times === undefined ? {} : { times: String(times) }),
+        },
+      });
       return toldOf(added ?? faults.at(-1) ?? {});
     },
     list: async () => (await client.faults({})).faults.map(toldOf),

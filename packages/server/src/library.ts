@@ -340,13 +340,16 @@ function checked(options: CofreOptions): CofreOptions {
   return options;
 }
 
+/** As it is when this is loaded (kernel/system-scheduler.ts). */
+const soon = queueMicrotask;
+
 /** What somebody's function throws is theirs: it ends nothing that is under way here, and is not hidden either. */
 function logOf(log: CofreOptions["log"]): (event: CofreLogEvent) => void {
   return (event) => {
     try {
       log?.(event);
     } catch (error) {
-      queueMicrotask(() => {
+      soon(() => {
         throw error;
       });
     }

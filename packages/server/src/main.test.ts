@@ -1,7 +1,7 @@
 import assert from "node:assert/strict";
 import { type ChildProcess, execFile, spawn } from "node:child_process";
 import { once } from "node:events";
-import { chmodSync, mkdtempSync, readdirSync, rmSync, truncateSync, writeFileSync } from "node:fs";
+import { chmodSync, closeSync, existsSync, mkdtempSync, openSync, readdirSync, rmSync, truncateSync, writeFileSync } from "node:fs";
 import { connect, createServer } from "node:net";
 import { tmpdir } from "node:os";
 import { join } from "node:path";
@@ -33,6 +33,15 @@ async function textOf(stream: NodeJS.ReadableStream): Promise<string> {
   let text = "";
   for await (const piece of stream.setEncoding("utf8")) text += String(piece);
   return text;
+}
+
+/** Runs the program with a reader of this output who has gone before anything was written. */
+async function runUnheard(output: "stdout" | "stderr", args: readonly string[]): Promise<Ended> {
+  const child = spawn(process.execPath, [program, ...args], { env: environment });
+  child[output].destroy();
+  const heard = output === "stdout" ? child.stderr : child.stdout;
+  const [text] = await Promise.all([textOf(heard), once(child, "exit")]);
+  return { code: child.exitCode ?? -1, stdout: "", stderr: "", [output === "stdout" ? "stderr" : "stdout"]: text };
 }
 
 /** A server that was started as a user starts it. */
@@ -116,6 +125,27 @@ describe("the program", () => {
     assert.equal(code, 0);
     assert.match(stdout, /COFRE_PORT, --port = 1234/);
     assert.equal(stdout.includes("hush"), false);
+  });
+
+  test("takes a reader who has gone for the end of what can be shown", async () => {
+    for (const word of ["--version", "help", "config"]) {
+      assert.deepEqual(await runUnheard("stdout", [word]), { code: 0, stdout: "", stderr: "" }, word);
+    }
+    const misuse = await runUnheard("stderr", ["strat"]);
+    assert.deepEqual([misuse.code, misuse.stdout], [2, ""]);
+  });
+
+  test("fails where what was asked for cannot be written", { skip: !existsSync("/dev/full") }, async (context) => {
+    const folder = newFolder(context);
+    writeFileSync(join(folder, "a.txt"), "nothing");
+    const full = openSync("/dev/full", "w");
+    context.after(() => closeSync(full));
+    for (const args of [["--version"], ["help"], ["config"], ["scan", "--json", join(folder, "a.txt")]]) {
+      const child = spawn(process.execPath, [program, ...args], { env: environment, stdio: ["ignore", full, "pipe"] });
+      assert.ok(child.stderr !== null);
+      const [said] = await Promise.all([textOf(child.stderr), once(child, "exit")]);
+      assert.deepEqual([child.exitCode, said.split("\n").at(-2)], [1, "What was asked for cannot be written: ENOSPC."], args.join(" "));
+    }
   });
 });
 
@@ -245,6 +275,14 @@ describe("a started server", () => {
     second.child.kill("SIGINT");
     assert.equal(await second.exitCode(), 0);
     assert.equal(second.stderr, "");
+  });
+
+  test("serves on where nobody hears what it says to people", async (context) => {
+    const server = new Serving(context, ["--data-dir", ":memory:"]);
+    server.child.stderr?.destroy();
+    await server.event("listening");
+    server.child.kill("SIGTERM");
+    assert.equal(await server.exitCode(), 0);
   });
 
   test("does not print keys that were chosen", async (context) => {

@@ -9,6 +9,7 @@ import { configOfThisProcess, wasStartedByNpm } from "./config/environment.ts";
 import { settingsAsText } from "./config/reference.ts";
 import type { ConfigReading } from "./config/read-config.ts";
 import type { Config } from "./config/settings.ts";
+import { atEndOfTurn } from "./kernel/end-of-turn.ts";
 import { systemClock } from "./kernel/system-clock.ts";
 import { systemScheduler } from "./kernel/system-scheduler.ts";
 import { codeOf, errorFacts } from "./observe/error-facts.ts";
@@ -29,6 +30,8 @@ const startGraceMs = 1_000;
 
 /** The whole process: reads the command line, then serves until a signal. Logs go to standard output, words for people to standard error. */
 export async function main(): Promise<void> {
+  // Nobody hears it; what the process is there for goes on.
+  process.stderr.on("error", () => undefined);
   const commandLine = readCommandLine(process.argv.slice(2));
   if ("problem" in commandLine) {
     const { problem, command } = commandLine;
@@ -37,11 +40,13 @@ export async function main(): Promise<void> {
   }
   switch (commandLine.command) {
     case "help": {
+      watchOutput();
       const { word } = commandLine;
       process.stdout.write(word === undefined ? helpText(manifest.version) : `${commandHelp(word as CommandName)}\n`);
       return;
     }
     case "version":
+      watchOutput();
       process.stdout.write(`${manifest.version}\n`);
       return;
     case "config":
@@ -50,6 +55,7 @@ export async function main(): Promise<void> {
       if ("problems" in reading) return refuse(["Cofre cannot start with these settings:", ...reading.problems]);
       for (const name of reading.unknown) process.stderr.write(`${name} is no setting of this version, and means nothing to it.\n`);
       if (commandLine.command === "start") return serve(reading);
+      watchOutput();
       process.stdout.write(`${settingsAsText(reading.config)}\n`);
       return;
     }
@@ -61,8 +67,8 @@ export async function main(): Promise<void> {
 /** Runs a command that talks to a running Cofre. */
 async function runClient(command: ClientCommand, call: CommandCall): Promise<void> {
   let stop = (): void => undefined;
-  // A closed pipe (`cofre listen | head`) is the end of what can be shown.
-  process.stdout.on("error", () => stop());
+  // `cofre listen | head` has heard enough.
+  const output = watchOutput(() => stop());
   const code = await command.run(call, {
     input: process.stdin,
     print: (line) => void process.stdout.write(`${line}\n`),
@@ -78,8 +84,22 @@ async function runClient(command: ClientCommand, call: CommandCall): Promise<voi
     clock: systemClock,
     scheduler: systemScheduler,
   });
-  // The watch for signals would hold the process; what was printed goes first.
-  process.stdout.write("", () => process.exit(code));
+  // The watch for signals would hold the process; what was printed goes first, and what went wrong with it is told at the end of the turn.
+  process.stdout.write("", () => atEndOfTurn(() => process.exit(output.isLost ? failed : code)));
+}
+
+/** A closed pipe (`cofre config | head -1`) is the end of what can be shown, and no failure. On a full disk what was asked for is lost. */
+function watchOutput(onEnd: () => void = () => undefined): { readonly isLost: boolean } {
+  const output = { isLost: false };
+  process.stdout.on("error", (error) => {
+    if (codeOf(error) !== "EPIPE" && !output.isLost) {
+      output.isLost = true;
+      process.exitCode = failed;
+      process.stderr.write(`What was asked for cannot be written: ${codeOf(error) ?? "an unknown failure"}.\n`);
+    }
+    onEnd();
+  });
+  return output;
 }
 
 function refuse(lines: readonly string[]): void {

@@ -148,7 +148,7 @@ const ownedGlobals: Readonly<Record<string, readonly string[]>> = {
   "Math.random": [],
   setTimeout: ["kernel/system-scheduler.ts"],
   setInterval: [],
-  setImmediate: ["stores/embedded/writer-thread.ts", "stores/postgres/batch-lane.ts", "stores/postgres/gathered-reads.ts"],
+  setImmediate: ["kernel/end-of-turn.ts"],
   performance: ["kernel/system-elapsed.ts"],
   fetch: [],
   WebSocket: [],

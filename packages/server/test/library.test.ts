@@ -79,6 +79,18 @@ describe("startCofre of the package", () => {
     await assert.rejects(world.clock.set(empty), /^TypeError: A time of a world must be a valid Date/);
   });
 
+  test("refuses what only a program without types can pass", async () => {
+    await using cofre = await startCofre();
+    const named = { kind: "throttle", merchant_payment_code: "order-1" } as FaultToAdd;
+    assert.equal((await cofre.faults.add(named)).code, "order-1");
+    assert.equal((await cofre.faults.add({ kind: "slow", delay_ms: 10 } as FaultToAdd)).delayMs, 10);
+    for (const number of [Number.NaN, Number.POSITIVE_INFINITY]) {
+      await assert.rejects(cofre.faults.add({ kind: "slow", delayMs: number }), /COFRE-94/);
+      await assert.rejects(cofre.faults.add({ kind: "slow", times: number }), /COFRE-91/);
+    }
+    await assert.rejects(cofre.worlds.create({ clock: "2026-01-01" as unknown as Date }), /valid Date/);
+  });
+
   test("rejects where the port is taken, and leaves nothing open", async () => {
     await using first = await startCofre();
     await assert.rejects(startCofre({ port: first.address.port }), { code: "EADDRINUSE" });
@@ -198,6 +210,19 @@ describe("startCofre of the package", () => {
     const command = new Command(context, [process.execPath, file]);
     assert.equal(await command.code(), 0, command.stderr);
     assert.deepEqual(JSON.parse(command.stdout), [[429, 200], ["uncaughtException theirs"]]);
+  });
+
+  test("has the machine's time while a test has all timers and Date mocked, and hangs nowhere", async (context) => {
+    context.mock.timers.enable({ apis: ["setTimeout", "setInterval", "setImmediate", "Date"], now: 0 });
+    await using cofre = await startCofre();
+    assert.equal((await pay(cofre, "mocked")).status, "CO");
+    const world = await cofre.worlds.create({ seed: "mocked" });
+    await world.simulator.next({ next: "lose_answer" });
+    assert.equal((await pay({ ...cofre, integrationKey: world.integrationKey }, "unknown")).status, "PE");
+    await world.clock.advance("1d");
+    assert.equal((await world.payments.explain("unknown")).state, "captured");
+    const [first] = (await cofre.payments.explain("mocked")).facts;
+    assert.ok(first !== undefined && first.at > "2026");
   });
 
   test("rejects for a time that is none, and throws nothing", async () => {

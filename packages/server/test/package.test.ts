@@ -51,6 +51,7 @@ describe("the package, installed into an empty folder", () => {
     assert.ok(files.filter((name) => name.endsWith(".d.ts")).length < 20);
     const manifest = JSON.parse(readFileSync(join(installed, "package.json"), "utf8")) as Record<string, unknown>;
     for (const name of ["scripts", "devDependencies", "private"]) assert.ok(!(name in manifest), name);
+    for (const name of ["main", "types"]) assert.ok(files.includes(join(String(manifest[name]))), name);
     for (const name of files.filter((each) => each.endsWith(".js"))) {
       assert.doesNotMatch(readFileSync(join(installed, name), "utf8"), /(?:from |import\(|import )"\.[^"]*\.ts"/, name);
     }
@@ -84,6 +85,18 @@ describe("the package, installed into an empty folder", () => {
     writeFileSync(join(folder, "readme.js"), program);
     const { stdout, stderr, child } = await run(context, process.execPath, "readme.js");
     assert.deepEqual([stdout, stderr, child.exitCode], ["411111xxxxxx1111\n", "", 0]);
+  });
+
+  test("can be had by require as well, which is the same one", async (context) => {
+    const program = `
+const { startCofre } = require("cofre");
+import("cofre").then(async (imported) => {
+  await (await startCofre()).close();
+  console.log(imported.startCofre === startCofre);
+});`;
+    writeFileSync(join(folder, "required.cjs"), program);
+    const { stdout, stderr, child } = await run(context, process.execPath, "required.cjs");
+    assert.deepEqual([stdout, stderr, child.exitCode], ["true\n", "", 0]);
   });
 
   test("runs the test that docs/library.md shows", async (context) => {

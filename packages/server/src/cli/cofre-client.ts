@@ -1,4 +1,6 @@
 import { type NotificationChaos, type NotificationEndpoint, readEndpoints } from "../outbox/endpoint.ts";
+import { parseInstant } from "../kernel/calendar.ts";
+import type { Instant } from "../kernel/instant.ts";
 import type { Scheduler } from "../kernel/scheduler.ts";
 import { Secret } from "../kernel/secret.ts";
 import { baseUrl } from "./banner.ts";
@@ -140,17 +142,30 @@ export class CofreClient {
 
   /** The account's time, or what became of moving it, as `/__cofre/clock` answers. */
   async clock(fields: Answer = {}): Promise<Answer> {
-    return this.#call("/__cofre/clock", fields, { timeoutMs: clockTimeoutMs });
+    const answer = await this.#call("/__cofre/clock", fields, { timeoutMs: clockTimeoutMs });
+    return isRecord(answer["clock"]) ? answer : this.#otherVersion();
+  }
+
+  /** The account's time; undefined when that is not found out. */
+  async now(): Promise<Instant | undefined> {
+    try {
+      const { clock } = await this.#call("/__cofre/clock", {});
+      const now = isRecord(clock) ? clock["now"] : undefined;
+      return typeof now === "string" ? parseInstant(now) : undefined;
+    } catch (error) {
+      if (error instanceof ClientProblem) return undefined;
+      throw error;
+    }
   }
 
   /** A payment's state, money and history, by its hash or the merchant's code for it, as `/__cofre/explain` answers. */
   async explain(name: string): Promise<Answer> {
-    return this.#call("/__cofre/explain", /^[0-9a-f]{48}$/.test(name) ? { hash: name } : { merchant_payment_code: name });
+    return this.#ofPayment("/__cofre/explain", name);
   }
 
   /** All that happened to a payment, by the same names, as `/__cofre/timeline` answers. */
   async timeline(name: string): Promise<Answer> {
-    return this.#call("/__cofre/timeline", /^[0-9a-f]{48}$/.test(name) ? { hash: name } : { merchant_payment_code: name });
+    return this.#ofPayment("/__cofre/timeline", name);
   }
 
   /** Some hundreds of what the account's receivers were told, from after the number `after`. */
@@ -184,6 +199,11 @@ export class CofreClient {
       if (error instanceof ClientProblem) return undefined;
       throw error;
     }
+  }
+
+  async #ofPayment(path: string, name: string): Promise<Answer> {
+    const answer = await this.#call(path, /^[0-9a-f]{48}$/.test(name) ? { hash: name } : { merchant_payment_code: name });
+    return typeof answer["hash"] === "string" ? answer : this.#otherVersion();
   }
 
   #endpointsIn(settings: Answer): readonly NotificationEndpoint[] {
@@ -229,6 +249,11 @@ export class CofreClient {
     if ("failure" in answer) {
       if (answer.failure === "timeout")
         throw new ClientProblem(`The Cofre at ${this.origin} has not answered within ${waitMs / 1_000} seconds.`);
+      if (answer.failure === "cut") {
+        throw new ClientProblem(
+          `The connection to ${this.origin} ended without a whole answer in HTTP: another program is there, or a Cofre that stops or has as many connections as it takes.`,
+        );
+      }
       throw new ClientProblem(
         `Nothing answers at ${this.origin}. Is Cofre running? \`cofre start\` starts it; --url names another address.`,
       );

@@ -18,7 +18,8 @@ export type Exchanged =
   | { readonly status: number; readonly headers: IncomingHttpHeaders; readonly body: Buffer }
   | { readonly failure: "refused" | "timeout" | "cut" };
 
-const longestAnswer = 4_194_304;
+/** A list of as many worlds as there can be, each with the longest names and all of its snapshots, has about half of it. */
+const longestAnswer = 33_554_432;
 const longestBody = 1_048_576;
 
 /** One request over plain HTTP on a connection of its own; redirects are not followed. Never rejects. */

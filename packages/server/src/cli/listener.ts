@@ -1,5 +1,6 @@
 import type { Clock } from "../kernel/clock.ts";
 import { isPaymentId } from "../kernel/ids.ts";
+import type { Instant } from "../kernel/instant.ts";
 import type { Scheduler } from "../kernel/scheduler.ts";
 import { notificationKinds } from "../outbox/events.ts";
 import type { CofreClient } from "./cofre-client.ts";
@@ -51,7 +52,7 @@ export class Listener {
     const { clock, client, forwardTo } = this.#parts;
     const at = clock.now();
     const { kind, hashes, problems: formProblems } = readBody(received.body);
-    const signatureProblems = verifyNotification(keys, received, at);
+    const signatureProblems = await this.#signatureProblems(keys, received, at);
     const problems = [...formProblems, ...signatureProblems];
     const isFromThere = signatureProblems.length === 0;
     // What anybody else sends has no say in what counts as heard.
@@ -69,6 +70,13 @@ export class Listener {
     const attempt = numberOf(received.headers["x-cofre-attempt"]);
     this.#show(asked, { at, sequence, attempt, id, kind, problems, repeat, late, gap, answered: answer.status, forwarded });
     return { ...answer, headers: { ...answer.headers, ...marked } };
+  }
+
+  /** A message says when it was sent by the account's time, which in a world is seldom the machine's. */
+  async #signatureProblems(keys: VerifyingKeys, received: Received, at: Instant): Promise<readonly string[]> {
+    const problems = verifyNotification(keys, received, at);
+    const now = problems.length === 0 ? undefined : await this.#parts.client.now();
+    return now === undefined ? problems : verifyNotification(keys, received, now);
   }
 
   /** Resolves when everything that was heard has been shown. */

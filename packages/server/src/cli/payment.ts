@@ -21,9 +21,10 @@ export const paymentCommand: ClientCommand = {
         const asked = isTimeline ? client.timeline(name) : client.explain(name);
         const answer = await asked.catch((error: unknown) => {
           if (!(error instanceof ClientProblem)) throw error;
-          throw new ClientProblem(
-            `${printable(name)}: ${error.message.replace(/\.$/, "")}. A payment goes by your merchant_payment_code or its hash of 48 characters.`,
-          );
+          const how = error.message.includes("BP-QRY-2")
+            ? " A payment goes by your merchant_payment_code or its hash of 48 characters."
+            : "";
+          throw new ClientProblem(`${printable(name)}: ${error.message.replace(/\.$/, "")}.${how}`);
         });
         const lines = isTimeline ? timelineLines : linesOf;
         if (call.flags.has("--json")) host.print(JSON.stringify(answer));

@@ -94,6 +94,13 @@ describe("cofre scan", () => {
     for (const { output, problems } of [words, json]) assert.ok(!(output + problems).includes(pan.slice(6, 12)));
   });
 
+  test("shows no name of a file that would move a terminal's cursor", { skip: process.platform === "win32" }, async (context) => {
+    const folder = folderOf(context);
+    writeFileSync(join(folder, "\u001b]0;title\u0007\u001b[2J\nclean"), pan);
+    const { code, output } = await run([folder]);
+    assert.deepEqual([code, output], [1, `${folder}/]0;title[2Jclean: 411111xxxxxx1111 at 0, plain\n`]);
+  });
+
   test("says every two seconds how far it is", async (context) => {
     const folder = folderOf(context);
     for (const name of ["a", "b", "c", "d", "e"]) writeFileSync(join(folder, name), "0123456789");

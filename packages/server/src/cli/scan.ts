@@ -3,6 +3,7 @@ import { isSearchable, KnownNumbers } from "../scan/known-numbers.ts";
 import { PlausibleNumbers } from "../scan/plausible-numbers.ts";
 import type { Hit, Search } from "../scan/search.ts";
 import { StreamScan } from "../scan/stream-scan.ts";
+import { printable } from "./cofre-client.ts";
 import { type ClientCommand, type CommandHost, type ExitCode, exitCodes } from "./command.ts";
 import { tellMs } from "./progress.ts";
 
@@ -33,7 +34,7 @@ async function scan(asked: Asked, { clock, input, print, say }: Pick<CommandHost
   }
   const search = asked.known === undefined ? new PlausibleNumbers() : await knownNumbers(asked.known, input);
   if (typeof search === "string") {
-    say(`${asked.known}: ${search}`);
+    say(`${printable(asked.known)}: ${search}`);
     return exitCodes.misused;
   }
   let [files, bytes, hits, problemCount] = [0, 0, 0, 0];
@@ -43,11 +44,11 @@ async function scan(asked: Asked, { clock, input, print, say }: Pick<CommandHost
     const now = clock.now();
     if (now - toldAt < tellMs) return;
     toldAt = now;
-    say(`${files} files, ${bytes} bytes so far; at ${path}`);
+    say(`${files} files, ${bytes} bytes so far; at ${printable(path)}`);
   };
   const cannot = (path: string, problem: string): void => {
     problemCount += 1;
-    say(`${path}: ${problem}`);
+    say(`${printable(path)}: ${problem}`);
   };
   const scanOne = async (path: string, pieces: AsyncIterable<Uint8Array>): Promise<void> => {
     const stream = new StreamScan(search, {
@@ -84,8 +85,9 @@ async function scan(asked: Asked, { clock, input, print, say }: Pick<CommandHost
   return problemCount > 0 ? exitCodes.misused : hits > 0 ? exitCodes.failed : exitCodes.done;
 }
 
+/** Whoever left the file there chose its name. */
 function lineOf(path: string, { offset, encoding, maskedPan }: Hit): string {
-  return `${path}: ${maskedPan} at ${offset}, ${encoding}`;
+  return `${printable(path)}: ${maskedPan} at ${offset}, ${encoding}`;
 }
 
 /** The numbers of a file, one a line, in groups or not. A text: why there are none. */

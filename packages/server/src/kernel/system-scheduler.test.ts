@@ -1,8 +1,15 @@
 import assert from "node:assert/strict";
 import { getEventListeners } from "node:events";
-import { test } from "node:test";
+import { test, type TestContext } from "node:test";
 import { day } from "./instant.ts";
 import { systemScheduler } from "./system-scheduler.ts";
+
+/** The one that is loaded while timers are mocked, for it keeps to those that it finds. */
+async function amongMockedTimers(context: TestContext): Promise<typeof systemScheduler> {
+  context.mock.timers.enable({ apis: ["setTimeout"] });
+  const anew = (await import(`./system-scheduler.ts?${encodeURIComponent(context.name)}`)) as { systemScheduler: typeof systemScheduler };
+  return anew.systemScheduler;
+}
 
 test("a sleep whose signal is aborted beforehand rejects with the reason and leaves no timer", async () => {
   const reason = new Error("closed");
@@ -25,10 +32,10 @@ test("a sleep that ends takes its listener off the signal again", async () => {
   assert.equal(getEventListeners(signal, "abort").length, 0);
 });
 
-test("a task runs once", (context) => {
-  context.mock.timers.enable({ apis: ["setTimeout"] });
+test("a task runs once", async (context) => {
+  const scheduler = await amongMockedTimers(context);
   let runs = 0;
-  systemScheduler.after(500, () => (runs += 1));
+  scheduler.after(500, () => (runs += 1));
   context.mock.timers.tick(499);
   assert.equal(runs, 0);
   context.mock.timers.tick(1);
@@ -36,21 +43,21 @@ test("a task runs once", (context) => {
   assert.equal(runs, 1);
 });
 
-test("a cancelled task never runs, and cancelling again does no harm", (context) => {
-  context.mock.timers.enable({ apis: ["setTimeout"] });
+test("a cancelled task never runs, and cancelling again does no harm", async (context) => {
+  const scheduler = await amongMockedTimers(context);
   let runs = 0;
-  const cancel = systemScheduler.after(500, () => (runs += 1));
+  const cancel = scheduler.after(500, () => (runs += 1));
   cancel();
   cancel();
   context.mock.timers.tick(5_000);
   assert.equal(runs, 0);
 });
 
-test("a delay longer than a timer can hold is waited for whole, and can be cancelled in its second leg", (context) => {
-  context.mock.timers.enable({ apis: ["setTimeout"] });
+test("a delay longer than a timer can hold is waited for whole, and can be cancelled in its second leg", async (context) => {
+  const scheduler = await amongMockedTimers(context);
   const ran: string[] = [];
-  systemScheduler.after(40 * day, () => ran.push("kept"));
-  const cancel = systemScheduler.after(40 * day, () => ran.push("cancelled"));
+  scheduler.after(40 * day, () => ran.push("kept"));
+  const cancel = scheduler.after(40 * day, () => ran.push("cancelled"));
   context.mock.timers.tick(2 ** 31 - 1);
   assert.deepEqual(ran, []);
   cancel();
@@ -58,4 +65,14 @@ test("a delay longer than a timer can hold is waited for whole, and can be cance
   assert.deepEqual(ran, []);
   context.mock.timers.tick(1);
   assert.deepEqual(ran, ["kept"]);
+});
+
+test("timers that are mocked after it was loaded are none of its own", async (context) => {
+  context.mock.timers.enable();
+  await systemScheduler.sleep(1);
+  const late: string[] = [];
+  const cancel = systemScheduler.after(day, () => late.push("mocked"));
+  context.mock.timers.tick(2 * day);
+  cancel();
+  assert.deepEqual(late, []);
 });

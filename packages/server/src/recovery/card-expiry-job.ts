@@ -21,8 +21,8 @@ const roundMs = day;
 /** What has expired is left for so long: a request that came before may be under way, and is a use that is written down yet. */
 const graceMs = hour;
 /** Cards that are read at once, and the pause after: a million of them take a few seconds of a day, a few milliseconds at a time. */
-const pieceSize = 1_000;
-const pauseMs = 20;
+const usualPieces = { size: 1_000, pauseMs: 20 };
+const wholePiece: typeof usualPieces = { size: Number.MAX_SAFE_INTEGER, pauseMs: 0 };
 
 /**
  * Forgets stored cards that nobody has used for 14 calendar months (interface 2.1; PCI DSS 3.2.1: nothing is kept longer than it is
@@ -33,7 +33,7 @@ export class CardExpiryJob {
   readonly #parts: CardExpiryParts;
   #last: { readonly tenure: Tenure; readonly at: Instant } | undefined;
   #cancelTimer: (() => void) | undefined;
-  #round: Promise<void> = Promise.resolve();
+  #underWay: Promise<void> = Promise.resolve();
   #stopped = false;
 
   constructor(parts: CardExpiryParts) {
@@ -45,20 +45,36 @@ export class CardExpiryJob {
   }
 
   /** Looks at every card once, if that is for this process to do. A store that is down ends the round; the next one begins anew. */
-  async runOnce(): Promise<void> {
+  runOnce(): Promise<void> {
+    return this.#round(usualPieces);
+  }
+
+  /** The same at once: for whoever moves the time of a world through the moment of each card, and lets others in himself. */
+  runDue(): Promise<void> {
+    return this.#round(wholePiece);
+  }
+
+  async #round({ size, pauseMs }: typeof usualPieces): Promise<void> {
     const { store, scheduler, share, report } = this.#parts;
     const tenure = share.held().get(slotOfRounds);
     let [position, seen, forgotten] = [0, 0, 0];
+    /** The earliest last use of a card that stays: whoever was used then or later stays as well, without counting months. */
+    let staysFrom = Number.POSITIVE_INFINITY;
     while (!this.#stopped) {
       const end = tenure?.begin();
       // Another process has become the one: it begins at the first card.
       if (end === undefined) break;
       try {
-        const piece = await store.cardsAfter(position, pieceSize);
-        for (const card of piece) forgotten += (await this.#forget(card)) ? 1 : 0;
+        const piece = await store.cardsAfter(position, size);
+        for (const card of piece) {
+          if (card.lastUsedAt >= staysFrom) continue;
+          if (!(await this.#forget(card))) staysFrom = card.lastUsedAt;
+          // In memory nothing else lets anybody in.
+          else if ((forgotten += 1) % usualPieces.size === 0) await scheduler.sleep(0);
+        }
         seen += piece.length;
         const last = piece.at(-1);
-        if (last === undefined || piece.length < pieceSize) break;
+        if (last === undefined || piece.length < size) break;
         position = last.position;
       } finally {
         end();
@@ -72,15 +88,15 @@ export class CardExpiryJob {
   async stop(): Promise<void> {
     this.#stopped = true;
     this.#cancelTimer?.();
-    await this.#round;
+    await this.#underWay;
   }
 
   #schedule(): void {
     if (this.#stopped) return;
     this.#cancelTimer = this.#parts.scheduler.after(checkMs, () => {
       // Whatever failed is found again a day later.
-      this.#round = this.#runIfDue().catch(() => undefined);
-      void this.#round.then(() => this.#schedule());
+      this.#underWay = this.#runIfDue().catch(() => undefined);
+      void this.#underWay.then(() => this.#schedule());
     });
   }
 

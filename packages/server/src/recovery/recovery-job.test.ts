@@ -93,22 +93,40 @@ test("a refund whose outcome stays unknown is reported as overdue after an hour 
   await job.stop();
 });
 
+/** A payment of which the acquirer is to be asked since some time before now, the greater the number the later. */
+async function dueOf({ time, store }: Awaited<ReturnType<typeof given>>, number: number, connector: string, merchantId: MerchantId) {
+  const model = newPayment(number, { merchantId });
+  const sentAt = instant(time.now() - hour + number);
+  const attempt = newAttempt({ kind: "sale", number: 1, sentAt, answerBy: sentAt, recheckAt: instant(sentAt + 1), checks: 0 });
+  const payment: Payment = { ...model, order: { ...model.order, connector }, attempt, attempts: 1 };
+  assert.equal((await store.commit(paymentChange(payment))).outcome, "committed");
+  return payment;
+}
+
+test("of thousands that are due, a round that has read to the last of them leaves none to a later time", async () => {
+  const parts = await given();
+  const { time, store, job } = parts;
+  // As many as one round reads: of them it takes some up.
+  for (let number = 1; number <= 2_000; number += 1) await dueOf(parts, number, "simulator", account.id);
+  const left = async () => (await store.paymentsDue(time.now(), 10_000)).length;
+  // As whoever moves a world's time: on and on until a round does nothing.
+  for (let before = Number.POSITIVE_INFINITY, now = await left(); now < before; now = await left()) {
+    before = now;
+    await job.runDue();
+  }
+  assert.equal(await left(), 0);
+  await job.stop();
+});
+
 test("an acquirer that answers slowly, with thousands of payments due, keeps no other acquirer's payment from being looked at", async () => {
-  const { time, store, job } = await given(["slow", "quick"], { ...wholeShare, isAlone: false });
+  const parts = await given(["slow", "quick"], { ...wholeShare, isAlone: false });
+  const { time, store, job } = parts;
   const change = { at: time.now(), facts: [], entries: [], notifications: [] };
   const slowAccount = { ...account, id: "0000000b" as MerchantId, settings: withLatency(25_000) };
   await store.commit({ ...change, merchantId: slowAccount.id, account: { next: slowAccount, replaces: undefined, keys: [] } });
-  const due = async (number: number, connector: string, merchantId: MerchantId): Promise<Payment> => {
-    const model = newPayment(number, { merchantId });
-    const sentAt = instant(time.now() - hour + number);
-    const attempt = newAttempt({ kind: "sale", number: 1, sentAt, answerBy: sentAt, recheckAt: instant(sentAt + 1), checks: 0 });
-    const payment = { ...model, order: { ...model.order, connector }, attempt, attempts: 1 };
-    assert.equal((await store.commit(paymentChange(payment))).outcome, "committed");
-    return payment;
-  };
-  for (let number = 1; number <= 5_000; number += 1) await due(number, "slow", slowAccount.id);
+  for (let number = 1; number <= 5_000; number += 1) await dueOf(parts, number, "slow", slowAccount.id);
   // The last in the order in which they are due.
-  const quick = await due(5_001, "quick", account.id);
+  const quick = await dueOf(parts, 5_001, "quick", account.id);
   await job.start();
   await time.pass(10_000);
 

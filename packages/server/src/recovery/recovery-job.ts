@@ -123,7 +123,9 @@ export class RecoveryJob {
       const fresh = due.filter((payment) => !busy.has(keyOf(payment)) || this.#inHand.has(keyOf(payment)));
       taken.push(...this.#takeUp(fresh, keepUp, held, mostInHand));
       this.#position = due.length < pageSize ? undefined : due.at(-1);
-      if (this.#position === undefined) break;
+      if (this.#position !== undefined) continue;
+      // The round before may have ended with the last one that is due, and have passed over some before it: that there are no more behind it is not all.
+      if (after === undefined || taken.length > 0) break;
     }
     return taken;
   }

@@ -427,7 +427,7 @@ export class World {
       await recovery.runDue();
       await dispatcher.runDue();
       const forgetAt = cardsForgottenFrom(store);
-      if (forgetAt !== undefined && forgetAt <= clock.now()) await cardExpiry.runOnce();
+      if (forgetAt !== undefined && forgetAt <= clock.now()) await cardExpiry.runDue();
       if (before === this.#changes) return;
     }
   }

@@ -6,6 +6,7 @@ import { planAlone, worldsAlone } from "../../test/worlds-alone.ts";
 import { type MerchantId } from "../kernel/ids.ts";
 import { hour, type Instant, instant, second } from "../kernel/instant.ts";
 import { SeededRandom } from "../kernel/seeded-random.ts";
+import type { Scheduler } from "../kernel/scheduler.ts";
 import { systemScheduler } from "../kernel/system-scheduler.ts";
 import type { Change } from "../stores/change.ts";
 import type { World } from "./world.ts";
@@ -193,6 +194,26 @@ test("a move of the time that takes more than a minute says where it was to go, 
   for (let moves = 0; moves < 20 && world.time.now < to; moves += 1) await world.move(() => to);
   assert.equal(world.time.now, to);
   assert.equal(await world.move(() => undefined), undefined);
+  await worlds.close();
+});
+
+test("a move of the time waits for no pause between cards, however many a world has", async () => {
+  const pauses: number[] = [];
+  const sleep: Scheduler["sleep"] = async (ms, signal) => {
+    if (ms > 0) pauses.push(ms);
+    await systemScheduler.sleep(0, signal);
+  };
+  const worlds = worldsAlone({ now: () => instant(epoch) }, random, { scheduler: { ...systemScheduler, sleep } });
+  const world = await worlds.create(planAlone(random, { now: instant(epoch), running: false }));
+  const cards = 2_500;
+  for (let number = 1; number <= cards; number += 1) {
+    // Two of them at another moment than all others.
+    const at = instant(epoch + Math.max(0, number - cards + 2) * second);
+    const card = given.newCard(number, { merchantId: world.id, createdAt: at, lastUsedAt: at });
+    assert.equal((await world.installation.store.commit(given.cardChange(card))).outcome, "committed");
+  }
+  const moved = await world.move(() => instant(epoch + 500 * 24 * hour));
+  assert.deepEqual([moved?.done.cards, moved?.left, pauses], [cards, undefined, []]);
   await worlds.close();
 });
 

@@ -567,6 +567,15 @@ export function describeStoreContract(name: string, open: () => Promise<Store>):
       assert.deepEqual(codesOf(await list({ limit: 2, lookAt: 10, before: given.paymentId(2) })), [["order-1"], undefined]);
       assert.deepEqual(codesOf(await list({ limit: 5, lookAt: 5 })).at(1), undefined, "a page that ends with the last one says so");
       assert.deepEqual(codesOf(await list({ limit: 10, lookAt: 10, before: given.paymentId(1) })), [[], undefined]);
+
+      await store.commit(given.paidChange(given.newPayment(5)));
+      await store.commit(given.paymentChange(given.newPayment(7)));
+      const { payments } = await list({ limit: 2, lookAt: 10 });
+      assert.deepEqual(
+        payments,
+        [given.newPayment(7), given.paidNext(given.newPayment(5))],
+        "what has come and changed since the last list",
+      );
     });
 
     test("what is counted of payments comes newest first, of one merchant only, and says what became of them", async (context) => {

@@ -1,7 +1,7 @@
 import assert from "node:assert/strict";
 import { once } from "node:events";
 import { createServer } from "node:http";
-import type { AddressInfo } from "node:net";
+import { type AddressInfo, createServer as createTcpServer } from "node:net";
 import { text } from "node:stream/consumers";
 import { describe, test, type TestContext } from "node:test";
 import { Command } from "../command.ts";
@@ -289,6 +289,37 @@ describe("cofre notification", () => {
     const command = Command.cofre(context, ["notification"], { COFRE_PORT: "1", COFRE_SANDBOX_INTEGRATION_KEY: "k" });
     assert.equal(await command.code(), 1);
     assert.match(command.stderr, /^Nothing answers at http:\/\/127\.0\.0\.1:1\. Is Cofre running\? `cofre start` starts it/);
+  });
+});
+
+describe("a command that speaks with something else", () => {
+  /** Runs a command beside what writes this to every connection and ends it. */
+  async function beside(context: TestContext, written: string, ...args: readonly string[]): Promise<Command> {
+    const server = createTcpServer((socket) => void socket.on("error", () => undefined).once("data", () => socket.end(written)));
+    await once(server.listen(0, "127.0.0.1"), "listening");
+    context.after(() => server.close());
+    return run(context, { port: (server.address() as AddressInfo).port }, ...args);
+  }
+
+  test("says so where a connection is cut, and not that nothing answers", async (context) => {
+    for (const written of ["", "-ERR unknown command\r\n", "HTTP/1.1 200 OK\r\nContent-Length: 9\r\n\r\n{"]) {
+      const { stderr, child } = await beside(context, written, "payment", "order-1");
+      assert.match(
+        stderr,
+        /^order-1: The connection to http:\/\/127\.0\.0\.1:\d+ ended without a whole answer in HTTP: another program [^\n]*\n$/,
+      );
+      assert.equal(child.exitCode, 1);
+    }
+  });
+
+  test("takes an answer without what it is about for another version's", async (context) => {
+    const empty = '{"status":"SUCCESS"}';
+    const written = `HTTP/1.1 200 OK\r\nContent-Length: ${empty.length}\r\nConnection: close\r\n\r\n${empty}`;
+    for (const args of [["payment", "order-1"], ["payment", "timeline", "order-1"], ["clock"], ["world", "list"], ["fault", "list"]]) {
+      const { stdout, stderr, child } = await beside(context, written, ...args);
+      assert.deepEqual([child.exitCode, stdout], [1, ""], args.join(" "));
+      assert.match(stderr, /answers otherwise than this version's: use the command that came with it\.\n$/);
+    }
   });
 });
 

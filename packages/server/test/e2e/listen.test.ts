@@ -5,7 +5,7 @@ import { describe, test, type TestContext } from "node:test";
 import { systemClock } from "../../src/kernel/system-clock.ts";
 import { Command } from "../command.ts";
 import { freePort } from "../free-port.ts";
-import { directBody, integrationKey, publicIntegrationKey, startWorld, type World } from "../world.ts";
+import { directBody, integrationKey, publicIntegrationKey, startWorld, testCard, type World } from "../world.ts";
 
 /** Signatures carry the time, and the command that verifies them has the system's clock. */
 const startCofre = (): Promise<World> => startWorld({ ports: { clock: systemClock } });
@@ -120,6 +120,40 @@ describe("cofre listen", () => {
     assert.deepEqual(await endpointsOf(world), ["shop"]);
     const said = listening.stdout + listening.stderr;
     assert.equal(/whsec_|whpk_/.test(said) || said.includes(integrationKey), false, "no key and no secret is shown");
+  });
+
+  test("verifies what a world tells by the world's time, also while it is moved, and refuses what is older by it", async (context) => {
+    await using server = await startCofre();
+    const key = "ik-of-the-world";
+    const { body } = await server.postJson("/__cofre/worlds", {
+      new_integration_key: key,
+      seed: "listen",
+      settings: { captureWindowDays: 2 },
+    });
+    assert.equal(body["status"], "SUCCESS");
+    const { url, heard } = await startProgram(context);
+    const listening = commandOf(context, server, ["listen", "--forward-to", url], key);
+    await listening.said(/Ctrl-C ends it/);
+    const order = { ...directBody("one"), integration_key: key };
+    await server.postJson("/ws/direct", order);
+    await listening.lines(1);
+    const hold = { ...directBody("two", { creditcard: { ...testCard, auto_capture: false } }), integration_key: key };
+    await server.postJson("/ws/direct", hold);
+    await server.postJson("/__cofre/clock", { integration_key: key, advance: "10d" });
+    const lines = await listening.lines(2);
+    assert.deepEqual(
+      lines.map((line) => /verified|NOT VERIFIED/.exec(line)?.[0]),
+      ["verified", "verified"],
+      lines.join("\n"),
+    );
+
+    // Somebody who has kept the first one.
+    const [first] = heard;
+    assert.ok(first !== undefined);
+    const [, port = ""] = /on port (\d+)/.exec(listening.stderr) ?? [];
+    const headers = Object.entries(first.headers).filter(([name]) => /^(?:webhook|x|content-type)/.test(name));
+    await fetch(`http://127.0.0.1:${port}/`, { method: "POST", headers: headers as [string, string][], body: first.body });
+    assert.match((await listening.lines(3))[2] ?? "", /NOT VERIFIED \(webhook: older or newer than five minutes\)/);
   });
 
   test("answers Cofre as the program does, and 502 when there is none", async (context) => {

@@ -1,6 +1,7 @@
 import { once } from "node:events";
 import { Worker } from "node:worker_threads";
 import { assert } from "../../kernel/assert.ts";
+import { atEndOfTurn } from "../../kernel/end-of-turn.ts";
 import { StoreError, type StoreStats } from "../store.ts";
 import { outcomes } from "../change-message.ts";
 import type { BatchAnswer, ChangeMessage, Outcome } from "../change-message.ts";
@@ -90,7 +91,7 @@ export class WriterThread {
       if (this.#waiting.length >= this.#options.maxQueued) throw new StoreError("overloaded");
       this.#waiting.push({ resolve, reject });
       this.#gathered.push(message);
-      if (this.#gathered.length === 1) setImmediate(() => this.#post());
+      if (this.#gathered.length === 1) atEndOfTurn(() => this.#post());
     });
   }
 

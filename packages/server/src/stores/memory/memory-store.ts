@@ -86,6 +86,8 @@ class MemoryStore implements WorldStore {
   readonly #options: MemoryStoreOptions;
   readonly #payments = new Map<string, PaymentRecord>();
   readonly #paymentIds = new Map<string, PaymentId>();
+  /** Each merchant's, from the greatest id down, since somebody asked and as long as none is new: a list is read in pieces, and all are sorted for each. */
+  readonly #newestFirst = new Map<MerchantId, readonly PaymentRecord[]>();
   readonly #refunds = new Map<RefundId, PaymentKey>();
   readonly #refundCodes = new Map<string, PaymentKey>();
   readonly #cards = new Map<string, StoredCard>();
@@ -196,22 +198,16 @@ class MemoryStore implements WorldStore {
 
   async paymentsListed(merchantId: MerchantId, filter: PaymentFilter, page: ListPage): Promise<PaymentList> {
     this.#beforeRead("paymentsListed");
-    const below = this.#all().filter(
-      (payment) => payment.merchantId === merchantId && (page.before === undefined || payment.id < page.before),
-    );
-    return pageOf(below.toSorted((left, right) => compare(right.id, left.id)).map(listedPayment), filter, page);
+    // One more than it may look at says whether there are more.
+    return pageOf(this.#newest(merchantId, page.before, page.lookAt + 1).map(listedPayment), filter, page);
   }
 
   async paymentFigures(merchantId: MerchantId, before: PaymentId | undefined, limit: number): Promise<readonly PaymentFigure[]> {
     this.#beforeRead("paymentFigures");
-    return this.#all()
-      .filter((payment) => payment.merchantId === merchantId && (before === undefined || payment.id < before))
-      .toSorted((left, right) => compare(right.id, left.id))
-      .slice(0, limit)
-      .map(({ id, createdAt, state, order, authorized, captured }) => {
-        const { card, amount } = order;
-        return { id, createdAt, state, brand: card.brand, currency: amount.currency, authorized, captured };
-      });
+    return this.#newest(merchantId, before, limit).map(({ id, createdAt, state, order, authorized, captured }) => {
+      const { card, amount } = order;
+      return { id, createdAt, state, brand: card.brand, currency: amount.currency, authorized, captured };
+    });
   }
 
   async cardsListed(merchantId: MerchantId, after: TokenDigest | undefined, limit: number): Promise<readonly ListedCard[]> {
@@ -228,15 +224,14 @@ class MemoryStore implements WorldStore {
 
   async cardsAfter(position: number, limit: number): Promise<readonly CardAge[]> {
     this.#beforeRead("cardsAfter");
-    return [...this.#cards]
-      .map(([key, { merchantId, tokenDigest, lastUsedAt }]) => ({
-        position: this.#positionOf(key),
-        merchantId,
-        tokenDigest,
-        lastUsedAt,
-      }))
-      .filter((card) => card.position > position)
-      .slice(0, limit);
+    const cards: CardAge[] = [];
+    // In the order of their positions: whoever moves a world's time asks at each moment at which one expires.
+    for (const [key, { merchantId, tokenDigest, lastUsedAt }] of this.#cards) {
+      const at = this.#positionOf(key);
+      if (at > position) cards.push({ position: at, merchantId, tokenDigest, lastUsedAt });
+      if (cards.length === limit) break;
+    }
+    return cards;
   }
 
   async namedRequest(merchantId: MerchantId, key: string): Promise<NamedRequest | undefined> {
@@ -436,6 +431,23 @@ class MemoryStore implements WorldStore {
     return position;
   }
 
+  /** So many of a merchant's payments below this id, the greatest first. */
+  #newest(merchantId: MerchantId, before: PaymentId | undefined, limit: number): readonly Payment[] {
+    const records =
+      this.#newestFirst.get(merchantId) ??
+      [...this.#payments.values()]
+        .filter(({ current }) => current.merchantId === merchantId)
+        .toSorted((left, right) => compare(right.current.id, left.current.id));
+    this.#newestFirst.set(merchantId, records);
+    let [first, end] = [0, before === undefined ? 0 : records.length];
+    while (first < end) {
+      const middle = (first + end) >> 1;
+      const isBelow = before === undefined || (records[middle]?.current.id ?? "") < before;
+      [first, end] = isBelow ? [first, middle] : [middle + 1, end];
+    }
+    return records.slice(first, first + limit).map(({ current }) => current);
+  }
+
   #byCode(merchantId: MerchantId, code: string): Payment | undefined {
     const id = this.#paymentIds.get(keyOf(merchantId, code));
     return id === undefined ? undefined : this.#payments.get(keyOf(merchantId, id))?.current;
@@ -524,6 +536,7 @@ class MemoryStore implements WorldStore {
     if (record === undefined) {
       this.#payments.set(keyOf(merchantId, next.id), { current: next, history: [row] });
       this.#paymentIds.set(keyOf(merchantId, next.order.code), next.id);
+      this.#newestFirst.delete(merchantId);
     } else {
       const { order, createdAt } = record.current;
       record.current = Object.freeze({ ...next, order, createdAt });
@@ -561,7 +574,10 @@ class MemoryStore implements WorldStore {
     if (cardErasure !== undefined) {
       const key = keyOf(merchantId, cardErasure.tokenDigest);
       const stored = this.#cards.get(key);
-      if (stored !== undefined && stored.lastUsedAt < cardErasure.unusedSince) this.#cards.delete(key);
+      if (stored !== undefined && stored.lastUsedAt < cardErasure.unusedSince) {
+        this.#cards.delete(key);
+        this.#cardPositions.delete(key);
+      }
     }
     if (card !== undefined) {
       const key = keyOf(merchantId, card.next.tokenDigest);

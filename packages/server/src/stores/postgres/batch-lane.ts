@@ -1,4 +1,5 @@
 import { assert } from "../../kernel/assert.ts";
+import { atEndOfTurn } from "../../kernel/end-of-turn.ts";
 import type { ChangeMessage, Outcome } from "../change-message.ts";
 import { StoreError, type StoreStats } from "../store.ts";
 import { batchMessageOf } from "./batch-message.ts";
@@ -104,7 +105,7 @@ export class BatchLane {
   #fillSoon(): void {
     if (this.#isFilling || this.#batches === mostBatches) return;
     this.#isFilling = true;
-    setImmediate(() => {
+    atEndOfTurn(() => {
       this.#isFilling = false;
       this.#fill();
     });

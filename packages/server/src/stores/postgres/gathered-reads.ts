@@ -1,3 +1,4 @@
+import { atEndOfTurn } from "../../kernel/end-of-turn.ts";
 import type { MerchantId } from "../../kernel/ids.ts";
 
 interface Waiter<Row> {
@@ -31,7 +32,7 @@ export class GatheredReads<Row extends object> {
       if (waiting === undefined) {
         waiting = new Map();
         this.#waiting.set(merchant, waiting);
-        setImmediate(() => void this.#send(merchant));
+        atEndOfTurn(() => void this.#send(merchant));
       }
       const same = waiting.get(key);
       if (same === undefined) waiting.set(key, [{ resolve, reject }]);

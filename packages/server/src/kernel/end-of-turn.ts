@@ -1,0 +1,2 @@
+/** Calls a task at the end of this turn of the event loop. As it is when this is loaded (system-scheduler.ts). */
+export const atEndOfTurn: (task: () => void) => void = setImmediate;
