@@ -2,6 +2,7 @@ import assert from "node:assert/strict";
 import { describe, test } from "node:test";
 import { StillTime } from "../../test/contract/connector-harness.ts";
 import * as given from "../../test/contract/store-fixtures.ts";
+import { runDeclared } from "../../test/declared.ts";
 import { cardOf } from "../../test/vectors/cards.ts";
 import type { AuthorizeOutcome, AuthorizeRequest, CardToAuthorize, CardTraits, Connector } from "../connectors/connector.ts";
 import { connectorsOf } from "../connectors/connector-set.ts";
@@ -85,7 +86,7 @@ async function open({ settings = {}, says = { first: approval }, traits, faultOf
     told: () => undefined,
     alarm: ({ what }) => assert.fail(what),
   });
-  const pay = (over: Partial<DirectInput> = {}): Promise<Direct> => runner.run(direct, account, { ...input(), ...over });
+  const pay = (over: Partial<DirectInput> = {}): Promise<Direct> => runDeclared(runner, direct, account, { ...input(), ...over });
   const keep = (digits = visa, chosen = token) => runner.run(tokenize, account, { card: cardOf(digits), token: chosen });
   return { time, store, asked, account, runner, pay, keep, names: () => asked.map(([name]) => name) };
 }
