@@ -733,6 +733,29 @@ export function describeStoreContract(name: string, open: () => Promise<Store>):
       for (const number of [1, 2, 3, 4, 5]) assert.ok((await store.paymentById(merchantA, given.paymentId(number))) !== undefined);
     });
 
+    test("of changes of different kinds that are written together each is told what became of it", async (context) => {
+      const store = await opened(context);
+      await store.commit(given.paymentChange(given.newPayment(1)));
+      await store.commit(given.cardChange(given.newCard(1)));
+      const taken = { outcome: "duplicate", key: "payment_code", existing: given.newPayment(1) };
+      const changes: readonly (readonly [change: Change, result: object])[] = [
+        [given.paymentChange(given.newPayment(1)), taken],
+        [given.cardChange(given.newCard(2)), committed],
+        [given.paymentChange(given.newPayment(2)), committed],
+        [given.cardChange(given.newCard(1)), { outcome: "duplicate", key: "token" }],
+        [given.paymentChange(given.newPayment(3)), committed],
+        [given.paymentChange(given.newPayment(1, { version: 3 })), stale],
+        [given.accountChange(given.newAccount(merchantA), [1]), committed],
+      ];
+
+      const results = await Promise.all(changes.map(([change]) => store.commit(change)));
+
+      assert.deepEqual(
+        results,
+        changes.map(([, result]) => result),
+      );
+    });
+
     test("of payments with one id that are written together one is, whatever their codes", async (context) => {
       const store = await opened(context);
       const first = given.newPayment(1);
