@@ -2,7 +2,8 @@ import assert from "node:assert/strict";
 import { describe, test } from "node:test";
 import { StillTime } from "../../test/contract/connector-harness.ts";
 import * as given from "../../test/contract/store-fixtures.ts";
-import { cardOf } from "../../test/vectors/cards.ts";
+import { runDeclared } from "../../test/declared.ts";
+import { cardOf, numberUnder } from "../../test/vectors/cards.ts";
 import type { AuthorizeOutcome, AuthorizeRequest, CardToAuthorize, CardTraits, Connector } from "../connectors/connector.ts";
 import { connectorsOf } from "../connectors/connector-set.ts";
 import { createSimulator } from "../connectors/simulator/simulator-connector.ts";
@@ -73,6 +74,7 @@ async function open({ settings = {}, says = { first: approval }, traits, faultOf
       : { cardTraits: () => ({ funding: "credit", foreign: false, ecommerce: true, exhausted: false, ...traits }) }),
   }));
   const account: Account = { ...given.newAccount(given.merchantA), settings: { ...defaultAccountSettings(), ...settings } };
+  const alarms: string[] = [];
   const runner = new Runner({
     clock: time,
     random,
@@ -83,11 +85,11 @@ async function open({ settings = {}, says = { first: approval }, traits, faultOf
     acquirerTimeoutMs: 30_000,
     deliverTo: () => [],
     told: () => undefined,
-    alarm: ({ what }) => assert.fail(what),
+    alarm: ({ kind }) => void alarms.push(kind),
   });
-  const pay = (over: Partial<DirectInput> = {}): Promise<Direct> => runner.run(direct, account, { ...input(), ...over });
+  const pay = (over: Partial<DirectInput> = {}): Promise<Direct> => runDeclared(runner, direct, account, { ...input(), ...over });
   const keep = (digits = visa, chosen = token) => runner.run(tokenize, account, { card: cardOf(digits), token: chosen });
-  return { time, store, asked, account, runner, pay, keep, names: () => asked.map(([name]) => name) };
+  return { time, store, asked, alarms, account, runner, pay, keep, names: () => asked.map(([name]) => name) };
 }
 
 function input(digits = visa): DirectInput {
@@ -134,6 +136,8 @@ describe("a payment by card", () => {
       paymentType: "credit",
     });
     assert.equal(payment.order.connector, "first");
+    const history = await world.store.history(given.merchantA, payment.id);
+    assert.deepEqual(new Set(history.flatMap(({ facts }) => facts.map(({ by }) => by))), new Set(["merchant"]));
   });
 
   test("is held when it is not to be paid at once, or is to be reviewed; its own words stand on the statement", async () => {
@@ -207,6 +211,19 @@ describe("a payment that stores its card", () => {
     assert.deepEqual([payment.state, none], ["authorizing", undefined]);
   });
 
+  test("stores nothing when recovery was faster than the answer", async () => {
+    const world = await open({
+      meanwhile: async () => {
+        const sent = await world.store.paymentByCode(given.merchantA, "order-1");
+        assert.ok(sent !== undefined);
+        await world.store.commit(given.paymentChange({ ...sent, version: 2, state: "voided", attempt: undefined }));
+      },
+    });
+    const { payment, token: none } = await world.pay({ createToken: { token } });
+    assert.deepEqual([payment.state, none], ["voided", undefined]);
+    assert.equal(await world.store.cardByToken(given.merchantA, digestOfToken(token)), undefined);
+  });
+
   test("fails as it does where something else is wrong than its token", async () => {
     const world = await open({ faultOf: ({ payment }) => (payment?.replaces === 1 ? "stale" : undefined) });
     await assert.rejects(world.pay({ createToken: { token } }), { code: "payment_in_flight" });
@@ -227,10 +244,22 @@ describe("a payment is refused before money moves", () => {
     assert.equal(world.asked.length, 1);
   });
 
+  test("when there is no such token, its card does not open, or no brand is known of the card number", async () => {
+    const world = await open();
+    await refused("token_not_found", world, { source: ofToken });
+    const source = { kind: "pan", card: cardOf(numberUnder("9", 16)), cvv: undefined, cryptogram: undefined } as const;
+    await refused("card_not_storable", world, { source });
+    await world.store.commit(given.cardChange(given.newCard(1, { tokenDigest: digestOfToken(token), createdAt: world.time.now() })));
+    await refused("card_not_readable", world, { source: ofToken });
+    assert.deepEqual(world.alarms, ["card_not_readable"]);
+  });
+
   test("when the card of a token has no such plan of instalments", async () => {
     const world = await open();
     await world.keep(amex);
     await refused("instalments_not_offered", world, { source: ofToken, order: orderOf({ instalments: 12 }) });
+    const detail = { brand: "amex", country: "br", count: 12 };
+    await assert.rejects(world.pay({ source: ofToken, order: orderOf({ instalments: 12 }) }), { detail });
     assert.equal((await world.pay({ source: ofToken, order: orderOf({ instalments: 6 }) })).payment.state, "captured");
     await world.keep(visa, "v".repeat(32));
     const source = { ...ofToken, token: "v".repeat(32) };
@@ -296,6 +325,17 @@ describe("the way of a payment", () => {
         asked.map((_, index) => `-${index + 1}`),
       );
     }
+  });
+
+  test("is the first's when no route fits", async () => {
+    const world = await open({
+      says,
+      settings: { routes: [{ connectors: ["c"], brands: ["amex"], bins: ["3"], currencies: ["USD"], countries: ["br"], fromUsd: 100 }] },
+    });
+    await world.pay();
+    await world.pay({ ...input(amex), order: orderOf({ code: "order-2" }) });
+    await world.pay({ ...input(amex), order: orderOf({ code: "order-3", amount: { minor: 99_99n, currency: "USD" } }) });
+    assert.deepEqual(world.names(), ["first", "c", "first"]);
   });
 
   test("ends where the next step could not be written down", async () => {

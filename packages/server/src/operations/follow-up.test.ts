@@ -2,10 +2,12 @@ import assert from "node:assert/strict";
 import { describe, test } from "node:test";
 import { StillTime } from "../../test/contract/connector-harness.ts";
 import * as given from "../../test/contract/store-fixtures.ts";
+import { runDeclared } from "../../test/declared.ts";
 import type { Connector, FollowUpOutcome, FollowUpRequest } from "../connectors/connector.ts";
 import { connectorsOf } from "../connectors/connector-set.ts";
 import { createSimulator } from "../connectors/simulator/simulator-connector.ts";
-import { laterBy } from "../kernel/instant.ts";
+import { BrokenInvariant } from "../kernel/assert.ts";
+import { day, laterBy } from "../kernel/instant.ts";
 import { SeededRandom } from "../kernel/seeded-random.ts";
 import type { Account } from "../merchant/account.ts";
 import type { Payment } from "../payment/payment.ts";
@@ -17,6 +19,9 @@ import { createLocalVault } from "../vault/local-vault.ts";
 import { createMemoryKeyProvider, createMemoryWrappedKeyStore } from "../vault/memory-key-provider.ts";
 import { cancel } from "./cancel.ts";
 import { capture } from "./capture.ts";
+import type { RefundInput } from "./direct-input.ts";
+import { askingRequest, followUpRequest } from "./follow-up.ts";
+import type { Operation } from "./operation.ts";
 import { cancelRefund, refund, refundOrCancel } from "./refund.ts";
 import { acceptReview, rejectReview } from "./review.ts";
 import { Runner } from "./runner.ts";
@@ -86,7 +91,14 @@ async function open({ payment = authorized, outcome = approved, settings = {}, f
     assert.ok(found !== undefined);
     return found;
   };
-  return { runner, account, asked, stored, store, alarms, time };
+  /** Who is said to have caused the changes since the payment's own. */
+  const causes = async (): Promise<readonly string[]> => {
+    const rows = await store.history(given.merchantA, first.id);
+    return rows.slice(2).flatMap(({ facts }) => facts.map(({ by }) => by));
+  };
+  const run = <Input, Output>(operation: Operation<Input, Output>, input: Input, as = account): Promise<Output> =>
+    runDeclared(runner, operation, as, input);
+  return { run, runner, account, asked, stored, causes, store, alarms, time };
 }
 
 const asks = [
@@ -95,9 +107,7 @@ const asks = [
 ] as const;
 
 function run(world: Awaited<ReturnType<typeof open>>, [, operation, input]: (typeof asks)[number]): Promise<Payment> {
-  return operation.name === "capture"
-    ? world.runner.run(capture, world.account, input as (typeof asks)[0][2])
-    : world.runner.run(cancel, world.account, input as (typeof asks)[1][2]);
+  return operation.name === "capture" ? world.run(capture, input as (typeof asks)[0][2]) : world.run(cancel, input as (typeof asks)[1][2]);
 }
 
 describe("what the acquirer is asked after the authorization", () => {
@@ -109,6 +119,7 @@ describe("what the acquirer is asked after the authorization", () => {
       const sentAt = world.time.now();
       const payment = await run(world, each);
       assert.deepEqual([payment.state, (await world.stored()).state], [state, state]);
+      assert.deepEqual(await world.causes(), ["merchant", "merchant"]);
       assert.deepEqual(world.asked, [
         [
           what,
@@ -187,10 +198,10 @@ describe("what the acquirer is asked after the authorization", () => {
 
   test("is a part of what is held where the account may, by either name of the payment", async () => {
     const world = await open({ settings: { partialCapture: true } });
-    const payment = await world.runner.run(capture, world.account, { selector: byCode, amount: "40" });
+    const payment = await world.run(capture, { selector: byCode, amount: "40" });
     assert.deepEqual([payment.captured, world.asked[0]?.[1].amount], [4_000n, { minor: 4_000n, currency: "USD" }]);
     const strict = await open();
-    await assert.rejects(strict.runner.run(capture, strict.account, { selector: byCode, amount: "40" }), {
+    await assert.rejects(strict.run(capture, { selector: byCode, amount: "40" }), {
       code: "partial_capture_disabled",
     });
     assert.deepEqual(strict.asked, []);
@@ -200,44 +211,50 @@ describe("what the acquirer is asked after the authorization", () => {
     const world = await open();
     for (const nobody of [{ hash: given.paymentId(9) }, { hash: "no hash" }, { code: "no code" }]) {
       const refused = { code: "payment_not_found" };
-      await assert.rejects(world.runner.run(capture, world.account, { selector: nobody, amount: undefined }), refused);
-      await assert.rejects(world.runner.run(cancel, world.account, nobody), refused);
+      await assert.rejects(world.run(capture, { selector: nobody, amount: undefined }), refused);
+      await assert.rejects(world.run(cancel, nobody), refused);
       const input = { selector: nobody, amount: undefined, description: "d", code: undefined };
-      await assert.rejects(world.runner.run(refund, world.account, input), refused);
-      await assert.rejects(world.runner.run(refundOrCancel, world.account, input), refused);
+      await assert.rejects(world.run(refund, input), refused);
+      await assert.rejects(world.run(refundOrCancel, input), refused);
     }
     const other = { ...world.account, id: given.merchantB };
-    await assert.rejects(world.runner.run(cancel, other, selector), { code: "payment_not_found" });
+    await assert.rejects(world.run(cancel, selector, other), { code: "payment_not_found" });
   });
 });
 
 describe("a review", () => {
   test("that accepts takes what was to be paid at once; what is only held stays held, and nobody is asked", async () => {
     const paid = await open({ payment: inReview });
-    assert.equal((await paid.runner.run(acceptReview, paid.account, selector)).state, "captured");
+    assert.equal((await paid.run(acceptReview, selector)).state, "captured");
     assert.deepEqual(
       paid.asked.map(([what]) => what),
       ["capture"],
     );
+    assert.deepEqual(new Set(await paid.causes()), new Set(["operator"]));
     const held = await open({ payment: { ...inReview, order: { ...inReview.order, autoCapture: false } } });
-    assert.equal((await held.runner.run(acceptReview, held.account, byCode)).state, "authorized");
+    assert.equal((await held.run(acceptReview, byCode)).state, "authorized");
     assert.deepEqual(held.asked, []);
   });
 
   test("that refuses gives up what is held", async () => {
     const world = await open({ payment: inReview });
-    assert.equal((await world.runner.run(rejectReview, world.account, selector)).state, "voided");
+    assert.equal((await world.run(rejectReview, selector)).state, "voided");
     assert.deepEqual(
       world.asked.map(([what]) => what),
       ["void"],
     );
+    assert.deepEqual(new Set(await world.causes()), new Set(["operator"]));
+    for (const operation of [acceptReview, rejectReview]) {
+      await assert.rejects(world.run(operation, selector), { code: "payment_not_in_review" });
+      await assert.rejects(world.run(operation, { code: "no code" }), { code: "payment_not_found" });
+    }
   });
 
   test("without an answer of the acquirer leaves the payment in flight", async () => {
     const world = await open({ payment: inReview, outcome: unknown });
-    assert.equal((await world.runner.run(rejectReview, world.account, selector)).state, "voiding");
+    assert.equal((await world.run(rejectReview, selector)).state, "voiding");
     const other = await open({ payment: inReview, outcome: unknown });
-    assert.equal((await other.runner.run(acceptReview, other.account, selector)).state, "capturing");
+    assert.equal((await other.run(acceptReview, selector)).state, "capturing");
   });
 });
 
@@ -246,7 +263,7 @@ describe("a refund", () => {
 
   test("is asked for, and nothing is sent yet", async () => {
     const world = await open({ payment: captured });
-    const { payment, refund: asked } = await world.runner.run(refund, world.account, input);
+    const { payment, refund: asked } = await world.run(refund, input);
     assert.deepEqual([asked.amount, asked.code, asked.description, asked.state], [1_000n, "refund-1", "too large", "requested"]);
     assert.ok(asked.id >= 1 && asked.id < 2 ** 31);
     assert.deepEqual(payment.refunds, [asked]);
@@ -257,8 +274,8 @@ describe("a refund", () => {
   test("that its request has asked for already is that one", async () => {
     const world = await open({ payment: captured });
     const named = { ...input, request: "ab".repeat(32) };
-    const one = await world.runner.run(refund, world.account, named);
-    const again = await world.runner.run(refund, world.account, { ...named, code: undefined });
+    const one = await world.run(refund, named);
+    const again = await world.run(refund, { ...named, code: undefined });
     assert.deepEqual(again, one);
     assert.equal((await world.stored()).refunds.length, 1);
   });
@@ -282,25 +299,70 @@ describe("a refund", () => {
   test("is taken back by its number or its code while it is not sent, and then no more", async () => {
     for (const by of ["id", "code"] as const) {
       const world = await open({ payment: captured });
-      await world.runner.run(refund, world.account, { ...input, code: "another" });
-      const { refund: asked } = await world.runner.run(refund, world.account, input);
+      await world.run(refund, { ...input, code: "another" });
+      const { refund: asked } = await world.run(refund, input);
       const chosen = by === "id" ? { id: asked.id } : { code: "refund-1" };
-      const { payment, refund: taken } = await world.runner.run(cancelRefund, world.account, chosen);
+      const { payment, refund: taken } = await world.run(cancelRefund, chosen);
       assert.deepEqual([taken.id, taken.state, payment.refunded], [asked.id, "cancelled", 1_000n]);
-      await assert.rejects(world.runner.run(cancelRefund, world.account, chosen), { code: "refund_not_cancellable" });
+      await assert.rejects(world.run(cancelRefund, chosen), { code: "refund_not_cancellable" });
     }
     const world = await open({ payment: captured });
     for (const nobody of [{ id: 5 }, { code: "nobody" }]) {
-      await assert.rejects(world.runner.run(cancelRefund, world.account, nobody), { code: "refund_not_found" });
+      await assert.rejects(world.run(cancelRefund, nobody), { code: "refund_not_found" });
     }
+  });
+
+  test("is refused for what the payment, its window or its amount does not allow, and so is a cancellation", async () => {
+    const refusals: readonly (readonly [code: string, payment: Payment, over?: Partial<RefundInput>, settings?: Given["settings"]])[] = [
+      ["payment_not_refundable", given.paidNext(first, { state: "declined", capturedAt: undefined, captured: 0n, authorized: 0n })],
+      ["payment_charged_back", { ...captured, chargeback: given.dispute }],
+      ["refund_window_over", { ...captured, capturedAt: laterBy(given.start, -2 * day) }, {}, { refundWindowDays: 1 }],
+      ["refund_amount_invalid", captured, { amount: "0" }],
+      ["refund_amount_too_high", captured, { amount: "100.51" }],
+      ["payment_already_refunded", given.refundedNext({ ...captured, version: 1 }, [given.newRefund(1, { amount: 10_050n })])],
+      ["refund_code_taken", given.refundedNext({ ...captured, version: 1 }, [given.newRefund(1, { code: "refund-1" })])],
+    ];
+    for (const [code, payment, over = {}, settings = {}] of refusals) {
+      const world = await open({ payment, settings });
+      await assert.rejects(world.run(refund, { ...input, ...over }), { code });
+      if (payment.state === "captured") await assert.rejects(world.run(refundOrCancel, { ...input, ...over }), { code });
+    }
+    const over = await open({ payment: given.paidNext(first, { state: "declined", capturedAt: undefined, captured: 0n, authorized: 0n }) });
+    await assert.rejects(over.run(refundOrCancel, input), { code: "payment_not_voidable" });
+    await assert.rejects(over.run(cancel, selector), { code: "payment_not_voidable" });
+    await assert.rejects(over.run(capture, { selector, amount: undefined }), { code: "payment_cancelled" });
+    const held = await open();
+    await assert.rejects(held.run(capture, { selector, amount: "100.51" }), { code: "capture_amount_invalid" });
+    const reviewed = await open({ payment: inReview });
+    await assert.rejects(reviewed.run(capture, { selector, amount: undefined }), { code: "payment_not_capturable" });
+    const many = Array.from({ length: 100 }, (_, index) => given.newRefund(index + 1, { amount: 1n }));
+    const full = await open({ payment: given.refundedNext({ ...captured, version: 1 }, many) });
+    await assert.rejects(full.run(refund, input), { code: "refund_limit_reached" });
   });
 
   test("or a cancellation is what the payment's state asks for", async () => {
     const paid = await open({ payment: captured });
-    const given_ = await paid.runner.run(refundOrCancel, paid.account, input);
+    const given_ = await paid.run(refundOrCancel, input);
     assert.deepEqual([given_.refund?.amount, given_.payment.state], [1_000n, "captured"]);
     const held = await open();
-    const voided = await held.runner.run(refundOrCancel, held.account, input);
+    const voided = await held.run(refundOrCancel, input);
     assert.deepEqual([voided.refund, voided.payment.state], [undefined, "voided"]);
   });
+});
+
+test("what may be asked at any time has a deadline of its own", async () => {
+  const { runner, account, time } = await open();
+  const context = runner.contextOf(account);
+  const sent: Payment = { ...authorized, verdict: undefined, attempt: given.newAttempt({ number: 2, kind: "reverse" }) };
+  const request = followUpRequest(account, sent);
+  assert.deepEqual(request.original, {
+    reference: `${first.id}-1`,
+    amount: first.order.amount,
+    authorizationCode: undefined,
+    acquirerReference: undefined,
+  });
+  await time.pass(1_000);
+  assert.notEqual(request.deadline, laterBy(time.now(), 30_000));
+  assert.deepEqual(askingRequest(context, sent), { ...request, deadline: laterBy(time.now(), 30_000) });
+  assert.throws(() => followUpRequest(account, authorized), new BrokenInvariant("a payment in flight holds its attempt"));
 });

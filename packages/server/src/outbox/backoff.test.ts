@@ -27,6 +27,9 @@ describe("the schedule of attempts", () => {
     assert.equal(sum(shortest), 75 * hour + 35 * 60_000 + 5_000);
     assert.ok(sum(shortest) > 3 * day);
     assert.ok(sum(scheduleWith(always)) < 4 * day);
+    assert.throws(() => nextAttemptAt(0, now, never), { name: "BrokenInvariant" });
+    // A tenth of five seconds, times half of what two bytes can say.
+    assert.equal(nextAttemptAt(1, now, { bytes: () => Uint8Array.of(128, 0) }), now + 5_250);
   });
 
   test("chance makes each delay up to a tenth longer, and not always the same", () => {
@@ -47,6 +50,15 @@ describe("Retry-After", () => {
     assert.equal(retryAfter("120", now), now + 120_000);
     assert.equal(retryAfter(" 1 ", now), now + 1_000);
     assert.equal(retryAfter("Sat, 28 Nov 2026 12:30:00 GMT", now), now + 30 * 60_000);
+  });
+
+  test("as a date is of every month and day, to the second", () => {
+    for (let month = 0; month < 12; month += 1) {
+      for (const date of [1, new Date(Date.UTC(2027, month + 1, 0)).getUTCDate()]) {
+        const at = Date.UTC(2027, month, date, 23, 59, 58);
+        assert.equal(retryAfter(new Date(at).toUTCString(), instant(at - 1_000)), at, new Date(at).toUTCString());
+      }
+    }
   });
 
   test("is bounded by a day, however it is written", () => {
@@ -70,6 +82,9 @@ describe("Retry-After", () => {
       "Sat, 28 Nox 2026 13:00:00 GMT",
       "Sat, 28 Nov 2026 25:00:00 GMT",
       "2026-11-28T13:00:00Z",
+      "xSat, 28 Nov 2026 12:30:00 GMT",
+      "Sat, 28 Nov 2026 12:30:00 GMTx",
+      "Sat, 00 Dec 2026 12:30:00 GMT",
     ]) {
       assert.equal(retryAfter(header, now), undefined, String(header));
     }

@@ -33,4 +33,41 @@ describe("the rest of an endpoint", () => {
     assert.equal(asked.room(instant(start - 1), 4), 1);
     assert.equal(asked.room(start, 4), 0, "control: at the beginning of its rest it rests");
   });
+
+  test("begins with the fifth failure in a row, and is twice as long each time, up to five minutes", () => {
+    const circuit = new Circuit();
+    for (let time = 0; time < 4; time += 1) assert.equal(circuit.failed(start, undefined), false);
+    assert.deepEqual([circuit.restUntil, circuit.room(start, 4), circuit.calm], [undefined, 4, false]);
+    const rests = [30, 60, 120, 240, 300, 300].map((seconds) => seconds * second);
+    for (const ms of rests) {
+      assert.equal(circuit.failed(start, undefined), true);
+      assert.equal(circuit.restUntil, laterBy(start, ms));
+    }
+    for (let time = 0; time < 100; time += 1) circuit.failed(start, undefined);
+    assert.equal(circuit.restUntil, laterBy(start, 5 * minute));
+  });
+
+  test("is begun by the first failure when the receiver asks for it, and is never shorter than its own", () => {
+    const asked = new Circuit();
+    assert.equal(asked.failed(start, laterBy(start, 1)), true);
+    assert.deepEqual([asked.restUntil, asked.room(start, 4), asked.calm], [laterBy(start, 1), 0, false]);
+    assert.equal(asked.room(laterBy(start, 1), 4), 4, "a rest that is over lets all through again");
+    assert.equal(new Circuit().failed(start, start), false);
+    assert.equal(new Circuit().failed(start, laterBy(start, -1)), false);
+    const own = resting(start, laterBy(start, 1 * second));
+    assert.equal(own.restUntil, laterBy(start, 30 * second));
+  });
+
+  test("is nothing that is known of one that has not failed, or has succeeded since", () => {
+    const circuit = new Circuit();
+    assert.equal(circuit.calm, true);
+    assert.equal(circuit.succeeded(), false);
+    for (let time = 0; time < 4; time += 1) circuit.failed(start, undefined);
+    assert.equal(circuit.succeeded(), false, "four failures are no trouble");
+    assert.deepEqual([circuit.calm, circuit.restUntil], [true, undefined]);
+    const asked = new Circuit();
+    asked.failed(start, laterBy(start, 1 * minute));
+    assert.equal(asked.succeeded(), false);
+    assert.deepEqual([asked.calm, asked.restUntil, asked.room(start, 4)], [true, undefined, 4]);
+  });
 });

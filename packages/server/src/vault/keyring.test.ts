@@ -6,7 +6,7 @@ import { watchWipes } from "../../test/vectors/wipes.ts";
 import { instant } from "../kernel/instant.ts";
 import type { MerchantId } from "../kernel/ids.ts";
 import { SystemRandom } from "../kernel/system-random.ts";
-import { KeyringError } from "./key-provider.ts";
+import { KeyringError, KeysChangedElsewhere } from "./key-provider.ts";
 import { isEnvironmentId, Keyring, type WrappedKeys, type WrappedKeyStore } from "./keyring.ts";
 import { createMemoryKeyProvider, createMemoryWrappedKeyStore } from "./memory-key-provider.ts";
 
@@ -284,6 +284,85 @@ test("what is kept outside holds no key, and a keyring shows none", async () => 
     JSON.stringify(keyring),
   ];
   for (const key of keys) for (const text of shown) assert.ok(!text.includes(key) && !text.includes(key.slice(0, 16)));
+});
+
+describe("several processes on the same keys", () => {
+  /** The store as one process sees it: it takes nothing over what another has kept since (WrappedKeyStore). */
+  function seenBy(shared: WrappedKeyStore): WrappedKeyStore {
+    let seen: WrappedKeys | undefined;
+    return {
+      async load() {
+        seen = await shared.load();
+        return seen;
+      },
+      async save(keys) {
+        if ((await shared.load()) !== seen) throw new KeysChangedElsewhere("the keys were changed by another process");
+        await shared.save(keys);
+        seen = keys;
+      },
+    };
+  }
+
+  test("each makes its change on top of the others'; what they have begun is known from then on", async () => {
+    const { open, options } = installation();
+    const one = await open({ store: seenBy(options.store) });
+    const other = await open({ store: seenBy(options.store) });
+    assert.equal(await one.addEpoch(), 2);
+    assert.equal(await other.addEpoch(), 3);
+    assert.equal(other.currentEpoch, 3);
+    assert.equal(one.currentEpoch, 2);
+    await one.refresh();
+    assert.equal(one.currentEpoch, 3);
+    assert.deepEqual(one.inventory(), other.inventory());
+    // What is as it was read is not read again before it is changed.
+    let reads = 0;
+    const store = seenBy(options.store);
+    const third = await open({ store: { ...store, load: () => ((reads += 1), store.load()) } });
+    await third.addEpoch();
+    assert.equal(reads, 1);
+  });
+
+  test("wraps that two count ahead are each one's own", async () => {
+    const limits = { wrapsPerEpoch: 8, wrapsPerReservation: 3 };
+    const { open, options } = installation();
+    const [one, other] = [await open({ store: seenBy(options.store), limits }), await open({ store: seenBy(options.store), limits })];
+    const ids: number[] = [];
+    for (let time = 0; time < 4; time += 1) ids.push((await one.nextWrap()).id, (await other.nextWrap()).id);
+    assert.deepEqual(ids, [1, 1, 1, 1, 1, 1, 1, 2]);
+    assert.deepEqual(
+      (await kept(options.store)).keys.filter(({ purpose }) => purpose === "epoch").map(({ wrapsReserved }) => wrapsReserved),
+      [8, 3],
+    );
+  });
+
+  test("of whom others are faster a hundred times gives up; any other failure is not tried again", async () => {
+    for (const [failure, expected] of [
+      [new KeysChangedElsewhere("faster"), 100],
+      [new KeyringError("the disk is full"), 1],
+      [new TypeError("a fault"), 1],
+    ] as const) {
+      const { open, options } = installation();
+      let saves = 0;
+      const keyring = await open();
+      Object.assign(options.store, {
+        save: () => {
+          saves += 1;
+          return Promise.reject(failure);
+        },
+      });
+      await assert.rejects(keyring.addEpoch(), failure);
+      assert.deepEqual([saves, keyring.currentEpoch], [expected, 1]);
+    }
+  });
+
+  test("a read that fails leaves the keys as they were", async () => {
+    const { open, options } = installation();
+    const keyring = await open();
+    Object.assign(options.store, { load: async () => undefined });
+    await assert.rejects(keyring.refresh(), { name: "KeyringError", message: /the keys are missing/ });
+    assert.equal(keyring.currentEpoch, 1);
+    assert.equal((await keyring.nextWrap()).id, 1);
+  });
 });
 
 test("keys are never made anew beside what was sealed with lost ones", async () => {

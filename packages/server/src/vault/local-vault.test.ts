@@ -124,6 +124,31 @@ test("a process that meets a card of a newer epoch seals under that one from the
   assert.equal(epochOf(await other.vault.put(cardOf("4111111111111111"), owner)), 2);
 });
 
+test("the keys are read again for a card of a newer epoch alone: not for one of this epoch, of one before, or for what is no card", async () => {
+  const store = createMemoryWrappedKeyStore();
+  let reads = 0;
+  const counted = {
+    ...store,
+    load: () => {
+      reads += 1;
+      return store.load();
+    },
+  };
+  const [provider, nothing] = [createMemoryKeyProvider(random), async () => undefined];
+  const { keyring, vault } = await newVault({}, provider, counted);
+  const old = await vault.put(cardOf("4111111111111111"), owner);
+  await keyring.addEpoch();
+  const current = await vault.put(cardOf("4111111111111111"), owner);
+  reads = 0;
+  for (const ref of [old, current]) await vault.use(ref, owner, nothing);
+  await assert.rejects(vault.use(new Uint8Array(0), owner, nothing), { name: "VaultError" });
+  assert.equal(reads, 0);
+  const there = await newVault({}, provider, store);
+  await there.keyring.addEpoch();
+  await vault.use(await there.vault.put(cardOf("4111111111111111"), owner), owner, nothing);
+  assert.equal(reads, 1);
+});
+
 test("an epoch that has wrapped its share gives way under concurrent puts, and every card opens", async () => {
   const { keyring, vault } = await newVault({ wrapsPerEpoch: 8, wrapsPerReservation: 3 });
   const refs = await Promise.all(Array.from({ length: 40 }, async () => await vault.put(cardOf("4111111111111111"), owner)));

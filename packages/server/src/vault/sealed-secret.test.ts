@@ -9,7 +9,7 @@ import { SystemRandom } from "../kernel/system-random.ts";
 import { KeyringError } from "./key-provider.ts";
 import { createMemoryKeyProvider } from "./memory-key-provider.ts";
 import { openKeyFiles } from "./root-key-file.ts";
-import { createMemorySecretFile, createSealedSecret, type SecretFile } from "./sealed-secret.ts";
+import { createMemorySecretFile, createSealedSecret, createSealing, type SecretFile } from "./sealed-secret.ts";
 
 const random = new SystemRandom();
 const provider = createMemoryKeyProvider(random);
@@ -160,5 +160,26 @@ describe("a sealed secret in a directory of keys", () => {
     );
     assert.ok(one !== undefined && other !== undefined);
     assert.deepEqual(one, other);
+  });
+});
+
+describe("secrets that are sealed among other things", () => {
+  const sealing = createSealing({ provider, random });
+
+  test("open under their own label, also elsewhere with the same root, and what was handed in is wiped", async () => {
+    const content = Buffer.from(text);
+    const sealed = await sealing.seal(content, "sandbox/people/1");
+    assert.ok(content.every((byte) => byte === 0));
+    assert.ok(!Buffer.from(sealed).includes("secret of any"));
+    assert.equal(Buffer.from(await createSealing({ provider, random }).open(sealed, "sandbox/people/1")).toString(), text);
+  });
+
+  test("do not open under another label, or another root", async () => {
+    const sealed = await sealing.seal(Buffer.from(text), "sandbox/people/1");
+    await assert.rejects(sealing.open(sealed, "sandbox/people/2"), KeyringError);
+    await assert.rejects(
+      createSealing({ provider: createMemoryKeyProvider(random), random }).open(sealed, "sandbox/people/1"),
+      KeyringError,
+    );
   });
 });

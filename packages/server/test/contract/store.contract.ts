@@ -6,7 +6,7 @@ import { instant } from "../../src/kernel/instant.ts";
 import { balancesOf } from "../../src/ledger/balances.ts";
 import { entryKinds, ledgerAccounts } from "../../src/ledger/journal.ts";
 import type { JournalEntry } from "../../src/ledger/journal.ts";
-import { notificationKinds } from "../../src/outbox/events.ts";
+import { type EndpointId, notificationKinds } from "../../src/outbox/events.ts";
 import { chargebackFacts } from "../../src/payment/chargeback.ts";
 import { paymentFacts, paymentNotes } from "../../src/payment/payment-machine.ts";
 import type { Payment, StoredCredential } from "../../src/payment/payment.ts";
@@ -717,6 +717,65 @@ export function describeStoreContract(name: string, open: () => Promise<Store>):
         existing: given.newPayment(1),
       });
       assert.equal(await store.cardByToken(merchantA, given.tokenDigest(2)), undefined);
+    });
+
+    test("of changes that are written together each brings with it all that belongs to it", async (context) => {
+      const store = await opened(context);
+      const shop = "shop" as EndpointId;
+      const plain = (number: number): Change => given.paymentChange(given.newPayment(number));
+      const told = [{ kind: "update" as const, paymentId: given.paymentId(4) }];
+      const changes = [
+        plain(1),
+        { ...plain(2), card: { next: given.newCard(2), replaces: undefined } },
+        plain(3),
+        { ...plain(4), notifications: told, deliverTo: [shop] },
+        plain(5),
+      ];
+
+      assert.deepEqual(await Promise.all(changes.map((change) => store.commit(change))), Array(5).fill(committed));
+
+      assert.deepEqual(await store.cardByToken(merchantA, given.tokenDigest(2)), given.newCard(2));
+      const due = await store.deliveriesDue({ merchantId: merchantA, endpoint: shop }, start, 10);
+      assert.deepEqual(
+        due.map(({ paymentId, number }) => [paymentId, number]),
+        [[given.paymentId(4), 1]],
+      );
+      for (const number of [1, 2, 3, 4, 5]) assert.ok((await store.paymentById(merchantA, given.paymentId(number))) !== undefined);
+    });
+
+    test("of changes of different kinds that are written together each is told what became of it", async (context) => {
+      const store = await opened(context);
+      await store.commit(given.paymentChange(given.newPayment(1)));
+      await store.commit(given.cardChange(given.newCard(1)));
+      const taken = { outcome: "duplicate", key: "payment_code", existing: given.newPayment(1) };
+      const changes: readonly (readonly [change: Change, result: object])[] = [
+        [given.paymentChange(given.newPayment(1)), taken],
+        [given.cardChange(given.newCard(2)), committed],
+        [given.paymentChange(given.newPayment(2)), committed],
+        [given.cardChange(given.newCard(1)), { outcome: "duplicate", key: "token" }],
+        [given.paymentChange(given.newPayment(3)), committed],
+        [given.paymentChange(given.newPayment(1, { version: 3 })), stale],
+        [given.accountChange(given.newAccount(merchantA), [1]), committed],
+      ];
+
+      const results = await Promise.all(changes.map(([change]) => store.commit(change)));
+
+      assert.deepEqual(
+        results,
+        changes.map(([, result]) => result),
+      );
+    });
+
+    test("of payments with one id that are written together one is, whatever their codes", async (context) => {
+      const store = await opened(context);
+      const first = given.newPayment(1);
+      const twin = { ...first, order: { ...first.order, code: "another" } };
+
+      const results = await Promise.all([first, twin].map((payment) => store.commit(given.paymentChange(payment))));
+
+      assert.deepEqual(results, [committed, { outcome: "duplicate", key: "payment_id" }]);
+      assert.equal(await store.paymentByCode(merchantA, "another"), undefined);
+      assert.equal((await store.history(merchantA, first.id)).length, 1);
     });
 
     test("an account is found by each of its keys, with what the key grants, and listed by id", async (context) => {

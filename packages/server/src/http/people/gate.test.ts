@@ -32,7 +32,11 @@ async function openGate({ role = "operator", alone = false }: { readonly role?: 
   const joined = await hire(office, "Olga", role);
   const log: LogEvent[] = [];
   let failure: Error | undefined;
-  const record = (act: Act): Promise<number> => (failure === undefined ? people.record(act) : Promise.reject(failure));
+  let recorded = 0;
+  const record = (act: Act): Promise<number> => {
+    recorded += 1;
+    return failure === undefined ? people.record(act) : Promise.reject(failure);
+  };
   const accounts = new Map([first, other].map((id) => [id as string, newAccount(id)]));
   const passesOf = (node: string) => new NodePasses({ sealing: options.sealing, environment: "sandbox", node, clock, random });
   const parts = (passes: NodePasses, isHere = true): PeopleGateParts => ({
@@ -59,6 +63,8 @@ async function openGate({ role = "operator", alone = false }: { readonly role?: 
     gate: new PeopleGate(parts(passesOf("one"))),
     /** The node that has the world that is not here. */
     second: new PeopleGate(parts(passesOf("two"), false)),
+    /** The same one, when the world has gone elsewhere meanwhile. */
+    without: new PeopleGate(parts(passesOf("two"))),
     joined,
     log,
     caller: (over: Partial<Caller> = {}) => callerOf(joined, over),
@@ -70,6 +76,7 @@ async function openGate({ role = "operator", alone = false }: { readonly role?: 
       return entries.map(({ act, target, result, of, detail }) => [act, target, result, of, detail]);
     },
     since,
+    recorded: () => recorded,
   };
 }
 
@@ -147,13 +154,16 @@ describe("who is let in without a key", () => {
 
 describe("what a person does", () => {
   test("is written down before, with what it is, and ended with what came of it", async () => {
-    const { gate, caller, written, since, joined } = await openGate();
+    const { gate, caller, written, since, joined, people } = await openGate();
     const admitted = admittedBy(await gate.admit("/ws/refund", refund, caller()));
     assert.deepEqual([admitted.account.id, admitted.person.id], [first, joined.signedIn.person.id]);
     const asked = ["refund", hash, "asked", undefined, `account ${first}, amount 1.50`];
     assert.deepEqual(await written(), [asked]);
     await admitted.end(done);
     assert.deepEqual(await written(), [asked, ["refund", hash, "done", since + 1, `account ${first}, status 200`]]);
+    for (const { actor, origin } of await people.audit(undefined, 2)) {
+      assert.deepEqual([actor, origin], [{ kind: "person", id: joined.signedIn.person.id, name: "Olga" }, "198.51.100.7"]);
+    }
   });
 
   test("has ended well, not at all, or nobody knows how", async () => {
@@ -304,20 +314,22 @@ describe("a look", () => {
   });
 
   test("of the ten thousand last ones is remembered", async () => {
-    const { gate, caller, people } = await openGate();
+    const { gate, caller, recorded, clock } = await openGate();
     /** Looks at this payment; whether that was written down. */
     const isNew = async (number: number): Promise<boolean> => {
-      const [before] = await people.audit(undefined, 1);
+      const before = recorded();
       const params = { hash: number.toString(16).padStart(48, "0") };
       await gate.admit("/ws/query", { method: "GET", params }, caller());
-      const [after] = await people.audit(undefined, 1);
-      return after?.number !== before?.number;
+      return recorded() > before;
     };
-    for (let number = 0; number < 10_000; number += 1) assert.ok(await isNew(number));
-    assert.ok(!(await isNew(0)));
+    assert.ok(await isNew(0));
+    clock.advance(10 * minute);
+    for (let number = 1; number < 10_000; number += 1) assert.ok(await isNew(number));
+    assert.ok(await isNew(0), "seen again, it is the newest");
     assert.ok(await isNew(10_000));
-    assert.ok(!(await isNew(1)));
-    assert.ok(await isNew(0), "it made room");
+    assert.ok(!(await isNew(0)));
+    assert.ok(!(await isNew(2)));
+    assert.ok(await isNew(1), "it made room");
   });
 });
 
@@ -340,7 +352,7 @@ describe("a world that another node has", () => {
 
   test("is none when the request may not be led, nobody has it, or this node is alone", async () => {
     const { gate, caller } = await openGate();
-    const refused = refusedWith("COFRE-119");
+    const refused = { ...refusedWith("COFRE-119"), message: "Header X-Cofre-Account is invalid" };
     await assert.rejects(gate.admit("/ws/refund", refund, caller({ account: elsewhere })), refused);
     await assert.rejects(gate.admit("/ws/refund", refund, caller({ account: "ffffffff" }), true), refused);
     const alone = await openGate({ alone: true });
@@ -348,6 +360,14 @@ describe("a world that another node has", () => {
     await assert.rejects(alone.gate.admitLed("/ws/refund", refund, "x", bytes), refusedWith("COFRE-124"));
     assert.equal(admittedBy(await alone.gate.admit("/ws/refund", refund, alone.caller())).passTo, undefined);
     assert.notEqual(admittedBy(await gate.admit("/ws/refund", refund, caller())).passTo, undefined);
+  });
+
+  test("is not led on from where it was led to", async () => {
+    const { gate, without, caller } = await openGate();
+    const led = await gate.admit("/ws/refund", refund, caller({ account: elsewhere }), true);
+    assert.ok(led !== undefined && "owner" in led);
+    const pass = await led.passTo("two", bytes);
+    await assert.rejects(without.admitLed("/ws/refund", refund, pass, bytes), refusedWith("COFRE-119"));
   });
 
   test("is not led to when the role does not allow what is asked", async () => {

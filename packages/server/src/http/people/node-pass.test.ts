@@ -82,6 +82,21 @@ describe("a pass", () => {
     assert.notEqual(await again().read(await written(), request), undefined, "control");
   });
 
+  test("is in the letters of base64url alone, and no longer than fits a header", async () => {
+    const { one, two } = newNodes();
+    const pass = await one.write("two", request, passenger);
+    // All of them decode to the same bytes.
+    for (const text of ["", `${pass}=`, `${pass}.`, `.${pass}`, ` ${pass}`, `${pass}\n`])
+      assert.equal(await two.read(text, request), undefined);
+    const longest = await one.write("two", request, { ...passenger, origin: "x".repeat(5_000) });
+    assert.ok(longest.length < 8_192);
+    assert.equal((await two.read(longest, request))?.origin.length, 5_000);
+    const longer = await one.write("two", request, { ...passenger, origin: "x".repeat(6_000) });
+    assert.ok(longer.length > 8_192);
+    assert.equal(await two.read(longer, request), undefined);
+    assert.ok((await two.read(pass, request)) !== undefined, "it was not used up");
+  });
+
   test("that was used is remembered for as long as it could be good", async () => {
     const { one, two, advance } = newNodes();
     const pass = await one.write("two", request, passenger);

@@ -2,6 +2,7 @@ import assert from "node:assert/strict";
 import { describe, test } from "node:test";
 
 import type { MerchantId } from "../../kernel/ids.ts";
+import { accountSettings } from "../../merchant/settings.ts";
 import type { TreeObject } from "../wire/tree.ts";
 import { detailOf, type Need, rules, targetOf } from "./rules.ts";
 
@@ -99,6 +100,12 @@ describe("what is written down of an act", () => {
     assert.equal(detail("/__cofre/notifications", { switch_off: "hook-1" }), "switch_off hook-1");
     assert.equal(detail("/__cofre/notifications", { switch_off: visa }), undefined);
     assert.equal(detail("/__cofre/settings", { settings: { profile: "X", [visa]: "1", toString: "1", country: "br" } }), "profile country");
+    const all = Object.keys(accountSettings).join(" ");
+    assert.ok(all.length > 400);
+    assert.equal(
+      detail("/__cofre/settings", { settings: Object.fromEntries(all.split(" ").map((name) => [name, ""])) }),
+      all.slice(0, 400),
+    );
     for (const settings of [{}, { [visa]: "1" }, "profile", ["profile"]])
       assert.equal(detail("/__cofre/settings", { settings }), undefined);
   });
