@@ -129,7 +129,9 @@ export function viewTests({ world, receiver, made, inConsole }: ConsoleGiven): v
       for (let looks = 0; looks < 1_000 && heard() === before; looks += 1) await new Promise((resolve) => void setTimeout(resolve, 20));
       assert.equal(heard(), before + 1);
       await page.getByRole("button", { name: "Switch off account-url" }).click();
-      await row("account-url").getByText("Somebody has switched it off. What is for it is kept.").waitFor();
+      await row("account-url")
+        .filter({ hasText: /off Somebody has switched it off at \d{4}-\d\d-\d\d \d\d:\d\d:\d\d \(UTC\)\. What is for it is kept\./ })
+        .waitFor();
       await page.getByRole("button", { name: "Switch on account-url" }).click();
       await row("account-url").getByText("on", { exact: true }).waitFor();
       await post("/__cofre/settings", { settings: { notificationEndpoints: [] } });
