@@ -369,6 +369,9 @@ export function viewTests({ world, receiver, made, inConsole }: ConsoleGiven): v
       await page.getByText("There is none yet. Try it sends one from here").waitFor();
       await page.getByRole("main").getByRole("link", { name: "Try it" }).click();
       await heading(page, "Try it").waitFor();
+      await inWorld("/__cofre/clock", { set: "2049-06-01" });
+      await page.getByRole("button", { name: "Store the card and charge it" }).click();
+      await page.getByText("OK: Accepted").waitFor();
       await page.goto(`${world().url}/#/worlds`);
       await page.getByRole("button", { name: "Delete…" }).click();
       await confirm("Delete");
