@@ -48,7 +48,7 @@ export function renewed(text: string, { file, name, make }: Section): string {
 }
 
 function firstMinuteCommands(): string {
-  return ["```sh", ...firstMinute("http://127.0.0.1:8787", `'"$KEY"'`), "```"].join("\n");
+  return ["```sh", ...firstMinute("http://127.0.0.1:8787", `'"$KEY"'`, "12/2060"), "```"].join("\n");
 }
 
 function stateDiagram(): string {

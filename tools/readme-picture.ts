@@ -7,7 +7,7 @@ import { startChromium } from "../packages/server/test/browser/chromium.ts";
  * shows it. Needs Chromium.
  */
 const file = join(import.meta.dirname, "..", "docs", "images", "console.png");
-const card = { card_number: "4111111111111111", card_name: "Ana Lima", card_due_date: "12/2035", card_cvv: "123" };
+const card = { card_number: "4111111111111111", card_name: "Ana Lima", card_due_date: "12/2060", card_cvv: "123" };
 
 await using cofre = await startCofre();
 const world = await cofre.worlds.create({ name: "A lost answer", seed: "picture", settings: { partialCapture: true } });

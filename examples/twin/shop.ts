@@ -27,7 +27,7 @@ export interface Payment {
   readonly [field: string]: unknown;
 }
 
-export const card = { card_number: "4111111111111111", card_name: "Ana Lima", card_due_date: "12/2035", card_cvv: "123" };
+export const card = { card_number: "4111111111111111", card_name: "Ana Lima", card_due_date: "12/2060", card_cvv: "123" };
 
 export class Shop {
   readonly cofre: Cofre;

@@ -270,64 +270,70 @@ export async function startCofre(config: Config, log: Log, ports: Ports = system
       certificateEndpoint({ keys: notificationKeys }),
       ...consoleEndpoints(config.environment, config.console),
       ...(people === undefined ? [] : people.endpoints),
-      ...documented([
-        ...operations,
-        explainEndpoint(runner),
-        notificationsEndpoint((account) => {
-          const { id } = account;
-          const { store: kept, clock: time, dispatcher: sending } = installationOf(id);
-          const world = worldOf(id);
-          return {
-            store: kept,
-            clock: time,
-            keys: world === undefined ? notificationKeys : worldKeys,
-            nudge: () => sending.nudge(),
-            name: world?.alias ?? id,
-            change: async (settingsAfter) => {
-              const changed = await runner.run(changeSettings, account, settingsAfter);
-              forget(id);
-              return changed;
-            },
-          };
-        }),
-        paymentEndpoint(runner),
-        paymentsEndpoint(runner),
-        figuresEndpoint(runner, deps.clockOf),
-        tokensEndpoint(runner),
-        statsEndpoint(({ id }) => {
-          const world = worldOf(id);
-          return world === undefined ? store.stats() : statsOfWorld(world);
-        }),
-        ...(recorder === undefined
-          ? []
-          : [requestsEndpoint(recorder), timelineEndpoint({ runner, storeOf: ({ id }) => installationOf(id).store, recorder })]),
-        settingsEndpoint(runner, { forget }, connectors.names),
-        simulatorEndpoint(instruct, [...simulators.keys()]),
-        ...(isSandbox
-          ? [
-              ...worldsEndpoints({
-                worlds,
-                clock,
-                random: ownRandom,
-                isTaken: async (key) => {
-                  // Until then the account's own keys open nothing yet.
-                  await opened.promise;
-                  return (await accounts.byKey(key)) !== undefined;
-                },
-                opensAccount: async (key) => {
-                  await opened.promise;
-                  return (await accounts.byKey(key))?.grants === "secret";
-                },
-                ownNames: new Set([...interfaceHosts, ...[config.host, config.nodeUrl?.hostname ?? ""].map((name) => name.toLowerCase())]),
-                isAccount: (id) => ownIds.has(id),
-                isClosed: people !== undefined,
-                connectorNames: connectors.names,
-                otherNodes: nodes?.forwarder,
-              }),
-              faultsEndpoint(faultBoard, operations, (id) => worlds.of(id) !== undefined || simulators.size > 0),
-            ]
-          : []),
-      ]),
+      ...documented(
+        [
+          ...operations,
+          explainEndpoint(runner),
+          notificationsEndpoint((account) => {
+            const { id } = account;
+            const { store: kept, clock: time, dispatcher: sending } = installationOf(id);
+            const world = worldOf(id);
+            return {
+              store: kept,
+              clock: time,
+              keys: world === undefined ? notificationKeys : worldKeys,
+              nudge: () => sending.nudge(),
+              name: world?.alias ?? id,
+              change: async (settingsAfter) => {
+                const changed = await runner.run(changeSettings, account, settingsAfter);
+                forget(id);
+                return changed;
+              },
+            };
+          }),
+          paymentEndpoint(runner),
+          paymentsEndpoint(runner),
+          figuresEndpoint(runner, deps.clockOf),
+          tokensEndpoint(runner),
+          statsEndpoint(({ id }) => {
+            const world = worldOf(id);
+            return world === undefined ? store.stats() : statsOfWorld(world);
+          }),
+          ...(recorder === undefined
+            ? []
+            : [requestsEndpoint(recorder), timelineEndpoint({ runner, storeOf: ({ id }) => installationOf(id).store, recorder })]),
+          settingsEndpoint(runner, { forget }, connectors.names),
+          simulatorEndpoint(instruct, [...simulators.keys()]),
+          ...(isSandbox
+            ? [
+                ...worldsEndpoints({
+                  worlds,
+                  clock,
+                  random: ownRandom,
+                  isTaken: async (key) => {
+                    // Until then the account's own keys open nothing yet.
+                    await opened.promise;
+                    return (await accounts.byKey(key)) !== undefined;
+                  },
+                  opensAccount: async (key) => {
+                    await opened.promise;
+                    return (await accounts.byKey(key))?.grants === "secret";
+                  },
+                  ownNames: new Set([
+                    ...interfaceHosts,
+                    ...[config.host, config.nodeUrl?.hostname ?? ""].map((name) => name.toLowerCase()),
+                  ]),
+                  isAccount: (id) => ownIds.has(id),
+                  isClosed: people !== undefined,
+                  connectorNames: connectors.names,
+                  otherNodes: nodes?.forwarder,
+                }),
+                faultsEndpoint(faultBoard, operations, (id) => worlds.of(id) !== undefined || simulators.size > 0),
+              ]
+            : []),
+        ],
+        clock,
+      ),
     ],
     resolveKey: async (key) => {
       await opened.promise;

@@ -222,6 +222,7 @@ function startProblem(error: unknown, config: Config): string {
 function bannerFor(config: Config, address: { readonly host: string; readonly port: number }, made: FirstStartKeys): string {
   return firstStartBanner({
     ...address,
+    now: systemClock.now(),
     isConsoleByKey: config.console === "key",
     // What the operator chose is not printed back into a CI's output.
     integrationKey: config.sandboxIntegrationKey === undefined ? made.integrationKey : undefined,

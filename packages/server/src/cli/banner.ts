@@ -1,3 +1,6 @@
+import { exampleDueDate } from "../kernel/calendar.ts";
+import type { Instant } from "../kernel/instant.ts";
+
 /** What the first start shows. Keys are undefined when the operator chose them: those are not printed back. */
 export interface FirstStart {
   /** Whether the console is opened by the secret key. */
@@ -6,6 +9,7 @@ export interface FirstStart {
   readonly port: number;
   readonly integrationKey: string | undefined;
   readonly publicIntegrationKey: string | undefined;
+  readonly now: Instant;
 }
 
 /** Where a client on this machine reaches what listens on `host`. */
@@ -38,7 +42,7 @@ A sandbox account was made. These keys are shown this once:
 ${start.isConsoleByKey ? consoleLines(url, start.integrationKey) : ""}
 Try it, one after the other in a shell:
 
-${firstMinute(url, key).join("\n\n")}
+${firstMinute(url, key, exampleDueDate(start.now)).join("\n\n")}
 
 `;
 }
@@ -72,8 +76,8 @@ The console has no admin who can sign in. This link makes one; it works once, fo
  * Tokenize, authorize with the token, capture. `key` stands inside single quotes of the shell. The payment code is made of the
  * time, since a code is used once; the second and third line need what the one before them put into a variable.
  */
-export function firstMinute(url: string, key: string): string[] {
-  const card = `"card_number":"4111111111111111","card_name":"Ana Lima","card_due_date":"12/2035","card_cvv":"123"`;
+export function firstMinute(url: string, key: string, dueDate: string): string[] {
+  const card = `"card_number":"4111111111111111","card_name":"Ana Lima","card_due_date":"${dueDate}","card_cvv":"123"`;
   const customer = `"name":"Ana Lima","email":"ana.lima@example.com","country":"pe","phone_number":"51987654321"`;
   const amount = `"amount_total":"100.00","currency_code":"PEN","merchant_payment_code":"first-'$(date +%s)'"`;
   return [

@@ -3,6 +3,7 @@ import { describe, test } from "node:test";
 import { baseUrl, firstMinute, firstStartBanner, laterStartLines } from "./banner.ts";
 import { readCommandLine } from "./command-line.ts";
 import { commandRows } from "./commands.ts";
+import { instant } from "../kernel/instant.ts";
 import { faultKindNames } from "../http/faults/fault-kinds.ts";
 import { declineReasons } from "../payment/payment.ts";
 import { commandHelp, helpText } from "./help.ts";
@@ -148,21 +149,28 @@ test("a later start says where the console is and what opens it, and shows no ke
   assert.match(laterStartLines(address, "login"), /people sign in there\.\n$/);
 });
 
+const now = instant(Date.UTC(2040, 5, 15));
+
+test("the first lines show a card that is good for years to come, whenever it is", () => {
+  const lines = firstStartBanner({ host: "127.0.0.1", port: 1, isConsoleByKey: true, now, integrationKey: "k", publicIntegrationKey: "p" });
+  assert.match(lines, /"card_due_date":"12\/2049"/);
+});
+
 test("the first lines show made keys and never those that the operator chose", () => {
   const keys = { integrationKey: "made-secret", publicIntegrationKey: "made-public" };
-  const made = firstStartBanner({ host: "127.0.0.1", port: 1, isConsoleByKey: true, ...keys });
+  const made = firstStartBanner({ host: "127.0.0.1", port: 1, isConsoleByKey: true, now, ...keys });
   assert.ok(made.includes("made-secret") && made.includes("made-public") && made.includes("http://127.0.0.1:1"));
   assert.ok(made.includes("http://127.0.0.1:1/#key=made-secret\n"), "the link that opens the console");
-  const signedIn = firstStartBanner({ host: "127.0.0.1", port: 1, isConsoleByKey: false, ...keys });
+  const signedIn = firstStartBanner({ host: "127.0.0.1", port: 1, isConsoleByKey: false, now, ...keys });
   assert.ok(signedIn.includes("made-secret") && !signedIn.includes("#key"), "where people sign in no key opens the console");
   const none = { integrationKey: undefined, publicIntegrationKey: undefined };
-  const chosen = firstStartBanner({ host: "127.0.0.1", port: 1, isConsoleByKey: true, ...none });
+  const chosen = firstStartBanner({ host: "127.0.0.1", port: 1, isConsoleByKey: true, now, ...none });
   assert.ok(chosen.includes("(the one you chose)") && chosen.includes("$COFRE_SANDBOX_INTEGRATION_KEY"));
   assert.ok(chosen.includes("http://127.0.0.1:1/\n") && !chosen.includes("#key"));
 });
 
 test("each of the three commands is one line", () => {
-  const commands = firstMinute("http://127.0.0.1:1", "key");
+  const commands = firstMinute("http://127.0.0.1:1", "key", "12/2035");
   assert.equal(commands.length, 3);
   for (const command of commands) assert.equal(command.includes("\n"), false);
 });

@@ -108,6 +108,11 @@ export function hostTrouble({ httpVersionMinor, rawHeaders }: IncomingMessage): 
   return hostBytes.test(host) ? undefined : "host_unclear";
 }
 
+/** Answers on a connection without TLS at a port that has it. */
+export function refusePlain(socket: Socket): WireAnswer {
+  return endWith(socket, framingAnswer("tls_missing"));
+}
+
 /** 200 would mean that the tunnel stands. */
 export function refuseTunnel(socket: Socket): void {
   // Node no longer reads what else comes, nor looks at the time.

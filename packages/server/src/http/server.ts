@@ -10,7 +10,16 @@ import type { KeyHolder } from "../operations/account-directory.ts";
 import type { Delivery, Faults } from "./faults/faults.ts";
 import { type Forwarded, type Forwarder, type Letter, nodeHeader, type Owner } from "./forwarding/forwarder.ts";
 import { answers, cutAnswer, goneAnswer, headRefused, noContent } from "./fixed-answers.ts";
-import { framingAnswer, handedOver, hostTrouble, isBareOffer, refuseTunnel, UnreadableRequests, withoutOffer } from "./framing.ts";
+import {
+  framingAnswer,
+  handedOver,
+  hostTrouble,
+  isBareOffer,
+  refusePlain,
+  refuseTunnel,
+  UnreadableRequests,
+  withoutOffer,
+} from "./framing.ts";
 import { allowHeaders, commonHeaders, corsHeaders, jsonType, preflightHeaders, RequestHeaders, retryAfterSeconds } from "./headers.ts";
 import type { RequestRecorder } from "./recording/request-recorder.ts";
 import { type Caller, callerOf } from "./people/caller.ts";
@@ -164,7 +173,11 @@ export class HttpServer {
   /** The same requests over TLS as well, at a port of their own, with as many connections again. Called once at most. */
   listenTls(port: number, host: string, credentials: TlsCredentials): Promise<Address> {
     assert(this.#tls === undefined, "a server listens with TLS once");
-    this.#tls = new TlsListener(credentials, this.#options.limits.maxConnections, (socket) => this.#server.emit("connection", socket));
+    const { limits, clock } = this.#options;
+    this.#tls = new TlsListener(credentials, limits.maxConnections, {
+      take: (socket) => this.#server.emit("connection", socket),
+      refusePlain: (socket) => this.#report("other", "unknown", refusePlain(socket), undefined, clock.now()),
+    });
     return listening(this.#tls.server, port, host);
   }
 

@@ -9,9 +9,11 @@ import { systemClock } from "../kernel/system-clock.ts";
 import { systemScheduler } from "../kernel/system-scheduler.ts";
 import type { Account } from "../merchant/account.ts";
 import { defaultAccountSettings } from "../merchant/settings.ts";
+import type { LogEvent } from "../observe/log-event.ts";
 import { makeAuthority, makeServerCertificate } from "../tls/local-authority.ts";
 import { FaultBoard } from "./faults/fault-board.ts";
 import { Faults } from "./faults/faults.ts";
+import { framingErrors } from "./wire/framing-errors.ts";
 import { createHttpServer, defaultHttpLimits, type HttpServer, type HttpServerOptions } from "./server.ts";
 
 const making = { now: systemClock.now(), random: new SeededRandom("tls-listener") };
@@ -25,11 +27,12 @@ async function credentials(): Promise<{ readonly key: string; readonly cert: str
 async function start(
   context: TestContext,
   faulty: Pick<HttpServerOptions, "endpoints" | "resolveKey" | "faults"> = { endpoints: [], resolveKey: async () => undefined },
+  events: LogEvent[] = [],
 ): Promise<{ readonly server: HttpServer; readonly port: number }> {
   const server = createHttpServer({
     ...faulty,
     clock: systemClock,
-    log: { write: () => undefined },
+    log: { write: (event) => void (event.event === "request" && event.path === "unknown" && events.push({ ...event, durationMs: 0 })) },
     health: { state: () => "ready" },
     limits: defaultHttpLimits,
   });
@@ -100,11 +103,40 @@ describe("a server that listens with TLS too", () => {
     assert.match(await heard("stall_in_body"), /^HTTP\/1\.1 200 OK\r\n[^]*\r\n\r\n\{"status":$/);
   });
 
+  for (const [name, request] of [
+    ["a request", "GET /healthz HTTP/1.1\r\nHost: localhost\r\n\r\n"],
+    ["one with a body", "POST /ws/direct HTTP/1.1\r\nHost: localhost\r\nContent-Length: 6\r\n\r\na=b&c="],
+    ["one of a method that nobody has here", "DELETE /ws/direct HTTP/1.1\r\nHost: localhost\r\n\r\n"],
+    ["a tunnel", "CONNECT localhost:443 HTTP/1.1\r\nHost: localhost\r\n\r\n"],
+  ] as const) {
+    test(`says that it speaks TLS to who speaks HTTP without it: ${name}`, async (context) => {
+      const events: LogEvent[] = [];
+      const { port } = await start(context, undefined, events);
+      const plain = connectPlain(port, "127.0.0.1");
+      let text = "";
+      plain.on("data", (chunk: Buffer) => (text += chunk.toString()));
+      plain.write(request);
+      await once(plain, "close");
+      const { code, message } = framingErrors.tls_missing;
+      assert.match(text, /^HTTP\/1\.1 400 Bad Request\r\n/);
+      assert.deepEqual(JSON.parse(text.slice(text.indexOf("\r\n\r\n"))), {
+        status: "ERROR",
+        status_code: code,
+        status_message: message,
+        message,
+      });
+      assert.deepEqual(events, [
+        { event: "request", method: "other", path: "unknown", status: 400, code, merchantId: undefined, durationMs: 0 },
+      ]);
+      assert.match(await ask(await connected(port)), /200 OK/);
+    });
+  }
+
   test("ends whoever speaks no TLS there, or no HTTP inside of it, and goes on", async (context) => {
     const { port } = await start(context);
     const plain = connectPlain(port, "127.0.0.1");
     plain.on("error", () => undefined).resume();
-    plain.write("GET /healthz HTTP/1.1\r\nHost: localhost\r\n\r\n");
+    plain.write("SSH-2.0-OpenSSH_9.0\r\n");
     await once(plain, "close");
     const noHttp = await connected(port);
     noHttp.write("sausage\r\n\r\n");

@@ -211,3 +211,8 @@ export function afterSpan(at: Instant, span: string): Instant | undefined {
   const ms = count * spanUnits[unit as keyof typeof spanUnits];
   return ms > 36_525 * dayMs ? undefined : ((at + ms) as Instant);
 }
+
+/** `mm/yyyy`, nine years from now: until when the card of an example is good. */
+export function exampleDueDate(now: Instant): string {
+  return `12/${Number(formatDate(now).slice(0, 4)) + 9}`;
+}

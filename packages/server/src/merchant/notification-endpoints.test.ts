@@ -2,7 +2,7 @@ import assert from "node:assert/strict";
 import { describe, test } from "node:test";
 import { instant } from "../kernel/instant.ts";
 import type { EndpointId } from "../outbox/events.ts";
-import { endpointsOf, endpointsSwitched, endpointsWithout } from "./notification-endpoints.ts";
+import { endpointsOf, endpointsSwitched, endpointsWithout, withOffTimes } from "./notification-endpoints.ts";
 import { defaultAccountSettings } from "./settings.ts";
 
 const shop = { id: "shop", url: "https://shop.example/", enabled: true, secretVersion: 1 };
@@ -23,6 +23,17 @@ describe("who hears of an account's payments", () => {
     const shopGone = endpointsWithout(both, "shop" as EndpointId, now);
     assert.deepEqual(shopGone, [{ ...shop, goneAt: now }]);
     assert.deepEqual(endpointsWithout(both, "other" as EndpointId, now), [shop]);
+  });
+
+  test("who was switched off, since then, whatever is said of it and whoever else is changed", () => {
+    const later = instant(now + 1_000);
+    const off = { ...shop, enabled: false };
+    const since = [{ ...off, offAt: now }];
+    assert.deepEqual(withOffTimes([off], [shop], now), since);
+    assert.deepEqual(withOffTimes([{ ...off, offAt: instant(1) }, old], since, later), [...since, old]);
+    assert.deepEqual(withOffTimes([off], [], now), since, "one that begins so");
+    assert.deepEqual(withOffTimes([off], [off], now), [off], "nobody knows since when");
+    assert.deepEqual(withOffTimes([{ ...shop, offAt: now }], since, later), [shop]);
   });
 
   test("again, whoever is switched on, the one address of the account too, and nobody who is switched off", () => {

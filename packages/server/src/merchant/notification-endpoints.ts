@@ -27,6 +27,21 @@ export function endpointsSwitched(settings: AccountSettings, id: string, on: boo
   return stored.some((each) => each.id === id) ? stored.map((each) => (each.id === id ? next : each)) : [...stored, next];
 }
 
+/** Endpoints as somebody wants them kept from `now` on, with when they were switched off: those that were on `before`, now. */
+export function withOffTimes(
+  wanted: readonly NotificationEndpoint[],
+  before: readonly NotificationEndpoint[],
+  now: Instant,
+): readonly NotificationEndpoint[] {
+  return wanted.map((endpoint) => {
+    const { offAt: _, ...each } = endpoint;
+    if (each.enabled) return each;
+    const was = before.find(({ id }) => id === each.id);
+    const offAt = was?.enabled === false ? was.offAt : now;
+    return offAt === undefined ? each : { ...each, offAt };
+  });
+}
+
 /** The account's endpoints to keep when this one has answered 410. */
 export function endpointsWithout(settings: AccountSettings, endpoint: EndpointId, at: Instant): readonly NotificationEndpoint[] {
   const after = switchedOff(endpointsOf(settings), endpoint, at);

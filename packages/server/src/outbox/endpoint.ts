@@ -17,6 +17,8 @@ export interface NotificationEndpoint {
   readonly url: string;
   /** false: the merchant has switched it off. What is to be delivered is kept until it is on again. */
   readonly enabled: boolean;
+  /** When somebody switched it off; not there while it is on, nor where that was before this was kept. */
+  readonly offAt?: Instant;
   /** When it answered 410 and was switched off for that; it stays off until somebody takes this away. */
   readonly goneAt?: Instant;
   /** Which of its secrets signs; counts up from 1. */
@@ -163,17 +165,18 @@ export function readEndpoints(value: unknown): readonly NotificationEndpoint[] |
 
 function readEndpoint(value: unknown): NotificationEndpoint | undefined {
   if (!isRecord(value)) return undefined;
-  const { id, url, enabled = true, goneAt, secretVersion = 1, previousSecretUntil, signatures, hashesPerCall, ...unknown } = value;
+  const { id, url, enabled = true, offAt, goneAt, secretVersion = 1, previousSecretUntil, signatures, hashesPerCall, ...unknown } = value;
   if (Object.keys(unknown).length > 0 || typeof enabled !== "boolean" || !isVersion(secretVersion)) return undefined;
   if (typeof id !== "string" || !isEndpointName(id)) return undefined;
   if (typeof url !== "string" || url.length > 2_048 || !/^https?:\/\//i.test(url) || !URL.canParse(url)) return undefined;
   if (signatures !== undefined && !areSignatures(signatures)) return undefined;
   if (hashesPerCall !== undefined && !(isVersion(hashesPerCall) && hashesPerCall <= maximumHashesPerCall)) return undefined;
-  if (!isMomentOrNothing(goneAt) || !isMomentOrNothing(previousSecretUntil)) return undefined;
+  if (!isMomentOrNothing(offAt) || !isMomentOrNothing(goneAt) || !isMomentOrNothing(previousSecretUntil)) return undefined;
   return {
     id,
     url,
     enabled,
+    ...(offAt === undefined ? {} : { offAt: instant(offAt) }),
     ...(goneAt === undefined ? {} : { goneAt: instant(goneAt) }),
     secretVersion,
     ...(previousSecretUntil === undefined ? {} : { previousSecretUntil: instant(previousSecretUntil) }),

@@ -139,7 +139,7 @@ function requestsOf(row: OperationRow, kind: IdKind, ids: Owned, keys: MerchantK
 }
 
 function withKeys(example: Fields, keys: MerchantKeys): Fields {
-  const text = JSON.stringify(example).replaceAll("$PUBLIC_KEY", keys.public).replaceAll("$KEY", keys.secret);
+  const text = JSON.stringify(example).replaceAll("$PUBLIC_KEY", keys.public).replaceAll("$KEY", keys.secret).replaceAll("$DUE", "12/2060");
   return JSON.parse(text.replaceAll("$TOKEN", "own-token".padEnd(40, "x"))) as Fields;
 }
 

@@ -79,10 +79,16 @@ describe("notifications of the whole server", () => {
       assert.equal((await told(world, wrong as Record<string, string>))["status_code"], "COFRE-145", JSON.stringify(wrong));
     assert.equal((await endpoint())["state"], "gone");
 
-    assert.equal((await endpoint({ switch_off: "shop" }))["state"], "off");
+    const off = await endpoint({ switch_off: "shop" });
+    assert.equal(off["state"], "off");
+    assert.match(String(off["off_at"]), /^\d{4}-\d\d-\d\d \d\d:\d\d:\d\d$/);
+    world.clock.advance(60_000);
+    const settings = await world.postJson("/__cofre/settings", { integration_key: integrationKey });
+    await world.postJson("/__cofre/settings", { integration_key: integrationKey, settings: settings.body["settings"] });
+    assert.equal((await endpoint())["off_at"], off["off_at"], "settings that are read and written back change nothing");
     assert.equal(heard.length, 1);
     const after = await endpoint({ switch_on: "shop" });
-    assert.deepEqual([after["state"], after["gone_at"], after["enabled"]], ["on", undefined, true]);
+    assert.deepEqual([after["state"], after["off_at"], after["gone_at"], after["enabled"]], ["on", undefined, undefined, true]);
     await until(() => heard.length === 2);
   });
 

@@ -3,6 +3,7 @@ import { execFile } from "node:child_process";
 import { existsSync } from "node:fs";
 import { after, before, describe, test } from "node:test";
 import { promisify } from "node:util";
+import { exampleAt } from "../../src/http/openapi/document.ts";
 import type { Field } from "../../src/http/openapi/field.ts";
 import { operationRows, type OperationRow } from "../../src/http/openapi/operation-rows.ts";
 import type { OpenApi, OperationObject } from "../../src/http/openapi/types.ts";
@@ -35,7 +36,7 @@ async function prepared(row: OperationRow): Promise<Request> {
   count += 1;
   const order = `openapi-${count}`;
   const token = `a-token-of-the-openapi-test-${count}`.padEnd(40, "x");
-  const text = JSON.stringify(row.example)
+  const text = JSON.stringify(exampleAt(world.clock.now(), row))
     .replaceAll("$PUBLIC_KEY", publicIntegrationKey)
     .replaceAll("$KEY", integrationKey)
     .replaceAll("$ORDER", order)

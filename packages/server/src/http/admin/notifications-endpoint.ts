@@ -96,6 +96,7 @@ async function list(
     url: each.url,
     enabled: each.enabled && each.goneAt === undefined,
     state: stateOf(each),
+    ...(each.offAt === undefined ? {} : { off_at: formatTimestamp(each.offAt) }),
     ...(each.goneAt === undefined ? {} : { gone_at: formatTimestamp(each.goneAt) }),
     ...(person === undefined ? { secret: receiverSecret(keys, name, secretName(each, each.secretVersion)) } : {}),
   }));

@@ -1,9 +1,11 @@
+import type { Clock } from "../../kernel/clock.ts";
 import { sha256Hex } from "../../kernel/digest.ts";
+import type { Instant } from "../../kernel/instant.ts";
 import type { WireAnswer } from "../wire/answer.ts";
 import type { Endpoint, OpenEndpoint } from "../wire/endpoint.ts";
 
 /** `/docs`: the same description for people. The page may use its own style and nothing else. Made when it is first asked for, as /openapi.json. */
-export function docsEndpoint(endpoints: readonly Endpoint[]): OpenEndpoint {
+export function docsEndpoint(endpoints: readonly Endpoint[], clock: Clock): OpenEndpoint {
   let answer: WireAnswer | undefined;
   return {
     path: "/docs",
@@ -11,13 +13,13 @@ export function docsEndpoint(endpoints: readonly Endpoint[]): OpenEndpoint {
     family: "parameters",
     cors: false,
     async handle() {
-      answer ??= await made(endpoints);
+      answer ??= await made(endpoints, clock.now());
       return answer;
     },
   };
 }
 
-async function made(endpoints: readonly Endpoint[]): Promise<WireAnswer> {
+async function made(endpoints: readonly Endpoint[], now: Instant): Promise<WireAnswer> {
   const [{ openApiDocument }, { docsPage }, { style }] = await Promise.all([
     import("../openapi/document.ts"),
     import("./page.ts"),
@@ -26,7 +28,7 @@ async function made(endpoints: readonly Endpoint[]): Promise<WireAnswer> {
   return {
     status: 200,
     type: "text/html; charset=utf-8",
-    body: docsPage(openApiDocument(endpoints)),
+    body: docsPage(openApiDocument(endpoints, now)),
     headers: [["Content-Security-Policy", policyFor(style)]],
   };
 }

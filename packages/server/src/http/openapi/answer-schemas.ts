@@ -298,7 +298,7 @@ export const answerSchemas = {
       endpoints: {
         type: "array",
         description:
-          "Who hears: id, url, enabled, and state: on, off (somebody has switched it off) or gone (it has answered 410, at `gone_at`); with a key also secret.",
+          "Who hears: id, url, enabled, and state: on, off (somebody has switched it off, at `off_at`) or gone (it has answered 410, at `gone_at`); with a key also secret.",
       },
       payment_url_secret: text,
       public_key: text,

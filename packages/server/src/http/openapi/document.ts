@@ -1,6 +1,8 @@
 import { assert } from "../../kernel/assert.ts";
 import { catalogue, type CatalogueRow } from "../wire/error-catalogue.ts";
 import { rowsOf } from "../wire/errors.ts";
+import { exampleDueDate } from "../../kernel/calendar.ts";
+import type { Instant } from "../../kernel/instant.ts";
 import type { Endpoint } from "../wire/endpoint.ts";
 import { requestErrors } from "../wire/request-errors.ts";
 import { answerSchemas, ref } from "./answer-schemas.ts";
@@ -23,7 +25,7 @@ const rowByPath: ReadonlyMap<string, OperationRow> = new Map(
 );
 
 /** The OpenAPI description of these endpoints. One that no row describes is an operation that is not available yet. */
-export function openApiDocument(endpoints: readonly Endpoint[]): OpenApi {
+export function openApiDocument(endpoints: readonly Endpoint[], now: Instant): OpenApi {
   const paths = new Set(endpoints.map(({ path }) => path));
   assert(
     // Those of the sandbox are there in the sandbox only.
@@ -42,7 +44,7 @@ export function openApiDocument(endpoints: readonly Endpoint[]): OpenApi {
     tags: Object.entries(tags).map(([name, description]) => ({ name, description })),
     "x-errors": reasonsOf(commonCodes),
     paths: {
-      ...Object.fromEntries(endpoints.map((endpoint) => [endpoint.path, pathItem(endpoint)])),
+      ...Object.fromEntries(endpoints.map((endpoint) => [endpoint.path, pathItem(endpoint, now)])),
       "/healthz": { get: healthOperation("healthz", "Ask whether the process answers", "200 whenever it does.") },
       "/readyz": { get: healthOperation("readyz", "Ask whether requests may be sent", "503 while it starts or stops.") },
     },
@@ -95,9 +97,10 @@ function keyScheme(name: string, description: string): OpenApi["components"]["se
   return { type: "apiKey", in: "query", name, description: `${description} In the query, the form or the JSON.` };
 }
 
-function pathItem(endpoint: Endpoint): PathItem {
-  const row = rowByPath.get(endpoint.path);
-  if (row === undefined) return { post: notHere(endpoint) };
+function pathItem(endpoint: Endpoint, now: Instant): PathItem {
+  const found = rowByPath.get(endpoint.path);
+  if (found === undefined) return { post: notHere(endpoint) };
+  const row = { ...found, example: exampleAt(now, found) };
   const post = operationOf(endpoint, row);
   if (endpoint.family === "json") return { post };
   const { requestBody: _, ...rest } = post;
@@ -256,6 +259,11 @@ const written = {
   flag: ["boolean", "string", "integer"],
   object: "object",
 } as const satisfies Record<FieldType, Schema["type"]>;
+
+/** The example with a card that is good at this time. */
+export function exampleAt(now: Instant, { example }: Pick<OperationRow, "example">): OperationRow["example"] {
+  return JSON.parse(JSON.stringify(example).replaceAll("$DUE", exampleDueDate(now))) as OperationRow["example"];
+}
 
 /** The example with values in the place of the shell's variables. */
 function exampleOf({ example }: OperationRow): unknown {

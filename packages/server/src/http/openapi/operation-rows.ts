@@ -59,14 +59,14 @@ export interface OperationRow {
   readonly codes?: readonly string[];
   /**
    * A request that works as it is, with shell variables in it: $KEY, $PUBLIC_KEY, $ORDER (a payment's code), $TOKEN (a token of one's
-   * own choice).
+   * own choice). $DUE, until when a card is good, is written in beforehand.
    */
   readonly example: Readonly<Record<string, unknown>>;
   /** What has to be there before the example works. */
   readonly needs?: "held" | "captured" | "stored";
 }
 
-const card = { card_number: "4111111111111111", card_name: "Ana Lima", card_due_date: "12/2035", card_cvv: "123" };
+const card = { card_number: "4111111111111111", card_name: "Ana Lima", card_due_date: "$DUE", card_cvv: "123" };
 const key = { integration_key: "$KEY" };
 const order = { ...key, merchant_payment_code: "$ORDER" };
 const page = { publicIntegrationKey: "$PUBLIC_KEY" };

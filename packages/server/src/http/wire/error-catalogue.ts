@@ -48,10 +48,14 @@ const hostedPage: readonly (readonly [number: number, message: string])[] = [
   [32, "Amount must be less than {currency} {amount}"],
 ];
 
-/** What is not understood as a request; `framing.test.ts` provokes each but COFRE-138, which takes ten seconds: `sockets.lane.ts` does. */
+/**
+ * What is not understood as a request; `framing.test.ts` provokes each but COFRE-161, which `tls-listener.test.ts` does, and COFRE-138, which takes
+ * ten seconds: `sockets.lane.ts` does.
+ */
 const framings: readonly CatalogueRow[] = [
   framing("not_http", "another protocol, or another version of HTTP (400)"),
   framing("tls_unexpected", "https:// where http:// is spoken (400)"),
+  framing("tls_missing", "http:// at the port of COFRE_TLS_PORT (400)"),
   framing("address_unreadable", "é, ñ or a blank as it is, not as %C3%A9; an address that does not begin with / (400)"),
   framing("header_unreadable", "a header's name or value with characters that HTTP does not allow there (400)"),
   framing("length_unclear", "two lengths, a length and chunks, bytes that are no chunk (400)"),

@@ -7,6 +7,7 @@ import { requestErrors, type RequestError } from "./request-errors.ts";
 export const framingErrors = {
   not_http: { code: "COFRE-130", message: "The request is not one of HTTP/1.1", httpStatus: 400 },
   tls_unexpected: { code: "COFRE-131", message: "This port speaks HTTP without TLS", httpStatus: 400 },
+  tls_missing: { code: "COFRE-161", message: "This port speaks HTTP with TLS: the address begins with https://", httpStatus: 400 },
   address_unreadable: {
     code: "COFRE-132",
     message: "The address holds characters that have to be percent-encoded: blanks, and all beyond ASCII",

@@ -129,7 +129,9 @@ export function viewTests({ world, receiver, made, inConsole }: ConsoleGiven): v
       for (let looks = 0; looks < 1_000 && heard() === before; looks += 1) await new Promise((resolve) => void setTimeout(resolve, 20));
       assert.equal(heard(), before + 1);
       await page.getByRole("button", { name: "Switch off account-url" }).click();
-      await row("account-url").getByText("Somebody has switched it off. What is for it is kept.").waitFor();
+      await row("account-url")
+        .filter({ hasText: /off Somebody has switched it off at \d{4}-\d\d-\d\d \d\d:\d\d:\d\d \(UTC\)\. What is for it is kept\./ })
+        .waitFor();
       await page.getByRole("button", { name: "Switch on account-url" }).click();
       await row("account-url").getByText("on", { exact: true }).waitFor();
       await post("/__cofre/settings", { settings: { notificationEndpoints: [] } });
@@ -367,6 +369,9 @@ export function viewTests({ world, receiver, made, inConsole }: ConsoleGiven): v
       await page.getByText("There is none yet. Try it sends one from here").waitFor();
       await page.getByRole("main").getByRole("link", { name: "Try it" }).click();
       await heading(page, "Try it").waitFor();
+      await inWorld("/__cofre/clock", { set: "2049-06-01" });
+      await page.getByRole("button", { name: "Store the card and charge it" }).click();
+      await page.getByText("OK: Accepted").waitFor();
       await page.goto(`${world().url}/#/worlds`);
       await page.getByRole("button", { name: "Delete…" }).click();
       await confirm("Delete");
@@ -421,6 +426,19 @@ export function viewTests({ world, receiver, made, inConsole }: ConsoleGiven): v
       await page.getByRole("button", { name: "Take all away" }).click();
       await page.getByText("0 faults", { exact: true }).waitFor();
       assert.deepEqual((await post("/__cofre/faults", {}))["faults"], []);
+    });
+  });
+
+  test("worlds of nodes that do not answer are said not to be there, as long as it is so", async () => {
+    await inConsole("#/payments", async (page) => {
+      let answer: object = { silent_nodes: 1 };
+      await page.route("**/__cofre/worlds", (route) => route.fulfill({ json: { worlds: [], ...answer, status: "SUCCESS" } }));
+      await page.goto(`${world().url}/#/worlds`);
+      await page.getByText("One node does not answer: worlds there are not in this list.").waitFor();
+      answer = { silent_nodes: 2 };
+      await page.getByText("2 nodes do not answer: worlds there are not in this list.").waitFor();
+      answer = {};
+      await page.getByText(/worlds there are not in this list/).waitFor({ state: "hidden" });
     });
   });
 

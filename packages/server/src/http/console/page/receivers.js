@@ -4,8 +4,8 @@ import { foreign, h, keepingFocus, problem, say, shown, table } from "./dom.js";
 import { mayDo } from "./session.js";
 
 /**
- * `off`: somebody has switched it off; `gone`: it has answered 410, at `gone_at`.
- * @typedef {{ id: string, url: string, state: "on" | "off" | "gone", gone_at?: string }} Receiver
+ * `off`: somebody has switched it off, at `off_at` where that is known; `gone`: it has answered 410, at `gone_at`.
+ * @typedef {{ id: string, url: string, state: "on" | "off" | "gone", off_at?: string, gone_at?: string }} Receiver
  */
 
 const headsOfViewer = ["Receiver", "Address", "State"];
@@ -77,12 +77,15 @@ function listOf(receivers, turn) {
 }
 
 /** @param {Receiver} receiver */
-function stateOf({ state, gone_at: goneAt }) {
+function stateOf({ state, off_at: offAt, gone_at: goneAt }) {
   if (state === "on") return h("span", { class: "mark good" }, "on");
-  if (goneAt === undefined)
-    return h("span", {}, h("span", { class: "mark bad" }, "off"), " Somebody has switched it off. What is for it is kept.");
-  const since = h("time", { datetime: `${goneAt.replace(" ", "T")}Z` }, foreign(goneAt));
-  return h("span", {}, h("span", { class: "mark bad" }, "gone"), " It answered 410 at ", since, " (UTC). What is for it is kept.");
+  const why = state === "off" ? ["Somebody has switched it off", ...at(offAt)] : ["It answered 410", ...at(goneAt)];
+  return h("span", {}, h("span", { class: "mark bad" }, state), " ", ...why, ". What is for it is kept.");
+}
+
+/** @param {string | undefined} time */
+function at(time) {
+  return time === undefined ? [] : [" at ", h("time", { datetime: `${time.replace(" ", "T")}Z` }, foreign(time)), " (UTC)"];
 }
 
 /**

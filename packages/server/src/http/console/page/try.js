@@ -51,6 +51,9 @@ export async function tryView(main) {
     send.disabled = true;
     try {
       const [country = "", currency = ""] = place.value.split(" ");
+      // A world may be at any time.
+      const { clock } = /** @type {{ clock: { now: string } }} */ (await call("/__cofre/clock", {}));
+      const dueDate = `12/${Number(clock.now.slice(0, 4)) + 9}`;
       const customer = { name: name.value, email: email.value, ...customers[country] };
       const stored = {
         country,
@@ -58,7 +61,7 @@ export async function tryView(main) {
         creditcard: {
           card_number: card.value,
           card_name: "Ana Lima",
-          card_due_date: "12/2035",
+          card_due_date: dueDate,
           card_cvv: card.value.startsWith("37") ? "1234" : "123",
         },
       };
