@@ -18,7 +18,7 @@ const tokenMember = Buffer.from('"token":"', "latin1");
 const hashMember = Buffer.from('"hash":"', "latin1");
 
 /** A test card that the simulated acquirer approves (interface 9). */
-const approvedCard = { card_number: "4111111111111111", card_name: "JOSE DA SILVA", card_due_date: "12/2031", card_cvv: "123" };
+const approvedCard = { card_number: "4111111111111111", card_name: "JOSE DA SILVA", card_due_date: "12/2060", card_cvv: "123" };
 
 /** Sends one kind of request, patched anew each time, and looks at each answer. */
 class TemplateLoad implements Load {

@@ -329,7 +329,7 @@ describe("a started server", () => {
       const url = `http://127.0.0.1:${String(port)}`;
       assert.equal((await fetch(`${url}/readyz`)).status, 200);
 
-      const card = { card_number: "4111111111111111", card_name: "Ana Lima", card_due_date: "12/2035", card_cvv: "123" };
+      const card = { card_number: "4111111111111111", card_name: "Ana Lima", card_due_date: "12/2060", card_cvv: "123" };
       const body = JSON.stringify({ integration_key: "full", country: "br", payment_type_code: "creditcard", creditcard: card });
       let stored = 0;
       while ((await (await fetch(`${url}/ws/token`, { method: "POST", body })).text()).includes("SUCCESS")) stored += 1;

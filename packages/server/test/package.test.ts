@@ -68,7 +68,7 @@ describe("the package, installed into an empty folder", () => {
     const settings = { ...path, COFRE_LOG_FORMAT: "json", COFRE_SANDBOX_INTEGRATION_KEY: "k" };
     const serving = new Command(context, ["npx", "--no-install", "cofre", "start", "--port", "0"], settings, folder);
     const { port } = await serving.event("listening");
-    const card = { card_number: "4111111111111111", card_name: "Ana Lima", card_due_date: "12/2035", card_cvv: "123" };
+    const card = { card_number: "4111111111111111", card_name: "Ana Lima", card_due_date: "12/2060", card_cvv: "123" };
     const body = JSON.stringify({ integration_key: "k", country: "pe", payment_type_code: "creditcard", creditcard: card });
     const answer = await (await fetch(`http://127.0.0.1:${String(port)}/ws/token`, { method: "POST", body })).text();
     assert.match(answer, /"masked_card_number":"411111xxxxxx1111"/);

@@ -125,4 +125,4 @@ export function directBody(code: string, changes: Readonly<Record<string, unknow
   };
 }
 
-export const testCard = { card_number: "4111111111111111", card_name: "Ana Lima", card_due_date: "12/2030", card_cvv: "123" };
+export const testCard = { card_number: "4111111111111111", card_name: "Ana Lima", card_due_date: "12/2060", card_cvv: "123" };

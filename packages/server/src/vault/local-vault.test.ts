@@ -58,7 +58,7 @@ test("a card comes out as it went in, and whoever put it in still owns theirs", 
     expiryYear,
     holderName,
   ]);
-  assert.deepEqual(seen, ["5078601870000127985", 12, 2031, "MARÍA NÚÑEZ"]);
+  assert.deepEqual(seen, ["5078601870000127985", 12, 2060, "MARÍA NÚÑEZ"]);
 });
 
 test("a used card is whole until the call has settled and wiped then, also if the call rejects or throws", async () => {

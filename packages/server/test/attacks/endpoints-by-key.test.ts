@@ -94,7 +94,7 @@ function asked(path: string, { word }: Owner): Record<string, string> {
 
 async function live({ word, secret }: Owner, world: World, code: string): Promise<void> {
   const key = { integration_key: secret };
-  const creditcard = { card_number: "4111111111111111", card_name: word, card_due_date: "12/2035", card_cvv: "123" };
+  const creditcard = { card_number: "4111111111111111", card_name: word, card_due_date: "12/2060", card_cvv: "123" };
   await sent(world, "/ws/direct", {
     ...key,
     operation: "request",

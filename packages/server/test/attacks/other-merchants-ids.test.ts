@@ -18,7 +18,7 @@ const rows = operationRows.filter(({ id }) => id !== "stats");
 type Fields = Readonly<Record<string, unknown>>;
 
 const [owner, ...strangers] = merchants;
-const card = { card_number: "4111111111111111", card_name: "Ana Lima", card_due_date: "12/2035", card_cvv: "123" };
+const card = { card_number: "4111111111111111", card_name: "Ana Lima", card_due_date: "12/2060", card_cvv: "123" };
 
 /** What the owner has, by the kind of identifier. */
 interface Owned {

@@ -39,7 +39,7 @@ test("the public key opens no operation but those of browsers", async (context) 
 
 test("a token that the public key has made cannot be read back, chosen or used with it", async () => {
   await using world = await startWorld();
-  const creditcard = { card_number: "4111111111111111", card_name: "Ana Lima", card_due_date: "12/2035", card_cvv: "123" };
+  const creditcard = { card_number: "4111111111111111", card_name: "Ana Lima", card_due_date: "12/2060", card_cvv: "123" };
   const request = { public_integration_key: publicIntegrationKey, payment_type_code: "creditcard", country: "br", creditcard };
   const made = await world.postJson("/ws/token", request);
   assert.equal(made.body["status"], "SUCCESS");

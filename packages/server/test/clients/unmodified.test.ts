@@ -74,7 +74,7 @@ function has(...[command, ...args]: readonly [string, ...string[]]): boolean {
   return spawnSync(command, args, { stdio: "ignore" }).status === 0;
 }
 
-const card = { card_number: "4111111111111111", card_name: "Ana Lima", card_due_date: "12/2035", card_cvv: "123" };
+const card = { card_number: "4111111111111111", card_name: "Ana Lima", card_due_date: "12/2060", card_cvv: "123" };
 
 /** A token request for a shell: JSON without a single quote. */
 const tokenBody = JSON.stringify({ integration_key: integrationKey, country: "pe", payment_type_code: "creditcard", creditcard: card });

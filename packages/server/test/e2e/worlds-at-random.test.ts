@@ -136,7 +136,7 @@ class Player {
         creditcard: {
           card_number: "4111111111111111",
           card_name: "Ana Lima",
-          card_due_date: "12/2035",
+          card_due_date: "12/2060",
           card_cvv: "123",
           auto_capture: captured,
         },

@@ -118,7 +118,7 @@ function describeNodes(databases: TestDatabases): void {
       };
       const direct = (code: string, changes: Fields = {}): Promise<Heard> =>
         to("/ws/direct", { ...directBody(code, changes), integration_key: world.key });
-      const card = { card_number: "4111111111111111", card_name: "José Ñandú", card_due_date: "12/2035", card_cvv: "123" };
+      const card = { card_number: "4111111111111111", card_name: "José Ñandú", card_due_date: "12/2060", card_cvv: "123" };
       const { body: stored } = await to("/ws/token", { country: "pe", payment_type_code: "creditcard", creditcard: card }, world.publicKey);
       await direct("a", { creditcard: { token: stored["token"] } });
       const held = hashOf(await direct("b", { creditcard: { ...card, auto_capture: false } }));

@@ -12,7 +12,7 @@ interface Answer {
   readonly body: Readonly<Record<string, unknown>>;
 }
 
-const card = { card_number: "4111111111111111", card_name: "Ana Lima", card_due_date: "12/2035", card_cvv: "123" };
+const card = { card_number: "4111111111111111", card_name: "Ana Lima", card_due_date: "12/2060", card_cvv: "123" };
 
 /** Sends as JSON with the world's key, and reads the answer as text and as JSON. */
 async function post(

@@ -346,7 +346,7 @@ function directFields(code: string, cents: number, card: string, sale: boolean):
       creditcard: {
         card_number: card,
         card_name: "Ana Lima",
-        card_due_date: "12/2031",
+        card_due_date: "12/2060",
         card_cvv: card.length === 15 ? "1234" : "123",
         auto_capture: sale,
       },

@@ -50,7 +50,7 @@ describe("requests to the upstream", () => {
         creditcard: {
           card_number: "4111111111111111",
           card_name: "JOSE DA SILVA",
-          card_due_date: "12/2031",
+          card_due_date: "12/2060",
           auto_capture: false,
           soft_descriptor: 'Loja "Ação"',
           card_cvv: "123",
@@ -75,7 +75,7 @@ describe("requests to the upstream", () => {
       const token = cardOfBody(directBody("key", "code", authorizeRequest("p-1", { threeDSecure: secure }), card));
       assert.deepEqual(
         [token["network_token_pan"], token["network_token_expire_date"], token["network_token_cryptogram"], token["card_number"]],
-        ["4111111111111111", "12/2031", "AAABBBCCC000111222333444555=", undefined],
+        ["4111111111111111", "12/2060", "AAABBBCCC000111222333444555=", undefined],
       );
       assert.equal(token["threeds_eci"], secure?.eci);
     }

@@ -43,7 +43,7 @@ export function panOf(digits: string): Pan {
 }
 
 export function cardOf(digits: string, holderName = "JOSE DA SILVA"): Card {
-  return { pan: panOf(digits), expiryMonth: 12, expiryYear: 2031, holderName };
+  return { pan: panOf(digits), expiryMonth: 12, expiryYear: 2060, holderName };
 }
 
 /** `length` digits that begin with `prefix`, go on with zeros and pass the Luhn check. */

@@ -54,7 +54,7 @@ const card = fc.record(
   {
     card_number: optional(pan),
     card_name: text,
-    card_due_date: fc.constantFrom("9/2030", "12/2031"),
+    card_due_date: fc.constantFrom("9/2030", "12/2060"),
     card_cvv: optional(cvv),
     token: optional(fc.constantFrom("0", "7", "a", "f").map((digit) => digit.repeat(128))),
     auto_capture: fc.boolean(),

@@ -86,7 +86,7 @@ async function having(settings: Fields, back: Fields, ask: () => Promise<Answer>
 }
 
 const long = (characters: number): string => "x".repeat(characters);
-const networkToken = { network_token_pan: testCard.card_number, network_token_expire_date: "12/2030", network_token_cryptogram: "AAAA" };
+const networkToken = { network_token_pan: testCard.card_number, network_token_expire_date: "12/2060", network_token_cryptogram: "AAAA" };
 
 const provocations: Readonly<Record<string, () => Promise<Answer>>> = {
   "BP-SA-1": () => world.get("/ws/query"),

@@ -99,7 +99,7 @@ const company = [
   [["payment", "person_type"], "business"],
   [["payment", "responsible", "name"], "Ana Lima"],
 ] as const;
-const networkCard = { network_token_pan: testCard.card_number, network_token_expire_date: "12/2030", network_token_cryptogram: "AAAA" };
+const networkCard = { network_token_pan: testCard.card_number, network_token_expire_date: "12/2060", network_token_cryptogram: "AAAA" };
 const situations: Readonly<Record<string, readonly (readonly [Path, unknown])[]>> = {
   card_number: [],
   card_name: [],

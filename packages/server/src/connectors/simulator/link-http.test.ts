@@ -163,7 +163,7 @@ describe("the acquirer's server", () => {
   const message = JSON.stringify({
     ...requestWith(30_000),
     amount: { minor: "10000", currency: "BRL" },
-    expiry: { expiryMonth: 12, expiryYear: 2031 },
+    expiry: { expiryMonth: 12, expiryYear: 2060 },
   });
   const card = (digits: string) => Buffer.concat([Buffer.of(digits.length), Buffer.from(digits)]);
   const bad: readonly (readonly [name: string, method: string, path: string, body: Buffer])[] = [

@@ -79,7 +79,7 @@ async function sendAll(client: WireClient, port: number, cards: readonly Canary[
   await Promise.all(
     Array.from({ length: clients }, async () => {
       for (const { pan, cvv } of queue) {
-        const creditcard = { card_number: pan, card_name: "Ana Lima", card_due_date: "12/2035", card_cvv: cvv === "123" ? "124" : cvv };
+        const creditcard = { card_number: pan, card_name: "Ana Lima", card_due_date: "12/2060", card_cvv: cvv === "123" ? "124" : cvv };
         const body = { integration_key: integrationKey, country: "pe", payment_type_code: "creditcard", creditcard };
         if ((await client.ask(port, "/ws/token", body))?.["status"] === "SUCCESS") answered += 1;
       }

@@ -91,7 +91,7 @@ export class FaultyRun {
       integration_key: integrationKey,
       country: "pe",
       payment_type_code: "creditcard",
-      creditcard: { card_number: "4111111111111111", card_name: "Ana Lima", card_due_date: "12/2035", card_cvv: "123" },
+      creditcard: { card_number: "4111111111111111", card_name: "Ana Lima", card_due_date: "12/2060", card_cvv: "123" },
     });
     return this.#client.send({ port: this.#port ?? 0, path: "/ws/token", headers: { "content-type": "application/json" }, body });
   }

@@ -105,7 +105,7 @@ function requestOf(ask: Ask, code: string, integrationKey: string): Request {
   const named = { integration_key: integrationKey, merchant_payment_code: code };
   switch (ask.kind) {
     case "direct": {
-      const creditcard = { ...testCard, card_due_date: "12/2035", auto_capture: ask.sale };
+      const creditcard = { ...testCard, card_due_date: "12/2060", auto_capture: ask.sale };
       return { path: "/ws/direct", body: { ...directBody(code, { creditcard }), integration_key: integrationKey } };
     }
     case "refund": {

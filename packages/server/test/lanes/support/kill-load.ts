@@ -104,7 +104,7 @@ export class KillLoad {
   #panCard(): object {
     const { chance } = this.#options;
     const card_number = chance.happens(150) ? chance.pick(refused) : chance.pick(approved);
-    return { card_number, card_name: "Ana Lima", card_due_date: "12/2035", card_cvv: "123" };
+    return { card_number, card_name: "Ana Lima", card_due_date: "12/2060", card_cvv: "123" };
   }
 
   #tokenCard(): object {

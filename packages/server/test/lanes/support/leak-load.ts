@@ -53,7 +53,7 @@ function withCheckDigit(digits: string): string {
 }
 
 function cardNode({ pan, cvv }: Canary): Record<string, unknown> {
-  return { card_number: pan, card_name: "Ana Lima", card_due_date: "12/2035", card_cvv: cvv };
+  return { card_number: pan, card_name: "Ana Lima", card_due_date: "12/2060", card_cvv: cvv };
 }
 
 function tokenBody(key: string, canary: Canary): Record<string, unknown> {
@@ -172,7 +172,7 @@ const rightWays: readonly Way[] = [
       directBody(key, canary, {
         creditcard: {
           network_token_pan: canary.pan,
-          network_token_expire_date: "12/2035",
+          network_token_expire_date: "12/2060",
           network_token_cryptogram: "AJ9kVyGkTLKLAAKT5cJrAAADFA==",
         },
       }),

@@ -164,7 +164,7 @@ class Run {
   }
 
   get card(): Body {
-    return { card_number: this.secret.pan, card_name: "Ana Lima", card_due_date: "12/2035", card_cvv: this.secret.cvv };
+    return { card_number: this.secret.pan, card_name: "Ana Lima", card_due_date: "12/2060", card_cvv: this.secret.cvv };
   }
 
   async all(steps: readonly Step[]): Promise<void> {

@@ -113,7 +113,7 @@ export function saleBody(integrationKey: string, code: string): string {
       country: "pe",
       phone_number: "51987654321",
       payment_type_code: "creditcard",
-      creditcard: { card_number: "4111111111111111", card_name: "Ana Lima", card_due_date: "12/2035", card_cvv: "123" },
+      creditcard: { card_number: "4111111111111111", card_name: "Ana Lima", card_due_date: "12/2060", card_cvv: "123" },
     },
   });
 }
