@@ -39,6 +39,7 @@ import { WireError } from "./http/wire/wire-error.ts";
 import { createInstallation, type Installation, type InstallationRecording } from "./installation.ts";
 import type { Clock } from "./kernel/clock.ts";
 import type { Secret } from "./kernel/secret.ts";
+import { ServiceError } from "./kernel/service-error.ts";
 import type { Account } from "./merchant/account.ts";
 import type { MerchantId } from "./kernel/ids.ts";
 import { day } from "./kernel/instant.ts";
@@ -239,7 +240,16 @@ export async function startCofre(config: Config, log: Log, ports: Ports = system
     holderOf,
     forget,
     randomOf: ({ id }) => installationOf(id).random,
-    requests: { answer: (merchantId, ...request) => installationOf(merchantId).requests.answer(merchantId, ...request) },
+    requests: {
+      answer(merchantId, key, digest, run) {
+        const installation = installationOf(merchantId);
+        return installation.requests.answer(merchantId, key, digest, async (resumed) => {
+          // It has waited for a twin, and the world that it came to is no more.
+          if (installationOf(merchantId) !== installation) throw new ServiceError("store_unavailable");
+          return run(resumed);
+        });
+      },
+    },
     // Where another server carries payments out, nothing is simulated here.
     sandbox: simulators.size > 0 ? { loseNextAuthorization } : undefined,
   };

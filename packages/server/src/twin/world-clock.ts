@@ -20,6 +20,7 @@ export class WorldClock implements Clock {
   /** Who waits in the world's time. */
   readonly #sleepers = new Set<AbortController>();
   #isHeld = false;
+  #isOver = false;
 
   constructor(system: Clock, { now, running }: WorldTime) {
     this.#system = system;
@@ -59,6 +60,12 @@ export class WorldClock implements Clock {
     for (const sleeper of this.#sleepers) sleeper.abort();
   }
 
+  /** Nobody waits in it any more, now or later. */
+  end(): void {
+    this.#isOver = true;
+    this.wake();
+  }
+
   /** Lets the time go on from where it is, or stand there. */
   run(running: boolean): void {
     if (running === this.running) return;
@@ -92,7 +99,7 @@ export class WorldClock implements Clock {
   scheduler(system: Scheduler): Scheduler {
     return {
       sleep: async (ms) => {
-        if (!this.running || this.#isHeld) return system.sleep(0);
+        if (!this.running || this.#isHeld || this.#isOver) return system.sleep(0);
         const sleeper = new AbortController();
         this.#sleepers.add(sleeper);
         try {

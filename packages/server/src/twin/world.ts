@@ -1,4 +1,4 @@
-import { createInstallation, type Installation, type InstallationParts } from "../installation.ts";
+import { createInstallation, type Installation, type InstallationParts, type InstallationRecording } from "../installation.ts";
 import { connectorsOf } from "../connectors/connector-set.ts";
 import type { Connector } from "../connectors/connector.ts";
 import type { Instruction } from "../connectors/simulator/network.ts";
@@ -66,6 +66,8 @@ export interface Moved {
   readonly done: Done;
   /** Where the time was to be, when more fell due on the way than one call goes through; undefined when it is there. */
   readonly left: Instant | undefined;
+  /** The world is reset or restored: what was done is gone with what it was, and its time is where that begins. */
+  readonly isGivenUp: boolean;
 }
 
 /** What a world consists of at one moment, and nothing runs on. */
@@ -80,8 +82,10 @@ interface Snapshot {
   readonly records: number;
 }
 
+/** What a world is from one beginning to the next. Nothing of it reaches what comes after. */
 interface Life {
   readonly store: WorldStore;
+  readonly done: Done;
   /** Changes that were written to the store since. */
   readonly written: { changes: number };
   readonly acquirers: ReadonlyMap<string, Simulator>;
@@ -122,13 +126,14 @@ export class World {
   readonly #snapshots = new Map<string, Snapshot>();
   /** Whoever waits here is a request, and the server bounds those. */
   readonly #turns = new Turns(Number.POSITIVE_INFINITY);
-  readonly #done: Done = { payments: 0, deliveries: 0, cards: 0 };
   #life: Life;
   #busy = 0;
   #cancelSoon: (() => void) | undefined;
   #isOver = false;
   /** Time is moved no further. */
   #isEnding = false;
+  /** Those who wait to have it begin anew. */
+  #beginnings = 0;
   #pausedAt: Instant;
 
   /** To be opened before it is used. */
@@ -208,12 +213,13 @@ export class World {
   /**
    * Moves the time to what `target` makes of the present, through every moment at which something falls due, and does it, in order. Resolves
    * when that is done, or when one call has done as much as it may. Before the present, the time is set back and nothing is done. Who asks
-   * while it is being moved moves it from where it is then. undefined when `target` gives none: nothing is moved.
+   * while it is being moved moves it from where it is then. undefined when `target` gives none: nothing is moved. Whoever has the world
+   * reset or restored does not wait for that: the move is given up, and so are those that wait.
    */
   move(target: (now: Instant, nextDue: Instant | undefined) => Instant | undefined): Promise<Moved | undefined> {
     return this.#inTurn(async () => {
       const life = this.#life;
-      const { clock } = life;
+      const { clock, done } = life;
       const to = target(clock.now(), this.#nextDue(life));
       if (to === undefined) return undefined;
       const began = this.#around.clock.now();
@@ -222,13 +228,14 @@ export class World {
         if (to < clock.now()) clock.set(to);
         // What is due here already did not fall due on the way: whether somebody is at it, or was, is chance.
         await this.#doDue(life);
-        const before = { ...this.#done };
+        const before = { ...done };
         const isThere = await this.#goThrough(life, to, began);
         if (isThere && to !== clock.now()) clock.set(to);
-        const { payments, deliveries, cards } = this.#done;
+        const { payments, deliveries, cards } = done;
         return {
           done: { payments: payments - before.payments, deliveries: deliveries - before.deliveries, cards: cards - before.cards },
           left: isThere ? undefined : to,
+          isGivenUp: !isThere && this.#beginnings > 0,
         };
       } finally {
         clock.release();
@@ -242,7 +249,7 @@ export class World {
     for (let steps = 0; ; steps += 1) {
       const next = this.#nextDue(life);
       // What was cut short is due still.
-      if (this.#isEnding) return false;
+      if (this.#isCut) return false;
       if (next === undefined || next > to) return true;
       if (steps === mostSteps || this.#around.clock.now() - began >= mostMoveMs) return false;
       clock.set(next);
@@ -274,8 +281,7 @@ export class World {
 
   /** Begins anew, as it began first: same keys, same seed, same time. Snapshots stay. */
   reset(): Promise<void> {
-    return this.#inTurn(async () => {
-      await this.#end();
+    return this.#beginAnew(async () => {
       this.#life = this.#newLife();
       await this.open();
     });
@@ -298,13 +304,27 @@ export class World {
   }
 
   /** Is again what was kept under the name; false when there is nothing. */
-  restore(name: string): Promise<boolean> {
-    return this.#inTurn(async () => {
-      const kept = this.#snapshots.get(name);
-      if (kept === undefined) return false;
-      await this.#end();
+  async restore(name: string): Promise<boolean> {
+    const kept = this.#snapshots.get(name);
+    if (kept === undefined) return false;
+    await this.#beginAnew(async () => {
       this.#life = this.#newLife(kept);
-      return true;
+    });
+    return true;
+  }
+
+  /** What is under way is cut short, and takes its turn to an end: nobody waits for a receiver that hangs. */
+  async #beginAnew(begin: () => Promise<void>): Promise<void> {
+    this.#beginnings += 1;
+    const ended = this.#letGo(this.#life);
+    await this.#inTurn(async () => {
+      try {
+        await ended;
+        await this.#end();
+        await begin();
+      } finally {
+        this.#beginnings -= 1;
+      }
     });
   }
 
@@ -349,9 +369,11 @@ export class World {
     const clock = new WorldClock(system, from?.time ?? time);
     const ports = { clock, scheduler: clock.scheduler(scheduler) };
     const written = { changes: 0 };
+    const done: Done = { payments: 0, deliveries: 0, cards: 0 };
     const onApplied = (change: Change): void => {
       written.changes += 1;
-      this.#count(change);
+      count(done, change);
+      if (change.payment !== undefined && this.#life.done === done) this.#settleSoon();
     };
     const options = { isFull: this.#around.isFull, onApplied };
     const store = from?.store.copy(options) ?? openStore(options);
@@ -383,27 +405,24 @@ export class World {
       nameOf: () => alias,
       acquirerTimeoutMs,
       log,
-      recording,
+      recording: recording === undefined ? undefined : whileItLasts(recording, () => this.#life.done === done),
     });
-    return { store, written, acquirers, clock, random, ids, installation };
+    return { store, done, written, acquirers, clock, random, ids, installation };
   }
 
   async #end(): Promise<void> {
     this.#cancelSoon?.();
     this.#cancelSoon = undefined;
-    const { clock, installation } = this.#life;
-    const { dispatcher, recovery, cardExpiry } = installation;
-    const ended = Promise.all([dispatcher.stop(), recovery.stop(), cardExpiry.stop()]);
-    // What is under way may be waiting for an acquirer's answer that never comes.
-    clock.wake();
-    await ended;
+    await this.#letGo(this.#life);
   }
 
-  #count({ payment, deliveries, cardErasure }: Change): void {
-    if (payment !== undefined) this.#done.payments += 1;
-    if (deliveries !== undefined) this.#done.deliveries += deliveries.length;
-    if (cardErasure !== undefined) this.#done.cards += 1;
-    if (payment !== undefined) this.#settleSoon();
+  /** Nothing more begins in a life, and what is under way in it waits for nothing. May be called again. */
+  async #letGo({ clock, installation }: Life): Promise<void> {
+    const { dispatcher, recovery, cardExpiry } = installation;
+    const ended = Promise.all([dispatcher.stop(), recovery.stop(), cardExpiry.stop()]);
+    // It may be waiting for an acquirer's answer that never comes, and for another one after that.
+    clock.end();
+    await ended;
   }
 
   /** What a change has made due at once, such as a refund without a waiting time, is done without anybody moving the time. */
@@ -418,17 +437,22 @@ export class World {
     });
   }
 
-  async #doDue({ store, clock, installation }: Life): Promise<void> {
+  /** What is done on the way is cut short. */
+  get #isCut(): boolean {
+    return this.#isEnding || this.#beginnings > 0;
+  }
+
+  async #doDue({ store, done, clock, installation }: Life): Promise<void> {
     const { recovery, dispatcher, cardExpiry } = installation;
-    for (let round = 0; round < mostRounds && !this.#isEnding; round += 1) {
+    for (let round = 0; round < mostRounds && !this.#isCut; round += 1) {
       await this.#pause();
-      const before = this.#changes;
+      const before = changesIn(done);
       clock.fire();
       await recovery.runDue();
       await dispatcher.runDue();
       const forgetAt = cardsForgottenFrom(store);
       if (forgetAt !== undefined && forgetAt <= clock.now()) await cardExpiry.runDue();
-      if (before === this.#changes) return;
+      if (before === changesIn(done)) return;
     }
   }
 
@@ -439,10 +463,6 @@ export class World {
     if (0 <= sinceMs && sinceMs < pieceMs) return;
     await scheduler.sleep(0);
     this.#pausedAt = clock.now();
-  }
-
-  get #changes(): number {
-    return this.#done.payments + this.#done.deliveries + this.#done.cards;
   }
 
   #nextDue(life: Life): Instant | undefined {
@@ -462,6 +482,33 @@ export class World {
 /** What a world's keys open it for. */
 export function grantsOf({ integrationKey, publicIntegrationKey }: SandboxKeys): readonly Granted[] {
   return [grant(integrationKey, "secret"), grant(publicIntegrationKey, "public")];
+}
+
+function count(done: Done, { payment, deliveries, cardErasure }: Change): void {
+  if (payment !== undefined) done.payments += 1;
+  if (deliveries !== undefined) done.deliveries += deliveries.length;
+  if (cardErasure !== undefined) done.cards += 1;
+}
+
+function changesIn({ payments, deliveries, cards }: Done): number {
+  return payments + deliveries + cards;
+}
+
+/** The recording of an account is that of its world now: what still ends in one that it was before belongs to no timeline. */
+function whileItLasts(recording: InstallationRecording, lasts: () => boolean): InstallationRecording {
+  return {
+    connectors: (connectors, clock) => {
+      const recorded = recording.connectors(connectors, clock);
+      const { names, standard } = connectors;
+      return { names, standard, of: (name) => (lasts() ? recorded : connectors).of(name) };
+    },
+    attempted: (...args) => {
+      if (lasts()) recording.attempted(...args);
+    },
+    committed: (...args) => {
+      if (lasts()) recording.committed(...args);
+    },
+  };
 }
 
 function cardsForgottenFrom({ leastRecentUse }: WorldStore): Instant | undefined {

@@ -3,6 +3,7 @@ import { describe, test } from "node:test";
 import { setTimeout as sleep } from "node:timers/promises";
 import * as given from "../../test/contract/store-fixtures.ts";
 import { planAlone, worldsAlone } from "../../test/worlds-alone.ts";
+import type { InstallationRecording } from "../installation.ts";
 import { type MerchantId } from "../kernel/ids.ts";
 import { hour, type Instant, instant, second } from "../kernel/instant.ts";
 import { SeededRandom } from "../kernel/seeded-random.ts";
@@ -194,6 +195,58 @@ test("a move of the time that takes more than a minute says where it was to go, 
   for (let moves = 0; moves < 20 && world.time.now < to; moves += 1) await world.move(() => to);
   assert.equal(world.time.now, to);
   assert.equal(await world.move(() => undefined), undefined);
+  await worlds.close();
+});
+
+test("a world that begins anew gives up the moves of its time, and what still ends in the old one reaches nothing of the new", async () => {
+  const recorded: string[] = [];
+  const recording: InstallationRecording = {
+    connectors: (connectors) => connectors,
+    attempted: () => undefined,
+    committed: ({ order }) => void recorded.push(order.code),
+  };
+  const worlds = worldsAlone({ now: () => instant(epoch) }, random, { recording });
+  const world = await worlds.create(planAlone(random, { now: instant(epoch), running: false }));
+  const { account } = world.plan;
+  const held = (number: number, captureBy = instant(epoch + hour)): Change =>
+    given.paymentChange({ ...given.newPayment(number), merchantId: world.id, state: "authorized", attempt: undefined, captureBy });
+  const old = world.installation;
+  await old.runner.contextOf(account).change(async () => held(1));
+  const [entered, gate] = [Promise.withResolvers<void>(), Promise.withResolvers<void>()];
+  const runDue = old.recovery.runDue.bind(old.recovery);
+  old.recovery.runDue = async () => {
+    entered.resolve();
+    await gate.promise;
+    return runDue();
+  };
+  const to = instant(epoch + 5 * hour);
+  const moves = [world.move(() => to), world.move(() => to)];
+  await entered.promise;
+  const resets = [worlds.reset(world), worlds.reset(world)];
+  const between = world.move(() => to);
+  gate.resolve();
+  await Promise.all(resets);
+  assert.deepEqual(
+    (await Promise.all(moves)).map((moved) => moved?.isGivenUp),
+    [true, true],
+  );
+  assert.deepEqual([(await between)?.isGivenUp, world.time.now], [false, to]);
+
+  // A request of the one before ends while the time of this one is moved.
+  const { recovery } = world.installation;
+  const runDueNow = recovery.runDue.bind(recovery);
+  let late = 0;
+  recovery.runDue = async () => {
+    if (world.time.now > to && (late += 1) === 1) await old.runner.contextOf(account).change(async () => held(2));
+    return runDueNow();
+  };
+  await world.installation.runner.contextOf(account).change(async () => held(3, instant(to + hour / 2)));
+  const moved = await world.move(() => instant(to + hour));
+  assert.ok(late > 0, "control");
+  assert.deepEqual(moved?.done, { payments: 1, deliveries: 0, cards: 0 }, "the third lapses");
+  assert.equal(world.payments, 1);
+  const [first, , third] = [1, 2, 3].map((number) => given.newPayment(number).order.code);
+  assert.deepEqual(new Set(recorded), new Set([first, third]));
   await worlds.close();
 });
 

@@ -48,6 +48,11 @@ async function startReceiver(context: TestContext, handle: (request: IncomingMes
 
 const started = "2026-01-01T00:00:00.000Z";
 
+/** The world was reset or restored before its time was there. */
+function givenUp(error: Error): undefined {
+  assert.match(error.message, /COFRE-162/);
+}
+
 /** Resolves when a payment of this world is on its way: it is there, and the acquirer is asked. */
 async function isAsked(server: { readonly url: string }, world: Pick<Sandbox, "integrationKey">): Promise<void> {
   for (;;) {
@@ -85,7 +90,7 @@ describe("what is asked of a world at the same time", () => {
     await world.snapshot("begin");
     const asked = Array.from({ length: 60 }, async (_, index) => {
       await pay(cofre, world, `order-${index}`, { auto_capture: index % 2 === 0 });
-      if (index % 5 === 0) await world.clock.advance("2d");
+      if (index % 5 === 0) await world.clock.advance("2d").catch(givenUp);
       if (index % 7 === 0) await world.restore("begin");
       if (index % 11 === 0) await world.reset();
       if (index % 13 === 0) await world.snapshot(`s${index}`);
@@ -119,6 +124,26 @@ describe("what is asked of a world at the same time", () => {
     );
     const after = (await post(server, { integrationKey }, "/__cofre/stats", {}))["store"];
     assert.deepEqual(after, before);
+  });
+
+  test("what waits in a world that is reset meanwhile is not done in what it is then", async () => {
+    await using server = await startWorld();
+    const { world } = (await post(server, { integrationKey }, "/__cofre/worlds", { running: true })) as {
+      readonly world: { readonly integration_key: string };
+    };
+    const key = { integrationKey: world.integration_key };
+    await post(server, key, "/__cofre/simulator", { next: "lose_answer", of: "authorize" });
+    // The acquirer's answer never comes, and the second waits for the first.
+    const named = () => post(server, key, "/ws/direct", orderOf("order"), { "idempotency-key": "one" });
+    const both = [named(), named()];
+    await isAsked(server, key);
+    assert.equal((await post(server, key, "/__cofre/world", { do: "reset" }))["status"], "SUCCESS");
+    const codes = (await Promise.all(both)).map(({ status_code: code }) => code);
+    assert.deepEqual(new Set(codes), new Set(["COFRE-21", undefined]));
+    const shown = (await post(server, key, "/__cofre/world", {}))["world"] as { readonly payments: number };
+    assert.equal(shown.payments, 0);
+    assert.equal((await post(server, key, "/ws/query", { merchant_payment_code: "order" }))["status_code"], "BP-QRY-2");
+    assert.equal((await named())["status"], "SUCCESS", "sent again, it is done");
   });
 });
 
@@ -162,6 +187,37 @@ describe("a world that takes its time", () => {
     await isSoon(Promise.all([world.delete(), moved]));
     const other = await hanging();
     await isSoon(Promise.all([cofre.close(), other.moved]));
+  });
+
+  test("is reset and restored at once though its receiver hangs, and whoever moves its time is told", async (context) => {
+    const heard: string[] = [];
+    let hangs = true;
+    const url = await startReceiver(context, ({ url: path = "" }, response) => {
+      heard.push(path);
+      if (!hangs) response.end();
+    });
+    await using cofre = await startCofre();
+    const world = await cofre.worlds.create({ seed: "hangs", settings: { notificationEndpoints: [{ id: "shop", url }] } });
+    await world.snapshot("empty");
+    for (const begin of [() => world.reset(), () => world.restore("empty")]) {
+      await pay(cofre, world, "order", { auto_capture: false });
+      const before = heard.length;
+      const moved = assert.rejects(world.clock.advance("30d"), /COFRE-162/);
+      for (let looks = 0; looks < 3_000 && heard.length === before; looks += 1) await sleep(10);
+      await begin();
+      await moved;
+      assert.equal(heard.length, before + 1, "another attempt would have begun after twenty seconds");
+      assert.equal((await world.clock.now()).toISOString(), started);
+      await assert.rejects(world.payments.timeline("order"), /BP-QRY-2/);
+    }
+    hangs = false;
+    const before = heard.length;
+    assert.deepEqual(await world.clock.advance("30d"), { payments: 0, deliveries: 0, cards: 0 });
+    assert.equal(heard.length, before);
+    // Control: what is new is told.
+    await pay(cofre, world, "order");
+    await world.clock.advance("1d");
+    assert.equal(heard.length, before + 1);
   });
 
   test("is moved at once though its time goes on and its acquirer never answers", async () => {

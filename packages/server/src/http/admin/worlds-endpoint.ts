@@ -256,7 +256,8 @@ async function clock(deps: WorldsDeps, params: TreeObject, { id }: Account): Pro
   // From where the time is when its turn comes: another request may be moving it.
   const moved = await world.move((now, nextDue) => targetOf(params, now, nextDue));
   if (moved === undefined) return invalid(move, move === "set" ? timeForm : spanForm);
-  const { done, left } = moved;
+  const { done, left, isGivenUp } = moved;
+  if (isGivenUp) return errorAnswer("COFRE-162", "The world was reset or restored meanwhile: its time was moved no further");
   const rest = left === undefined ? { complete: true } : { complete: false, to: formatInstant(left) };
   return answer({ clock: clockOf(world), done, ...rest });
 }

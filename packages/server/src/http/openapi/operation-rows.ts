@@ -482,7 +482,7 @@ export const operationRows: readonly OperationRow[] = [
     description: "Through every moment at which something falls due, in order; answers when all of that is done.",
     fields: fields.clockFields,
     answer: "ClockAnswer",
-    codes: ["COFRE-73", "COFRE-74", "COFRE-78"],
+    codes: ["COFRE-73", "COFRE-74", "COFRE-78", "COFRE-162"],
     example: key,
   },
   {

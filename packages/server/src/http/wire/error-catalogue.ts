@@ -319,6 +319,11 @@ export const catalogue: readonly CatalogueRow[] = [
   told("COFRE-70", "Parameters of a world are {list}", "/__cofre/worlds"),
   told("COFRE-71", "Parameter new_integration_key or new_public_integration_key is in use already", "/__cofre/worlds"),
   elsewhere("COFRE-72", "There are as many worlds as there can be", "/__cofre/worlds: 10,000, each of them used within the last hour"),
+  elsewhere(
+    "COFRE-162",
+    "The world was reset or restored meanwhile: its time was moved no further",
+    "/__cofre/clock: while a move was under way, or waited for another one",
+  ),
   told("COFRE-73", "Parameter {name} must be {form}", "/__cofre/worlds, /__cofre/world, /__cofre/clock"),
   told("COFRE-74", "This account is no world: its time is the system's, and it is never reset", "/__cofre/world, /__cofre/clock"),
   told("COFRE-75", "Parameter do must be one of {list}", "/__cofre/world"),
