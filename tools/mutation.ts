@@ -1,9 +1,11 @@
-import { relative } from "node:path";
+import { mkdtempSync, rmSync } from "node:fs";
+import { tmpdir } from "node:os";
+import { join, relative } from "node:path";
 import { Stryker } from "@stryker-mutator/core";
 
 /**
- * Mutation testing of what must not be wrong: amounts, state machines, decisions, the vault. Each mutant is one small change of a
- * copy of the source; it counts as killed when the tests beside the file fail (or never end). `node tools/mutation.ts [group ...]`
+ * Mutation testing of what must not be wrong: amounts, state machines, decisions, operations, the vault, who is let in, deliveries. Each mutant
+ * is one small change of a copy of the source; it counts as killed when the tests beside the file fail (or never end). `node tools/mutation.ts [group ...]`
  * prints each survivor and the score of each file, and exits 1 when a file's score is below the least.
  */
 
@@ -33,7 +35,46 @@ const groups: readonly Group[] = [
   { name: "keyring", mutate: ["vault/keyring"], tests: ["vault/keyring"] },
   { name: "secret", mutate: ["vault/sealed-secret"], tests: ["vault/sealed-secret"] },
   { name: "vault", mutate: ["vault/local-vault"], tests: ["vault/local-vault"] },
+  { name: "people", mutate: ["people/people-service"], tests: ["people/people-service"] },
+  {
+    name: "marks",
+    mutate: ["people/person", "people/known-browser", "people/totp"],
+    tests: ["people/known-browser", "people/totp"],
+  },
+  { name: "sign-in", mutate: ["people/sign-in-limits"], tests: ["people/sign-in-limits"] },
+  { name: "pass", mutate: ["http/people/node-pass"], tests: ["http/people/node-pass"] },
+  { name: "gate", mutate: ["http/people/gate"], tests: ["http/people/gate"] },
+  { name: "caller", mutate: ["http/people/caller", "http/people/rules"], tests: ["http/people/caller", "http/people/rules"] },
+  {
+    name: "keys",
+    mutate: ["http/wire/key-check", "http/admin/typed-settings"],
+    tests: ["http/wire/key-check", "http/admin/typed-settings"],
+  },
+  { name: "framing", mutate: ["http/framing"], tests: ["http/framing"] },
+  { name: "foreign", mutate: ["http/foreign"], tests: ["http/foreign"] },
+  { name: "change", mutate: ["stores/change-rules"], tests: ["stores/change-rules"] },
+  { name: "names", mutate: ["operations/named-requests"], tests: ["operations/named-requests"] },
+  { name: "turns", mutate: ["operations/turns"], tests: ["operations/turns"] },
+  {
+    name: "commit",
+    mutate: ["operations/commit", "operations/payment-change"],
+    tests: ["operations/commit", "operations/payment-change", "operations/follow-up"],
+  },
+  {
+    name: "follow-up",
+    mutate: ["operations/capture", "operations/cancel", "operations/refund", "operations/review", "operations/follow-up"],
+    tests: ["operations/follow-up"],
+  },
+  { name: "direct", mutate: ["operations/direct"], tests: ["operations/direct", "operations/reroute"] },
+  { name: "route", mutate: ["operations/route", "merchant/routing"], tests: ["operations/route"] },
+  { name: "retries", mutate: ["outbox/backoff", "outbox/circuit"], tests: ["outbox/backoff", "outbox/circuit"] },
+  { name: "delivery", mutate: ["outbox/delivery", "outbox/message"], tests: ["outbox/delivery", "outbox/message"] },
 ];
+
+/** Every mutant runs the same files: compiled once, they cost a third of the time. */
+const compiled = mkdtempSync(join(tmpdir(), "cofre-mutation-"));
+process.env["NODE_COMPILE_CACHE"] = compiled;
+process.once("exit", () => rmSync(compiled, { recursive: true, force: true }));
 
 type Mutant = Awaited<ReturnType<Stryker["runMutationTest"]>>[number];
 

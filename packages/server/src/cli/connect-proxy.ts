@@ -1,5 +1,6 @@
 import type { IncomingMessage } from "node:http";
 import { connect, type Socket } from "node:net";
+import { systemScheduler } from "../kernel/system-scheduler.ts";
 
 export interface ProxyOptions {
   /** What may be asked for, each as `host:port`. */
@@ -20,6 +21,8 @@ export interface RunningProxy {
 const mostTunnels = 512;
 /** From the connection to the end of the request, in milliseconds. */
 const headTimeoutMs = 10_000;
+/** How long whoever was refused may take to hear it, in milliseconds. */
+const lingerMs = 1_000;
 /** A server on this machine is there at once. */
 const probeTimeoutMs = 2_000;
 
@@ -102,7 +105,10 @@ export async function listens({ host, port }: ProxyOptions["to"]): Promise<boole
   }
 }
 
+/** Whoever keeps its own side open is let go a moment later: Node no longer looks at the time of a connection that asked for a tunnel. */
 function refuse(client: Socket, status: string, words: string): void {
+  const cancel = systemScheduler.after(lingerMs, () => client.destroy());
+  client.once("close", cancel).resume();
   client.end(
     `HTTP/1.1 ${status}\r\nContent-Type: text/plain\r\nContent-Length: ${words.length + 1}\r\nConnection: close\r\n\r\n${words}\n`,
   );

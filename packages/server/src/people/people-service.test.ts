@@ -16,12 +16,29 @@ import {
 import { sha256Hex } from "../kernel/digest.ts";
 import { day, hour, type Instant, minute, second } from "../kernel/instant.ts";
 import { createMemoryPeople } from "../stores/memory/memory-people.ts";
+import { StoreError } from "../stores/store.ts";
 import type { Passwords } from "./password.ts";
 import { PeopleError } from "./people.ts";
 import { createPeople } from "./people-service.ts";
-import type { PeopleChange } from "./people-store.ts";
+import type { PeopleChange, PeopleStore } from "./people-store.ts";
 import type { PersonId } from "./person.ts";
 import { codeOf, stepAt } from "./totp.ts";
+
+/** The office's store, whose methods may be replaced. */
+function storeOf({ options: { store } }: Office): PeopleStore {
+  return {
+    people: () => store.people(),
+    person: (id) => store.person(id),
+    personByName: (name) => store.personByName(name),
+    personByInvitation: (digest) => store.personByInvitation(digest),
+    session: (digest) => store.session(digest),
+    useSession: (digest, at) => store.useSession(digest, at),
+    auditBefore: (before, limit) => store.auditBefore(before, limit),
+    auditAfter: (after, limit) => store.auditAfter(after, limit),
+    auditHead: () => store.auditHead(),
+    commit: (change) => store.commit(change),
+  };
+}
 
 describe("signing up", () => {
   test("the first admin is invited when there is none, once more with another link, and not when there is one", async () => {
@@ -47,6 +64,18 @@ describe("signing up", () => {
     await assert.rejects(signIn(office, office.admin), refusedWith("sign_in_refused"));
     await assert.rejects(office.join(invitation), refusedWith("password_refused"), "it was theirs before");
     await office.join(invitation, "another horse battery staple");
+  });
+
+  test("by force it is the first person's who is called admin, whatever they are now, and admin they are again", async () => {
+    const office = await openOffice();
+    const { people, admin } = office;
+    const ada = await hire(office, "Ada", "admin");
+    await people.setRole(ada.signedIn, admin.signedIn.person.id, "viewer", origin);
+    assert.equal(await people.inviteFirstAdmin(false), undefined, "Ada is one");
+    const link = (await people.inviteFirstAdmin(true))?.reveal() ?? "";
+    const { name, role } = await people.enrolment(link);
+    assert.deepEqual([name, role], ["admin", "admin"]);
+    assert.equal((await people.list()).length, 2);
   });
 
   test("an invitation shows the same secret until it is used, works once, and for 24 hours", async () => {
@@ -425,6 +454,31 @@ describe("tries that are wrong", () => {
     assert.equal((await actsOf(office)).at(-1), "nobody sign_in refused held_back, 502 more since the entry before");
   });
 
+  test("that are held back while that cannot be written down are held back all the same, and counted with the next that is", async () => {
+    const office = await openOffice();
+    let failure: Error | undefined;
+    const store = {
+      ...storeOf(office),
+      commit: (change: PeopleChange) => (failure === undefined ? office.options.store.commit(change) : Promise.reject(failure)),
+    };
+    const people = createPeople({ ...office.options, store });
+    const from = (): Promise<unknown> =>
+      people.signIn({ name: "nobody", password: "not the password", code: "000000", origin: network(1) }).catch((error: unknown) => error);
+    for (let tries = 0; tries < 20; tries += 1) await from();
+    failure = new StoreError("unavailable");
+    for (let tries = 0; tries < 3; tries += 1) assert.equal(((await from()) as PeopleError).code, "held_back");
+    failure = undefined;
+    await from();
+    assert.equal((await actsOf(office)).at(-1), "nobody sign_in refused held_back, 3 more since the entry before");
+    office.clock.advance(10 * minute);
+    for (let tries = 0; tries < 25; tries += 1) await from();
+    failure = new TypeError("a fault");
+    office.clock.advance(10 * minute);
+    let last: unknown;
+    for (let tries = 0; tries < 25 && !(last instanceof TypeError); tries += 1) last = await from();
+    assert.ok(last instanceof TypeError);
+  });
+
   test("from ever new addresses write no more than so much, and do not reach whoever is known", async () => {
     const office = await openOffice();
     const { people, admin, clock } = office;
@@ -502,6 +556,21 @@ describe("sessions", () => {
     }
     // When it began, at 30 seconds from now on, and once more.
     assert.equal(written.size, 3);
+  });
+
+  test("go on until they are idle when a last use cannot be written down", async () => {
+    const office = await openOffice();
+    const { admin, clock, options } = office;
+    let failure: Error = new StoreError("unavailable");
+    const store = { ...storeOf(office), useSession: () => Promise.reject(failure) };
+    const people = createPeople({ ...options, store });
+    const idleUntil = (await people.resume(admin.session)).idleUntil;
+    clock.advance(10 * minute);
+    assert.equal((await people.resume(admin.session)).idleUntil, idleUntil);
+    failure = new TypeError("a fault");
+    await assert.rejects(people.resume(admin.session), TypeError);
+    clock.advance(5 * minute);
+    await assert.rejects(people.resume(admin.session), refusedWith("not_signed_in"));
   });
 
   test("signing out ends one, and is no error twice", async () => {

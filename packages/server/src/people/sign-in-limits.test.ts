@@ -81,6 +81,43 @@ describe("how often somebody may try to sign in", () => {
     assert.equal(taken("192.0.2.1", "known").isKnown, true);
   });
 
+  test("what is given back is one try, and takes nothing from those that were wrong", () => {
+    const { limits, taken, wait } = newLimits();
+    for (let tries = 0; tries < 10; tries += 1) taken("192.0.2.1");
+    taken("192.0.2.1").right();
+    for (let tries = 0; tries < 10; tries += 1) taken("192.0.2.1");
+    assert.equal(wait("192.0.2.1"), 30 * second);
+    for (let tries = 0; tries < 9; tries += 1) taken("198.51.100.1", "known");
+    taken("198.51.100.1", "known").untried();
+    assert.equal(taken("198.51.100.1", "known").isKnown, true);
+    assert.equal(taken("198.51.100.1", "known").isKnown, false, "ten were wrong");
+    assert.equal(limits.remembered, 3);
+  });
+
+  test("networks that have all of their tries again are forgotten when a thousand are remembered, and no others", () => {
+    const { limits, clock, taken, wait } = newLimits();
+    const network = (number: number): string => `10.0.${number >> 8}.${number & 255}`;
+    for (let number = 0; number < 1_000; number += 1) {
+      taken(network(number));
+      clock.advance(2 * second);
+    }
+    assert.equal(limits.remembered, 1_000);
+    for (let tries = 0; tries < 19; tries += 1) taken(network(999));
+    assert.equal(limits.remembered, 14, "those of the last half minute");
+    assert.equal(wait(network(999)), 28 * second);
+  });
+
+  test("of more than ten thousand browsers the one that tried longest ago is forgotten", () => {
+    const { limits, taken } = newLimits();
+    for (let tries = 0; tries < 9; tries += 1) taken("192.0.2.1", "first");
+    for (let number = 1; number < 10_000; number += 1) taken("192.0.2.1", `browser ${number}`);
+    assert.equal(limits.remembered, 10_000);
+    taken("192.0.2.1", "first");
+    taken("192.0.2.1", "another");
+    assert.equal(limits.remembered, 10_000);
+    assert.equal(taken("192.0.2.1", "first").isKnown, false, "it has tried of late, and rests");
+  });
+
   test("of a million addresses and a hundred thousand browsers few are remembered", () => {
     const { limits, clock } = newLimits();
     for (let tries = 0; tries < 1_000_000; tries += 1) {

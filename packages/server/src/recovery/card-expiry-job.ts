@@ -33,7 +33,7 @@ export class CardExpiryJob {
   readonly #parts: CardExpiryParts;
   #last: { readonly tenure: Tenure; readonly at: Instant } | undefined;
   #cancelTimer: (() => void) | undefined;
-  #underWay: Promise<void> = Promise.resolve();
+  #round: Promise<void> = Promise.resolve();
   #stopped = false;
 
   constructor(parts: CardExpiryParts) {
@@ -46,15 +46,15 @@ export class CardExpiryJob {
 
   /** Looks at every card once, if that is for this process to do. A store that is down ends the round; the next one begins anew. */
   runOnce(): Promise<void> {
-    return this.#round(usualPieces);
+    return this.#lookThrough(usualPieces);
   }
 
   /** The same at once: for whoever moves the time of a world through the moment of each card, and lets others in himself. */
   runDue(): Promise<void> {
-    return this.#round(wholePiece);
+    return this.#lookThrough(wholePiece);
   }
 
-  async #round({ size, pauseMs }: typeof usualPieces): Promise<void> {
+  async #lookThrough({ size, pauseMs }: typeof usualPieces): Promise<void> {
     const { store, scheduler, share, report } = this.#parts;
     const tenure = share.held().get(slotOfRounds);
     let [position, seen, forgotten] = [0, 0, 0];
@@ -88,15 +88,15 @@ export class CardExpiryJob {
   async stop(): Promise<void> {
     this.#stopped = true;
     this.#cancelTimer?.();
-    await this.#underWay;
+    await this.#round;
   }
 
   #schedule(): void {
     if (this.#stopped) return;
     this.#cancelTimer = this.#parts.scheduler.after(checkMs, () => {
       // Whatever failed is found again a day later.
-      this.#underWay = this.#runIfDue().catch(() => undefined);
-      void this.#underWay.then(() => this.#schedule());
+      this.#round = this.#runIfDue().catch(() => undefined);
+      void this.#round.then(() => this.#schedule());
     });
   }
 

@@ -1,6 +1,6 @@
 import assert from "node:assert/strict";
 import { X509Certificate } from "node:crypto";
-import { chmodSync, mkdtempSync, readdirSync, readFileSync, rmSync, statSync, writeFileSync } from "node:fs";
+import { chmodSync, mkdirSync, mkdtempSync, readdirSync, readFileSync, rmSync, statSync, writeFileSync } from "node:fs";
 import { tmpdir } from "node:os";
 import { join } from "node:path";
 import { describe, test, type TestContext } from "node:test";
@@ -52,6 +52,18 @@ describe("the files of the local authority", () => {
     if (isPosix) assert.equal(statSync(join(directory, "tls")).mode & 0o777, 0o700);
     assert.ok(new X509Certificate(first.cert).verify(new X509Certificate(read("authority.pem")).publicKey));
     assert.ok(read("php/cofre.ini").includes(`"${tlsFiles(directory).authority}"`));
+  });
+
+  test("a folder in place of one that is written is told of by its name", async (context) => {
+    const { directory, open } = installation(context);
+    await open();
+    for (const path of [join(directory, "tls", "authority.pem"), join(directory, "tls", "php", "cofre.ini")]) {
+      rmSync(path);
+      mkdirSync(path);
+      await assert.rejects(open(), { name: "TlsFileError", message: `${path} is a folder: remove it, and the next start writes the file` });
+      rmSync(path, { recursive: true });
+    }
+    await open();
   });
 
   test("agree when two make them at once", async (context) => {

@@ -110,7 +110,9 @@ function readCertified(path: string): Certified | undefined {
 
 /** Leaves a file alone that is as it should be. */
 function replaceFile(path: string, text: string, mode: number, random: Random): void {
-  if (existsSync(path) && readFileSync(path, "utf8") === text) return;
+  const facts = lstatSync(path, { throwIfNoEntry: false });
+  if (facts?.isDirectory() === true) throw new TlsFileError(`${path} is a folder: remove it, and the next start writes the file`);
+  if (facts !== undefined && existsSync(path) && readFileSync(path, "utf8") === text) return;
   withTemporary(path, text, mode, random, (temporary) => renameSync(temporary, path));
 }
 

@@ -1,7 +1,8 @@
 import assert from "node:assert/strict";
 import { once } from "node:events";
-import { type AddressInfo, createServer } from "node:net";
+import { type AddressInfo, connect, createServer } from "node:net";
 import { describe, test, type TestContext } from "node:test";
+import { setTimeout as sleep } from "node:timers/promises";
 import { openConnectProxy } from "../../src/cli/connect-proxy.ts";
 import { sendRaw } from "../fuzz/trivial-server.ts";
 
@@ -31,7 +32,7 @@ async function startProxy(context: TestContext) {
   });
   context.after(() => proxy.close());
   const ask = (request: string): Promise<string> => sendRaw(proxy.port, Buffer.from(request, "latin1"));
-  return { cofre, elsewhere, said, ask };
+  return { cofre, elsewhere, said, ask, port: proxy.port };
 }
 
 describe("the proxy", () => {
@@ -74,6 +75,20 @@ describe("the proxy", () => {
       assert.match(await ask(`CONNECT ${spelling} HTTP/1.1\r\nHost: x\r\n\r\n`), /^HTTP\/1\.1 200 .*\r\n\r\nreached$/s, spelling);
     }
     assert.deepEqual([cofre.count(), elsewhere.count()], [3, 0], "control: its own hosts lead to Cofre");
+  });
+
+  test("lets go whoever was refused and keeps its own side open", async (context) => {
+    const { port } = await startProxy(context);
+    const client = connect({ port, host: "127.0.0.1", allowHalfOpen: true });
+    let heard = "";
+    client.on("error", () => undefined).on("data", (bytes: Buffer) => (heard += bytes.toString("latin1")));
+    client.write("CONNECT elsewhere.example:443 HTTP/1.1\r\nHost: x\r\n\r\n");
+    // It says something all the while, and never good-bye.
+    while (client.writable) {
+      client.write("x");
+      await sleep(20);
+    }
+    assert.match(heard, /^HTTP\/1\.1 403 /);
   });
 
   test("says where somebody wanted to go, and no name, password, path or query", async (context) => {

@@ -262,6 +262,24 @@ function describeFaults(databases: TestDatabases): void {
     assert.deepEqual(await commit(4), { outcome: "committed" });
   });
 
+  test("closing waits for what is written apart, and leaves no session behind", async (context) => {
+    const url = await databases.copy();
+    const store = await openStoreOn(url);
+    context.after(() => store.close());
+    const commit = (number: number) => store.commit(given.paymentChange(given.newPayment(number)));
+    await commit(1);
+    const holder = await holdRows(url, "merchant");
+    const waiting = Promise.all([commit(2), commit(3)]);
+    for (let tries = 0; tries < 500 && (await sessionsOf(url)).length < 2; tries += 1) await sleep(10);
+    assert.equal((await sessionsOf(url)).length, 2, "they have a session of their own");
+    const closed = store.close();
+    await holder.letGo();
+    assert.deepEqual(await waiting, [{ outcome: "committed" }, { outcome: "committed" }]);
+    await closed;
+    for (let tries = 0; tries < 500 && (await sessionsOf(url)).length > 0; tries += 1) await sleep(20);
+    assert.deepEqual(await sessionsOf(url), []);
+  });
+
   test("twelve merchants whose rows are held keep the others waiting for a second or two, and nobody from then on", async (context) => {
     const url = await databases.copy();
     const refused: boolean[] = [];

@@ -89,6 +89,18 @@ describe("/__cofre/figures", () => {
   });
 });
 
+test("/__cofre/figures of a world in the first days that there are tells of the periods that there are", async () => {
+  const { body } = await world.postJson("/__cofre/worlds", { clock: "1970-01-02T00:30:00Z" });
+  const { integration_key: key } = body["world"] as { readonly integration_key: string };
+  for (const [per, periods] of [
+    ["hour", 24],
+    ["day", 2],
+  ] as const) {
+    const figures = await ask("/__cofre/figures", { integration_key: key, per });
+    assert.equal((figures["periods"] as unknown[]).length, periods, JSON.stringify(figures));
+  }
+});
+
 describe("/__cofre/tokens", () => {
   const list = async (fields: Fields = {}) => {
     const body = await ask("/__cofre/tokens", fields);

@@ -47,7 +47,8 @@ function inputOf(params: TreeObject, now: Instant): CountInput | WireAnswer {
   const fromAsked = fromText === undefined ? undefined : parseInstant(fromText);
   const isRead = toAsked !== undefined && (fromText === undefined || fromAsked !== undefined);
   const to = begin(instant((toAsked ?? now) + (toText === undefined ? length : length - 1)));
-  const from = fromAsked === undefined ? instant(to - usualPeriods[per] * length) : begin(fromAsked);
+  // A world's time may be of the first days that there are.
+  const from = fromAsked === undefined ? instant(Math.max(to - usualPeriods[per] * length, 0)) : begin(fromAsked);
   const count = (to - from) / length;
   if (isRead && from >= 0 && count >= 1 && count <= mostPeriods) return { per, from, to };
   return errorAnswer("COFRE-63", `Parameters from and to must be times in UTC with at most ${mostPeriods} hours or days between them`);
