@@ -92,6 +92,21 @@ describe("notifications of the whole server", () => {
     await until(() => heard.length === 2);
   });
 
+  test("what is no number and no hash is refused, and not taken for nothing", async () => {
+    await using world = await startWorld();
+    for (const [wrong, code] of [
+      [{ after: "the last" }, "COFRE-85"],
+      [{ after: "-1" }, "COFRE-85"],
+      [{ hash: "order-1" }, "COFRE-85"],
+      [{ replay: "failed", from: "first" }, "COFRE-48"],
+      [{ replay: "range", from: "1", to: "1e3" }, "COFRE-48"],
+      [{ replay: "payment", hash: "order-1" }, "COFRE-48"],
+    ] as const)
+      assert.equal((await told(world, wrong))["status_code"], code, JSON.stringify(wrong));
+    for (const right of [{ after: "0" }, { hash: "0".repeat(48) }, { replay: "failed" }])
+      assert.equal((await told(world, right))["status"], "SUCCESS", JSON.stringify(right));
+  });
+
   test("reach the account's address, and both signatures verify", async (context) => {
     await using world = await startWorld();
     const { url, heard } = await startReceiver(context);

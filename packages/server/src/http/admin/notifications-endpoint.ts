@@ -1,5 +1,5 @@
 import { formatTimestamp } from "../../kernel/calendar.ts";
-import { isPaymentId, type MerchantId } from "../../kernel/ids.ts";
+import { isPaymentId, type MerchantId, type PaymentId } from "../../kernel/ids.ts";
 import type { Account, AccountSettings } from "../../merchant/account.ts";
 import { endpointsOf, endpointsSwitched } from "../../merchant/notification-endpoints.ts";
 import { type Delivery, openMessage } from "../../outbox/events.ts";
@@ -67,8 +67,11 @@ async function list(
   account: Account,
   person: WireRequest["person"],
 ): Promise<WireAnswer> {
-  const after = numberOf(params, "after") ?? 0;
+  const after = numberOf(params, "after", 0);
   const hash = textOf(params, "hash");
+  if (after === undefined || (hash !== undefined && !isPaymentId(hash))) {
+    return errorAnswer("COFRE-85", "Parameter after must be a whole number, and hash a payment's");
+  }
   // A state alone is refused: whoever forgot the order must not believe that these are all.
   const asked = textOf(params, "order") === undefined && textOf(params, "state") === undefined ? undefined : newestInput(params);
   if (asked !== undefined && "status" in asked) return asked;
@@ -157,8 +160,8 @@ async function toldAfter(store: NotificationsDeps["store"], account: Account, af
 }
 
 /** The last ones that tell of this payment: one that is announced again and again has any number. */
-async function toldOf(store: NotificationsDeps["store"], account: Account, hash: string, after: number): Promise<Told> {
-  const last = isPaymentId(hash) ? await store.notificationsOfPayment(account.id, hash, mostOfPayment) : [];
+async function toldOf(store: NotificationsDeps["store"], account: Account, hash: PaymentId, after: number): Promise<Told> {
+  const last = await store.notificationsOfPayment(account.id, hash, mostOfPayment);
   const rows = last.filter(({ number }) => number > after);
   const deliveries = await Promise.all(rows.map(({ number }) => store.deliveriesOf(account.id, number, mostOfOne)));
   return { rows, deliveries: deliveries.flatMap((some, index) => some.filter(({ number }) => number === rows[index]?.number)) };
@@ -176,10 +179,11 @@ async function replayed(deps: NotificationsDeps, params: TreeObject, account: Ac
 }
 
 function selectionOf(params: TreeObject): ReplaySelection | undefined {
-  const [from, to, hash] = [numberOf(params, "from"), numberOf(params, "to"), textOf(params, "hash")];
-  switch (textOf(params, "replay")) {
+  const replay = textOf(params, "replay");
+  const [from, to, hash] = [numberOf(params, "from", replay === "failed" ? 1 : undefined), numberOf(params, "to"), textOf(params, "hash")];
+  switch (replay) {
     case "failed":
-      return { failedFrom: from ?? 1 };
+      return from === undefined ? undefined : { failedFrom: from };
     case "payment":
       return hash !== undefined && isPaymentId(hash) ? { paymentId: hash } : undefined;
     case "range":
@@ -189,7 +193,9 @@ function selectionOf(params: TreeObject): ReplaySelection | undefined {
   }
 }
 
-function numberOf(params: TreeObject, name: string): number | undefined {
+/** undefined for what is no whole number; and when there is none, unless that has a meaning of its own. */
+function numberOf(params: TreeObject, name: string, without?: number): number | undefined {
   const text = textOf(params, name);
-  return text !== undefined && /^\d{1,15}$/.test(text) ? Number(text) : undefined;
+  if (text === undefined) return without;
+  return /^\d{1,15}$/.test(text) ? Number(text) : undefined;
 }

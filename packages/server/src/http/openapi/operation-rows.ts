@@ -529,7 +529,7 @@ export const operationRows: readonly OperationRow[] = [
       "What the account was told, with every delivery, and what its receivers verify with. docs/concepts/notifications.md says how.",
     fields: fields.notificationsFields,
     answer: "NotificationsAnswer",
-    codes: ["COFRE-48", "COFRE-60", "COFRE-61", "COFRE-145"],
+    codes: ["COFRE-48", "COFRE-60", "COFRE-61", "COFRE-85", "COFRE-145"],
     example: { ...key, after: 0 },
   },
   {

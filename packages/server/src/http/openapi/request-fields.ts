@@ -693,15 +693,19 @@ export const faultsFields: readonly Field[] = [
 
 export const notificationsFields: readonly Field[] = [
   secretKey,
-  { name: "after", type: "whole", note: "Lists what has a higher number; 0 unless given." },
+  { name: "after", type: "whole", note: "Lists what has a higher number; 0 unless given. COFRE-85 for anything else." },
   {
     name: "replay",
     type: "text",
     values: ["failed", "payment", "range"],
     note: "Has receivers hear again what could not be delivered, what tells of a payment, or a range of numbers.",
   },
-  { name: "hash", type: "text", note: "The payment, for `payment`; without `replay`, lists what tells of this payment only." },
-  { name: "from", type: "whole", note: "The first number, for `failed` and `range`." },
+  {
+    name: "hash",
+    type: "text",
+    note: "The payment, for `payment`; without `replay`, lists what tells of this payment only. COFRE-85 for what is no hash.",
+  },
+  { name: "from", type: "whole", note: "The first number, for `failed` and `range`. COFRE-48 for anything else." },
   { name: "to", type: "whole", note: "The last number, for `range`." },
   {
     name: "switch_on",

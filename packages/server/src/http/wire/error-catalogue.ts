@@ -361,7 +361,7 @@ export const catalogue: readonly CatalogueRow[] = [
     "Another server carries this account's payments out: there are no faults",
     "/__cofre/faults, with COFRE_UPSTREAM_URL",
   ),
-  told("COFRE-85", "Parameter after must be a whole number, and hash a payment's", "/__cofre/requests"),
+  told("COFRE-85", "Parameter after must be a whole number, and hash a payment's", "/__cofre/requests, /__cofre/notifications"),
   told("COFRE-60", "Parameter order must be newest, and state one of {list}", "/__cofre/notifications"),
   told("COFRE-61", "Parameter limit must be a whole number from 1 to 100, and before the next of another page", "/__cofre/notifications"),
   told(
