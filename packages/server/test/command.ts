@@ -15,6 +15,18 @@ export const cleanEnvironment: Readonly<Record<string, string | undefined>> = Ob
   ),
 );
 
+const hasGroups = process.platform !== "win32";
+
+/** What a shell or npm has started ends with it: else it would live on after a test that failed, and the runner wait for it. */
+function endAll(child: ChildProcess): void {
+  if (!hasGroups || child.pid === undefined) return void child.kill("SIGKILL");
+  try {
+    process.kill(-child.pid, "SIGKILL");
+  } catch {
+    // All of them have ended.
+  }
+}
+
 /** The context of a test, or of several that share what is to end. */
 export interface Ending {
   after(end: () => void): void;
@@ -46,13 +58,17 @@ export class Command {
     environment: Readonly<Record<string, string>> = {},
     folder?: string,
   ) {
-    const child = spawn(command, args, { env: { ...cleanEnvironment, ...environment }, ...(folder === undefined ? {} : { cwd: folder }) });
+    const child = spawn(command, args, {
+      env: { ...cleanEnvironment, ...environment },
+      detached: hasGroups,
+      ...(folder === undefined ? {} : { cwd: folder }),
+    });
     this.child = child;
     child.stdout.setEncoding("utf8").on("data", (piece: string) => (this.stdout += piece));
     child.stderr.setEncoding("utf8").on("data", (piece: string) => (this.stderr += piece));
     // `close`: exited, and everything it wrote has been read.
     this.exited = once(child, "close");
-    context.after(() => child.kill("SIGKILL"));
+    context.after(() => endAll(child));
   }
 
   /** The program of this repository. */
