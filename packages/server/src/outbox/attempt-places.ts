@@ -8,7 +8,8 @@ const most = 64;
 /** A way to a receiver, which attempts take places on. */
 export interface Way {
   readonly merchantId: MerchantId;
-  readonly url: string;
+  /** Of the receiver's URL. */
+  readonly origin: string;
 }
 
 /** Bounds the attempts under way. Another account's receiver on the same server has connections, and places, of its own. */
@@ -57,8 +58,8 @@ export class AttemptPlaces {
   }
 }
 
-function serverOf({ merchantId, url }: Way): string {
-  return `${merchantId} ${URL.canParse(url) ? new URL(url).origin : ""}`;
+function serverOf({ merchantId, origin }: Way): string {
+  return `${merchantId} ${origin}`;
 }
 
 function countOf(counts: ReadonlyMap<string, number>, name: string): number {

@@ -15,8 +15,8 @@ interface Waiting {
 const mostTogether = 64;
 
 /**
- * What is kept of messages: which deliveries go together, and what became of them. While one change of a merchant is on its way, what ends meanwhile waits for it and then goes
- * together: a change of its own for each would cost more than all else about an attempt but its signature.
+ * What is kept of messages: which deliveries go together, and what became of them. While one change of a merchant is on its way, what ends
+ * meanwhile waits for it and then goes together: a change of its own for each would cost more than all else about an attempt but its signature.
  */
 export class DeliveryBook {
   readonly #store: Pick<Store, "deliveriesOfMessage" | "commit">;

@@ -283,7 +283,7 @@ export class Dispatcher {
     const { target, key, underWay } = lane;
     if (lane.queue.length === 0) this.#ready.delete(lane);
     if (target === undefined || this.#stopping.signal.aborted || !this.#hasRoom(lane)) return false;
-    const way = { merchantId: key.merchantId, url: target.url };
+    const way = { merchantId: key.merchantId, origin: target.origin };
     if (!this.#places.isFree(way)) return false;
     const end = lane.tenure?.begin();
     if (end === undefined) this.#leave(lane);

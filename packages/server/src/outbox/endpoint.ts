@@ -74,6 +74,8 @@ export const maximumHashesPerCall = 100;
 export interface Target {
   readonly endpoint: EndpointId;
   readonly url: string;
+  /** Of the URL: which server it is on. */
+  readonly origin: string;
   /** Names of the secrets that sign, the newest first. */
   readonly secrets: readonly string[];
   readonly signatures: readonly SignatureKind[];
@@ -115,12 +117,18 @@ export function targetOf(endpoint: NotificationEndpoint, now: Instant): Target |
   const rotating = secretVersion > 1 && previousSecretUntil !== undefined && now < previousSecretUntil;
   const versions = rotating ? [secretVersion, secretVersion - 1] : [secretVersion];
   const secrets = versions.map((version) => secretName(endpoint, version));
-  return { endpoint: endpointId(endpoint), url: endpoint.url, secrets, signatures, hashesPerCall };
+  const { url } = endpoint;
+  return { endpoint: endpointId(endpoint), url, origin: originOf(url), secrets, signatures, hashesPerCall };
 }
 
 /** How a payment's own address is reached: all of an account's are signed with one secret, in every way, and tell of one payment. */
 export function urlTarget(url: string): Target {
-  return { endpoint: urlEndpoint(url), url, secrets: [urlSecretName], signatures: signatureKinds, hashesPerCall: 1 };
+  const [secrets, signatures] = [[urlSecretName], signatureKinds];
+  return { endpoint: urlEndpoint(url), url, origin: originOf(url), secrets, signatures, hashesPerCall: 1 };
+}
+
+function originOf(url: string): string {
+  return URL.parse(url)?.origin ?? "";
 }
 
 /** What a secret is derived under (notification-keys.ts). */
