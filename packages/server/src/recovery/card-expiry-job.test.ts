@@ -63,6 +63,20 @@ describe("the job that forgets cards", () => {
     assert.deepEqual(reports, [1]);
   });
 
+  test("forgets no more when it is stopped among those that it has read", async () => {
+    let stopsAt: Promise<void> | undefined;
+    const store = createMemoryStore({ onApplied: ({ cardErasure }) => void (cardErasure !== undefined && (stopsAt ??= job.stop())) });
+    const now = instant(Date.UTC(2026, 10, 28));
+    const job = new CardExpiryJob({ store, scheduler, share: wholeShare, clock: { now: () => now }, report: () => undefined });
+    for (const number of [1, 2, 3]) await storeCard(store, number, instant(Date.UTC(2025, 0, 1)));
+    await job.runDue();
+    await stopsAt;
+    assert.deepEqual(
+      (await store.cardsAfter(0, 10)).map(({ tokenDigest }) => tokenDigest),
+      [digest(2), digest(3)],
+    );
+  });
+
   test("spares a card that is used while the job looks at it", async () => {
     const store = createMemoryStore();
     const used = instant(Date.UTC(2025, 0, 1));

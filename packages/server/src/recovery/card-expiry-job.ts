@@ -67,6 +67,7 @@ export class CardExpiryJob {
       try {
         const piece = await store.cardsAfter(position, size);
         for (const card of piece) {
+          if (this.#stopped) break;
           if (card.lastUsedAt >= staysFrom) continue;
           if (!(await this.#forget(card))) staysFrom = card.lastUsedAt;
           // In memory nothing else lets anybody in.
