@@ -49,7 +49,8 @@ export interface Store {
 
   /**
    * Payments of this merchant that the filter lets pass, in the order of their ids from the greatest down: an id begins with the
-   * millisecond in which it was made, and grows within it as far as one process has made them. From below `before` on, at most `limit`, and no more than `lookAt` are looked at.
+   * millisecond in which it was made, and grows within it as far as one process has made them. From below `before` on, at most `limit`, and
+   * no more than `lookAt` are looked at.
    */
   paymentsListed(merchantId: MerchantId, filter: PaymentFilter, page: ListPage): Promise<PaymentList>;
 
