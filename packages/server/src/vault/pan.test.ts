@@ -39,13 +39,13 @@ test("every wrong digit and nearly every swap of neighbours is noticed", () => {
   }
 });
 
-test("a security code has 3 or 4 digits, a cryptogram 1 to 64 characters of base64", () => {
+test("a security code has 3 or 4 digits, a cryptogram 1 to 64 characters of base64 or base64url", () => {
   for (const text of ["", "12", "12345", "12a", "-12"]) assert.equal(Cvv.from(bytes(text)), undefined, text);
   for (const text of ["000", "1234"]) assert.equal(Cvv.from(bytes(text))?.length, text.length);
   for (const text of ["", "a".repeat(65), "a b", "a*"]) assert.equal(Cryptogram.from(bytes(text)), undefined, text);
   assert.equal(Cryptogram.from(bytes("AAABBEg0VhI0VniQEjRWAAAAAAA="))?.length, 28);
   assert.equal(Cryptogram.from(bytes("a".repeat(64)))?.length, 64);
-  const base64 = "ABCDEFGHIJKLMNOPQRSTUVWXYZabcdefghijklmnopqrstuvwxyz0123456789+/=";
+  const base64 = "ABCDEFGHIJKLMNOPQRSTUVWXYZabcdefghijklmnopqrstuvwxyz0123456789+/-_=";
   for (let byte = 0; byte < 256; byte += 1) {
     assert.equal(Cryptogram.from(Uint8Array.of(byte)) !== undefined, base64.includes(String.fromCharCode(byte)), `${byte}`);
     assert.equal(Cvv.from(Uint8Array.of(0x31, byte, 0x31)) !== undefined, byte >= 0x30 && byte <= 0x39, `${byte}`);

@@ -63,11 +63,14 @@ export class Cvv extends SecretDigits {
   }
 }
 
-/** The cryptogram of a network token or of 3-D Secure: as sensitive as a security code, base64 text in bytes. */
+/**
+ * The cryptogram of a network token or of 3-D Secure: as sensitive as a security code, base64 or base64url text in bytes (RFC 4648,
+ * sections 4 and 5), with or without padding. It goes to the acquirer unchanged.
+ */
 export class Cryptogram extends SecretDigits {
-  /** Takes ownership of `text`. Undefined when it is empty, longer than 64 bytes or not base64; it is wiped then. */
+  /** Takes ownership of `text`. Undefined when it is empty, longer than 64 bytes or has other characters; it is wiped then. */
   static from(text: Uint8Array): Cryptogram | undefined {
-    if (text.length > 0 && text.length <= 64 && text.every(isBase64)) return new Cryptogram(text);
+    if (text.length > 0 && text.length <= 64 && text.every(isOfBase64)) return new Cryptogram(text);
     text.fill(0);
     return undefined;
   }
@@ -77,10 +80,10 @@ function isDigit(byte: number): boolean {
   return byte >= zero && byte <= zero + 9;
 }
 
-function isBase64(byte: number): boolean {
-  return (
-    isDigit(byte) || (byte >= 0x41 && byte <= 0x5a) || (byte >= 0x61 && byte <= 0x7a) || byte === 0x2b || byte === 0x2f || byte === 0x3d
-  );
+const signsOfBase64: ReadonlySet<number> = new Set(Buffer.from("+/-_=", "latin1"));
+
+function isOfBase64(byte: number): boolean {
+  return isDigit(byte) || (byte >= 0x41 && byte <= 0x5a) || (byte >= 0x61 && byte <= 0x7a) || signsOfBase64.has(byte);
 }
 
 /** The check digit of ISO/IEC 7812-1, over ASCII digits; false when a byte is not a digit. */

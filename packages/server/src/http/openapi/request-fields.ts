@@ -98,7 +98,7 @@ const networkTokenFields: readonly Field[] = [
     note: "mm/yyyy.",
     source: "3.3",
   },
-  { name: "network_token_cryptogram", type: "text", note: "Base64, at most 64 characters, or COFRE-27.", source: "3.3" },
+  { name: "network_token_cryptogram", type: "text", note: "Base64 or base64url, at most 64 characters, or COFRE-27.", source: "3.3" },
 ];
 
 const chargeToken: Field = {
@@ -232,7 +232,7 @@ const payment: Field = {
         {
           name: "threeds_cryptogram",
           type: "text",
-          note: "Of your own 3-D Secure server: base64, at most 32 characters, or COFRE-27.",
+          note: "Of your own 3-D Secure server: base64 or base64url, at most 64 characters, or COFRE-27.",
           source: "3.3",
         },
         {

@@ -63,22 +63,13 @@ function readCard(node: TreeObject, kind: CardReading["kind"], token: string | u
     cvvGiven: cvv !== undefined,
     cvv: owned(cvv, (bytes) => Cvv.from(bytes)),
     cryptogramGiven: cryptogram !== undefined,
-    cryptogram: owned(cryptogram, (bytes) => cryptogramOf(bytes, kind)),
+    cryptogram: owned(cryptogram, (bytes) => Cryptogram.from(bytes)),
     token,
   };
 }
 
 function owned<Owned>(lifted: Lifted | undefined, take: (bytes: Uint8Array) => Owned | undefined): Owned | undefined {
   return lifted?.wellFormed === true ? take(lifted.copy()) : undefined;
-}
-
-/** 3-D Secure's has 28 characters, and 32 at most (interface 3.3). */
-const longestSecureCryptogram = 32;
-
-function cryptogramOf(bytes: Uint8Array, kind: CardReading["kind"]): Cryptogram | undefined {
-  const isTooLong = kind !== "network_token" && bytes.length > longestSecureCryptogram;
-  if (isTooLong) bytes.fill(0);
-  return isTooLong ? undefined : Cryptogram.from(bytes);
 }
 
 /** `mm/yyyy`, the month padded or not; any two digits for the month, since a wrong month has a code of its own. */

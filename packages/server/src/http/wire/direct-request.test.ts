@@ -758,9 +758,13 @@ describe("an accepted direct request", () => {
         assert.deepEqual([refused.statusCode, refused.message], ["COFRE-27", `Field payment.creditcard.${field} is invalid`]);
       }
     }
-    assert.equal(refusalOf(() => read(secure("A".repeat(33)))).statusCode, "COFRE-27");
-    assert.equal(read(secure("A".repeat(32))).source.cryptogram?.length, 32);
-    assert.equal(read(network("A".repeat(64))).source.cryptogram?.length, 64);
+    for (const request of [secure, network]) assert.equal(read(request("A".repeat(64))).source.cryptogram?.length, 64);
+    // A public client's suite sends the first one, which the interface's own sandbox accepts: base64url was refused.
+    for (const accepted of ["network_token_example_cryptogram", "AJ-9_A", "AJ+9/A", "AJ-9_A==", "A"]) {
+      for (const request of [secure, network]) {
+        assert.equal(read(request(accepted)).source.cryptogram?.length, accepted.length, accepted);
+      }
+    }
     // Missing is not wrong: charges of stored credentials have none.
     for (const none of [undefined, null, ""]) assert.equal(read(network(none)).source.cryptogram, undefined);
   });

@@ -280,7 +280,7 @@ export const catalogue: readonly CatalogueRow[] = [
   told(
     "COFRE-27",
     "Field payment.creditcard.{threeds_eci | threeds_cryptogram | network_token_cryptogram} is invalid",
-    "none of 00 01 02 05 06 07; a cryptogram that is no base64, or too long",
+    "an ECI other than 00 01 02 05 06 07; a cryptogram with characters outside of base64 and base64url, or over 64 characters",
   ),
   told(
     "COFRE-28",
