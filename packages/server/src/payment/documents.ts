@@ -14,9 +14,10 @@ interface DocumentRule {
 const anyDocument: readonly DocumentRule[] = [{ type: undefined, shape: /^[A-Z0-9]{4,20}$/ }];
 
 /**
- * Check digits are verified in Brazil, as interface 3.2 says, and of Chile's RUT, which always carries one. Not in Argentina, whose
- * published test CUIT 30-52135353-1 fails its own, and not in Colombia, where the numbers of citizens have none and a public client's
- * remote test passes with the eleven digits of a Brazilian CPF.
+ * Check digits are verified in Brazil, as interface 3.2 says, and of Chile's RUT where the payment is processed within Chile. Across the
+ * border Chile's payments take any document: a public client's suite has sent a Brazilian CPF for years. Argentina's are not verified,
+ * because its published test CUIT 30-52135353-1 fails its own, nor Colombia's, where the numbers of citizens have none and a public
+ * client's remote test passes with the eleven digits of a CPF.
  */
 const rules: ReadonlyMap<string, readonly DocumentRule[]> = new Map<string, readonly DocumentRule[]>([
   [
@@ -43,21 +44,23 @@ const rules: ReadonlyMap<string, readonly DocumentRule[]> = new Map<string, read
       { type: "COL_NIT", shape: /^\d{8,11}$/ },
     ],
   ],
-  ["cl", [{ type: "CHL_RUT", shape: /^\d{7,8}[\dK]$/, checks: isRut }]],
+  // Old numbers are below a million, provisional ones of immigrants above a hundred million.
+  ["cl", [{ type: "CHL_RUT", shape: /^\d{4,9}[\dK]$/, checks: isRut }]],
 ]);
 
 const longestDocument = 32;
 
 /**
  * Validates a document of `country` (lower case). `type` is the wire's document_type and narrows the choice when it is one that the
- * country has; another one is ignored, as clients send what their shop calls it. Documents of one repeated digit are refused
- * everywhere: they pass the check digits and belong to nobody.
+ * country has; another one is ignored, as clients send what their shop calls it. `local`: the payment is processed within the country.
+ * A CPF or CNPJ of one repeated digit passes its check digits and is never issued, and so is refused; in other countries such numbers
+ * belong to people (RUT 11.111.111-1, DNI 22.222.222). A document of zeros alone is issued nowhere.
  */
-export function documentFor(country: string, text: string, type?: string): DocumentResult {
+export function documentFor(country: string, text: string, local: boolean, type?: string): DocumentResult {
   if (text.length > longestDocument) return "invalid";
   const normalized = text.replaceAll(/[-./, ]/g, "").toUpperCase();
-  if (isOneDigitRepeated(normalized)) return "invalid";
-  const known = rules.get(country) ?? anyDocument;
+  if (country === "br" ? isOneDigitRepeated(normalized) : /^0+$/.test(normalized)) return "invalid";
+  const known = (country === "cl" && !local ? undefined : rules.get(country)) ?? anyDocument;
   const named = type === undefined ? [] : known.filter((rule) => rule.type === type.toUpperCase());
   const candidates = named.length > 0 ? named : known;
   const fits = candidates.some(({ shape, checks }) => shape.test(normalized) && (checks?.(normalized) ?? true));

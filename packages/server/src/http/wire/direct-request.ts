@@ -315,7 +315,7 @@ function readingOf(
     birthDateText,
     birthDate: birthDateText === undefined ? undefined : parseWireDate(birthDateText),
     documentText,
-    document: documentText === undefined || country === undefined ? undefined : documentOf(country, documentText, payment),
+    document: documentText === undefined || country === undefined ? undefined : documentOf(country, documentText, local, payment),
     phoneText,
     phone: phoneOf(phoneText),
     personType: hasWrongShape(payment, "person_type") ? "" : (fieldOf(payment, "person_type")?.toLowerCase() ?? "personal"),
@@ -370,8 +370,8 @@ function instalmentsOf(text: string | undefined, payment: TreeObject): number | 
  * Only Brazil's documents carry check digits strong enough to tell a company's fourteen digits from a card number's; elsewhere
  * what looks like a card number is no document.
  */
-function documentOf(country: Country, text: string, payment: TreeObject): DocumentResult {
-  const result = documentFor(country.code, text, fieldOf(payment, "document_type"));
+function documentOf(country: Country, text: string, local: boolean, payment: TreeObject): DocumentResult {
+  const result = documentFor(country.code, text, local, fieldOf(payment, "document_type"));
   return country.code !== "br" && result !== "invalid" && holdsCardNumber(result.normalized) ? "invalid" : result;
 }
 
