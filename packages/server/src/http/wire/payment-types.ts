@@ -18,6 +18,22 @@ const withoutCard = (
   "safetypay-online sencillito servipag spei tef webpay yape"
 ).split(" ");
 
+/** Other spellings of the codes, without the signs between their words: public clients and shops have sent each for years. */
+const aliases: readonly (readonly [alias: string, code: string])[] = [
+  ["master", "mastercard"],
+  ["mastercardcredit", "mastercard"],
+  ["hiper", "hipercard"],
+  ["americanexpress", "amex"],
+  ["dinersclub", "diners"],
+  ["dinersclubinternational", "diners"],
+  ["discovercard", "discover"],
+  ["elocard", "elo"],
+  ["visacard", "visa"],
+  ["visacredit", "visa"],
+  ["credit", "creditcard"],
+  ["card", "creditcard"],
+];
+
 const kinds: ReadonlyMap<string, PaymentTypeKind> = new Map<string, PaymentTypeKind>([
   ...hostedOnly.map((code) => [code, { kind: "hosted" }] as const),
   ...withoutCard.map((code) => [code, { kind: "inactive" }] as const),
@@ -26,7 +42,17 @@ const kinds: ReadonlyMap<string, PaymentTypeKind> = new Map<string, PaymentTypeK
   ["debitcard", { kind: "card", paymentType: "debit", brand: undefined }],
 ]);
 
-/** Undefined for a code that nobody knows (BP-DR-35). */
+const codeOfAlias: ReadonlyMap<string, string> = new Map(aliases);
+
+/**
+ * Undefined for an unknown code (BP-DR-35). Letter case does not count. A card's code may be written with blanks, dashes and
+ * underscores between its words (`master_card`, `American Express`), and by a name in the table of aliases.
+ */
 export function paymentTypeOf(code: string): PaymentTypeKind | undefined {
-  return kinds.get(code.toLowerCase());
+  const written = code.toLowerCase();
+  const exact = kinds.get(written);
+  if (exact !== undefined) return exact;
+  const joined = written.replaceAll(/[ _-]/g, "");
+  const kind = kinds.get(codeOfAlias.get(joined) ?? joined);
+  return kind?.kind === "card" ? kind : undefined;
 }
