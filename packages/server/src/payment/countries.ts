@@ -1,6 +1,7 @@
 import { assert } from "../kernel/assert.ts";
 import { scaleOf, type CurrencyCode } from "../kernel/currency.ts";
 import { parseAmount } from "../kernel/money.ts";
+import { groupKinds, withoutSeparators } from "../kernel/separators.ts";
 import type { Brand } from "../vault/brand.ts";
 
 /** Customer fields that a country may ask for, in the order in which their absence is reported: BP-DR-22, then 24 to 28. */
@@ -169,7 +170,7 @@ export function acceptsState(country: Country, state: string): boolean {
  * letters and digits are taken (interface 12). Elsewhere any text is.
  */
 export function acceptsZipcode(country: Country, zipcode: string): boolean {
-  return country.code !== "br" || /^[a-z0-9]{5,9}$/i.test(zipcode.replaceAll(/[-. ]/g, ""));
+  return country.code !== "br" || /^[a-z0-9]{5,9}$/i.test(withoutSeparators(zipcode, groupKinds));
 }
 
 function countryFromRow(code: string, row: CountryRow): Country {

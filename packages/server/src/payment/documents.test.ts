@@ -10,6 +10,11 @@ describe("documents that public clients send", () => {
   const vectors: readonly (readonly [country: string, text: string, normalized: string, type?: string])[] = [
     ["br", "853.513.468-93", "85351346893"],
     ["br", "278.517.215-98", "27851721598"],
+    // Pasted: a no-break blank, an en dash, a no-break hyphen, marks of direction.
+    ["br", "278.517.215\u00a098", "27851721598"],
+    ["br", "278.517.215\u201398", "27851721598"],
+    ["br", "\u202d278.517.215\u201198\u202c", "27851721598"],
+    ["cl", "12.531.909\u20112", "125319092"],
     ["br", "000.000.001-91", "00000000191"],
     ["br", "29479146002", "29479146002"],
     ["br", "32593371000110", "32593371000110"],

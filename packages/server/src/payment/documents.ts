@@ -1,3 +1,5 @@
+import { groupKinds, withoutSeparators } from "../kernel/separators.ts";
+
 /** A customer's tax or identity document with punctuation and blanks removed, letters upper case; or that it cannot be one. */
 export type DocumentResult = { readonly normalized: string } | "invalid";
 
@@ -58,7 +60,7 @@ const longestDocument = 32;
  */
 export function documentFor(country: string, text: string, local: boolean, type?: string): DocumentResult {
   if (text.length > longestDocument) return "invalid";
-  const normalized = text.replaceAll(/[-./, ]/g, "").toUpperCase();
+  const normalized = withoutSeparators(text, groupKinds).toUpperCase();
   if (country === "br" ? isOneDigitRepeated(normalized) : /^0+$/.test(normalized)) return "invalid";
   const known = (country === "cl" && !local ? undefined : rules.get(country)) ?? anyDocument;
   const named = type === undefined ? [] : known.filter((rule) => rule.type === type.toUpperCase());

@@ -228,6 +228,29 @@ test("blanks and dashes that are no separators of digits make a sensitive value 
   assert.deepEqual(decodedTree("/ws/token", `{"card_number":"  ${pan}\\t"}`), { card_number: `lifted:${pan}` });
 });
 
+test("a pasted card number or security code is read: blanks of any kind, dashes of any kind, invisible characters", () => {
+  const groups = ["4111", "1111", "1111", "1111"];
+  const written = [
+    ...["\n", "\r\n", "\u00a0", "\u2009", "\u202f", "\u3000", "\u200b", "\ufeff", "\u200e"].flatMap((blank) => [pan + blank, blank + pan]),
+    ...["\u00a0", "\u2009", "\u202f", "\u2002", "\u2011", "\u2013", "\u2014", "\u2212", "\u200b", "\u00ad"].map((gap) => groups.join(gap)),
+    `\u202d${groups.join("\u00a0\u200b")}\u202c`,
+  ];
+  for (const text of written) {
+    const json = JSON.stringify({ card_number: text, card_cvv: `\u00a0123${text.at(-1) === "1" ? "\n" : text.at(-1)}` });
+    const form = new URLSearchParams(JSON.parse(json) as Record<string, string>).toString();
+    const escaped = json.replace(/[\u007f-\uffff]/g, (unit) => `\\u${unit.charCodeAt(0).toString(16).padStart(4, "0")}`);
+    for (const body of [json, form, escaped]) {
+      assert.deepEqual(decodedTree("/ws/token", body), { card_number: `lifted:${pan}`, card_cvv: "lifted:123" }, body);
+    }
+  }
+  // Two in a row, or a dash at an end, are no way to write one.
+  for (const text of [groups.join("\u00a0\u00a0"), groups.join("\u2013-"), `\u2013${pan}`, `${pan}\u2011`, `${pan}\u2011\n`]) {
+    const given = decodeRequest("/ws/token", Buffer.from(JSON.stringify({ card_number: text }))).params["card_number"];
+    assert.ok(given instanceof Lifted);
+    assert.equal(given.wellFormed, false, text);
+  }
+});
+
 test("a body that is neither an object, nor a form, nor parts is refused", () => {
   for (const body of ["40", "null", '"a=b"', "<a b='c'/>", "amount: 40", "&&", "=1", "a\0=b"])
     assertRefused("unsupported_body", "/ws/x", body);

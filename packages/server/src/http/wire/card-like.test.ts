@@ -1,6 +1,7 @@
 import assert from "node:assert/strict";
 import { describe, test } from "node:test";
 import * as fc from "fast-check";
+import { separatorKind } from "../../kernel/separators.ts";
 import { echo, echoName, holdsCardNumber, maskCardNumbers, maskedText, namesCard, oneLine, tokenHoldsCard } from "./card-like.ts";
 
 const testCards = [
@@ -278,3 +279,17 @@ function lcg(seed: number): (below: number) => number {
     return Number((state >> 33n) % BigInt(below));
   };
 }
+
+test("every separator of the table is looked through, by itself and six in a row", () => {
+  for (let codePoint = 0; codePoint < 0x1_0000; codePoint += 1) {
+    if (separatorKind(codePoint) === 0) continue;
+    const separator = String.fromCharCode(codePoint);
+    for (const gap of [separator, separator.repeat(6)]) {
+      assert.equal(
+        maskCardNumbers(["4111", "1111", "1111", "1111"].join(gap)),
+        ["4111", "11xx", "xxxx", "1111"].join(gap),
+        codePoint.toString(16),
+      );
+    }
+  }
+});

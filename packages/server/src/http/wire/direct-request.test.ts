@@ -548,6 +548,30 @@ describe("an accepted direct request", () => {
     assert.deepEqual([order.code, order.amount.minor, order.customer.streetNumber], ["4238067283", 10_050n, "1040"]);
   });
 
+  test("pasted telephone numbers, documents and zip codes are read without what separates their digits", () => {
+    const blanks = ["\u00a0", "\u2009", "\u202f", "\t"];
+    const dashes = ["\u2010", "\u2011", "\u2013", "\u2014", "\u2212"];
+    for (const phone_number of [
+      "\u202a+55 (85) 2284-7035\u202c",
+      "+55\u00a0(85)\u00a02284\u20117035",
+      "+55 85 2284\u20137035",
+      "*55*85*22847035",
+      "+55: 85 2284 7035",
+      "55\u200b85\u200e2284.7035\n",
+      "\uff0b55 \uff0885\uff09 2284\uff0d7035",
+      "'+55 85 2284~7035",
+    ]) {
+      assert.equal(read(requestWith(payment({ phone_number }))).order.customer.phone, "558522847035", JSON.stringify(phone_number));
+    }
+    for (const separator of [...blanks, ...dashes, "\u200b"]) {
+      const pasted = payment({ document: `853.513.468${separator}93`, zipcode: `61919${separator}230` });
+      assert.equal(read(requestWith(pasted)).order.customer.document, "85351346893", JSON.stringify(separator));
+    }
+    for (const phone_number of ["55x8522847035", "tel", "+55 85 2284=7035", "()"]) {
+      assert.equal(refusalOf(() => read(requestWith(payment({ phone_number })))).statusCode, "BP-DR-32", phone_number);
+    }
+  });
+
   for (const [given, captures] of [
     [undefined, true],
     [true, true],

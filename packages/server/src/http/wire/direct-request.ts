@@ -3,6 +3,7 @@ import { ageAt, formatCalendarDate, parseWireDate, type CalendarDate } from "../
 import { isCurrency, scaleOf } from "../../kernel/currency.ts";
 import type { Instant } from "../../kernel/instant.ts";
 import { compareMoney, formatMoney, parseAmount, type Money } from "../../kernel/money.ts";
+import { withoutSeparators } from "../../kernel/separators.ts";
 import type { Account } from "../../merchant/account.ts";
 import type { CardSource, DirectInput, DirectOrder } from "../../operations/direct-input.ts";
 import {
@@ -377,9 +378,8 @@ function documentOf(country: Country, text: string, local: boolean, payment: Tre
 
 /** Digits only. 8 to 15 of them (interface 3.2); no telephone number is as long as a card number and passes for one. */
 function phoneOf(text: string | undefined): string | undefined {
-  if (text === undefined || !/^[\d\s()+.,/-]+$/.test(text)) return undefined;
-  const digits = text.replace(/\D/g, "");
-  if (digits.length < 8 || digits.length > 15) return undefined;
+  const digits = withoutSeparators(text ?? "");
+  if (!/^\d{8,15}$/.test(digits)) return undefined;
   return digits.length >= 14 && holdsCardNumber(digits) ? undefined : digits;
 }
 

@@ -1,13 +1,14 @@
+import { trimmed } from "../../kernel/separators.ts";
 import { oneLine } from "./card-like.ts";
 import { repeatedField } from "./request-errors.ts";
 import { isTreeObject, Lifted, textOf, type Tree, type TreeObject } from "./tree.ts";
 
-/** The text at `name` in one line without blanks around it; undefined when it is missing, blank or no scalar. */
+/** The text at `name` in one line, without blanks and invisible characters around it; undefined when it is missing, blank or no scalar. */
 export function fieldOf(object: TreeObject, name: string): string | undefined {
   const text = textOf(object, name);
   if (text === undefined) return undefined;
-  const trimmed = oneLine(text).trim();
-  return trimmed === "" ? undefined : trimmed;
+  const line = trimmed(oneLine(text));
+  return line === "" ? undefined : line;
 }
 
 /** A boolean in any of its spellings (interface 1.2, step 6); `unclear` when it is something else, undefined when it is not given. */
@@ -15,7 +16,7 @@ export function flagOf(object: TreeObject, name: string): boolean | "unclear" | 
   const value: Tree | undefined = object[name];
   if (value === undefined) return undefined;
   if (typeof value !== "string") return "unclear";
-  switch (value.trim().toLowerCase()) {
+  switch (trimmed(value).toLowerCase()) {
     case "true":
     case "1":
       return true;

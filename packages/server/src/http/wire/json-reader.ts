@@ -1,4 +1,5 @@
 import { assert } from "../../kernel/assert.ts";
+import { separatorKind, utf8Length } from "../../kernel/separators.ts";
 import { isCryptogram, isGuarded, isLifted, knownName, knownNameOfText, requestBodyName, textOfKnownName } from "./known-names.ts";
 import type { LiftedValues } from "./lifting.ts";
 import { requestLimits } from "./limits.ts";
@@ -484,12 +485,28 @@ function unescapeBytes(bytes: Uint8Array, start: number, end: number, to: Uint8A
       to[length] = simpleEscapes[bytes[at + 1] ?? 0] ?? 0;
       at += 2;
     } else {
-      // Card digits are ASCII. Anything else only has to stay wrong: a byte that no check accepts stands for it.
       const unit = codeUnit(bytes, at + 2);
-      to[length] = unit < 0x80 ? unit : notAscii;
+      if (unit < 0x80) to[length] = unit;
+      else length += putSeparator(unit, to, length) - 1;
       at += escapeBytes;
     }
   }
+  return length;
+}
+
+/**
+ * Card digits are ASCII, and what may separate them is in UTF-8. Anything else only has to stay wrong: a byte that no check accepts stands for it.
+ * The number of bytes written.
+ */
+function putSeparator(unit: number, to: Uint8Array, at: number): number {
+  if (separatorKind(unit) === 0) {
+    to[at] = notAscii;
+    return 1;
+  }
+  const length = utf8Length(unit);
+  to[at] = length === 2 ? 0xc0 | (unit >> 6) : 0xe0 | (unit >> 12);
+  if (length === 3) to[at + 1] = 0x80 | ((unit >> 6) & 0x3f);
+  to[at + length - 1] = 0x80 | (unit & 0x3f);
   return length;
 }
 

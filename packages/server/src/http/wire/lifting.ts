@@ -1,11 +1,13 @@
+import { blankKinds, separatorAt, separatorKind, separatorKinds, utf8Length } from "../../kernel/separators.ts";
 import { requestLimits } from "./limits.ts";
 import { Lifted } from "./tree.ts";
 
 const blockBytes = 256;
 const blank = 0x20;
 const tab = 0x09;
-const dash = 0x2d;
 const plus = 0x2b;
+const none = 0;
+const { dash } = separatorKinds;
 
 /**
  * Owns the bytes of every sensitive value of one request. They live in memory of their own outside of the garbage collector's
@@ -16,42 +18,17 @@ export class LiftedValues {
   readonly #blocks: Uint8Array[] = [];
   #used = 0;
 
-  /**
-   * Copies `source[start..end)`; the caller overwrites the source. Single blanks and dashes between the digits are how people write card
-   * numbers, and go; blanks around them too. More of them, or a sign in front, are no card number.
-   */
+  /** Copies `source[start..end)`; the caller overwrites the source. */
   lift(source: Uint8Array, start: number, end: number, cryptogram: boolean): Lifted {
     const block = this.#room();
     const from = this.#used;
-    let to = from;
-    let first = start;
-    let last = end;
-    if (!cryptogram) {
-      while (first < last && isBlankByte(source[first])) first += 1;
-      while (first < last && isBlankByte(source[last - 1])) last -= 1;
+    const length = cryptogram ? copyCryptogram(source, start, end, block, from) : copyDigits(source, start, end, block, from);
+    if (length < 0) {
+      block.fill(0, from, from + requestLimits.liftedBytes);
+      return this.malformed();
     }
-    let isSeparated = true;
-    for (let at = first; at < last; at += 1) {
-      const byte = source[at] ?? 0;
-      const isBlank = isBlankByte(byte);
-      if (!cryptogram && (isBlank || byte === dash)) {
-        if (isSeparated || at === last - 1) {
-          block.fill(0, from, to);
-          return this.malformed();
-        }
-        isSeparated = true;
-        continue;
-      }
-      isSeparated = false;
-      if (to - from === requestLimits.liftedBytes) {
-        block.fill(0, from, to);
-        return this.malformed();
-      }
-      block[to] = cryptogram && isBlank ? plus : byte;
-      to += 1;
-    }
-    this.#used = to;
-    return this.#add(new Lifted(block.subarray(from, to), true));
+    this.#used = from + length;
+    return this.#add(new Lifted(block.subarray(from, from + length), true));
   }
 
   /** An array, an object, or too long: says that there was something, without its bytes. */
@@ -78,6 +55,44 @@ export class LiftedValues {
   }
 }
 
-function isBlankByte(byte: number | undefined): boolean {
-  return byte === blank || byte === tab;
+/** Blanks are turned back into the `+` that form decoding took. The length; -1 when it is too long. */
+function copyCryptogram(source: Uint8Array, start: number, end: number, block: Uint8Array, from: number): number {
+  if (end - start > requestLimits.liftedBytes) return -1;
+  for (let at = start; at < end; at += 1) {
+    const byte = source[at] ?? 0;
+    block[from + at - start] = byte === blank || byte === tab ? plus : byte;
+  }
+  return end - start;
+}
+
+/**
+ * People write card numbers in groups: single blanks and dashes between the digits go, of any script; so do blanks at both ends, and invisible
+ * characters anywhere. Two separators in a row, or a dash at an end, are no card number. The length; -1 when it is none.
+ */
+function copyDigits(source: Uint8Array, start: number, end: number, block: Uint8Array, from: number): number {
+  let length = 0;
+  let separator = none;
+  let isDoubled = false;
+  for (let at = start; at < end;) {
+    const byte = source[at] ?? 0;
+    const codePoint = byte >= 0x30 && byte <= 0x39 ? -1 : separatorAt(source, at, end);
+    const kind = codePoint < 0 ? 0 : separatorKind(codePoint) & (blankKinds | dash);
+    if (kind === 0) {
+      if (isDoubled || length === requestLimits.liftedBytes) return -1;
+      separator = none;
+      block[from + length] = byte;
+      length += 1;
+      at += 1;
+      continue;
+    }
+    at += utf8Length(codePoint);
+    if (kind === dash) {
+      if (separator !== none || length === 0) return -1;
+      separator = dash;
+    } else if (kind === separatorKinds.blank && length > 0) {
+      isDoubled = separator !== none;
+      if (separator === none) separator = kind;
+    }
+  }
+  return separator === dash ? -1 : length;
 }

@@ -15,7 +15,7 @@ export const liftedNames = ["card_number", "card_cvv", "network_token_pan", "net
 
 /**
  * The bytes of a sensitive value, lifted out of the request before anything else was read and overwritten there. Single blanks and
- * dashes between the digits are gone (in the cryptograms, blanks are turned back into the `+` that form decoding took).
+ * dashes between the digits are gone, and invisible characters (in the cryptograms, blanks are turned back into the `+` that form decoding took).
  * `wellFormed` is false when the value was an array, an object or longer than 64 bytes, or had other blanks and dashes: then `bytes` is
  * empty.
  */
