@@ -128,6 +128,7 @@ describe("the job that forgets cards", () => {
           return store.cardsAfter(position, limit);
         },
         commit: store.commit.bind(store),
+        eraseRemains: store.eraseRemains.bind(store),
       };
       const job = new CardExpiryJob({ store: counted, scheduler: time, clock: time, share: keeper, report: () => undefined });
       job.start();

@@ -6,7 +6,7 @@ import type { CardAge, Store } from "../stores/store.ts";
 import { tokenExpiresAt } from "../vault/token.ts";
 
 export interface CardExpiryParts {
-  readonly store: Pick<Store, "cardsAfter" | "commit">;
+  readonly store: Pick<Store, "cardsAfter" | "commit" | "eraseRemains">;
   readonly clock: Clock;
   readonly scheduler: Scheduler;
   /** Whoever holds its first slot forgets cards, those of all merchants. */
@@ -58,6 +58,7 @@ export class CardExpiryJob {
     const { store, scheduler, share, report } = this.#parts;
     const tenure = share.held().get(slotOfRounds);
     let [position, seen, forgotten] = [0, 0, 0];
+    let isWhole = false;
     /** The earliest last use of a card that stays: whoever was used then or later stays as well, without counting months. */
     let staysFrom = Number.POSITIVE_INFINITY;
     while (!this.#stopped) {
@@ -75,13 +76,18 @@ export class CardExpiryJob {
         }
         seen += piece.length;
         const last = piece.at(-1);
-        if (last === undefined || piece.length < size) break;
+        if (last === undefined || piece.length < size) {
+          isWhole = true;
+          break;
+        }
         position = last.position;
       } finally {
         end();
       }
       await scheduler.sleep(pauseMs);
     }
+    // After each round, since sessions and keys are deleted too.
+    if (isWhole || forgotten > 0) await store.eraseRemains();
     if (forgotten > 0) report({ forgotten, seen });
   }
 

@@ -121,6 +121,11 @@ export interface Store {
   holdSlots(node: string, leaseMs: number, giveBack: readonly number[]): Promise<HeldSlots>;
   /** The node lives no longer, and holds nothing. */
   leaveSlots(node: string): Promise<void>;
+  /**
+   * Removes from the store's own files what deleted rows have left in them. Resolves with whether nothing is left: false on a store that keeps old
+   * versions of rows by itself, and while another connection still reads them.
+   */
+  eraseRemains(): Promise<boolean>;
   /** Resolves when everything accepted has been written; later calls reject with `closed`. */
   close(): Promise<void>;
 }

@@ -31,6 +31,7 @@ export function storeInSteps(store: Store, step: Step): Store {
     deliveriesOfMessage: (to, message) => step(() => store.deliveriesOfMessage(to, message)),
     holdSlots: (node, leaseMs, giveBack) => step(() => store.holdSlots(node, leaseMs, giveBack)),
     leaveSlots: (node) => step(() => store.leaveSlots(node)),
+    eraseRemains: () => step(() => store.eraseRemains()),
     commit: (change) => step(() => store.commit(change)),
     close: () => step(() => store.close()),
   };

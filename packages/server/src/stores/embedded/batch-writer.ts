@@ -2,6 +2,7 @@ import type { DatabaseSync } from "node:sqlite";
 import type { ChangeMessage, Outcome } from "../change-message.ts";
 import { ChangeWriter } from "./change-writer.ts";
 import { type PeopleAnswer, type PeopleMessage, PeopleWriter } from "./people-writer.ts";
+import { truncateLog } from "./open-database.ts";
 import { sqliteCode } from "./sqlite-error.ts";
 
 export interface BatchResult {
@@ -82,6 +83,17 @@ export class BatchWriter {
       return false;
     }
     return this.#commit(["committed"]).outcomes[0] === "committed";
+  }
+
+  /** Empties and truncates the write-ahead log; false when that is not possible now. */
+  truncateLog(): boolean {
+    if (this.#state !== "ready") return false;
+    try {
+      return truncateLog(this.#database);
+    } catch (error) {
+      sqliteCode(error);
+      return false;
+    }
   }
 
   /** Undefined when a change of the batch failed: nothing was written. */

@@ -245,6 +245,11 @@ class SqliteStore implements RunningStore {
     if (this.#closed !== undefined) throw new StoreError("closed");
   }
 
+  async eraseRemains(): Promise<boolean> {
+    if (this.#closed !== undefined) throw new StoreError("closed");
+    return this.#writer.truncateLog();
+  }
+
   close(): Promise<void> {
     this.#closed ??= this.#close();
     return this.#closed;

@@ -18,6 +18,8 @@ test("a durable database syncs each commit, and an empty file gets all tables an
   assert.equal(pragma(database, "journal_mode"), "wal");
   assert.equal(pragma(database, "synchronous"), 2);
   assert.equal(pragma(database, "wal_autocheckpoint"), 8_000);
+  assert.equal(pragma(database, "secure_delete"), 1);
+  assert.equal(pragma(database, "temp_store"), 2);
   assert.equal(pragma(database, "user_version"), migrations.length);
   assert.equal(pragma(database, "application_id"), 0x436f6672);
   assert.equal(pragma(database, "integrity_check"), "ok");

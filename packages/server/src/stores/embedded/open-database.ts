@@ -56,12 +56,12 @@ export function openForWriting({ file, durable, maxFileBytes, alsoMoved = false 
       // Full syncs on macOS: its fsync leaves data in the drive's cache.
       database.exec(`PRAGMA journal_mode = WAL; PRAGMA synchronous = ${durable ? "FULL" : "OFF"}; PRAGMA fullfsync = ON;
         PRAGMA wal_autocheckpoint = ${checkpointPages}; PRAGMA journal_size_limit = ${4 * checkpointPages * pageBytes};
-        PRAGMA cache_size = -${writerCacheKib}; PRAGMA temp_store = MEMORY`);
+        PRAGMA cache_size = -${writerCacheKib}; PRAGMA temp_store = MEMORY; PRAGMA secure_delete = ON`);
       if (maxFileBytes !== undefined) database.exec(`PRAGMA max_page_count = ${Math.ceil(maxFileBytes / pageBytes)}`);
-      const expected = { journal_mode: "wal", synchronous: durable ? 2 : 0, fullfsync: 1, wal_autocheckpoint: checkpointPages };
-      for (const [name, value] of Object.entries(expected)) {
-        if (Object.values(database.prepare(`PRAGMA ${name}`).get() ?? {})[0] !== value) throw new Refused("not_durable");
-      }
+      const durability = { journal_mode: "wal", synchronous: durable ? 2 : 0, fullfsync: 1, wal_autocheckpoint: checkpointPages };
+      if (!holds(database, durability)) throw new Refused("not_durable");
+      // Overwrites deleted rows with zeros: what was deleted is otherwise readable in free pages until they are used again.
+      if (!holds(database, { secure_delete: 1, temp_store: 2 })) throw new Refused("keeps_deleted");
       migrate(database);
       return database;
     } catch (error) {
@@ -94,7 +94,37 @@ export function refuseForeign(database: DatabaseSync, alsoMoved: boolean): void 
   if (readNumber(database, "PRAGMA user_version") > migrations.length) throw new Refused("newer");
 }
 
+function holds(database: DatabaseSync, expected: Readonly<Record<string, unknown>>): boolean {
+  return Object.entries(expected).every(([name, value]) => Object.values(database.prepare(`PRAGMA ${name}`).get() ?? {})[0] === value);
+}
+
+/**
+ * Empties the write-ahead log into the file and truncates it: the log holds pages as they were before rows on them were deleted. Returns false
+ * when another connection reads from the log.
+ */
+export function truncateLog(database: DatabaseSync): boolean {
+  return database.prepare("PRAGMA wal_checkpoint(TRUNCATE)").get()?.["busy"] === 0;
+}
+
+/** The first version of the tables that was always written with `secure_delete`. */
+const securelyDeletingVersion = 5;
+const largestCopyInMemory = 256 * 1024 * 1024;
+
+/**
+ * A file of an earlier version may hold deleted cards in free pages. It is written again without them, before its version changes: when the
+ * disk is full or the process ends, the next start does this again.
+ */
+function dropDeleted(database: DatabaseSync): void {
+  const version = readNumber(database, "PRAGMA user_version");
+  if (version === 0 || version >= securelyDeletingVersion) return;
+  // The copy is made in memory, and of a large file in a temporary file that has no name.
+  const bytes = readNumber(database, "PRAGMA page_count") * pageBytes;
+  database.exec(`PRAGMA temp_store = ${bytes > largestCopyInMemory ? "FILE" : "MEMORY"}; VACUUM; PRAGMA temp_store = MEMORY`);
+  truncateLog(database);
+}
+
 function migrate(database: DatabaseSync): void {
+  dropDeleted(database);
   const id = readNumber(database, "PRAGMA application_id") === movedApplicationId ? movedApplicationId : ourApplicationId;
   for (let version = readNumber(database, "PRAGMA user_version"); version < migrations.length; version += 1) {
     database.exec(`BEGIN IMMEDIATE; ${migrations[version]};

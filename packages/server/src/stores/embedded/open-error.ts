@@ -25,6 +25,7 @@ const openRefusals = {
   full: "the disk is full",
   failed: "the database could not be opened",
   not_durable: "SQLite did not accept the settings that make commits durable",
+  keeps_deleted: "SQLite did not accept the settings that overwrite what is deleted",
   sqlite_too_old: "this Node.js brings a SQLite older than 3.51.3, which can corrupt a write-ahead log; use a newer Node.js",
 } as const;
 export type OpenRefusal = keyof typeof openRefusals;

@@ -26,6 +26,10 @@ interface ThreadOptions {
   readonly onWriting: (works: boolean) => void;
 }
 
+interface TruncateAnswer {
+  readonly truncated: boolean;
+}
+
 /** What becomes of a change when the writer fails, not the change. */
 const failures: readonly Outcome[] = ["unavailable", "commit_unknown"];
 
@@ -47,6 +51,7 @@ export class WriterThread {
   readonly #exited: Promise<void>;
   readonly #whenDrained: (() => void)[] = [];
   readonly #whenTried: ((works: boolean) => void)[] = [];
+  readonly #whenTruncated: ((done: boolean) => void)[] = [];
   #gathered: ChangeMessage[] = [];
   #alive = true;
   #isWriting = true;
@@ -58,8 +63,9 @@ export class WriterThread {
   private constructor(worker: Worker, options: ThreadOptions) {
     this.#worker = worker;
     this.#options = options;
-    worker.on("message", (answer: BatchAnswer | PeopleAnswer | boolean) => {
+    worker.on("message", (answer: BatchAnswer | PeopleAnswer | TruncateAnswer | boolean) => {
       if (typeof answer === "boolean") this.#tried(answer);
+      else if ("truncated" in answer) for (const resolve of this.#whenTruncated.splice(0)) resolve(answer.truncated);
       else if ("outcome" in answer) this.#answeredPeople(answer);
       else this.#answered(answer);
     });
@@ -126,6 +132,17 @@ export class WriterThread {
     });
   }
 
+  /** Resolves with whether the write-ahead log was emptied into the file and truncated. Calls made meanwhile share one attempt. */
+  truncateLog(): Promise<boolean> {
+    return new Promise((resolve) => {
+      if (!this.#alive) {
+        resolve(false);
+        return;
+      }
+      if (this.#whenTruncated.push(resolve) === 1) this.#worker.postMessage("truncate", []);
+    });
+  }
+
   #tried(works: boolean): void {
     this.#found(works);
     for (const resolve of this.#whenTried.splice(0)) resolve(works);
@@ -189,7 +206,7 @@ export class WriterThread {
     this.#alive = false;
     // An end that was asked for is none.
     if (!this.#isClosing) this.#found(false);
-    for (const resolve of this.#whenTried.splice(0)) resolve(false);
+    for (const resolve of [...this.#whenTried.splice(0), ...this.#whenTruncated.splice(0)]) resolve(false);
     for (const { reject } of [...this.#waiting.splice(0), ...this.#waitingForPeople.splice(0)]) reject(new StoreError("commit_unknown"));
     this.#tellDrained();
   }

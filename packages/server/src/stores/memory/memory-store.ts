@@ -342,6 +342,11 @@ class MemoryStore implements WorldStore {
     return this.#slots.hold(node, leaseMs, giveBack);
   }
 
+  async eraseRemains(): Promise<boolean> {
+    this.#beforeRead("eraseRemains");
+    return true;
+  }
+
   async leaveSlots(node: string): Promise<void> {
     this.#beforeRead("leaveSlots");
     this.#slots.leave(node);

@@ -364,6 +364,12 @@ class PostgresStore implements RunningStore {
     return this.#lane.isWriting;
   }
 
+  async eraseRemains(): Promise<boolean> {
+    if (this.#closed !== undefined) throw new StoreError("closed");
+    // Dead rows, the server's log and its backups keep what was deleted, and only the server's administrator can end that.
+    return false;
+  }
+
   async tryWriting(): Promise<boolean> {
     return this.#closed === undefined && this.#lane.tryWriting();
   }

@@ -2,6 +2,7 @@ import { tables } from "./001-tables.ts";
 import { rerouted } from "./002-rerouted.ts";
 import { people } from "./003-people.ts";
 import { messages } from "./004-messages.ts";
+import { secureDelete } from "./005-secure-delete.ts";
 
 /** Forward only, in order: the first makes version 1 of an empty file. One that was released is never changed. */
-export const migrations: readonly string[] = [tables, rerouted, people, messages];
+export const migrations: readonly string[] = [tables, rerouted, people, messages, secureDelete];
