@@ -1,7 +1,17 @@
 import assert from "node:assert/strict";
 import { describe, test } from "node:test";
 import * as fc from "fast-check";
-import { addMoney, allocate, compareMoney, formatAmount, formatMoney, multiplyRate, parseAmount, proportion } from "./money.ts";
+import {
+  addMoney,
+  allocate,
+  compareMoney,
+  formatAmount,
+  formatMoney,
+  multiplyRate,
+  parseAmount,
+  proportion,
+  roundAmount,
+} from "./money.ts";
 
 const upTo = (most: bigint) => fc.bigInt({ min: 0n, max: most });
 const minorUnits = upTo(10n ** 15n - 1n);
@@ -87,6 +97,56 @@ describe("reading amounts", () => {
       fc.property(fc.stringMatching(/^[-+ ]?[0-9eE]{0,4}[.,]?[0-9eE]{0,4}$/), (text) => {
         const plain = /^[0-9]+([.][0-9]+)?$/.test(text) && Number.isInteger(Number((Number(text) * 100).toFixed(6)));
         assert.equal(parseAmount(text, 2) !== undefined, plain, text);
+      }),
+      { numRuns: 20_000 },
+    );
+  });
+});
+
+describe("rounding amounts", () => {
+  const vectors: readonly (readonly [text: string, minor: bigint])[] = [
+    // What official shop plugins send for a total with an instalment's interest.
+    ["108.9909", 10_899n],
+    ["102.19769999999998", 10_220n],
+    ["104.49540000000001", 10_450n],
+    ["1.005", 101n],
+    ["1.00499999999999999999999999999", 100n],
+    ["0.995", 100n],
+    ["999999999999999.999", 10n ** 17n],
+    ["0.005", 1n],
+    ["100.5", 10_050n],
+    ["100", 10_000n],
+    ["0.000", 0n],
+  ];
+  for (const [text, minor] of vectors) test(`${text} is ${minor} hundredths`, () => assert.equal(roundAmount(text, 2), minor));
+
+  for (const text of [
+    "0.004",
+    "0.0000001",
+    "1e2",
+    "1,005",
+    "-1.005",
+    ".005",
+    "1.",
+    "1.00x",
+    "1.0.05",
+    "9999999999999999.999",
+    " 1.005",
+    "",
+  ]) {
+    test(`${JSON.stringify(text)} is no amount`, () => assert.equal(roundAmount(text, 2), undefined));
+  }
+
+  test("an amount with at most the scale's decimals is what parseAmount reads; others are within half a unit of the text", () => {
+    fc.assert(
+      fc.property(fc.integer({ min: 0, max: 4 }), fc.stringMatching(/^\d{1,6}(\.\d{1,8})?$/), (scale, text) => {
+        const exact = parseAmount(text, scale);
+        const rounded = roundAmount(text, scale);
+        if (exact !== undefined) assert.equal(rounded, exact);
+        const fine = parseAmount(text, 8) ?? 0n;
+        const unit = 10n ** BigInt(8 - scale);
+        const nearest = (2n * fine + unit) / (2n * unit);
+        assert.equal(rounded, nearest === 0n && fine > 0n ? undefined : nearest, text);
       }),
       { numRuns: 20_000 },
     );

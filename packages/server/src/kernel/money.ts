@@ -23,6 +23,21 @@ export function parseAmount(text: string, scale: number): bigint | undefined {
   return BigInt(whole + fraction.slice(0, scale).padEnd(scale, "0"));
 }
 
+/**
+ * As `parseAmount`, and a text with more decimals than `scale` is rounded half up, digit by digit: shops that compute an instalment's
+ * interest in floating point send `108.9909` and `104.49540000000001`. Undefined also when an amount above zero would become zero.
+ */
+export function roundAmount(text: string, scale: number): bigint | undefined {
+  const point = text.indexOf(".");
+  const exact = parseAmount(text, scale);
+  if (exact !== undefined || point < 0 || !/^\d+\.\d+$/.test(text)) return exact;
+  const whole = parseAmount(text.slice(0, point), scale);
+  const kept = BigInt(text.slice(point + 1, point + 1 + scale).padEnd(scale, "0"));
+  const isUp = text.charAt(point + 1 + scale) >= "5";
+  const minor = whole === undefined ? undefined : whole + kept + (isUp ? 1n : 0n);
+  return minor === 0n ? undefined : minor;
+}
+
 /** Plain decimal text with exactly `scale` decimals, `-` in front when negative. */
 export function formatAmount(minor: bigint, scale: number): string {
   const digits = (minor < 0n ? -minor : minor).toString().padStart(scale + 1, "0");

@@ -47,6 +47,8 @@ export interface AccountSettings {
   readonly createToken: boolean;
   /** true: a PAN without a security code is refused with BP-DR-54. */
   readonly requireCvv: boolean;
+  /** true: the simulated issuer declines Brazilian debit payments without 3-D Secure. */
+  readonly requireDebitThreeDSecure: boolean;
   /** Upper limit per payment in whole USD, converted by the rate table; interface 3.5: 10000. */
   readonly maximumAmountUsd: number;
   /** Where merchants are told of changes unless a payment names another address; empty: nowhere (interface 5.7, 6). */
@@ -61,6 +63,8 @@ export interface AccountSettings {
   readonly descriptor: string;
   /** true: a form body whose JSON is cut by a raw `&` is refused instead of repaired. */
   readonly strictForms: boolean;
+  /** true: an amount with more decimals than the wire has is refused instead of rounded. */
+  readonly strictAmounts: boolean;
   /** true: a merchant_payment_code or merchant_refund_code that is a card number is refused (docs/decisions/0007). */
   readonly refuseCardLikeCodes: boolean;
   /** Tell of a payment that is paid or declined within the request itself too (interface 4.2). */

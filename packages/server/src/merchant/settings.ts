@@ -79,6 +79,11 @@ export const accountSettings = {
   acquirerName: { ...text("EBANX", 1, 64), doc: "The acquirer's name in answers." },
   createToken: { ...flag(true), doc: "Whether a payment may ask for its card to be stored; otherwise it is refused with BP-DR-62." },
   requireCvv: { ...flag(true), doc: "Whether a card number without its security code is refused with BP-DR-54." },
+  // Acquirers in Brazil ask for 3-D Secure with debit cards; whether the original's sandbox does is unknown.
+  requireDebitThreeDSecure: {
+    ...flag(false),
+    doc: "Whether the simulated issuer declines Brazilian debit payments that come without 3-D Secure.",
+  },
   maximumAmountUsd: {
     ...wholeNumber(10_000, 1, 1_000_000_000),
     doc: "The highest amount of one payment in whole US dollars, converted by the rate table.",
@@ -89,6 +94,7 @@ export const accountSettings = {
   imageUrl: { ...webAddress(), doc: "The merchant's picture on the hosted page." },
   descriptor: { ...text("COFRE*SANDBOX", 0, 64), doc: "What card statements show unless the payment brings its own soft_descriptor." },
   strictForms: { ...flag(false), doc: "Whether a form body whose JSON is cut by a raw & is refused instead of repaired." },
+  strictAmounts: { ...flag(false), doc: "Whether an amount with more than two decimals is refused instead of rounded half up." },
   refuseCardLikeCodes: {
     ...flag(true),
     doc: "Whether a merchant_payment_code or merchant_refund_code that is a card number is refused instead of kept.",

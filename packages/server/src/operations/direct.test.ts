@@ -101,6 +101,29 @@ const ofToken = { kind: "token", token, cvv: undefined, cryptogram: undefined } 
 const orderOf = (over: Partial<DirectInput["order"]>): DirectInput["order"] => ({ ...given.bareOrder("order-1"), ...over });
 
 describe("a payment by card", () => {
+  test("of Brazil's debit cards asks for 3-D Secure where the account says so", async () => {
+    const world = await open({ settings: { requireDebitThreeDSecure: true } });
+    const order = orderOf({
+      ...given.newPayment(1).order,
+      country: "br",
+      paymentType: "debit",
+      threeDSecure: undefined,
+      softDescriptor: undefined,
+      manualReview: false,
+    });
+    const faultOf = async (asking: typeof world, over: Partial<DirectInput["order"]> = {}): Promise<unknown> => {
+      await asking.pay({ order: { ...order, ...over, code: `debit-${asking.asked.length}` } });
+      return asking.asked.at(-1)?.[1].simulator.fault;
+    };
+    assert.deepEqual(await faultOf(world), { decline: "three_d_secure_required" });
+    // Controls: with 3-D Secure, with a credit card, in another country, and where the account does not ask.
+    const threeDSecure = { eci: "05", version: undefined, transactionId: undefined, xid: undefined };
+    assert.equal(await faultOf(world, { threeDSecure }), undefined);
+    assert.equal(await faultOf(world, { paymentType: "credit" }), undefined);
+    assert.equal(await faultOf(world, { country: "mx" }), undefined);
+    assert.equal(await faultOf(await open({})), undefined);
+  });
+
   test("asks the acquirer once, with all that was asked for, after what is about to be sent was written down", async () => {
     const states: (string | undefined)[] = [];
     const world = await open({

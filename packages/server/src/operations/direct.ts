@@ -3,9 +3,10 @@ import { decideAuthorizeOutcome, decideIntention, decideReroute, mayGoElsewhere 
 import { assert } from "../kernel/assert.ts";
 import type { Instant } from "../kernel/instant.ts";
 import { ServiceError } from "../kernel/service-error.ts";
+import type { AccountSettings, SimulatorTreatment } from "../merchant/account.ts";
 import { countryOf } from "../payment/countries.ts";
 import { offeredInstalments } from "../payment/instalments.ts";
-import { type Attempt, attemptReference, type OrderCard, type Payment, type Pricing } from "../payment/payment.ts";
+import { type Attempt, attemptReference, type OrderCard, type Payment, type PaymentOrder, type Pricing } from "../payment/payment.ts";
 import { priceOrder } from "../payment/pricing.ts";
 import { needsReview } from "../payment/review-rules.ts";
 import type { Brand } from "../vault/brand.ts";
@@ -169,7 +170,7 @@ function authorizeRequest(context: OperationContext, payment: Payment): Authoriz
     merchantId: payment.merchantId,
     reference: attemptReference(payment.id, attempt.number),
     deadline: attempt.answerBy,
-    simulator: context.account.settings.simulator,
+    simulator: treatmentOf(order, context.account.settings),
     amount: order.amount,
     capture: attempt.kind === "sale",
     instalments: order.instalments,
@@ -181,6 +182,12 @@ function authorizeRequest(context: OperationContext, payment: Payment): Authoriz
     customer: order.customer,
     paymentType: order.paymentType,
   };
+}
+
+/** The simulated issuer declines Brazilian debit cards without 3-D Secure where the account says so, unless a fault decides otherwise. */
+function treatmentOf({ country, paymentType, threeDSecure }: PaymentOrder, settings: AccountSettings): SimulatorTreatment {
+  const isDeclined = settings.requireDebitThreeDSecure && country === "br" && paymentType === "debit" && threeDSecure === undefined;
+  return isDeclined ? { fault: { decline: "three_d_secure_required" }, ...settings.simulator } : settings.simulator;
 }
 
 /** A token of the merchant's choice that is taken is refused before money moves. */

@@ -302,6 +302,8 @@ export function newAccount(id: MerchantId, over: Partial<Account> = {}): Account
       maximumAmountUsd: 10_000,
       descriptor: "SHOP",
       strictForms: false,
+      requireDebitThreeDSecure: false,
+      strictAmounts: false,
       refuseCardLikeCodes: false,
       notifySynchronous: false,
       notificationEndpoints: [],

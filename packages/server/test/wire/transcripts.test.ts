@@ -67,9 +67,12 @@ function converse(port: number, request: Buffer): Promise<string> {
 
 /** The answer as transcripts hold it. */
 function shown(raw: string): string {
-  const end = raw.indexOf("\r\n\r\n");
-  const head = raw.slice(0, end).split("\r\n");
-  return [...head.filter((line) => !line.startsWith("Date: ")), "", raw.slice(end + 4)].join("\n");
+  const interim = /^HTTP\/1\.1 1\d\d [^\r]*\r\n\r\n/.exec(raw)?.[0] ?? "";
+  const final = raw.slice(interim.length);
+  const end = final.indexOf("\r\n\r\n");
+  const head = final.slice(0, end).split("\r\n");
+  const lines = [...head.filter((line) => !line.startsWith("Date: ")), "", final.slice(end + 4)];
+  return interim.replaceAll("\r\n", "\n") + lines.join("\n");
 }
 
 describe("transcripts", () => {

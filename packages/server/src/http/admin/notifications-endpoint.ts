@@ -11,6 +11,7 @@ import { errorAnswer, type WireAnswer } from "../wire/answer.ts";
 import { mostOfOne, newestInput, newestNotifications } from "./newest-notifications.ts";
 import type { Endpoint, OpenEndpoint, WireRequest } from "../wire/endpoint.ts";
 import { answeringAnswer } from "../wire/endpoints/deps.ts";
+import { hashOf } from "../wire/fields.ts";
 import { textOf, type TreeObject } from "../wire/tree.ts";
 
 export interface NotificationsDeps extends ReplayParts {
@@ -68,7 +69,7 @@ async function list(
   person: WireRequest["person"],
 ): Promise<WireAnswer> {
   const after = numberOf(params, "after", 0);
-  const hash = textOf(params, "hash");
+  const hash = hashOf(params);
   if (after === undefined || (hash !== undefined && !isPaymentId(hash))) {
     return errorAnswer("COFRE-85", "Parameter after must be a whole number, and hash a payment's");
   }
@@ -180,7 +181,7 @@ async function replayed(deps: NotificationsDeps, params: TreeObject, account: Ac
 
 function selectionOf(params: TreeObject): ReplaySelection | undefined {
   const replay = textOf(params, "replay");
-  const [from, to, hash] = [numberOf(params, "from", replay === "failed" ? 1 : undefined), numberOf(params, "to"), textOf(params, "hash")];
+  const [from, to, hash] = [numberOf(params, "from", replay === "failed" ? 1 : undefined), numberOf(params, "to"), hashOf(params)];
   switch (replay) {
     case "failed":
       return from === undefined ? undefined : { failedFrom: from };

@@ -4,6 +4,7 @@ import { type Recorder, recordingBounds, type RecordedRequest } from "../../twin
 import { errorAnswer } from "../wire/answer.ts";
 import { maskedText } from "../wire/card-like.ts";
 import type { Endpoint } from "../wire/endpoint.ts";
+import { hashOf } from "../wire/fields.ts";
 import { textOf } from "../wire/tree.ts";
 import { concernedBy, requestView } from "../recording/recorded-view.ts";
 
@@ -24,7 +25,7 @@ export function requestsEndpoint(recorder: Pick<Recorder, "of">): Endpoint {
     cors: false,
     async handle({ params, account }) {
       const after = textOf(params, "after") ?? "0";
-      const hash = textOf(params, "hash");
+      const hash = hashOf(params);
       const code = textOf(params, "merchant_payment_code");
       if (!/^\d{1,15}$/.test(after) || (hash !== undefined && !isPaymentId(hash))) {
         return errorAnswer("COFRE-85", "Parameter after must be a whole number, and hash a payment's");

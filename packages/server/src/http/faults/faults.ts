@@ -9,6 +9,7 @@ import type { WireRequest } from "../wire/endpoint.ts";
 import type { OperationRunner } from "../wire/endpoints/deps.ts";
 import { serviceUnavailable } from "../wire/errors.ts";
 import { requestErrors } from "../wire/request-errors.ts";
+import { hashOf } from "../wire/fields.ts";
 import { isTreeObject, textOf, type TreeObject } from "../wire/tree.ts";
 import type { Fault, FaultBoard } from "./fault-board.ts";
 import type { FaultKind } from "./fault-kinds.ts";
@@ -105,7 +106,7 @@ export class Faults {
   async #codeIn(params: TreeObject, account: Account): Promise<string | undefined> {
     const { payment } = params;
     // As the operations read it: the hash wins.
-    const hash = textOf(params, "hash")?.trim();
+    const hash = hashOf(params);
     if (hash !== undefined && hash !== "") return this.#codeOf(account, hash);
     return (
       textOf(params, "merchant_payment_code") ?? (isTreeObject(payment) ? textOf(payment, "merchant_payment_code") : undefined)

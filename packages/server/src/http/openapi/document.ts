@@ -68,7 +68,7 @@ its Content-Type says; query, form and JSON may be mixed, and the later of them 
 values. \`null\`, \`""\` and a missing field mean the same. Numbers, \
 texts and booleans stand for one another. Unknown fields are not looked at.
 
-Amounts are decimal text or numbers, with at most two decimals. Times are in UTC.`;
+Amounts are decimal text or numbers. More than two decimals are rounded half up. Times are in UTC.`;
 
 const encodings: RequestBody = {
   description: "The encodings that every operation understands. Each operation's own body shows the fields.",
@@ -180,7 +180,12 @@ function answersOf(endpoint: Endpoint, row: OperationRow): Readonly<Record<strin
       ? { "Idempotent-Replayed": { description: "true: the first answer to this Idempotency-Key again.", schema: { type: "string" } } }
       : {}),
     ...(row.id === "direct"
-      ? { "X-Cofre-Warning": { description: "In the sandbox: the amount looks 100 times off.", schema: { type: "string" } } }
+      ? {
+          "X-Cofre-Warning": {
+            description: "What may be a mistake in a request that was accepted, for example a rounded amount.",
+            schema: { type: "string" },
+          },
+        }
       : {}),
   };
   return {

@@ -238,6 +238,17 @@ export const operationRows: readonly OperationRow[] = [
     example: { ...key, currency_code: "USD", currency_base_code: "BRL" },
   },
   {
+    path: "/ws/exchange/getCurrencyRates",
+    id: "currencyRates",
+    tag: "Around a payment",
+    summary: "Ask for several exchange rates",
+    description: "What one unit of each currency in currency_codes is worth in each of currency_base_codes, by the account's own table.",
+    fields: fields.currencyRatesFields,
+    answer: "CurrencyRatesAnswer",
+    codes: ["COFRE-40", "COFRE-41"],
+    example: { ...key, currency_codes: "USD,EUR", currency_base_codes: "BRL" },
+  },
+  {
     path: "/ws/everest/resendNotification",
     id: "resendNotification",
     tag: "Around a payment",

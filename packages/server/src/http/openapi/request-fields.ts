@@ -181,7 +181,7 @@ const payment: Field = {
       name: "amount_total",
       type: "decimal",
       required: { code: rule(5) },
-      note: "In currency_code: 100, 100.5 or 100.50. At most two decimals, none where the currency has none.",
+      note: "In currency_code: 100, 100.5 or 100.50. More than two decimals are rounded half up, or BP-DR-5 with strictAmounts.",
       source: "3.2",
     },
     {
@@ -228,7 +228,12 @@ const payment: Field = {
           source: "3.3",
         },
         ...networkTokenFields,
-        { name: "threeds_eci", type: "text", note: "Of your own 3-D Secure server: 00 01 02 05 06 07, or COFRE-27.", source: "3.3" },
+        {
+          name: "threeds_eci",
+          type: "text",
+          note: "Of your own 3-D Secure server: 00 01 02 05 06 07, or COFRE-27. 01, 02, 05 and 06 come with a cryptogram.",
+          source: "3.3",
+        },
         {
           name: "threeds_cryptogram",
           type: "text",
@@ -518,6 +523,24 @@ export const exchangeFields: readonly Field[] = [
     aliases: ["currency_base"],
     note: "The currency of the account's country when it is missing.",
     source: "5.7",
+  },
+];
+
+export const currencyRatesFields: readonly Field[] = [
+  secretKey,
+  {
+    name: "currency_codes",
+    type: "text",
+    aliases: ["currency_code"],
+    required: { code: "COFRE-40" },
+    note: "ISO 4217: a list, or text with commas.",
+    source: "5.7",
+  },
+  {
+    name: "currency_base_codes",
+    type: "text",
+    aliases: ["currency_base_code"],
+    note: "A list, or text with commas. The currency of the account's country when it is missing.",
   },
 ];
 

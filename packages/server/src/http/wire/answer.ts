@@ -13,6 +13,12 @@ export interface WireAnswer {
   readonly headers?: readonly (readonly [name: string, value: string])[];
 }
 
+/** The answer with a header X-Cofre-Warning per warning. */
+export function withWarnings(answer: WireAnswer, warnings: readonly string[]): WireAnswer {
+  if (warnings.length === 0) return answer;
+  return { ...answer, headers: [...(answer.headers ?? []), ...warnings.map((text) => ["X-Cofre-Warning", text] as const)] };
+}
+
 /** The error envelope: exactly these members. `status` is the short word for other than 200, where clients read it. */
 export function errorAnswer(code: string, message: string, httpStatus = 200): WireAnswer {
   return {

@@ -1,8 +1,10 @@
 import { type StoredCredential, storedCredentialReasons, type ThreeDSecure } from "../../payment/payment.ts";
+import type { DirectInput } from "../../operations/direct-input.ts";
+import { brandOf } from "../../vault/bin.ts";
 import { maskedText } from "./card-like.ts";
 import type { CardReading } from "./card-node.ts";
 import { fieldOf, hasWrongShape, nodeOf } from "./fields.ts";
-import { invalid } from "./rules.ts";
+import { invalid, required } from "./rules.ts";
 import type { TreeObject } from "./tree.ts";
 import { WireError } from "./wire-error.ts";
 
@@ -47,19 +49,45 @@ export function readStoredCredential(parent: TreeObject): StoredCredential | und
   };
 }
 
-/** What an external 3-D Secure server found, but for the cryptogram (interface 3.3). */
-export function readThreeDSecure(node: TreeObject): ThreeDSecure | undefined {
+/**
+ * What an external 3-D Secure server found, but for the cryptogram (interface 3.3). An indicator that claims an authentication or an
+ * attempt comes with the cryptogram that proves it, the card's or the network token's, except in later payments of a stored credential.
+ */
+export function readThreeDSecure(node: TreeObject, card: CardReading | undefined, isStored: boolean): ThreeDSecure | undefined {
   if (hasWrongShape(node, "threeds_eci")) throw threeDSecureInvalid("threeds_eci");
   const text = fieldOf(node, "threeds_eci");
   if (text === undefined) return undefined;
   const eci = text.padStart(2, "0");
   if (!/^0[012567]$/.test(eci)) throw threeDSecureInvalid("threeds_eci");
+  if (card?.cryptogramGiven !== true && !isStored && claimsProof(eci, card)) {
+    throw new WireError(credentialErrors.threeDSecure, required("payment.creditcard.threeds_cryptogram"));
+  }
   return {
     eci,
     version: shortText(node, "threeds_version", credentialLongest.version),
     transactionId: shortText(node, "threeds_trxid", credentialLongest.transactionId),
     xid: shortText(node, "threeds_xid", credentialLongest.xid),
   };
+}
+
+/** 06 is an attempt for every brand but Mastercard, where it stands for an exemption; of a token the brand is not known yet. */
+function claimsProof(eci: string, card: CardReading | undefined): boolean {
+  if (eci !== "06") return eci === "01" || eci === "02" || eci === "05";
+  const brand = card?.pan === undefined ? undefined : brandOf(card.pan);
+  return brand !== undefined && brand !== "mastercard";
+}
+
+/** For the sandbox's header X-Cofre-Warning: what an acquirer may refuse, although the interface takes it. */
+export function threeDSecureWarnings({ order, source }: DirectInput): readonly string[] {
+  const { country, paymentType, threeDSecure } = order;
+  const warnings: string[] = [];
+  if (country === "br" && paymentType === "debit" && threeDSecure === undefined) {
+    warnings.push("Acquirers in Brazil decline debit cards without 3-D Secure: no threeds_eci is given");
+  }
+  const brand = source.kind === "token" ? undefined : brandOf(source.card.pan);
+  const other = brand === "mastercard" ? threeDSecure?.eci === "05" : threeDSecure?.eci === "01" || threeDSecure?.eci === "02";
+  if (brand !== undefined && other) warnings.push(`threeds_eci ${threeDSecure?.eci} is not an indicator of ${brand}`);
+  return warnings;
 }
 
 /**

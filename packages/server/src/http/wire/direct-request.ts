@@ -1,8 +1,7 @@
 import { assert } from "../../kernel/assert.ts";
 import { ageAt, formatCalendarDate, parseWireDate, type CalendarDate } from "../../kernel/calendar.ts";
-import { isCurrency, scaleOf } from "../../kernel/currency.ts";
 import type { Instant } from "../../kernel/instant.ts";
-import { compareMoney, formatMoney, parseAmount, type Money } from "../../kernel/money.ts";
+import { compareMoney, formatMoney, type Money } from "../../kernel/money.ts";
 import { withoutSeparators } from "../../kernel/separators.ts";
 import type { Account } from "../../merchant/account.ts";
 import type { CardSource, DirectInput, DirectOrder } from "../../operations/direct-input.ts";
@@ -21,6 +20,7 @@ import type { Customer, Pricing } from "../../payment/payment.ts";
 import { maximumAmount, priceOrder } from "../../payment/pricing.ts";
 import { brandOf } from "../../vault/bin.ts";
 import { Pan } from "../../vault/pan.ts";
+import { addUpTo, amountIn } from "./amounts.ts";
 import { cardOf, cardRules, readCardToCharge, wipeCard, type CardContext, type CardReading } from "./card-node.ts";
 import { controlOrHalfPair, echo, holdsCardNumber, maskCardNumbers, maskedText, namesCard } from "./card-like.ts";
 import { refuseChosenToken } from "./chosen-token.ts";
@@ -283,7 +283,7 @@ function readingOf(
   const country = countryText === undefined ? undefined : countryOf(countryText.toLowerCase());
   const currency = fieldOf(payment, "currency_code")?.toUpperCase();
   const amountText = fieldOf(payment, "amount_total");
-  const amount = amountOf(amountText, currency);
+  const amount = amountIn(amountText, currency, account);
   const canPrice = amount !== undefined && country !== undefined && country.currencies.has(amount.currency);
   const typeText = fieldOf(payment, "payment_type_code");
   const birthDateText = fieldOf(payment, "birth_date");
@@ -354,12 +354,6 @@ export function isOfKnownBrand(digits: string): boolean {
   return isKnown;
 }
 
-function amountOf(text: string | undefined, currency: string | undefined): Money | undefined {
-  if (text === undefined || currency === undefined || !isCurrency(currency)) return undefined;
-  const minor = parseAmount(text, scaleOf(currency));
-  return minor === undefined ? undefined : { minor, currency };
-}
-
 /** One when nothing is given. Some clients print whole numbers as floats. */
 function instalmentsOf(text: string | undefined, payment: TreeObject): number | undefined {
   if (text === undefined) return payment["instalments"] === undefined || textOf(payment, "instalments") !== undefined ? 1 : undefined;
@@ -402,14 +396,12 @@ function refuseHighAmount({ pricing, country, now, account }: DirectReading): st
   return compareMoney(pricing.gross, most) > 0 && `Amount must be less than ${most.currency} ${formatMoney(most)}`;
 }
 
-function refuseSum({ payment, amount }: DirectReading): string | false {
+function refuseSum({ payment, amount, account }: DirectReading): string | false {
   const names = ["amount_itens", "amount_shipping"];
   const parts = names.map((name) => fieldOf(payment, name)).filter((text) => text !== undefined);
   const isUnreadable = names.some((name) => hasWrongShape(payment, name));
   if ((parts.length === 0 && !isUnreadable) || amount === undefined) return false;
-  const minors = parts.map((text) => parseAmount(text, scaleOf(amount.currency)));
-  const sum = minors.reduce((total, minor) => (total === undefined || minor === undefined ? undefined : total + minor), 0n);
-  return (isUnreadable || sum !== amount.minor) && "If passed, amount_itens + amount_shipping must be equal to amount_total";
+  return (isUnreadable || !addUpTo(amount, parts, account)) && "If passed, amount_itens + amount_shipping must be equal to amount_total";
 }
 
 function codeTooLong(account: Account): string {
@@ -523,7 +515,7 @@ function orderOf(reading: DirectReading): DirectOrder {
     notificationUrl: notificationUrlOf(payment),
     deviceId: freeText(payment, "device_id", directLongest.deviceId) ?? freeText(reading.params, "device_id", directLongest.deviceId),
     storedCredential: readStoredCredential(payment),
-    threeDSecure: readThreeDSecure(cardNodeOf(payment) ?? noFields),
+    threeDSecure: readThreeDSecure(cardNodeOf(payment) ?? noFields, reading.card, isStoredCredential(payment)),
   };
 }
 

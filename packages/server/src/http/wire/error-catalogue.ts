@@ -280,7 +280,7 @@ export const catalogue: readonly CatalogueRow[] = [
   told(
     "COFRE-27",
     "Field payment.creditcard.{threeds_eci | threeds_cryptogram | network_token_cryptogram} is invalid",
-    "an ECI other than 00 01 02 05 06 07; a cryptogram with characters outside of base64 and base64url, or over 64 characters",
+    "an ECI other than 00 01 02 05 06 07, or one of 01 02 05 06 without a cryptogram (then: is required); a cryptogram with characters outside of base64 and base64url, or over 64 characters",
   ),
   told(
     "COFRE-28",

@@ -11,6 +11,15 @@ export function fieldOf(object: TreeObject, name: string): string | undefined {
   return line === "" ? undefined : line;
 }
 
+/**
+ * The payment's hash, without the blanks and line ends that it has when it comes from a file or from a list that was split at its
+ * commas. Undefined when it is missing, blank or no scalar.
+ */
+export function hashOf(object: TreeObject): string | undefined {
+  const text = textOf(object, "hash")?.trim();
+  return text === "" ? undefined : text;
+}
+
 /** A boolean in any of its spellings (interface 1.2, step 6); `unclear` when it is something else, undefined when it is not given. */
 export function flagOf(object: TreeObject, name: string): boolean | "unclear" | undefined {
   const value: Tree | undefined = object[name];

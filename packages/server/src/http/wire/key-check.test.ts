@@ -57,6 +57,8 @@ describe("the key of a request", () => {
       assert.deepEqual(await told({ integration_key }), [undefined, "DA-1", "Invalid integration key"]);
     }
     assert.deepEqual(await told({ integration_key: longest }), [longest, account.id]);
+    // As it comes out of a file.
+    assert.deepEqual(await told({ integration_key: ` ${longest}\r\n` }), [longest, account.id]);
   });
 
   test("is no public one where a secret one is needed, under either name", async () => {

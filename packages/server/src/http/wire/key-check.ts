@@ -31,7 +31,9 @@ export async function resolveHolder<Elsewhere extends object = never>(
   const { missing, wrong } = words[endpoint.family];
   const given = keyGiven(endpoint, params);
   if (given === undefined) throw new WireError(missing.code, missing.message);
-  const holder = typeof given === "string" && given.length <= maximumKeyLength ? await resolveKey(given) : undefined;
+  // A key that was read from a file brings its line end along.
+  const text = typeof given === "string" ? given.trim() : "";
+  const holder = text !== "" && text.length <= maximumKeyLength ? await resolveKey(text) : undefined;
   const isPublic = holder !== undefined && "grants" in holder && holder.grants !== "secret";
   if (holder === undefined || (endpoint.key === "secret" && isPublic)) throw new WireError(wrong.code, wrong.message);
   return holder;

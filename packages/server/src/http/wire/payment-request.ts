@@ -1,6 +1,8 @@
+import type { Account } from "../../merchant/account.ts";
 import type { CaptureInput, PaymentSelector } from "../../operations/direct-input.ts";
+import { roundedText } from "./amounts.ts";
 import { echoName } from "./card-like.ts";
-import { hasWrongShape } from "./fields.ts";
+import { hashOf, hasWrongShape } from "./fields.ts";
 import { isTreeObject, textOf, type Tree, type TreeObject } from "./tree.ts";
 import { WireError } from "./wire-error.ts";
 
@@ -11,9 +13,9 @@ export const unnamedCodes = { capture: "BP-CAP-1", cancel: "BP-CAN-1", query: "B
 export function readSelector(params: TreeObject, operation: keyof typeof unnamedCodes): PaymentSelector {
   // A name of another shape is not passed over for the other name: that might be another payment.
   if (hasWrongShape(params, "hash") || hasWrongShape(params, "merchant_payment_code")) throw unnamed(operation);
-  const hash = nameOf(params, "hash");
+  const hash = hashOf(params);
   if (hash !== undefined) return { hash };
-  const code = nameOf(params, "merchant_payment_code");
+  const code = codeOf(params);
   if (code !== undefined) return { code };
   throw unnamed(operation);
 }
@@ -29,27 +31,27 @@ export function unknownPaymentText(selector: PaymentSelector): string {
     : `Payment not found with this merchant_payment_code: ${echoName(selector.code)}`;
 }
 
-/** Not trimmed: two codes that differ in a blank are two payments. */
-function nameOf(params: TreeObject, name: string): string | undefined {
-  const text = textOf(params, name);
+/** Blanks count: two codes that differ in one are two payments. Line ends and tabs around a code do not, because no payment's code has any. */
+function codeOf(params: TreeObject): string | undefined {
+  const text = textOf(params, "merchant_payment_code")?.replaceAll(/^[\t\n\r]+|[\t\n\r]+$/g, "");
   return text === undefined || text.trim() === "" ? undefined : text;
 }
 
-export function readCapture(params: TreeObject): CaptureInput {
+export function readCapture(params: TreeObject, account: Account): CaptureInput {
   if (hasOtherAmount(params) || hasAmountInValue(params)) throw amountInvalid();
-  return { selector: readSelector(params, "capture"), amount: amountOf(params) };
+  return { selector: readSelector(params, "capture"), amount: amountOf(params, account) };
 }
 
 /**
  * Zero and missing both mean everything (interface 1.2: some clients always send `0.0`). An amount that is no scalar is not taken for
  * missing, which would capture more than was asked; whether a text is an amount is the operation's to say.
  */
-function amountOf(params: TreeObject): string | undefined {
+function amountOf(params: TreeObject, account: Account): string | undefined {
   const value = params["amount"];
   if (value === undefined) return undefined;
   if (typeof value !== "string") throw amountInvalid();
   const text = value.trim();
-  return text === "" || /^0+(\.0*)?$/.test(text) ? undefined : text;
+  return text === "" || /^0+(\.0*)?$/.test(text) ? undefined : roundedText(text, account);
 }
 
 function amountInvalid(): WireError {

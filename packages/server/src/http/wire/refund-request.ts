@@ -1,5 +1,6 @@
 import type { Account } from "../../merchant/account.ts";
 import type { RefundInput, RefundSelector } from "../../operations/direct-input.ts";
+import { roundedText } from "./amounts.ts";
 import { maskCardNumbers } from "./card-like.ts";
 import { isRefusedCode } from "./direct-request.ts";
 import { fieldOf, hasWrongShape, lengthOf } from "./fields.ts";
@@ -34,7 +35,7 @@ export function readRefundRequest(params: TreeObject, account: Account): RefundR
   if (operation === "cancel") return { kind: "cancel", selector: refundNamed(params, account) };
   if (operation !== "request") throw refusal("operation");
   const selector = readSelector(params, "refund");
-  return { kind: "request", input: { selector, amount: amountToRefund(params), ...textsOf(params, account) } };
+  return { kind: "request", input: { selector, amount: amountToRefund(params, account), ...textsOf(params, account) } };
 }
 
 /** /ws/refundOrCancel gives back everything: an amount beside it is not looked at (interface 5.4). */
@@ -43,7 +44,7 @@ export function readRefundOrCancel(params: TreeObject, account: Account): Refund
 }
 
 /** Zero is how one client says that there is none (interface 1.2, step 8); and nothing is no refund of everything. */
-function amountToRefund(params: TreeObject): string {
+function amountToRefund(params: TreeObject, account: Account): string {
   const value = params["amount"];
   // The shares of a split (interface 5.3) are of the amount beside it.
   if (hasOtherAmount(params, "split")) throw refusal("amountInvalid");
@@ -51,7 +52,7 @@ function amountToRefund(params: TreeObject): string {
   if (typeof value !== "string") throw refusal("amountInvalid");
   const text = value.trim();
   if (text === "" || /^0+(\.0*)?$/.test(text)) throw refusal("amountRequired");
-  return text;
+  return roundedText(text, account);
 }
 
 function textsOf(params: TreeObject, account: Account): Pick<RefundInput, "description" | "code"> {

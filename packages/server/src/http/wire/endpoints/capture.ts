@@ -1,6 +1,8 @@
 import { ServiceError } from "../../../kernel/service-error.ts";
 import { capture } from "../../../operations/capture.ts";
 import { query } from "../../../operations/query.ts";
+import { roundingWarnings } from "../amounts.ts";
+import { withWarnings } from "../answer.ts";
 import type { KeyedEndpoint } from "../endpoint.ts";
 import { paymentAnswer } from "../payment-answer.ts";
 import { readCapture } from "../payment-request.ts";
@@ -13,9 +15,9 @@ export function captureEndpoint({ runner }: EndpointDeps): KeyedEndpoint {
     key: "secret",
     family: "parameters",
     cors: false,
-    handle: ({ params, account, named }) =>
-      answering("capture", async () => {
-        const input = readCapture(params);
+    handle: async ({ params, account, named }) => {
+      const answer = await answering("capture", async () => {
+        const input = readCapture(params, account);
         try {
           return paymentAnswer(await runner.run(capture, account, input), account);
         } catch (error) {
@@ -24,6 +26,8 @@ export function captureEndpoint({ runner }: EndpointDeps): KeyedEndpoint {
           // Its first sending took the money, and nobody heard of it.
           return paymentAnswer(await runner.run(query, account, input.selector), account);
         }
-      }),
+      });
+      return withWarnings(answer, roundingWarnings(params, "amount", account));
+    },
   };
 }

@@ -3,8 +3,12 @@ import { PaymentCodeTaken } from "../../../operations/payment-code-taken.ts";
 import { direct } from "../../../operations/direct.ts";
 import type { Payment } from "../../../payment/payment.ts";
 import { amountWarning } from "../amount-warning.ts";
+import { roundingWarnings } from "../amounts.ts";
+import { withWarnings } from "../answer.ts";
+import { threeDSecureWarnings } from "../credential-nodes.ts";
 import { readDirect, wipeSource } from "../direct-request.ts";
 import type { KeyedEndpoint } from "../endpoint.ts";
+import { nodeOf } from "../fields.ts";
 import { paymentAnswer } from "../payment-answer.ts";
 import { simulatedError } from "../simulated-error.ts";
 import { answeringAnswer, type EndpointDeps } from "./deps.ts";
@@ -19,13 +23,16 @@ export function directEndpoint({ runner, clockOf, sandbox }: EndpointDeps): Keye
     async handle({ params, account, headers, named }) {
       const simulated = await simulatedError(headers.simulateInternalError, account.id, sandbox);
       if (simulated !== undefined) return simulated;
-      let warning: string | undefined;
+      const warnings: string[] = [];
       const answer = await answeringAnswer("direct", async () => {
         const local = account.settings.profile === "B" || headers.processingType?.trim().toLowerCase() === "local";
         const now = clockOf(account).now();
         const input = readDirect(params, account, now, { local });
         try {
-          if (sandbox !== undefined) warning = amountWarning(input.order.amount, account, now);
+          warnings.push(...roundingWarnings(nodeOf(params, "payment") ?? params, "amount_total", account));
+          const small = sandbox === undefined ? undefined : amountWarning(input.order.amount, account, now);
+          if (small !== undefined) warnings.push(small);
+          if (sandbox !== undefined) warnings.push(...threeDSecureWarnings(input));
           const { payment, token } = await runner.run(direct, account, input);
           const body = paymentAnswer(payment, account, token === undefined ? {} : { token });
           // A token is given once and never kept; an attempt without an answer is not the last word.
@@ -39,7 +46,7 @@ export function directEndpoint({ runner, clockOf, sandbox }: EndpointDeps): Keye
           wipeSource(input.source);
         }
       });
-      return warning === undefined ? answer : { ...answer, headers: [["X-Cofre-Warning", warning]] };
+      return withWarnings(answer, warnings);
     },
   };
 }

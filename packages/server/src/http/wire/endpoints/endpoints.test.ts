@@ -125,6 +125,39 @@ test("a refusal is answered in the endpoint's codes, a mistake of ours is left t
   await assert.rejects(ask(keyed(directEndpoint(depsThat(() => undefined, fail))), { payment }), TypeError);
 });
 
+test("an accepted request that may be a mistake is answered with warnings", async () => {
+  const answeredFor = async (values: object, processed: object = {}): Promise<readonly string[]> => {
+    const deps: EndpointDeps = { ...depsThat(() => undefined, refuse), sandbox: { loseNextAuthorization: () => undefined } };
+    const { headers } = await ask(keyed(directEndpoint(deps)), {
+      payment: { ...payment, ...values, creditcard: { ...card, ...processed } },
+    });
+    return (headers ?? []).map(([name, text]) => `${name}: ${text}`);
+  };
+  assert.deepEqual(await answeredFor({ amount_total: 12_345.005 }), [
+    "X-Cofre-Warning: amount_total has more than two decimals and was rounded half up",
+    "X-Cofre-Warning: CLP 12345.01 has cents, which nobody pays in CLP: is it 100 times too small?",
+  ]);
+  assert.deepEqual(await answeredFor({ amount_total: 12_345 }, { threeds_eci: "02", threeds_cryptogram: "AAAA" }), [
+    "X-Cofre-Warning: threeds_eci 02 is not an indicator of visa",
+  ]);
+  assert.deepEqual(await answeredFor({ amount_total: 12_345 }, { threeds_eci: "05", threeds_cryptogram: "AAAA" }), []);
+  const brazilian = {
+    amount_total: 100,
+    currency_code: "BRL",
+    country: "br",
+    document: "853.513.468-93",
+    zipcode: "80010-000",
+    address: "Rua E",
+    street_number: "1",
+    city: "Curitiba",
+    state: "PR",
+  };
+  assert.deepEqual(await answeredFor({ ...brazilian, payment_type_code: "debitcard" }), [
+    "X-Cofre-Warning: Acquirers in Brazil decline debit cards without 3-D Secure: no threeds_eci is given",
+  ]);
+  assert.deepEqual(await answeredFor(brazilian), [], "control: a credit card");
+});
+
 test("the header that asks for local processing asks for Chile's document", async () => {
   const endpoint = keyed(directEndpoint(depsThat(() => undefined, refuse)));
   assert.equal((await ask(endpoint, { payment }, " Local ")).code, "BP-DR-22");

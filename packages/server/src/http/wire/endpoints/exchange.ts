@@ -5,7 +5,7 @@ import { exchangeRate } from "../../../payment/pricing-tables.ts";
 import { echo } from "../card-like.ts";
 import type { Endpoint } from "../endpoint.ts";
 import { fieldOf } from "../fields.ts";
-import type { TreeObject } from "../tree.ts";
+import { isTreeObject, type Tree, type TreeObject } from "../tree.ts";
 import { WireError } from "../wire-error.ts";
 import { answering, type EndpointDeps } from "./deps.ts";
 
@@ -45,19 +45,62 @@ export function exchangeEndpoint({ clockOf }: EndpointDeps): Endpoint {
   };
 }
 
-/** Without a base it is the currency of the account's own country: most clients send none. */
-function exchangeBody(params: TreeObject, { settings }: Account, now: Instant): string {
+/**
+ * /ws/exchange/getCurrencyRates (interface 5.7): the rates of every currency in `currency_codes` to every one in `currency_base_codes`.
+ * Each is a list, or text with commas.
+ */
+export function currencyRatesEndpoint({ clockOf }: EndpointDeps): Endpoint {
+  return {
+    path: "/ws/exchange/getCurrencyRates",
+    key: "secret",
+    family: "parameters",
+    cors: false,
+    handle: ({ params, account }) => answering("query", async () => ratesBody(params, account, clockOf(account).now())),
+  };
+}
+
+function exchangeBody(params: TreeObject, account: Account, now: Instant): string {
   const code = fieldOf(params, "currency_code")?.toUpperCase();
   if (code === undefined) throw new WireError(exchangeErrors.missing.code, exchangeErrors.missing.message);
   const asked = fieldOf(params, "currency_base_code") ?? fieldOf(params, "currency_base");
-  const base = asked?.toUpperCase() ?? countryOf(settings.country)?.currency ?? "BRL";
+  return `{"currency_rate":${rateRow(code, asked?.toUpperCase() ?? baseOf(account), account, now)},"status":"SUCCESS"}`;
+}
+
+function ratesBody(params: TreeObject, account: Account, now: Instant): string {
+  const codes = codesIn(params, "currency_codes", "currency_code");
+  if (codes.length === 0) throw new WireError(exchangeErrors.missing.code, exchangeErrors.missing.message);
+  const asked = codesIn(params, "currency_base_codes", "currency_base_code");
+  const bases = asked.length === 0 ? [baseOf(account)] : asked;
+  const rows = codes.flatMap((code) => bases.map((base) => rateRow(code, base, account, now)));
+  return `{"currency_rates":[${rows.join(",")}],"status":"SUCCESS"}`;
+}
+
+/** Without a base it is the currency of the account's own country: most clients send none. */
+function baseOf({ settings }: Account): string {
+  return countryOf(settings.country)?.currency ?? "BRL";
+}
+
+/** Each code once, upper case. A list may come as an object with numbers for names, as PHP writes it. */
+function codesIn(params: TreeObject, ...names: readonly string[]): readonly string[] {
+  const value = names.map((name) => params[name]).find((given) => given !== undefined);
+  const members: readonly Tree[] =
+    value === undefined ? [] : typeof value === "string" ? value.split(",") : isTreeObject(value) ? Object.values(value) : listOf(value);
+  const codes = members.map((member) => (typeof member === "string" ? member.trim().toUpperCase() : "?"));
+  return [...new Set(codes.filter((code) => code !== ""))];
+}
+
+function listOf(value: Tree): readonly Tree[] {
+  return Array.isArray(value) ? (value as readonly Tree[]) : [];
+}
+
+function rateRow(code: string, base: string, { settings }: Account, now: Instant): string {
   const rate = exchangeRate(settings.rateTable, code, base, now) ?? inverseOf(exchangeRate(settings.rateTable, base, code, now));
   const names = [currencyNames.get(base), currencyNames.get(code)];
   if (rate === undefined || names.includes(undefined)) {
     const { message } = exchangeErrors.noRate;
     throw new WireError(exchangeErrors.noRate.code, message.replace("{code}", echo(code)).replace("{base}", echo(base)));
   }
-  return `{"currency_rate":{"code":"${code}","base_code":"${base}","name":"${names.join(" to ")}","rate":"${rate}"},"status":"SUCCESS"}`;
+  return `{"code":"${code}","base_code":"${base}","name":"${names.join(" to ")}","rate":"${rate}"}`;
 }
 
 /** Eight decimals, rounded half up: with four nothing would be left of one peso. */

@@ -4,7 +4,7 @@ import { cancelEndpoint } from "./cancel.ts";
 import { captureEndpoint } from "./capture.ts";
 import type { EndpointDeps } from "./deps.ts";
 import { directEndpoint } from "./direct.ts";
-import { exchangeEndpoint } from "./exchange.ts";
+import { currencyRatesEndpoint, exchangeEndpoint } from "./exchange.ts";
 import { fingerprintEndpoints } from "./fingerprint.ts";
 import { integrationPropertiesEndpoints } from "./integration-properties.ts";
 import { documentBalanceEndpoint, zipcodeEndpoint } from "./lookups.ts";
@@ -32,6 +32,7 @@ export function wireEndpoints(deps: EndpointDeps): readonly Endpoint[] {
     idempotent(refundOrCancelEndpoint(deps), "refund_or_cancel", requests),
     queryEndpoint(deps),
     exchangeEndpoint(deps),
+    currencyRatesEndpoint(deps),
     resendNotificationEndpoint(deps),
     zipcodeEndpoint,
     documentBalanceEndpoint,

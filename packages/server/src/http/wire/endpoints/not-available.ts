@@ -4,7 +4,6 @@ import type { Endpoint } from "../endpoint.ts";
 /** Operations of the interface (5, 2.4, 2.7) that this server does not have yet. `true`: browsers of other origins call it. */
 const paths: readonly (readonly [path: string, cors: boolean])[] = [
   ["/ws/request", false],
-  ["/ws/exchange/getCurrencyRates", false],
   ["/ws/fxtoken/get", false],
   ["/ws/getBankList", false],
   ["/ws/print", false],

@@ -1,6 +1,8 @@
 import { ServiceError } from "../../../kernel/service-error.ts";
 import { cancelRefund, refund, refundOrCancel } from "../../../operations/refund.ts";
 import type { PaymentSelector } from "../../../operations/direct-input.ts";
+import { roundingWarnings } from "../amounts.ts";
+import { withWarnings } from "../answer.ts";
 import type { KeyedEndpoint } from "../endpoint.ts";
 import { rowsOf } from "../errors.ts";
 import { paymentAnswer } from "../payment-answer.ts";
@@ -16,15 +18,17 @@ export function refundEndpoint({ runner }: EndpointDeps): KeyedEndpoint {
     key: "secret",
     family: "parameters",
     cors: false,
-    handle: ({ params, account, named }) =>
-      answering("refund", async () => {
+    handle: async ({ params, account, named }) => {
+      const answer = await answering("refund", async () => {
         const asked = readRefundRequest(params, account);
         const done =
           asked.kind === "cancel"
             ? await runner.run(cancelRefund, account, asked.selector)
             : await naming(asked.input.selector, runner.run(refund, account, { ...asked.input, request: named?.digest }));
         return paymentAnswer(done.payment, account, { refund: done.refund, operation: "refund" });
-      }),
+      });
+      return withWarnings(answer, roundingWarnings(params, "amount", account));
+    },
   };
 }
 
