@@ -66,7 +66,9 @@ import type { KeyHolder } from "./operations/account-directory.ts";
 import { changeSettings } from "./operations/change-settings.ts";
 import { FirstStartElsewhere, prepareSandboxAccount, type SandboxKeys } from "./operations/sandbox-account.ts";
 import { SlotKeeper } from "./recovery/slot-keeper.ts";
+import type { BackedUp, Restored } from "./stores/backup.ts";
 import { openAuditFile } from "./stores/embedded/audit-file.ts";
+import { backUpFile, restoreFile } from "./stores/embedded/backup-file.ts";
 import { hasDatabase, modeOpenToOthers } from "./stores/embedded/data-folder.ts";
 import { openEmbeddedStore } from "./stores/embedded/embedded-store.ts";
 import { openMoveSource } from "./stores/embedded/move-source.ts";
@@ -113,6 +115,10 @@ export interface Ports {
 
 /** How long after a failed write it is tried again whether writing works, in milliseconds. */
 const tryWritingMs = 1_000;
+
+/** How often it is looked whether the write-ahead log is to be copied into the file, in milliseconds, and the most looks without. */
+const lookForCheckpointMs = 1_000;
+const mostLooksBetweenCheckpoints = 60;
 
 /** Beside an acquirer that does not answer, what a request to a world may wait for: two minutes of a fault, or a minute in which the time is moved. */
 const longestWorkMs = 150_000;
@@ -553,10 +559,33 @@ async function openStore(config: Config, log: Log, { clock, scheduler }: Ports, 
     isOver = true;
     cancelTry();
   });
+  parts.defer(keepFileCurrent(store, scheduler));
   const { dataDirectory } = config;
   const mode = dataDirectory === ":memory:" ? undefined : modeOpenToOthers(dataDirectory);
   if (mode !== undefined) log.write({ event: "data_directory_open", dataDirectory, mode });
   return store;
+}
+
+/**
+ * Copies the write-ahead log into the file soon after the last commit, and once a minute while commits go on: what somebody copies by
+ * hand is then nearly whole. Returns what ends it.
+ */
+function keepFileCurrent(store: RunningStore, scheduler: Scheduler): () => void {
+  if (store.checkpoint === undefined) return () => undefined;
+  let [seen, copied, looks] = [0, 0, 0];
+  let cancel = (): void => undefined;
+  const look = (): void => {
+    const { commits } = store.stats();
+    looks += 1;
+    if (commits !== copied && (commits === seen || looks >= mostLooksBetweenCheckpoints)) {
+      store.checkpoint?.();
+      [copied, looks] = [commits, 0];
+    }
+    seen = commits;
+    cancel = scheduler.after(lookForCheckpointMs, look);
+  };
+  cancel = scheduler.after(lookForCheckpointMs, look);
+  return () => cancel();
 }
 
 function databaseOf({ databaseUrl: url, databaseWaiveStandby }: Config, clock: Clock): MoveTargetOptions | undefined {
@@ -571,8 +600,9 @@ async function openEmbedded({ dataDirectory }: Config, onWriting: (works: boolea
   if (dataDirectory === ":memory:") return openEmbeddedStore({ file: dataDirectory, onWriting });
   const file = databaseFileOf(dataDirectory);
   // A new database beside old keys would be a new installation without a word: it is the old one's database that is gone.
-  if (!hasDatabase(file) && (await hasKeyFiles(dataDirectory))) throw new StoreOpenError("missing", file);
-  return openEmbeddedStore({ file, onWriting });
+  const expectTables = await hasKeyFiles(dataDirectory);
+  if (expectTables && !hasDatabase(file)) throw new StoreOpenError("missing", file);
+  return openEmbeddedStore({ file, expectTables, onWriting });
 }
 
 /** Notifications draw from a source of their own: what a seeded world draws does not depend on who was told what, and when. */
@@ -648,6 +678,16 @@ function databaseFileOf(dataDirectory: string): string {
 export async function openAudit({ databaseUrl, dataDirectory }: Config): Promise<OpenAudit> {
   if (databaseUrl === undefined) return openAuditFile(databaseFileOf(dataDirectory));
   return (await import("./stores/postgres/audit-database.ts")).openAuditDatabase(databaseUrl);
+}
+
+/** Copies the file into a directory; a server may hold it. */
+export async function backUp({ dataDirectory }: Config, directory: string): Promise<BackedUp> {
+  return backUpFile(databaseFileOf(dataDirectory), directory, hexOf(ownRandom.bytes(4)));
+}
+
+/** Puts a copy in place of the file, which no server may hold. */
+export async function restore({ dataDirectory }: Config, directory: string, replace: boolean): Promise<Restored> {
+  return restoreFile(directory, databaseFileOf(dataDirectory), hexOf(ownRandom.bytes(4)), replace);
 }
 
 /** What `cofre migrate-store` works on: the file, which no server may hold, its keys, and the database if one is named. */

@@ -6,6 +6,7 @@ import { connect, createServer } from "node:net";
 import { tmpdir } from "node:os";
 import { join } from "node:path";
 import { createInterface } from "node:readline";
+import { DatabaseSync } from "node:sqlite";
 import { describe, test, type TestContext } from "node:test";
 import { fileURLToPath } from "node:url";
 import { promisify } from "node:util";
@@ -196,6 +197,8 @@ describe("a start", () => {
   for (const [what, lose] of [
     ["missing", (file: string) => rmSync(file)],
     ["empty", (file: string) => truncateSync(file)],
+    // What the file is until the first checkpoint, when it is copied without its log: 4,096 bytes and no table.
+    ["without its tables", withoutTables],
   ] as const) {
     test(`with keys whose database is ${what} is refused with what to do, and makes nothing`, async (context) => {
       const folder = join(newFolder(context), "data");
@@ -205,7 +208,10 @@ describe("a start", () => {
       for (let time = 0; time < 2; time += 1) {
         const { code, stderr } = await run(["start", "--data-dir", folder, "--port", "0"]);
         assert.equal(code, 1);
-        assert.match(stderr, /cofre\.db: the database is missing or empty, but there are keys beside it: restore it .* to begin anew\n$/);
+        assert.match(
+          stderr,
+          /cofre\.db: the database is missing, empty or without its tables \(.*\), but there are keys beside it: restore it .* to begin anew\n$/,
+        );
       }
       assert.deepEqual(readdirSync(folder), before);
 
@@ -385,3 +391,10 @@ describe("a started server", () => {
     },
   );
 });
+
+function withoutTables(file: string): void {
+  rmSync(file);
+  const database = new DatabaseSync(file);
+  database.exec("PRAGMA journal_mode = WAL");
+  database.close();
+}

@@ -1,5 +1,5 @@
 import manifest from "../package.json" with { type: "json" };
-import { openAudit, openMoveSides, startCofre } from "./app.ts";
+import { backUp, openAudit, openMoveSides, restore, startCofre } from "./app.ts";
 import { firstStartBanner, invitationLines, laterStartLines, tlsLines } from "./cli/banner.ts";
 import { type ClientCommand, type CommandCall, exitCodes } from "./cli/command.ts";
 import { readCommandLine } from "./cli/command-line.ts";
@@ -76,6 +76,8 @@ async function runClient(command: ClientCommand, call: CommandCall): Promise<voi
     config: (flags = new Map()) => configOfThisProcess(flags),
     openMove: openMoveSides,
     openAudit,
+    backUp,
+    restore,
     stopAsked: () => {
       const closed = Promise.withResolvers<void>();
       stop = closed.resolve;

@@ -121,6 +121,7 @@ const arrows: readonly { readonly from: string; readonly to: readonly string[]; 
       "scan/",
       "move/",
       "stores/transfer.ts",
+      "stores/backup.ts",
       "tls/",
     ],
   },

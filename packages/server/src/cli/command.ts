@@ -4,6 +4,7 @@ import type { Clock } from "../kernel/clock.ts";
 import type { Scheduler } from "../kernel/scheduler.ts";
 import type { MoveSides } from "../move/move-store.ts";
 import type { AuditLog } from "../people/audit-log.ts";
+import type { BackedUp, Restored } from "../stores/backup.ts";
 
 /** Exit codes: 0 as asked, 1 failed, 2 asked for something that cannot be. */
 export const exitCodes = { done: 0, failed: 1, misused: 2 } as const;
@@ -68,6 +69,10 @@ export interface CommandHost {
   readonly openMove: (config: Config) => Promise<MoveSides>;
   /** Opens the audit log, beside a server that runs or without one; rejects with an error whose message may be shown. */
   readonly openAudit: (config: Config) => Promise<OpenAudit>;
+  /** Copies the database into a directory, beside a server that runs or without one; rejects with an error whose message may be shown. */
+  readonly backUp: (config: Config, directory: string) => Promise<BackedUp>;
+  /** Puts such a copy in place of the database; rejects with an error whose message may be shown. */
+  readonly restore: (config: Config, directory: string, replace: boolean) => Promise<Restored>;
   /** Resolves when the process is asked to end, or nobody reads any more what is printed. */
   readonly stopAsked: () => Promise<unknown>;
   readonly clock: Clock;

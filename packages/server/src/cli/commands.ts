@@ -1,4 +1,5 @@
 import { auditCommand } from "./audit.ts";
+import { backupCommand, restoreCommand } from "./backup.ts";
 import { chaosCommand } from "./chaos.ts";
 import { clockCommand } from "./clock.ts";
 import type { CommandRow } from "./command.ts";
@@ -38,6 +39,8 @@ export const commands = {
   notification: notificationCommand,
   fault: faultCommand,
   audit: auditCommand,
+  backup: backupCommand,
+  restore: restoreCommand,
   "migrate-store": migrateStoreCommand,
   listen: listenCommand,
   chaos: chaosCommand,

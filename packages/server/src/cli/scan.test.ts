@@ -34,6 +34,8 @@ async function run(
     say: (line) => (problems += `${line}\n`),
     config: () => assert.fail("a scan needs no settings"),
     openMove: () => assert.fail("a scan moves nothing"),
+    backUp: () => assert.fail("no backup is made"),
+    restore: () => assert.fail("nothing is restored"),
     openAudit: () => assert.fail("a scan reads no audit log"),
     stopAsked: () => assert.fail("a scan ends by itself"),
     clock,

@@ -150,6 +150,8 @@ export interface RunningStore extends Store {
   /** Writes something small that changes nothing, to find out whether writing works. Resolves with what it found. */
   tryWriting(): Promise<boolean>;
   stats(): StoreStats;
+  /** Has what only the write-ahead log holds copied into the database file, where the store is a file. */
+  checkpoint?(): void;
   /** Where worlds live, on a store that several nodes share. */
   readonly worldPlaces?: WorldPlaces;
 }

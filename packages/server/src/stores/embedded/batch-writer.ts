@@ -96,6 +96,21 @@ export class BatchWriter {
     }
   }
 
+  /**
+   * Copies what is only in the write-ahead log into the database file; whether all of it is there now. A failure loses nothing: the log
+   * keeps what was not copied.
+   */
+  checkpoint(): boolean {
+    if (this.#state !== "ready") return false;
+    try {
+      const { busy, log, checkpointed } = this.#database.prepare("PRAGMA wal_checkpoint(PASSIVE)").get() ?? {};
+      return busy === 0 && log === checkpointed;
+    } catch (error) {
+      sqliteCode(error);
+      return false;
+    }
+  }
+
   /** Undefined when a change of the batch failed: nothing was written. */
   #tryTogether(batch: readonly ChangeMessage[]): BatchResult | undefined {
     let outcomes: Outcome[];
@@ -103,9 +118,10 @@ export class BatchWriter {
       this.#database.exec("BEGIN IMMEDIATE");
       outcomes = batch.map((message) => this.#writer.write(message));
     } catch (error) {
-      sqliteCode(error);
+      const code = sqliteCode(error);
       this.#rollBack();
-      return undefined;
+      // Another program held the database for as long as the writer waits. Each change alone would wait as long again.
+      return code === "busy" ? { outcomes: batch.map(() => "unavailable"), commits: 0 } : undefined;
     }
     return this.#commit(outcomes);
   }

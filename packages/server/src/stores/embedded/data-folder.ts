@@ -1,4 +1,4 @@
-import { chmodSync, closeSync, mkdirSync, openSync, statSync } from "node:fs";
+import { chmodSync, closeSync, mkdirSync, openSync, readSync, statSync } from "node:fs";
 import { dirname } from "node:path";
 import { StoreOpenError } from "./open-error.ts";
 
@@ -38,6 +38,31 @@ function kindOf(path: string): "folder" | "other" | "nothing" {
   } catch {
     // Below a plain file, or where this user may not look: making it will say so.
     return "nothing";
+  }
+}
+
+const walHeaderBytes = 32;
+/** Offset of the file format's write version: 1 without a write-ahead log, 2 with one (sqlite.org/fileformat.html, 1.3). */
+const writeVersionAt = 18;
+
+/**
+ * Whether a database that was never served, such as a copy that `cofre backup` made, lies beside a write-ahead log. The log belongs to
+ * another database then, and SQLite would apply it. To be called with the lock of the file, because closing a file lets go of all locks
+ * that this process has on it.
+ */
+export function hasForeignLog(file: string): boolean {
+  try {
+    if ((statSync(`${file}-wal`, { throwIfNoEntry: false })?.size ?? 0) <= walHeaderBytes) return false;
+    const header = Buffer.alloc(writeVersionAt + 1);
+    const descriptor = openSync(file, "r");
+    try {
+      return readSync(descriptor, header, 0, header.length, 0) === header.length && header[writeVersionAt] === 1;
+    } finally {
+      closeSync(descriptor);
+    }
+  } catch {
+    // Opening the database says why.
+    return false;
   }
 }
 

@@ -4,6 +4,7 @@ import { tmpdir } from "node:os";
 import { join } from "node:path";
 import { DatabaseSync } from "node:sqlite";
 import { test } from "node:test";
+import { setTimeout as sleep } from "node:timers/promises";
 import type { TestContext } from "node:test";
 import type { Worker } from "node:worker_threads";
 import * as given from "../../../test/contract/store-fixtures.ts";
@@ -186,6 +187,39 @@ test("a store that begins to fail says so once, finds out by itself that it stil
   const roomy = await openEmbeddedStore({ file, onWriting: (works) => void told.push(works) });
   context.after(() => roomy.close());
   assert.deepEqual([await roomy.tryWriting(), roomy.isWriting, told], [true, true, [false]]);
+});
+
+test("a change waits while another program holds the database for a moment", async (context) => {
+  // A backup tool or a shell held it for milliseconds, and payments were refused at once.
+  const file = newFile(context);
+  const store = await openEmbeddedStore({ file });
+  context.after(() => store.close());
+  const other = new DatabaseSync(file);
+  context.after(() => other.close());
+
+  other.exec("BEGIN IMMEDIATE");
+  const change = store.commit(given.paymentChange(given.newPayment(1)));
+  await sleep(100);
+  other.exec("COMMIT");
+
+  assert.deepEqual(await change, committed);
+  assert.equal(store.isWriting, true);
+});
+
+test("while another program keeps the database, all changes that wait are refused together, and later ones are written", async (context) => {
+  const file = newFile(context);
+  const store = await openEmbeddedStore({ file });
+  context.after(() => store.close());
+  const other = new DatabaseSync(file);
+  context.after(() => other.close());
+  const change = (number: number): Promise<unknown> => store.commit(given.paymentChange(given.newPayment(number)));
+
+  other.exec("BEGIN IMMEDIATE");
+  const refused = Array.from({ length: 50 }, (_, number) => assert.rejects(change(number + 1), { code: "unavailable" }));
+  await Promise.all(refused);
+  other.exec("COMMIT");
+
+  assert.deepEqual(await change(1), committed);
 });
 
 test("what is written to find out whether writing works leaves nothing behind", async (context) => {

@@ -51,6 +51,8 @@ export interface EmbeddedStoreOptions {
   readonly maxQueued?: number;
   /** The file grows to this and no further: then changes are refused as `unavailable`, reads go on. Default: no limit. */
   readonly maxFileBytes?: number;
+  /** true: the installation exists, so a file without tables is refused. */
+  readonly expectTables?: boolean;
   /** Called when writing begins to fail, and when it works again. */
   readonly onWriting?: (works: boolean) => void;
 }
@@ -60,13 +62,16 @@ export interface EmbeddedStoreOptions {
  * thread. Rejects with StoreOpenError when the file is locked, foreign, damaged or of a newer version.
  */
 export async function openEmbeddedStore(options: EmbeddedStoreOptions): Promise<RunningStore> {
-  const { maxQueued = 4_096, maxFileBytes, onWriting = () => undefined } = options;
+  const { maxQueued = 4_096, maxFileBytes, expectTables = false, onWriting = () => undefined } = options;
   const temporary = options.file === ":memory:" ? temporaryFile() : undefined;
   const file = temporary?.file ?? options.file;
   if (temporary === undefined) makeFolderOf(file);
   makeFilesPrivate(file);
   try {
-    const writer = await WriterThread.start({ file, durable: temporary === undefined, maxFileBytes }, { maxQueued, onWriting });
+    const writer = await WriterThread.start(
+      { file, durable: temporary === undefined, maxFileBytes, expectTables },
+      { maxQueued, onWriting },
+    );
     const store = new SqliteStore(openForReading(file), writer, () => temporary?.remove());
     // Every connection has read something, so all the files that SQLite works on are open.
     if (process.platform !== "win32") temporary?.remove();
@@ -265,6 +270,10 @@ class SqliteStore implements RunningStore {
 
   async tryWriting(): Promise<boolean> {
     return this.#closed === undefined && this.#writer.tryWriting();
+  }
+
+  checkpoint(): void {
+    if (this.#closed === undefined) this.#writer.checkpoint();
   }
 
   #takenBy({ merchantId, payment }: Change): CommitResult {

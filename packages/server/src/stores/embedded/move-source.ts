@@ -18,7 +18,7 @@ export async function openMoveSource(file: string): Promise<TransferSource> {
   let lock: DatabaseSync | undefined;
   try {
     lock = lockFile(file);
-    return new MoveSource(openForWriting({ file, durable: true, maxFileBytes: undefined, alsoMoved: true }), lock);
+    return new MoveSource(openForWriting({ file, durable: true, maxFileBytes: undefined, alsoMoved: true, expectTables: true }), lock);
   } catch (error) {
     lock?.close();
     throw error instanceof Refused ? new StoreOpenError(error.code, file) : error;

@@ -2,6 +2,7 @@ import { DatabaseSync } from "node:sqlite";
 import type { MerchantId } from "../../kernel/ids.ts";
 import { slotOf } from "../../kernel/slot.ts";
 import { migrations } from "./migrations/index.ts";
+import { hasForeignLog } from "./data-folder.ts";
 import type { OpenRefusal } from "./open-error.ts";
 import { sqliteCode } from "./sqlite-error.ts";
 import type { SqliteCode } from "./sqlite-error.ts";
@@ -13,6 +14,8 @@ export interface DatabaseOptions {
   readonly maxFileBytes: number | undefined;
   /** true: a file that was moved to another store is opened too. */
   readonly alsoMoved?: boolean;
+  /** true: the installation exists, so a file without tables is what is left of its database and is refused. */
+  readonly expectTables?: boolean;
 }
 
 /** `Cofr`, in the header of the file: the file is ours. */
@@ -22,6 +25,11 @@ export const movedApplicationId = 0x436f666d;
 const pageBytes = 4096;
 /** Checkpoints when the log has 8,000 pages, 32 MB: fewer, larger ones are cheaper (1,000 pages: 20 % slower, twice the p99). */
 const checkpointPages = 8_000;
+/**
+ * How long the writer waits when another program holds the database, in milliseconds. Backup tools and the sqlite3 shell hold it for
+ * less. Cofre itself never does: one process has the file.
+ */
+const writerWaitMs = 2_000;
 const writerCacheKib = 32 * 1024;
 const readerCacheKib = 16 * 1024;
 
@@ -47,12 +55,14 @@ export function lockFile(file: string): DatabaseSync {
 }
 
 /** Opens the file for writing, brings its tables up to date and checks that commits will be durable. */
-export function openForWriting({ file, durable, maxFileBytes, alsoMoved = false }: DatabaseOptions): DatabaseSync {
+export function openForWriting({ file, durable, maxFileBytes, alsoMoved = false, expectTables = false }: DatabaseOptions): DatabaseSync {
   if (!isSafeVersion(process.versions["sqlite"] ?? "0")) throw new Refused("sqlite_too_old");
   return translated(() => {
-    const database = new DatabaseSync(file, { timeout: 0 });
+    if (hasForeignLog(file)) throw new Refused("foreign_log");
+    const database = new DatabaseSync(file, { timeout: writerWaitMs });
     try {
       refuseForeign(database, alsoMoved);
+      if (expectTables && readNumber(database, "PRAGMA user_version") === 0) throw new Refused("missing");
       // Full syncs on macOS: its fsync leaves data in the drive's cache.
       database.exec(`PRAGMA journal_mode = WAL; PRAGMA synchronous = ${durable ? "FULL" : "OFF"}; PRAGMA fullfsync = ON;
         PRAGMA wal_autocheckpoint = ${checkpointPages}; PRAGMA journal_size_limit = ${4 * checkpointPages * pageBytes};
@@ -103,7 +113,13 @@ function holds(database: DatabaseSync, expected: Readonly<Record<string, unknown
  * when another connection reads from the log.
  */
 export function truncateLog(database: DatabaseSync): boolean {
-  return database.prepare("PRAGMA wal_checkpoint(TRUNCATE)").get()?.["busy"] === 0;
+  // Commits would wait as long as this waits for a reader, such as a backup.
+  database.exec("PRAGMA busy_timeout = 0");
+  try {
+    return database.prepare("PRAGMA wal_checkpoint(TRUNCATE)").get()?.["busy"] === 0;
+  } finally {
+    database.exec(`PRAGMA busy_timeout = ${writerWaitMs}`);
+  }
 }
 
 /** The first version of the tables that was always written with `secure_delete`. */

@@ -18,7 +18,9 @@ const openRefusals = {
   nothing: "there is no database here",
   no_audit: "the database was last used by a version of Cofre that had no audit log; start this one once",
   missing:
-    "the database is missing or empty, but there are keys beside it: restore it from its backup, or remove root.key, keys.*.json and *.sealed to begin anew",
+    "the database is missing, empty or without its tables (a copy of cofre.db that was made without cofre.db-wal looks like this), but there are keys beside it: restore it from a copy that cofre backup made, or together with its -wal, or remove root.key, keys.*.json and *.sealed to begin anew",
+  foreign_log:
+    "this is a copy that cofre backup made, but there is the -wal file of another database beside it, which would damage it: remove cofre.db-wal and cofre.db-shm, or restore with cofre restore",
   moved:
     "what was in this file was moved to PostgreSQL, or is on its way there: start with the COFRE_DATABASE_URL of that database; cofre migrate-store ends a move that broke off, and cofre migrate-store --back takes one back",
   cannot_open: "the file cannot be opened or created here",

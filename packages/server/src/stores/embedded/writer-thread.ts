@@ -143,6 +143,11 @@ export class WriterThread {
     });
   }
 
+  /** Has what is only in the write-ahead log copied into the database file. */
+  checkpoint(): void {
+    if (this.#alive) this.#worker.postMessage("checkpoint", []);
+  }
+
   #tried(works: boolean): void {
     this.#found(works);
     for (const resolve of this.#whenTried.splice(0)) resolve(works);
@@ -191,7 +196,10 @@ export class WriterThread {
     const waiting = this.#waitingForPeople.shift();
     assert(waiting !== undefined, "the writer thread answers a change of people once");
     if (answer.outcome === "unavailable" || answer.outcome === "commit_unknown") this.#found(false);
-    else if (answer.outcome === "committed") this.#found(true);
+    else if (answer.outcome === "committed") {
+      this.#commits += 1;
+      this.#found(true);
+    }
     waiting.resolve(answer);
     this.#tellDrained();
   }

@@ -17,7 +17,7 @@ const port = parentPort;
 /** More than this would only make the first of a batch wait for the last. */
 const largestBatch = 512;
 
-type Message = readonly ChangeMessage[] | PeopleMessage | "try" | "truncate" | "close";
+type Message = readonly ChangeMessage[] | PeopleMessage | "try" | "truncate" | "checkpoint" | "close";
 
 try {
   const options = workerData as DatabaseOptions;
@@ -41,6 +41,7 @@ try {
     if (typeof message === "object" && "people" in message) port.postMessage(writer.writePeople(message));
     if (message === "try") port.postMessage(writer.tryWriting());
     if (message === "truncate") port.postMessage({ truncated: writer.truncateLog() });
+    if (message === "checkpoint") writer.checkpoint();
     if (message === "close") {
       database.close();
       lock.close();

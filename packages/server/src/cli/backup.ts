@@ -1,0 +1,78 @@
+import type { Config } from "../config/settings.ts";
+import { ClientProblem, tellingProblems } from "./client-problem.ts";
+import { type ClientCommand, type CommandCall, type CommandHost, type ExitCode, exitCodes } from "./command.ts";
+
+const dataDirectory = { form: "D", doc: "where the database is, instead of COFRE_DATA_DIR" } as const;
+const json = { doc: "print a JSON object" } as const;
+
+/** Copies the database of a Cofre that may be running. */
+export const backupCommand: ClientCommand = {
+  summary: "copy the database into a directory, checked, while the server may run; the keys are not in it",
+  paths: "DIR",
+  options: { "--data-dir": dataDirectory, "--json": json },
+  examples: ["cofre backup backups/2026-01-31", "cofre backup backups/2026-01-31 --json"],
+  run: (call, host) =>
+    tellingProblems(host.say, () =>
+      reporting(call, host, async (config, directory) => {
+        const made = await host.backUp(config, directory);
+        if (!call.flags.has("--json")) {
+          host.print(`${made.file}: ${made.payments} payments, ${made.cards} cards, ${made.bytes} bytes; it passed the integrity check.`);
+          host.say(
+            `The keys are not in it, and without them no card in it can be opened. Copy root.key, keys.*.json and notifications.sealed from ${config.dataDirectory} to another place than this copy.`,
+          );
+        }
+        return made;
+      }),
+    ),
+};
+
+/** Puts such a copy in place of the database of a stopped Cofre. */
+export const restoreCommand: ClientCommand = {
+  summary: "put a copy that backup made in place of the database of a stopped Cofre",
+  paths: "DIR",
+  options: {
+    "--data-dir": dataDirectory,
+    "--replace": { doc: "keep the database that is there under another name" },
+    "--json": json,
+  },
+  examples: ["cofre restore backups/2026-01-31", "cofre restore backups/2026-01-31 --replace"],
+  run: (call, host) =>
+    tellingProblems(host.say, () =>
+      reporting(call, host, async (config, directory) => {
+        const restored = await host.restore(config, directory, call.flags.has("--replace"));
+        if (!call.flags.has("--json")) {
+          host.print(`${restored.file}: restored, with ${restored.payments} payments and ${restored.cards} cards.`);
+          if (restored.replaced !== undefined) host.print(`What was there before is ${restored.replaced}.`);
+          host.say("Payments that were made after the copy are not in it. docs/operate/backup.md says what to do about them.");
+        }
+        return restored;
+      }),
+    ),
+};
+
+async function reporting(
+  { paths, flags }: CommandCall,
+  host: CommandHost,
+  work: (config: Config, directory: string) => Promise<object>,
+): Promise<ExitCode> {
+  const [directory, ...more] = paths;
+  if (directory === undefined || more.length > 0) throw new ClientProblem("Name one directory.", { misuse: true });
+  const from = flags.get("--data-dir");
+  const reading = host.config(new Map(from === undefined ? [] : [["--data-dir", from]]));
+  if ("problems" in reading) throw new ClientProblem(reading.problems.join("\n"), { misuse: true });
+  const { dataDirectory: folder, databaseUrl } = reading.config;
+  if (databaseUrl !== undefined)
+    throw new ClientProblem("COFRE_DATABASE_URL names a PostgreSQL server: back it up with its own tools, see docs/operate/backup.md.", {
+      misuse: true,
+    });
+  if (folder === ":memory:") throw new ClientProblem("COFRE_DATA_DIR is :memory:, which keeps nothing to copy.", { misuse: true });
+  try {
+    const result = await work(reading.config, directory);
+    if (flags.has("--json")) host.print(JSON.stringify(result));
+    return exitCodes.done;
+  } catch (error) {
+    // Errors of the stores have texts of their own, which quote nothing of what is stored.
+    if (error instanceof ClientProblem || !(error instanceof Error) || !("code" in error)) throw error;
+    throw new ClientProblem(`${error.message}.`);
+  }
+}
