@@ -359,7 +359,12 @@ export async function startCofre(config: Config, log: Log, ports: Ports = system
     log,
     health: { state: () => (!isOpen ? "starting" : store.isWriting ? "ready" : "not_writing") },
     faults,
-    limits: { maxBodyBytes: config.maxBodyBytes, maxConnections: config.maxConnections, maxInFlight: config.maxInFlight },
+    limits: {
+      maxBodyBytes: config.maxBodyBytes,
+      maxConnections: config.maxConnections,
+      maxInFlight: config.maxInFlight,
+      keepAliveMs: config.keepAliveMs,
+    },
     people: people?.gate,
     clientAddressHeader: config.clientAddressHeader,
     recorder: told === undefined ? undefined : createRequestRecorder(told, (id) => installationOf(id).clock),

@@ -204,6 +204,13 @@ export const settings = {
     read: wholeNumber(1, 65_536),
     doc: "Most connections that are open at once, and as many again with TLS; further ones are closed.",
   },
+  keepAliveMs: {
+    variable: "COFRE_KEEP_ALIVE_MS",
+    form: "1000 to 3600000",
+    fallback: "75000",
+    read: wholeNumber(1_000, 3_600_000),
+    doc: "How long a connection stays open between two requests, in milliseconds. Longer than the load balancer in front keeps its own. See [behind a load balancer](running.md#behind-a-load-balancer).",
+  },
   maxInFlight: {
     variable: "COFRE_MAX_IN_FLIGHT",
     form: "1 to 65536",

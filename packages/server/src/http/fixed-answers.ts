@@ -1,5 +1,5 @@
 import { errorAnswer, type WireAnswer } from "./wire/answer.ts";
-import { requestErrors, type RequestErrorKind } from "./wire/request-errors.ts";
+import { requestErrors, type PlainErrorKind } from "./wire/request-errors.ts";
 
 export const noContent: WireAnswer = { status: 204, body: "" };
 export const headRefused: WireAnswer = { status: 405, body: "" };
@@ -19,7 +19,7 @@ export const answers = {
   internal: answerTo("internal"),
 } as const;
 
-function answerTo(kind: Exclude<RequestErrorKind, "repeated_field">): WireAnswer {
+function answerTo(kind: PlainErrorKind): WireAnswer {
   const { code, message, httpStatus } = requestErrors[kind];
   return errorAnswer(code, message, httpStatus);
 }

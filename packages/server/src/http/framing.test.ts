@@ -120,13 +120,17 @@ describe("what is no request", () => {
 
 describe("what Node's parser gives up on", () => {
   /** The server's end of a connection without HTTP, and what its client hears until the end. */
-  async function connection(t: test.TestContext): Promise<{ readonly socket: Socket; readonly heard: Promise<string> }> {
+  async function connection(t: test.TestContext, sent = "G"): Promise<{ readonly socket: Socket; readonly heard: Promise<string> }> {
     const server = createServer({ allowHalfOpen: true });
     t.after(() => server.close());
     await once(server.listen(0, "127.0.0.1"), "listening");
     const { port } = server.address() as { readonly port: number };
     const client = connect(port, "127.0.0.1");
     const [socket] = (await once(server, "connection")) as [Socket];
+    if (sent !== "") {
+      client.write(sent);
+      await once(socket, "data");
+    }
     t.after(() => [client, socket].map((each) => each.destroy()));
     client.on("error", () => undefined);
     let text = "";
@@ -172,6 +176,13 @@ describe("what Node's parser gives up on", () => {
     });
   }
 
+  test("of a connection on which nothing has come in time is told to nobody: an answer would be taken for that of its first request", async (t) => {
+    const { socket, heard } = await connection(t, "");
+    const unreadable = new UnreadableRequests(() => assert.fail("told"));
+    unreadable.meet(failure("ERR_HTTP_REQUEST_TIMEOUT"), socket);
+    assert.deepEqual([socket.destroyed, await heard], [true, ""]);
+  });
+
   test("of a connection that was reset is told to nobody", async (t) => {
     const { socket, heard } = await connection(t);
     const unreadable = new UnreadableRequests(() => assert.fail("told"));
@@ -212,25 +223,11 @@ describe("an answer that is under way", () => {
     socket.on("data", (chunk: Buffer) => (text += chunk.toString("latin1")));
     socket.write(slow(headers) + behind);
     while (calls.length === 0) await new Promise((resolve) => void setImmediate(resolve));
-    // More of it comes later, while the sale is still under way.
-    socket.write("more\r\n");
-    await new Promise((resolve) => void setTimeout(resolve, 20));
     openGate();
     await once(socket, "end");
     socket.destroy();
     return answersIn(text);
   }
-
-  test("is not lost when the body was longer than its length, as of clients that count characters", async (t) => {
-    const answers = await sellWith(t, "", '"}');
-    assert.deepEqual(
-      answers.map(({ status, code }) => [status, code]),
-      [
-        [200, undefined],
-        [400, framingErrors.not_http.code],
-      ],
-    );
-  });
 
   test("is not overtaken by what is told of a tunnel behind it", async (t) => {
     const answers = await sellWith(t, "", `CONNECT x:1 HTTP/1.1\r\n${host}\r\n`);
@@ -247,14 +244,80 @@ describe("an answer that is under way", () => {
       [200, 200, 200],
     );
   });
+});
 
-  test("is not lost when that client also says that it sends nothing else", async (t) => {
-    const answers = await sellWith(t, "Connection: close\r\n", '"}');
+describe("a body whose end is not clear", () => {
+  const form = `integration_key=${secretKey}&hash=a&amount=40.00`;
+  const json = `{"integration_key":"${secretKey}","name":"Jos\xc3\xa9"}`;
+  const post = (version: string, headers: string, body: string): string =>
+    `POST /ws/capture HTTP/${version}\r\n${host}${headers}\r\n${body}`;
+  const query = `POST /ws/capture?integration_key=${secretKey}&hash=a HTTP/1.1\r\n${host}`;
+  const chunks = `${form.length.toString(16)}\r\n${form}\r\n0\r\n\r\n`;
+  const coded = (coding: string): string => `Transfer-Encoding: ${coding}\r\n`;
+  const rows: readonly (readonly [name: string, bytes: string])[] = [
+    ["HTTP/1.0 without a length", post("1.0", "", form)],
+    ["HTTP/1.0 without a length, keeping the connection", post("1.0", "Connection: keep-alive\r\n", form)],
+    ["HTTP/1.0 without a length and without a body", post("1.0", "", "")],
+    ["HTTP/1.0 in chunks", post("1.0", coded("chunked"), chunks)],
+    ["HTTP/1.0 in chunks, by GET", post("1.0", coded("chunked"), chunks).replace("POST", "GET")],
+    ["HTTP/1.0 by GET, without a length", post("1.0", "", form).replace("POST", "GET")],
+    ["HTTP/1.1 without a length", query + `\r\namount=40.00`],
+    ["HTTP/1.1 without a length, as JSON", query + `\r\n{"amount":"40.00"}`],
+    ["HTTP/1.1 without a length, at the connection's end", query + `Connection: close\r\n\r\namount=40.00`],
+    ["HTTP/1.1 by GET, without a length", (query + `\r\namount=40.00`).replace("POST", "GET")],
+    ["HTTP/1.1 with a length of zero", query + `Content-Length: 0\r\n\r\namount=40.00`],
+    ["a form longer than its length, which would capture 4.00", post("1.1", `Content-Length: ${form.length - 4}\r\n`, form)],
+    ["JSON with a length in characters", post("1.1", `Content-Length: ${json.length - 1}\r\n`, json)],
+    [
+      "a body longer than its length, at the connection's end",
+      post("1.1", `Connection: close\r\nContent-Length: ${form.length - 4}\r\n`, form),
+    ],
+    ["HTTP/1.0, and a body longer than its length", post("1.0", `Content-Length: ${form.length - 4}\r\n`, form)],
+    ["more behind the last chunk", post("1.1", coded("chunked"), `${chunks}amount=40.00`)],
+    ...["identity, chunked", "gzip, chunked", "chunked, chunked", "deflate,chunked", "identity", ", chunked", "chunked;q=1"].map(
+      (coding) => [`the coding ${coding}`, post("1.1", coded(coding), chunks)] as const,
+    ),
+    ["a coding in a second header", post("1.1", coded("gzip") + coded("chunked"), chunks)],
+    ["chunked twice", post("1.1", coded("chunked") + coded("chunked"), chunks)],
+  ];
+  for (const [name, bytes] of rows) {
+    test(`is refused with 400, nothing is run, and the connection ends: ${name}`, async (t) => {
+      const { port, calls } = await startTrivialServer(t);
+      const [answer, ...others] = await ask(port, bytes);
+      assert.deepEqual([answer?.status, answer?.code, others, calls], [400, framingErrors.length_unclear.code, [], []]);
+      assert.match(answer?.head ?? "", /connection: close/i);
+    });
+  }
+
+  const sound: readonly (readonly [name: string, bytes: string])[] = [
+    ["HTTP/1.0 with a length", post("1.0", `Content-Length: ${form.length}\r\n`, form)],
+    ["HTTP/1.0 with a length, and a line end behind it", post("1.0", `Content-Length: ${form.length}\r\n`, `${form}\r\n`)],
+    [
+      "HTTP/1.1 with a length, and a line end behind it",
+      post("1.1", `Content-Length: ${form.length}\r\nConnection: close\r\n`, `${form}\r\n`),
+    ],
+    ["HTTP/1.1 in chunks", post("1.1", coded(" CHUNKED "), chunks)],
+    ["a POST with everything in its address", `${query}\r\n`],
+    ["HTTP/1.0 by GET", `GET /ws/capture?integration_key=${secretKey}&hash=a HTTP/1.0\r\n\r\n`],
+  ];
+  test("control: of several requests in one piece only the last one may have more behind it", async (t) => {
+    const { port, calls } = await startTrivialServer(t);
+    const whole = post("1.1", `Content-Length: ${form.length}\r\n`, form);
+    const answers = await ask(port, `${whole}${open("a=1")}${whole}rest`);
     assert.deepEqual(
       answers.map(({ status }) => status),
-      [200],
+      [200, 200, 400],
     );
+    assert.equal(calls.length, 2);
   });
+
+  for (const [name, bytes] of sound) {
+    test(`control: is read: ${name}`, async (t) => {
+      const { port, calls } = await startTrivialServer(t);
+      const answers = await ask(port, bytes);
+      assert.deepEqual([answers.map(({ status }) => status), calls.length], [[200], 1]);
+    });
+  }
 });
 
 describe("an offer of another protocol", () => {

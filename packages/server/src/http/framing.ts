@@ -3,6 +3,7 @@ import type { Socket } from "node:net";
 import { errorAnswer, type WireAnswer } from "./wire/answer.ts";
 import { type FramingErrorKind, framingErrors } from "./wire/framing-errors.ts";
 import { requestErrors } from "./wire/request-errors.ts";
+import { WireError } from "./wire/wire-error.ts";
 
 /** What Node's parser says of what it cannot read. The three that are missing are about a head or a body: see `kindOf`. */
 const kinds: Readonly<Record<string, FramingErrorKind>> = {
@@ -19,9 +20,12 @@ const kinds: Readonly<Record<string, FramingErrorKind>> = {
   HPE_INVALID_CHUNK_SIZE: "length_unclear",
   HPE_INVALID_EOF_STATE: "cut_short",
 };
+/** No method begins like this, or the connection was to end before it. */
+const leftOverCodes: ReadonlySet<string> = new Set(["HPE_INVALID_METHOD", "HPE_CLOSED_CONNECTION"]);
 const headOrBody: ReadonlySet<string> = new Set(["HPE_STRICT", "HPE_CR_EXPECTED", "HPE_LF_EXPECTED"]);
 /** Of a name or an address and a port (RFC 3986, section 3.2.2), taken one by one. Empty is allowed. */
 const hostBytes = /^[\w!$%&'()*+,.:;=[\]~-]*$/;
+const onlyChunked = /^[ \t]*chunked[ \t]*$/i;
 /** The first byte of a TLS handshake. */
 const handshake = 0x16;
 
@@ -31,12 +35,22 @@ export function framingAnswer(kind: FramingErrorKind): WireAnswer {
   return errorAnswer(code, message, httpStatus);
 }
 
+/** The same for a request whose address is known, where it is answered. */
+export function framingError(kind: FramingErrorKind): WireError {
+  const { code, message, httpStatus } = framingErrors[kind];
+  return new WireError(code, message, httpStatus);
+}
+
 /**
  * Answers what Node's parser gives up on: no HTTP, too slow, too large a head. The connection ends behind it. Requests before it on
  * the same connection are answered first: they were run.
  */
 export class UnreadableRequests {
   readonly #met = new WeakSet<Socket>();
+  /** The last request of each connection. */
+  readonly #last = new WeakMap<Socket, IncomingMessage>();
+  /** Requests with bytes behind them that begin no other one. */
+  readonly #leftOver = new WeakSet<IncomingMessage>();
   readonly #report: (answer: WireAnswer) => void;
 
   /** `report` hears of each answer to what never became a request. */
@@ -52,7 +66,24 @@ export class UnreadableRequests {
     }
     if (this.#met.has(socket)) return;
     this.#met.add(socket);
-    this.#end(error, socket);
+    const last = leftOverCodes.has(error.code ?? "") ? this.#last.get(socket) : undefined;
+    if (last !== undefined) this.#leftOver.add(last);
+    // A connection that was opened ahead of its first request: an answer would be taken for that of the first request (RFC 9110, section 15.5.9).
+    if (error.code === "ERR_HTTP_REQUEST_TIMEOUT" && socket.bytesRead === 0) socket.destroy();
+    else this.#end(error, socket);
+  }
+
+  /** Called for each request, in the order of its connection. */
+  follow(request: IncomingMessage): void {
+    this.#last.set(request.socket, request);
+  }
+
+  /**
+   * Whether bytes came behind this request that are no request: part of its body, which is longer than its length says or has no length. Known for
+   * what came in one piece with the request.
+   */
+  hasLeftOver(request: IncomingMessage): boolean {
+    return this.#leftOver.has(request);
   }
 
   #end(error: NodeJS.ErrnoException, socket: Socket): void {
@@ -95,17 +126,37 @@ export function handedOver(socket: Socket, goOn: () => void): void {
   ask();
 }
 
-/** What is wrong with the host that a request names (RFC 9112, section 3.2): of two, a proxy in front may have believed the other. */
-export function hostTrouble({ httpVersionMinor, rawHeaders }: IncomingMessage): "host_missing" | "host_unclear" | undefined {
+/**
+ * What is wrong with a head that Node's parser lets pass, because a proxy in front may have read it differently: no host or two of them (RFC 9112,
+ * section 3.2), or a body whose end is not clear (RFC 1945, section 8.3; RFC 9112, section 6.1).
+ */
+export function headTrouble({
+  method,
+  httpVersionMinor,
+  rawHeaders,
+}: Pick<IncomingMessage, "method" | "httpVersionMinor" | "rawHeaders">): "host_missing" | "host_unclear" | "length_unclear" | undefined {
   let host: string | undefined;
+  let hasLength = false;
+  let coding: string | undefined;
+  let isClear = true;
   for (let index = 0; index + 1 < rawHeaders.length; index += 2) {
     const name = rawHeaders[index] ?? "";
-    if (name.length !== 4 || name.toLowerCase() !== "host") continue;
-    if (host !== undefined) return "host_unclear";
-    host = rawHeaders[index + 1] ?? "";
+    if (name.length === 4 && name.toLowerCase() === "host") {
+      if (host !== undefined) return "host_unclear";
+      host = rawHeaders[index + 1] ?? "";
+    } else if (name.length === 14 && name.toLowerCase() === "content-length") {
+      hasLength = true;
+    } else if (name.length === 17 && name.toLowerCase() === "transfer-encoding") {
+      isClear &&= coding === undefined;
+      coding = rawHeaders[index + 1] ?? "";
+    }
   }
-  if (host === undefined) return httpVersionMinor > 0 ? "host_missing" : undefined;
-  return hostBytes.test(host) ? undefined : "host_unclear";
+  if (host === undefined && httpVersionMinor > 0) return "host_missing";
+  if (host !== undefined && !hostBytes.test(host)) return "host_unclear";
+  // Another coding than `chunked`, in front of it too, leaves a body that nothing here reads.
+  if (coding !== undefined && (httpVersionMinor === 0 || hasLength || !isClear || !onlyChunked.test(coding))) return "length_unclear";
+  // HTTP/1.0 ends a body without a length with the connection, which a client that waits for an answer keeps open.
+  return httpVersionMinor === 0 && method === "POST" && !hasLength ? "length_unclear" : undefined;
 }
 
 /** Answers on a connection without TLS at a port that has it. */

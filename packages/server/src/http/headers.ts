@@ -7,6 +7,8 @@ export class RequestHeaders implements WireHeaders {
   readonly hasBody: boolean;
   /** The body is compressed or the like: nobody here reads that. */
   readonly isEncoded: boolean;
+  /** A header with a meaning that came twice with different values: another server may have read the other one. */
+  readonly repeated: string | undefined;
   readonly simulateInternalError: string | undefined;
   readonly processingType: string | undefined;
   readonly idempotencyKey: string | undefined;
@@ -18,6 +20,7 @@ export class RequestHeaders implements WireHeaders {
     this.#raw = rawHeaders;
     let hasBody = false;
     let isEncoded = false;
+    let repeated: string | undefined;
     for (let index = 0; index + 1 < rawHeaders.length; index += 2) {
       const name = rawHeaders[index] ?? "";
       // The length tells most names apart without making another string.
@@ -30,31 +33,31 @@ export class RequestHeaders implements WireHeaders {
           break;
         case "transfer-encoding":
           hasBody = true;
-          isEncoded ||= !/^[ \t]*chunked[ \t]*$/i.test(value);
           break;
         case "content-encoding":
           isEncoded ||= !/^[ \t]*(?:identity)?[ \t]*$/i.test(value);
           break;
         case "x-ebanx-simulate-internal-error":
-          this.simulateInternalError ??= value;
+          if ((this.simulateInternalError ??= value) !== value) repeated ??= "X-EBANX-Simulate-Internal-Error";
           break;
         case "x-ebanx-api-processing-type":
-          this.processingType ??= value;
+          if ((this.processingType ??= value) !== value) repeated ??= "X-EBANX-API-Processing-Type";
           break;
         case "idempotency-key":
-          this.idempotencyKey ??= value;
+          if ((this.idempotencyKey ??= value) !== value) repeated ??= "Idempotency-Key";
           break;
         case "x-cofre-person":
-          this.pass ??= value;
+          if ((this.pass ??= value) !== value) repeated ??= "X-Cofre-Person";
           break;
         case "x-cofre-for-node":
-          this.forNode ??= value;
+          if ((this.forNode ??= value) !== value) repeated ??= "X-Cofre-For-Node";
           break;
         default:
       }
     }
     this.hasBody = hasBody;
     this.isEncoded = isEncoded;
+    this.repeated = repeated;
   }
 
   isForeign(ownNames: ReadonlySet<string>): boolean {
@@ -75,6 +78,7 @@ export const commonHeaders = [
 ];
 export const corsHeaders = [...commonHeaders, "Access-Control-Allow-Origin", "*"];
 export const allowHeaders = ["Allow", "GET, POST"];
+export const pageAllowHeaders = ["Allow", "GET, HEAD, POST"];
 export const preflightHeaders = [
   "Access-Control-Allow-Origin",
   "*",

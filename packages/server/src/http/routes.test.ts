@@ -1,6 +1,6 @@
 import assert from "node:assert/strict";
 import { test } from "node:test";
-import { isInterfacePath, pathOf, Routes } from "./routes.ts";
+import { isInterfacePath, pathAndQueryOf, pathOf, Routes } from "./routes.ts";
 import type { Endpoint } from "./wire/endpoint.ts";
 
 const endpoint = (path: string): Endpoint => ({
@@ -36,6 +36,19 @@ test("other spellings are other paths", () => {
 
 test("two endpoints cannot have one path", () => {
   assert.throws(() => new Routes([endpoint("/ws/x"), endpoint("/WS/X/")]), { name: "BrokenInvariant" });
+});
+
+test("several slashes in a row are one, as of a client whose base address ends in a slash", () => {
+  for (const target of [
+    "//ws/query",
+    "///ws//query?a=//b",
+    "/ws///query",
+    "http://127.0.0.1:1//ws/query?a=b",
+    "http://127.0.0.1//ws//query",
+  ])
+    assert.equal(pathOf(target), "/ws/query", target);
+  assert.equal(pathOf("//"), "/");
+  assert.equal(pathAndQueryOf("//ws//query?next=http://shop.example//x"), "/ws/query?next=http://shop.example//x");
 });
 
 test("the path is cut out of whole addresses and off queries", () => {

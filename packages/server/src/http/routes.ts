@@ -3,7 +3,7 @@ import type { ServedEndpoint } from "./wire/endpoint.ts";
 
 /**
  * Finds the endpoint of a path. Clients write paths in several letter cases, with and without a slash at the end (interface E10,
- * E11), and through a proxy with a whole address in front.
+ * E11), with two slashes where a base address ended in one, and through a proxy with a whole address in front.
  */
 export class Routes {
   readonly #byPath = new Map<string, ServedEndpoint>();
@@ -29,14 +29,18 @@ export function isInterfacePath(path: string): boolean {
   return /^\/ws(?:\/|$)/i.test(path);
 }
 
-/** The path of a request's target, which is a path or a whole address, with or without a query. */
+/** The path of a request's target, which is a path or a whole address, with or without a query. Several slashes in a row are one. */
 export function pathOf(target: string): string {
   const mark = target.indexOf("?");
   const whole = mark < 0 ? target : target.slice(0, mark);
-  if (whole.startsWith("/")) return whole;
+  if (whole.startsWith("/")) return withoutEmptySegments(whole);
   const authority = whole.indexOf("://");
   const slash = authority < 0 ? -1 : whole.indexOf("/", authority + 3);
-  return slash < 0 ? "/" : whole.slice(slash);
+  return slash < 0 ? "/" : withoutEmptySegments(whole.slice(slash));
+}
+
+function withoutEmptySegments(path: string): string {
+  return path.includes("//") ? path.replace(/\/{2,}/g, "/") : path;
 }
 
 /** The same with its query, for whoever sends the request on. */

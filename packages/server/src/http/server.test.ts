@@ -96,6 +96,94 @@ describe("a request", () => {
   });
 });
 
+describe("a header with a meaning that comes twice", () => {
+  const ask = (port: number, headers: string): Promise<string> =>
+    sendRaw(port, `GET /ws/open HTTP/1.1\r\nHost: x\r\nConnection: close\r\n${headers}\r\n`);
+  for (const name of [
+    "Idempotency-Key",
+    "X-EBANX-Simulate-Internal-Error",
+    "X-EBANX-API-Processing-Type",
+    "X-Cofre-Person",
+    "X-Cofre-For-Node",
+  ]) {
+    test(`with two values is refused by its name, and nothing is run: ${name}`, async (t) => {
+      const { port, calls } = await startTrivialServer(t);
+      for (const values of [
+        ["one", "two"],
+        ["", "two"],
+        ["one", "", "one"],
+        ["one", "ONE"],
+      ]) {
+        const answer = await ask(port, values.map((value, at) => `${at === 0 ? name : name.toLowerCase()}: ${value}\r\n`).join(""));
+        assert.match(answer, new RegExp(`^HTTP/1\\.1 200 OK[^]*"COFRE-163","status_message":"Header ${name} is given more than once`));
+      }
+      assert.deepEqual(calls, []);
+    });
+  }
+
+  test("control: with one value is taken, as a proxy may double a header", async (t) => {
+    const { port, calls } = await startTrivialServer(t);
+    await ask(port, "Idempotency-Key: one\r\nidempotency-key: one\r\n");
+    assert.deepEqual(
+      calls.map(({ request }) => request.headers.idempotencyKey),
+      ["one"],
+    );
+  });
+});
+
+describe("an idle connection", () => {
+  test("is promised 75 seconds, longer than load balancers keep theirs, or what the setting says", async (t) => {
+    for (const [limits, seconds] of [
+      [{}, 75],
+      [{ keepAliveMs: 620_000 }, 620],
+    ] as const) {
+      const { port } = await startTrivialServer(t, limits);
+      const socket = connect(port, "127.0.0.1");
+      socket.write("GET /ws/open HTTP/1.1\r\nHost: x\r\n\r\n");
+      const [head] = (await once(socket, "data")) as [Buffer];
+      socket.destroy();
+      assert.match(head.toString(), new RegExp(`\r\nKeep-Alive: timeout=${seconds}\r\n`));
+    }
+  });
+
+  test("is closed without an answer when its time is over", async (t) => {
+    const { port, events } = await startTrivialServer(t, { keepAliveMs: 100 });
+    const socket = connect(port, "127.0.0.1");
+    let text = "";
+    socket.on("data", (chunk) => (text += chunk.toString()));
+    socket.write("GET /ws/open HTTP/1.1\r\nHost: x\r\n\r\n");
+    await once(socket, "end");
+    socket.destroy();
+    assert.equal(text.split("HTTP/1.1 ").length, 2);
+    assert.equal(events.length, 1);
+  });
+});
+
+describe("HEAD", () => {
+  test("of a page is answered like GET, without the body", async (t) => {
+    const { port, events } = await startTrivialServer(t);
+    const [head, get] = [await send(port, "HEAD", "/page"), await send(port, "GET", "/page")];
+    assert.deepEqual([head.status, head.body, head.headers["content-length"]], [200, "", get.headers["content-length"]]);
+    assert.deepEqual([get.status, get.body], [200, "<p>page</p>"]);
+    assert.deepEqual(
+      events.map((event) => (event.event === "request" ? [event.method, event.path, event.status] : [])),
+      [
+        ["HEAD", "/page", 200],
+        ["GET", "/page", 200],
+      ],
+    );
+    assert.equal((await send(port, "OPTIONS", "/page")).headers["allow"], "GET, HEAD, POST");
+  });
+
+  test("of an operation runs nothing, and of a probe is answered", async (t) => {
+    const { port, calls } = await startTrivialServer(t);
+    assert.equal((await send(port, "HEAD", `/ws/capture?integration_key=${secretKey}&hash=a`)).status, 405);
+    assert.equal((await send(port, "HEAD", "/ws/open")).status, 405);
+    assert.deepEqual([(await send(port, "HEAD", "/healthz")).status, (await send(port, "HEAD", "/readyz")).status], [200, 200]);
+    assert.deepEqual(calls, []);
+  });
+});
+
 describe("keys", () => {
   test("that are missing or wrong are refused in the words of the operation's family", async (t) => {
     const { port, calls } = await startTrivialServer(t);

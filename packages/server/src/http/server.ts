@@ -12,15 +12,25 @@ import { type Forwarded, type Forwarder, type Letter, nodeHeader, type Owner } f
 import { answers, cutAnswer, goneAnswer, headRefused, noContent } from "./fixed-answers.ts";
 import {
   framingAnswer,
+  framingError,
   handedOver,
-  hostTrouble,
+  headTrouble,
   isBareOffer,
   refusePlain,
   refuseTunnel,
   UnreadableRequests,
   withoutOffer,
 } from "./framing.ts";
-import { allowHeaders, commonHeaders, corsHeaders, jsonType, preflightHeaders, RequestHeaders, retryAfterSeconds } from "./headers.ts";
+import {
+  allowHeaders,
+  commonHeaders,
+  corsHeaders,
+  jsonType,
+  pageAllowHeaders,
+  preflightHeaders,
+  RequestHeaders,
+  retryAfterSeconds,
+} from "./headers.ts";
 import type { RequestRecorder } from "./recording/request-recorder.ts";
 import { type Caller, callerOf } from "./people/caller.ts";
 import type { Admitted, LedOn, PeopleGate } from "./people/gate.ts";
@@ -32,7 +42,7 @@ import type { KeyedEndpoint, ServedEndpoint, WireRequest } from "./wire/endpoint
 import { wireErrorOf } from "./wire/errors.ts";
 import type { FramingErrorKind } from "./wire/framing-errors.ts";
 import { keyGiven, resolveHolder } from "./wire/key-check.ts";
-import { requestError } from "./wire/request-errors.ts";
+import { repeatedHeader, requestError } from "./wire/request-errors.ts";
 import { WireError } from "./wire/wire-error.ts";
 
 /** An import would read every export of the module, one of which loads a WebSocket client: 15 MB and 50 ms of each start. */
@@ -76,6 +86,8 @@ export interface HttpLimits {
   readonly maxInFlightOfConnection?: number;
   /** What all bodies that are still being received may hold together; 64 MiB when it is not given. */
   readonly maxBodiesBytes?: number;
+  /** Between two requests on one connection; 75 s when it is not given. */
+  readonly keepAliveMs?: number;
   /** A connection on which nothing moves for so long, and no work is under way, is closed; 60 s when it is not given. */
   readonly stalledMs?: number;
 }
@@ -92,7 +104,8 @@ const headersTimeoutMs = 10_000;
 const requestTimeoutMs = 15_000;
 /** How often Node looks for requests that are too slow. */
 const slownessCheckMs = 2_000;
-const keepAliveTimeoutMs = 30_000;
+/** Longer than load balancers keep an idle connection, 60 s mostly: a request that they send on one that is being closed here has no known outcome. */
+const defaultKeepAliveMs = 75_000;
 const maxHeadBytes = 16 * 1024;
 /** A body above the limit is read and forgotten up to this multiple of it, for the client to see the answer instead of a reset. */
 const drainFactor = 16;
@@ -109,6 +122,7 @@ export class HttpServer {
   readonly #options: HttpServerOptions;
   readonly #routes: Routes;
   readonly #server: Server;
+  readonly #unreadable: UnreadableRequests;
   #tls: TlsListener | undefined;
   #inFlight = 0;
   /** Of connections that have any. */
@@ -134,7 +148,7 @@ export class HttpServer {
         headersTimeout: headersTimeoutMs,
         requestTimeout: requestTimeoutMs,
         connectionsCheckingInterval: slownessCheckMs,
-        keepAliveTimeout: keepAliveTimeoutMs,
+        keepAliveTimeout: options.limits.keepAliveMs ?? defaultKeepAliveMs,
         shouldUpgradeCallback: isBareOffer,
       },
       (request, response) => void this.#onRequest(request, response),
@@ -147,8 +161,8 @@ export class HttpServer {
     this.#server.setTimeout(options.limits.stalledMs ?? defaultStalledMs, (socket) => {
       if ((this.#inFlightOf.get(socket) ?? 0) === 0) socket.destroy();
     });
-    const unreadable = new UnreadableRequests((answer) => this.#report("other", "unknown", answer, undefined, options.clock.now()));
-    this.#server.on("clientError", (error, socket: Socket) => unreadable.meet(error, socket));
+    this.#unreadable = new UnreadableRequests((answer) => this.#report("other", "unknown", answer, undefined, options.clock.now()));
+    this.#server.on("clientError", (error, socket: Socket) => this.#unreadable.meet(error, socket));
     this.#server.on("connect", (_request, socket: Socket) => handedOver(socket, () => refuseTunnel(socket)));
     this.#server.on("upgrade", (request, socket: Socket, behind) => {
       handedOver(socket, () => {
@@ -230,9 +244,10 @@ export class HttpServer {
 
   async #onRequest(request: IncomingMessage, response: ServerResponse): Promise<void> {
     if (this.#ending.has(request.socket)) return;
+    this.#unreadable.follow(request);
     // Node's parser lets HTTP/0.9 and a claimed HTTP/2.0 pass; they frame requests in other ways.
     if (request.httpVersionMajor !== 1) return this.#refuseFraming(request, response, "not_http");
-    const trouble = hostTrouble(request);
+    const trouble = headTrouble(request);
     if (trouble !== undefined) return this.#refuseFraming(request, response, trouble);
     // With a body, so it could not be written anew: Node forgets what came behind it, and the client has to know.
     if (request.headers.upgrade !== undefined) this.#endBehind(request, response);
@@ -240,8 +255,9 @@ export class HttpServer {
     const path = pathOf(target);
     const endpoint = this.#routes.match(path);
     if (endpoint === undefined) return this.#answerWithoutEndpoint(request, response, path);
-    const { method } = request;
     // Nothing but GET and POST runs an operation: a link checker's HEAD of a capture's address changes nothing.
+    const isHead = request.method === "HEAD" && isPage(endpoint);
+    const method = isHead ? "GET" : request.method;
     if (method !== "GET" && method !== "POST") return this.#answerOtherMethod(request, response, endpoint);
 
     const startedAt = this.#options.clock.now();
@@ -268,7 +284,17 @@ export class HttpServer {
     let admitted: Admitted | undefined;
     try {
       // Who sends slowly takes no place: a thousand such clients would lock everybody else out.
-      const body = headers.hasBody ? await this.#readBody(request, response) : undefined;
+      const body = await (headers.hasBody ? this.#readBody(request, response) : undefined);
+      // Node has read the rest of the piece by now. A body longer than its length, or without one, would be taken for what is left of it.
+      if (this.#unreadable.hasLeftOver(request)) {
+        body?.fill(0);
+        this.#endBehind(request, response);
+        throw framingError("length_unclear");
+      }
+      if (headers.repeated !== undefined) {
+        body?.fill(0);
+        throw repeatedHeader(headers.repeated);
+      }
       if (body !== undefined && headers.isEncoded) throw requestError("unsupported_body");
       this.#admit(socket);
       isAdmitted = true;
@@ -330,7 +356,7 @@ export class HttpServer {
     if (delivery !== undefined) answer = await this.#deliver(delivery, response, endpoint.cors);
     if (isAdmitted) this.#leave(socket);
     if (delivery === undefined && !isWritten) this.#write(response, answer, endpoint.cors);
-    this.#report(method, endpoint.path, answer, merchantId, startedAt);
+    this.#report(isHead ? "HEAD" : method, endpoint.path, answer, merchantId, startedAt);
     // Nobody waits for this.
     answered?.(answer);
   }
@@ -504,7 +530,7 @@ export class HttpServer {
     let answer: WireAnswer = answers.method_not_allowed;
     if (request.method === "OPTIONS") {
       answer = noContent;
-      response.writeHead(answer.status, endpoint.cors ? preflightHeaders : allowHeaders).end();
+      response.writeHead(answer.status, endpoint.cors ? preflightHeaders : isPage(endpoint) ? pageAllowHeaders : allowHeaders).end();
     } else if (request.method === "HEAD") {
       // An answer to HEAD has no body, so the status has to say it.
       answer = headRefused;
@@ -652,6 +678,10 @@ function headOf({ status, type = jsonType, headers }: WireAnswer, length: number
 async function passOf(entered: Admitted | LedOn | undefined, { method, target, body }: Letter): Promise<string | undefined> {
   if (entered === undefined || !("owner" in entered)) return undefined;
   return entered.passTo(entered.owner.node, { method, target, digest: sha256Hex(body ?? "") });
+}
+
+function isPage(endpoint: ServedEndpoint): boolean {
+  return endpoint.key === "none" && endpoint.isPage === true;
 }
 
 class ClientGone extends Error {

@@ -56,6 +56,13 @@ export async function startTrivialServer(
     { key: "secret", family: "parameters", cors: false, path: "/ws/capture", handle: answering("/ws/capture", names) },
     { key: "none", family: "parameters", cors: false, path: "/ws/open", handle: answering("/ws/open", names) },
     { ...secretJson, path: "/ws/slow", handle: answering("/ws/slow", async (request) => (await gate, names(request))) },
+    {
+      ...secretJson,
+      key: "none",
+      isPage: true,
+      path: "/page",
+      handle: async () => ({ status: 200, type: "text/html", body: "<p>page</p>" }),
+    },
     { ...secretJson, key: "none", path: "/ws/large", handle: async () => ({ status: 200, body: JSON.stringify("x".repeat(2 ** 20)) }) },
     {
       ...secretJson,

@@ -45,6 +45,21 @@ before(async () => {
 });
 after(() => world[Symbol.asyncDispose]());
 
+describe("HEAD, as monitors and load balancers ask", () => {
+  test("is answered with the head of GET, for every page and file", async () => {
+    for (const { path } of [
+      ...consoleEndpoints("sandbox", "key"),
+      { path: "/docs" },
+      { path: "/openapi.json" },
+      { path: "/__cofre/certificate.pem" },
+    ]) {
+      const [head, get] = [await fetch(world.url + path, { method: "HEAD" }), await fetch(world.url + path)];
+      const lengths = [head.headers.get("content-length"), String(Buffer.byteLength(await get.text()))];
+      assert.deepEqual([head.status, await head.text(), lengths[0]], [200, "", lengths[1]], path);
+    }
+  });
+});
+
 describe("the console", () => {
   test("is served by key in the sandbox alone, and not where it is off", () => {
     assert.ok(consoleEndpoints("sandbox", "key").length > 0);

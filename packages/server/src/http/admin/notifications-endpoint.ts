@@ -56,6 +56,7 @@ export function certificateEndpoint({ keys }: Pick<NotificationsDeps, "keys">): 
   return {
     path: "/__cofre/certificate.pem",
     key: "none",
+    isPage: true,
     family: "parameters",
     cors: false,
     handle: async () => ({ status: 200, body: keys.certificate.pem, type: "application/x-pem-file" }),

@@ -78,6 +78,7 @@ export function consoleEndpoints(environment: string, mode: "key" | "login" | "o
     return {
       path,
       key: "none",
+      isPage: true,
       family: "parameters",
       cors: false,
       async handle() {

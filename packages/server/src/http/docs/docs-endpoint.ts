@@ -10,6 +10,7 @@ export function docsEndpoint(endpoints: readonly Endpoint[], clock: Clock): Open
   return {
     path: "/docs",
     key: "none",
+    isPage: true,
     family: "parameters",
     cors: false,
     async handle() {

@@ -10,6 +10,7 @@ export function openApiEndpoint(endpoints: readonly Endpoint[], clock: Clock): O
   return {
     path: "/openapi.json",
     key: "none",
+    isPage: true,
     family: "parameters",
     cors: true,
     async handle() {

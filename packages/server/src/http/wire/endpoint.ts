@@ -30,6 +30,8 @@ export interface KeyedEndpoint extends EndpointRow {
 /** Looks at keys itself, if at all. */
 export interface OpenEndpoint extends EndpointRow {
   readonly key: "none";
+  /** true: a page or a file, which GET only reads. HEAD is answered with the same head. */
+  readonly isPage?: true;
   handle(request: OpenRequest): Promise<WireAnswer>;
 }
 

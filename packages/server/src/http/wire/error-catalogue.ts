@@ -58,12 +58,15 @@ const framings: readonly CatalogueRow[] = [
   framing("tls_missing", "http:// at the port of COFRE_TLS_PORT (400)"),
   framing("address_unreadable", "é, ñ or a blank as it is, not as %C3%A9; an address that does not begin with / (400)"),
   framing("header_unreadable", "a header's name or value with characters that HTTP does not allow there (400)"),
-  framing("length_unclear", "two lengths, a length and chunks, bytes that are no chunk (400)"),
+  framing(
+    "length_unclear",
+    "two lengths, a length and chunks, bytes that are no chunk; a body longer than its length or without one; HTTP/1.0 in chunks, or by POST without a length; another coding than chunked (400)",
+  ),
   framing("cut_short", "the client ended the connection within a request (400)"),
   framing("host_missing", "HTTP/1.1 without a Host (400)"),
   framing("host_unclear", "two Host headers, also with one value; a blank, a slash or the like in it (400)"),
   framing("head_too_large", "more than 16 KiB (431)"),
-  framing("too_slow", "10 s for the head, 15 s for all of it (408)"),
+  framing("too_slow", "10 s for the head, 15 s for all of it (408); a connection on which nothing has come is closed without an answer"),
   framing("unknown_expectation", "a header Expect (417)"),
 ];
 
@@ -270,6 +273,11 @@ export const catalogue: readonly CatalogueRow[] = [
   elsewhere("COFRE-12", "Too many requests are in progress, try again later", "overload (503)"),
   elsewhere("COFRE-13", "The server is stopping, try again later", "a stop is under way (503)"),
   elsewhere("COFRE-14", "The request failed inside; query the payment before you send it again", "a failure of ours"),
+  elsewhere(
+    "COFRE-163",
+    "Header {name} is given more than once, with different values",
+    "two Idempotency-Key headers, or two of the X-EBANX- ones",
+  ),
   told("COFRE-20", "Another request about this payment is waiting for the acquirer", "two at once, or an earlier one without an answer"),
   told("COFRE-21", "Nothing was done: the request could not be recorded, send it again later", "the store cannot write (503)"),
   told("COFRE-22", "The acquirer did not answer: query the payment to learn the outcome", "capture or void without an answer"),

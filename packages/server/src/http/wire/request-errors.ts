@@ -11,7 +11,7 @@ export interface RequestError {
  * every error of the interface (1.3), internal failures too: several clients throw the body away on any other status, and
  * with it the code that tells their users what to do; an operator sees failures in the log, not in status codes. Not 200 are
  * only overload, where proxies and retry logic need the status and Retry-After, paths outside of /ws, which no client of
- * the interface calls, and what is between two nodes. No text holds input: `repeated_field` names a field only from our own list.
+ * the interface calls, and what is between two nodes. No text holds input: `repeated_field` and `repeated_header` take names only from our own lists.
  */
 export const requestErrors = {
   malformed_json: { code: "COFRE-1", message: "The request body is not valid JSON", httpStatus: 200 },
@@ -20,6 +20,7 @@ export const requestErrors = {
   too_many_fields: { code: "COFRE-4", message: "The request has too many fields", httpStatus: 200 },
   name_too_long: { code: "COFRE-5", message: "The request has a field whose name is too long", httpStatus: 200 },
   repeated_field: { code: "COFRE-6", message: "Field {name} is given more than once", httpStatus: 200 },
+  repeated_header: { code: "COFRE-163", message: "Header {name} is given more than once, with different values", httpStatus: 200 },
   unsupported_body: { code: "COFRE-7", message: "The request body is neither a JSON object nor a form", httpStatus: 200 },
   cut_form: { code: "COFRE-8", message: "The form is not percent-encoded", httpStatus: 200 },
   unknown_operation: { code: "COFRE-9", message: "There is no such operation", httpStatus: 200 },
@@ -43,13 +44,26 @@ export const requestErrors = {
 
 export type RequestErrorKind = keyof typeof requestErrors;
 
-export function requestError(kind: Exclude<RequestErrorKind, "repeated_field">): WireError {
+/** Kinds whose message names what is repeated. */
+type Naming = "repeated_field" | "repeated_header";
+export type PlainErrorKind = Exclude<RequestErrorKind, Naming>;
+
+export function requestError(kind: PlainErrorKind): WireError {
   const { code, message, httpStatus } = requestErrors[kind];
   return new WireError(code, message, httpStatus);
 }
 
 /** `name` comes from known-names.ts, never from the request. */
 export function repeatedField(name: string): WireError {
-  const { code, message, httpStatus } = requestErrors.repeated_field;
+  return naming("repeated_field", name);
+}
+
+/** `name` comes from headers.ts, never from the request. */
+export function repeatedHeader(name: string): WireError {
+  return naming("repeated_header", name);
+}
+
+function naming(kind: Naming, name: string): WireError {
+  const { code, message, httpStatus } = requestErrors[kind];
   return new WireError(code, message.replace("{name}", name), httpStatus);
 }
