@@ -2,7 +2,7 @@ import { join } from "node:path";
 import type { OpenAudit } from "./cli/command.ts";
 import type { Config } from "./config/settings.ts";
 import { withCircuit } from "./connectors/circuit.ts";
-import type { Connector, Connectors } from "./connectors/connector.ts";
+import type { Connector, Connectors, ReportDropped } from "./connectors/connector.ts";
 import { connectorsOf } from "./connectors/connector-set.ts";
 import { connectors as connectorKinds } from "./connectors/index.ts";
 import type { RemoteSimulator } from "./connectors/simulator/link-http.ts";
@@ -42,7 +42,7 @@ import type { Secret } from "./kernel/secret.ts";
 import { ServiceError } from "./kernel/service-error.ts";
 import type { Account } from "./merchant/account.ts";
 import type { MerchantId } from "./kernel/ids.ts";
-import { day } from "./kernel/instant.ts";
+import { day, type Instant, minute } from "./kernel/instant.ts";
 import type { Random } from "./kernel/random.ts";
 import type { Scheduler } from "./kernel/scheduler.ts";
 import { hexOf } from "./kernel/ids.ts";
@@ -159,7 +159,8 @@ export async function startCofre(config: Config, log: Log, ports: Ports = system
     integrationKey: config.sandboxIntegrationKey?.reveal(),
     publicIntegrationKey: config.sandboxPublicIntegrationKey?.reveal(),
   });
-  const { connectors, simulators } = await openConnectors(config, ports, log, parts);
+  const reportDropped = droppedValues(log, clock);
+  const { connectors, simulators } = await openConnectors(config, ports, log, reportDropped, parts);
   const egress = createEgress({ policy: sandboxEgress, scheduler });
   parts.defer(() => egress.close());
   const sign = createSigner(notificationKeys);
@@ -200,6 +201,7 @@ export async function startCofre(config: Config, log: Log, ports: Ports = system
     secretRandom: ownRandom,
     acquirers: [firstAcquirer, ...otherAcquirers],
     openAcquirer: (worldPorts) => connectorKinds.simulator(worldPorts),
+    reportDropped,
     openStore: createMemoryStore,
     onChanged: (id) => {
       faultBoard.forget(id);
@@ -485,7 +487,29 @@ interface OpenConnectors {
 
 type Simulated = Pick<RemoteSimulator | Simulator, "instruct">;
 
-async function openConnectors(config: Config, { clock, scheduler }: Ports, log: Log, parts: AsyncDisposableStack): Promise<OpenConnectors> {
+/** Writes what acquirers answer in vain: once a minute at most for each field of each call. */
+function droppedValues(log: Log, clock: Clock): ReportDropped {
+  const told = new Map<string, { at: Instant; dropped: number }>();
+  return (value) => {
+    const key = Object.values(value).join(" ");
+    const last = told.get(key);
+    const now = clock.now();
+    if (last !== undefined && now >= last.at && now - last.at < minute) {
+      last.dropped += 1;
+      return;
+    }
+    log.write({ event: "acquirer_value_dropped", ...value, dropped: (last?.dropped ?? 0) + 1 });
+    told.set(key, { at: now, dropped: 0 });
+  };
+}
+
+async function openConnectors(
+  config: Config,
+  { clock, scheduler }: Ports,
+  log: Log,
+  reportDropped: ReportDropped,
+  parts: AsyncDisposableStack,
+): Promise<OpenConnectors> {
   const list = config.connectors ?? [onlyConnector(config)];
   // Where there is but one, nobody is kept waiting by another.
   const mostUnderWay = list.length === 1 ? Number.POSITIVE_INFINITY : Math.max(1, Math.floor(config.maxInFlight / list.length));
@@ -505,7 +529,7 @@ async function openConnectors(config: Config, { clock, scheduler }: Ports, log: 
     parts.defer(() => remote.close());
     opened.push(withCircuit(remote, { name, clock, mostUnderWay, report }));
   }
-  return { connectors: connectorsOf(opened), simulators };
+  return { connectors: connectorsOf(opened, reportDropped), simulators };
 }
 
 async function openRemote(

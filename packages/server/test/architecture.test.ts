@@ -52,13 +52,14 @@ const arrows: readonly { readonly from: string; readonly to: readonly string[]; 
   { from: "stores/index.ts", to: ["stores/", ...domain, ...logging] },
   { from: "connectors/index.ts", to: ["connectors/", ...domain, ...logging] },
   // The set of them, and what protects it from one that is dead.
-  { from: "connectors/*.ts", to: [...domain, "connectors/connector.ts"], own: false },
+  { from: "connectors/connector-set.ts", to: ["kernel/", "connectors/connector.ts", "connectors/strict-answers.ts"], own: false },
+  { from: "connectors/*.ts", to: [...domain, "connectors/connector.ts", "connectors/response-codes.ts"], own: false },
   // A folder of its own for each store and each connector: they never see a sibling.
   { from: "stores/*/", to: [...domain, ...people, "stores/*.ts", ...logging] },
   { from: "stores/*.ts", to: [...domain, ...people, "stores/*.ts"], own: false },
   // They see of the stores what a store fails with, and of the vault what seals their secrets.
   { from: "people/", to: ["kernel/", "vault/sealed-secret.ts", "stores/store.ts"] },
-  { from: "connectors/*/", to: [...domain, "connectors/connector.ts", ...logging] },
+  { from: "connectors/*/", to: [...domain, "connectors/connector.ts", "connectors/response-codes.ts", ...logging] },
   // What operations and recovery both decide by: pure, from outcomes and records to a Change.
   { from: "decisions/", to: [...domain, ...contracts] },
   { from: "operations/", to: [...domain, ...contracts, ...logging, "decisions/"] },

@@ -24,6 +24,7 @@ export function worldsAlone(clock: Clock, random: SeededRandom, parts: Partial<W
     secretRandom: random,
     acquirers: ["simulator"],
     openAcquirer: (ports) => createSimulator(ports),
+    reportDropped: () => undefined,
     openStore: createMemoryStore,
     onChanged: () => undefined,
     ...parts,

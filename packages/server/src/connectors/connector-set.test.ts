@@ -11,9 +11,8 @@ test("what goes to the only acquirer is found there when the list has another on
 
   const [written] = connectorsOf([old]).standard;
 
-  assert.equal(connectorsOf([other, old]).of(written), old);
+  assert.equal(connectorsOf([other, old]).of(written).name, "upstream");
   assert.equal(connectorsOf([other]).of(written).capabilities.repeatsFollowUps, false);
-  assert.notEqual(connectorsOf([other]).of(written), other);
   // A payment of an earlier version says nothing.
-  assert.equal(connectorsOf([other, old]).of(undefined), other);
+  assert.equal(connectorsOf([other, old]).of(undefined).name, "other");
 });

@@ -1,8 +1,11 @@
 import { assert } from "../kernel/assert.ts";
 import { day } from "../kernel/instant.ts";
-import type { Connector, ConnectorCapabilities, Connectors, NotSent, Unknown } from "./connector.ts";
+import type { Connector, ConnectorCapabilities, Connectors, NotSent, ReportDropped, Unknown } from "./connector.ts";
+import { withStrictAnswers } from "./strict-answers.ts";
 
-export function connectorsOf(list: readonly Connector[]): Connectors {
+/** The only way to a `Connectors`: whatever a connector's acquirer answers is read by strict-answers.ts before anything else sees it. */
+export function connectorsOf(connectors: readonly Connector[], reportDropped: ReportDropped = () => undefined): Connectors {
+  const list = connectors.map((connector) => withStrictAnswers(connector, reportDropped));
   const byName = new Map(list.map((connector) => [connector.name, connector]));
   const [first] = list;
   assert(first !== undefined, "an installation has an acquirer");

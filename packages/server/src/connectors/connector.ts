@@ -9,7 +9,7 @@ import type { Cryptogram, Cvv } from "../vault/pan.ts";
 /**
  * Our adapter to one acquirer: a stateless translator. Methods never reject for anything the acquirer or the network does:
  * whatever is not an explicit yes or no, including what arrives after `deadline`, is `unknown`. Nothing is sent twice. What certainly
- * never left is `not_sent`.
+ * never left is `not_sent`. Texts of its outcomes are the acquirer's: `connectorsOf` keeps those that fit their field (strict-answers.ts).
  */
 export interface Connector {
   readonly name: string;
@@ -50,6 +50,26 @@ export interface Connectors {
    */
   of(name: string | undefined): Connector;
 }
+
+/** One value of an acquirer's answer that is not kept: not of its field's shape, or a repetition of card data. It holds nothing of the value. */
+export interface DroppedValue {
+  readonly connector: string;
+  readonly call: "authorize" | "verify" | "capture" | "void" | "refund" | "reverse" | "inquire";
+  readonly field:
+    | "authorization_code"
+    | "response_code"
+    | "advice_code"
+    | "acquirer_reference"
+    | "network_transaction_id"
+    | "refund_reference"
+    | "reason"
+    | "captured"
+    | "kind";
+  readonly cause: "shape" | "card_data";
+}
+
+/** Called for each value that is not kept. Never throws. */
+export type ReportDropped = (dropped: DroppedValue) => void;
 
 /** What decides whether a card may be tried at all (BP-DR-83, 97, 100, 101 and 102). */
 export interface CardTraits {
@@ -129,6 +149,8 @@ export interface OriginalAuthorization {
   readonly amount: Money;
   readonly authorizationCode: string | undefined;
   readonly acquirerReference: string | undefined;
+  /** First six and last four digits of its card, which no answer about it may go beyond. */
+  readonly maskedPan?: string;
 }
 
 export interface ReverseRequest extends AcquirerRequest {

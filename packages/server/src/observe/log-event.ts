@@ -139,6 +139,11 @@ export const logEvents = {
     fields: { connector: "text" },
   },
   acquirer_is_back: { level: "info", doc: "An acquirer that rested has answered.", fields: { connector: "text" } },
+  acquirer_value_dropped: {
+    level: "warn",
+    doc: "An acquirer answered with a value that is not kept: `shape`, it is not what the field holds; `card_data`, it repeats the card. The outcome holds. Told once a minute at most for each field, with the number `dropped` since.",
+    fields: { connector: "text", call: "text", field: "text", cause: "text", dropped: "number" },
+  },
   share_changed: {
     level: "info",
     doc: "Other processes on the same database came or went: how many live, and how many of the 32 slots of work this one does.",

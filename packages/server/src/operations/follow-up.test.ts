@@ -133,6 +133,7 @@ describe("what the acquirer is asked after the authorization", () => {
               amount: first.order.amount,
               authorizationCode: "123456",
               acquirerReference: "SIM-000000000001",
+              maskedPan: "411111xxxxxx1111",
             },
             amount: first.order.amount,
             attemptNumber: 2,
@@ -360,6 +361,7 @@ test("what may be asked at any time has a deadline of its own", async () => {
     amount: first.order.amount,
     authorizationCode: undefined,
     acquirerReference: undefined,
+    maskedPan: "411111xxxxxx1111",
   });
   await time.pass(1_000);
   assert.notEqual(request.deadline, laterBy(time.now(), 30_000));

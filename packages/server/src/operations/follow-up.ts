@@ -17,6 +17,7 @@ export function originalOf(payment: Payment): OriginalAuthorization {
     amount: payment.order.amount,
     authorizationCode: payment.verdict?.authorizationCode,
     acquirerReference: payment.verdict?.acquirerReference,
+    maskedPan: payment.order.card.maskedPan,
   };
 }
 

@@ -12,6 +12,7 @@ import type { Random } from "../kernel/random.ts";
 import type { Scheduler } from "../kernel/scheduler.ts";
 import { SeededRandom } from "../kernel/seeded-random.ts";
 import { wholeShare } from "../kernel/share.ts";
+import type { ReportDropped } from "../connectors/connector.ts";
 import type { Account } from "../merchant/account.ts";
 import { accountChange, type Granted, grant, type SandboxKeys } from "../operations/sandbox-account.ts";
 import { errorFacts } from "../observe/error-facts.ts";
@@ -33,6 +34,7 @@ export interface WorldSurroundings extends Pick<
   /** Names of the acquirers, in the order of the configuration; in a world each is a simulated one. */
   readonly acquirers: readonly [string, ...string[]];
   readonly openAcquirer: (ports: { readonly clock: Clock; readonly scheduler: Scheduler }) => Simulator;
+  readonly reportDropped: ReportDropped;
   readonly openStore: (options: WorldStoreOptions) => WorldStore;
   /** Asked for each change: whether there is no room for it in all worlds together. */
   readonly isFull: (change: Change) => boolean;
@@ -384,7 +386,7 @@ export class World {
     const installation = createInstallation({
       store,
       vault,
-      connectors: connectorsOf(connectors),
+      connectors: connectorsOf(connectors, this.#around.reportDropped),
       clock,
       random,
       paymentIds: (_, at) => {

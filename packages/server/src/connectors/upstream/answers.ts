@@ -2,6 +2,7 @@ import { isCurrency, scaleOf } from "../../kernel/currency.ts";
 import { type Money, parseAmount } from "../../kernel/money.ts";
 import type { DeclineReason } from "../../payment/payment.ts";
 import type { Approval, Decline, VerifyOutcome } from "../connector.ts";
+import { responseCodeOf } from "../response-codes.ts";
 import { saleMark } from "./requests.ts";
 
 /** Readers of the upstream's answers (interface 1.3, 3.4, 4.4). They take nothing on trust: what is not as expected is `Malformed`. */
@@ -17,7 +18,7 @@ export interface SeenPayment {
   readonly status: "OP" | "PE" | "CO" | "CA";
   /** transaction_status.code: OK, NOK, RETRY, or another word while nobody knows. */
   readonly verdict: string;
-  readonly description: string;
+  readonly description: string | undefined;
   readonly authorizationCode: string | undefined;
   readonly isoCode: string | undefined;
   readonly adviceCode: string | undefined;
@@ -57,9 +58,9 @@ export function readVerification(told: unknown): VerifyOutcome | Refusal {
   const verification = fields(envelope["card_verification"]);
   const { code, description, iso_code: iso, mac_code: advice } = fields(verification["transaction_status"]);
   const method = verification["transaction_type"] === "GHOST AUTHORIZATION" ? "ghost_authorization" : "zero_amount";
-  if (code === "OK") return { kind: "good", method, networkTransactionId: optionalText(verification["mandate_id"]) };
-  const reason = reasonOf(text(description));
-  if (code === "NOK") return { ...declineOf(reason, optionalText(iso), optionalText(advice)), method };
+  if (code === "OK") return { kind: "good", method, networkTransactionId: detail(verification["mandate_id"]) };
+  const reason = reasonOf(detail(description));
+  if (code === "NOK") return { ...declineOf(reason, detail(iso), detail(advice)), method };
   // A verification holds nothing and there is nothing to find out: whoever asked may ask again.
   if (code === "RETRY") return { kind: "unknown", cause: reason === "timeout" ? "timeout" : "refused_to_say" };
   throw new Malformed();
@@ -88,32 +89,32 @@ export function declineOfRefusal(code: string): Decline | undefined {
   if (/^(?:DA-1|BP-DPAR-4|BP-SA-[12]|BP-CH-1)$/.test(code)) return refused("acquirer_error");
   const number = /^BP-DR-(\d{1,3})$/.exec(code)?.[1];
   if (number === undefined || uncertainNumbers.has(number)) return undefined;
-  return refused(refusalReasons[number] ?? (isAboutCustomer(Number(number)) ? "incorrect_customer_data" : "acquirer_error"));
+  return refused(refusalReasons.get(number) ?? (isAboutCustomer(Number(number)) ? "incorrect_customer_data" : "acquirer_error"));
 }
 
 /** The code exists: ask what became of it. A generic problem; an internal failure that leaves the payment unknown (interface 7.2). */
 const uncertainNumbers: ReadonlySet<string> = new Set(["0", "90", "119"]);
 
-const refusalReasons: Readonly<Record<string, DeclineReason>> = {
-  "18": "high_risk",
-  "40": "not_accepted",
-  "54": "security_code_mismatch",
-  "55": "security_code_mismatch",
-  "56": "expired_card",
-  "57": "expired_card",
-  "58": "expired_card",
-  "59": "expired_card",
-  "67": "expired_card",
-  "75": "invalid_card_number",
-  "83": "invalid_card",
-  "84": "not_accepted",
-  "95": "incorrect_customer_data",
-  "97": "invalid_card",
-  "100": "invalid_card",
-  "101": "invalid_card",
-  "102": "not_accepted",
-  "136": "expired_card",
-};
+const refusalReasons: ReadonlyMap<string, DeclineReason> = new Map([
+  ["18", "high_risk"],
+  ["40", "not_accepted"],
+  ["54", "security_code_mismatch"],
+  ["55", "security_code_mismatch"],
+  ["56", "expired_card"],
+  ["57", "expired_card"],
+  ["58", "expired_card"],
+  ["59", "expired_card"],
+  ["67", "expired_card"],
+  ["75", "invalid_card_number"],
+  ["83", "invalid_card"],
+  ["84", "not_accepted"],
+  ["95", "incorrect_customer_data"],
+  ["97", "invalid_card"],
+  ["100", "invalid_card"],
+  ["101", "invalid_card"],
+  ["102", "not_accepted"],
+  ["136", "expired_card"],
+]);
 
 /** BP-DR-13 to 32, 39 and 41 to 46: name, e-mail, document, address, telephone and who is responsible. */
 function isAboutCustomer(number: number): boolean {
@@ -121,52 +122,36 @@ function isAboutCustomer(number: number): boolean {
 }
 
 /** The texts of interface 4.3, and of 2017 behind "declined reason", in lower case. */
-const reasons: Readonly<Record<string, DeclineReason>> = {
-  "not accepted": "not_accepted",
-  "insufficient funds": "insufficient_funds",
-  "incorrect customer data": "incorrect_customer_data",
-  "expired card": "expired_card",
-  "security code mismatch": "security_code_mismatch",
-  "invalid card or card type": "invalid_card",
-  "invalid card number": "invalid_card_number",
-  "3-d secure required": "three_d_secure_required",
-  "high risk transaction": "high_risk",
-  timeout: "timeout",
-  "no response from acquirer": "no_acquirer_response",
-  "acquirer response error": "acquirer_error",
-  notapproved: "not_accepted",
-  insufficientfunds: "insufficient_funds",
-  incorrectcustomerdata: "incorrect_customer_data",
-  cardexpired: "expired_card",
-  securitycodemismatch: "security_code_mismatch",
-  invaliddata: "invalid_card",
-  invalidcardnumber: "invalid_card_number",
-};
+const reasons: ReadonlyMap<string, DeclineReason> = new Map([
+  ["not accepted", "not_accepted"],
+  ["insufficient funds", "insufficient_funds"],
+  ["incorrect customer data", "incorrect_customer_data"],
+  ["expired card", "expired_card"],
+  ["security code mismatch", "security_code_mismatch"],
+  ["invalid card or card type", "invalid_card"],
+  ["invalid card number", "invalid_card_number"],
+  ["3-d secure required", "three_d_secure_required"],
+  ["high risk transaction", "high_risk"],
+  ["timeout", "timeout"],
+  ["no response from acquirer", "no_acquirer_response"],
+  ["acquirer response error", "acquirer_error"],
+  ["notapproved", "not_accepted"],
+  ["insufficientfunds", "insufficient_funds"],
+  ["incorrectcustomerdata", "incorrect_customer_data"],
+  ["cardexpired", "expired_card"],
+  ["securitycodemismatch", "security_code_mismatch"],
+  ["invaliddata", "invalid_card"],
+  ["invalidcardnumber", "invalid_card_number"],
+]);
 
-/** DE 39 (ISO 8583:1987) where the upstream does not tell it: interface 4.3 has it off by default. */
-const responseCodes: Readonly<Record<DeclineReason, string>> = {
-  not_accepted: "05",
-  insufficient_funds: "51",
-  incorrect_customer_data: "12",
-  expired_card: "54",
-  security_code_mismatch: "82",
-  invalid_card: "62",
-  invalid_card_number: "14",
-  three_d_secure_required: "65",
-  high_risk: "59",
-  timeout: "68",
-  no_acquirer_response: "91",
-  acquirer_error: "96",
-};
-
-function reasonOf(description: string): DeclineReason | undefined {
-  const words = description.trim().toLowerCase();
-  return reasons[/declined reason (\w+)$/.exec(words)?.[1] ?? words];
+function reasonOf(description: string | undefined): DeclineReason | undefined {
+  const words = description?.trim().toLowerCase() ?? "";
+  return reasons.get(/declined reason (\w+)$/.exec(words)?.[1] ?? words);
 }
 
 function declineOf(reason: DeclineReason | undefined, isoCode: string | undefined, adviceCode: string | undefined): Decline {
   const known = reason ?? "not_accepted";
-  return { kind: "declined", reason: known, responseCode: isoCode ?? responseCodes[known], adviceCode, refusedBeforeIssuer: false };
+  return { kind: "declined", reason: known, responseCode: isoCode ?? responseCodeOf[known], adviceCode, refusedBeforeIssuer: false };
 }
 
 function refused(reason: DeclineReason): Decline {
@@ -189,17 +174,17 @@ function readPayment(payment: Fields, code: string): SeenPayment {
   if (!isCurrency(currency)) throw new Malformed();
   const scale = scaleOf(currency);
   return {
-    hash: text(payment["hash"]),
+    hash: detail(payment["hash"]) ?? malformed(),
     status: oneOf(["OP", "PE", "CO", "CA"] as const, payment["status"]),
     verdict: text(said["code"]),
-    description: text(said["description"]),
-    authorizationCode: optionalText(said["authcode"]),
-    isoCode: optionalText(said["iso_code"]),
-    adviceCode: optionalText(said["mac_code"]),
+    description: detail(said["description"]),
+    authorizationCode: detail(said["authcode"]),
+    isoCode: detail(said["iso_code"]),
+    adviceCode: detail(said["mac_code"]),
     captureAvailable: payment["capture_available"] === true,
     amount: { minor: minorUnits(payment["amount_ext"], scale), currency },
     sale: payment["user_value_1"] === saleMark,
-    mandateId: payment["cof_info"] === undefined ? undefined : optionalText(fields(payment["cof_info"])["mandate_id"]),
+    mandateId: payment["cof_info"] === undefined ? undefined : detail(fields(payment["cof_info"])["mandate_id"]),
     refunds: list(payment["refunds"]).map((refund) => readRefund(fields(refund), scale)),
   };
 }
@@ -226,6 +211,19 @@ function list(value: unknown): readonly unknown[] {
 function text(value: unknown): string {
   if (typeof value !== "string" || value === "" || value.length > 200) throw new Malformed();
   return value;
+}
+
+/**
+ * A detail of an outcome, which holds whatever this is: strict-answers.ts drops what does not fit. Undefined when there is none.
+ * Some servers send codes as numbers.
+ */
+function detail(value: unknown): string | undefined {
+  if (value === undefined || value === null || value === "") return undefined;
+  return typeof value === "string" || typeof value === "number" ? String(value) : "(no text)";
+}
+
+function malformed(): never {
+  throw new Malformed();
 }
 
 function optionalText(value: unknown): string | undefined {

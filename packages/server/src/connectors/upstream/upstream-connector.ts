@@ -93,24 +93,24 @@ const responseCodes = {
 } as const;
 
 /** The refusals of /ws/capture, /ws/cancel and /ws/refund that say for certain that nothing was done (interface 5; ours in docs/wire/errors.md). */
-const certainRefusals: Readonly<Record<string, string>> = {
-  "BP-CAP-2": responseCodes.unknownOriginal,
-  "BP-CAP-3": responseCodes.invalidTransaction,
-  "BP-CAP-6": responseCodes.invalidAmount,
-  "BP-CAP-7": responseCodes.notAccepted,
-  "BP-CAP-11": responseCodes.invalidAmount,
-  "BP-CAN-2": responseCodes.unknownOriginal,
-  "BP-CAN-4": responseCodes.notAccepted,
-  "BP-REF-4": responseCodes.invalidAmount,
-  "BP-REF-5": responseCodes.invalidAmount,
-  "BP-REF-7": responseCodes.invalidTransaction,
-  "BP-REF-12": responseCodes.invalidTransaction,
-  "BP-REF-CAN-2": responseCodes.unknownOriginal,
+const certainRefusals: ReadonlyMap<string, string> = new Map([
+  ["BP-CAP-2", responseCodes.unknownOriginal],
+  ["BP-CAP-3", responseCodes.invalidTransaction],
+  ["BP-CAP-6", responseCodes.invalidAmount],
+  ["BP-CAP-7", responseCodes.notAccepted],
+  ["BP-CAP-11", responseCodes.invalidAmount],
+  ["BP-CAN-2", responseCodes.unknownOriginal],
+  ["BP-CAN-4", responseCodes.notAccepted],
+  ["BP-REF-4", responseCodes.invalidAmount],
+  ["BP-REF-5", responseCodes.invalidAmount],
+  ["BP-REF-7", responseCodes.invalidTransaction],
+  ["BP-REF-12", responseCodes.invalidTransaction],
+  ["BP-REF-CAN-2", responseCodes.unknownOriginal],
   // The refund window is over; a chargeback was first; as many refunds as there can be.
-  "COFRE-24": responseCodes.invalidTransaction,
-  "COFRE-25": responseCodes.invalidTransaction,
-  "COFRE-43": responseCodes.invalidTransaction,
-};
+  ["COFRE-24", responseCodes.invalidTransaction],
+  ["COFRE-25", responseCodes.invalidTransaction],
+  ["COFRE-43", responseCodes.invalidTransaction],
+]);
 
 const codeTaken = "BP-DR-0";
 const alreadyCaptured = "BP-CAP-4";
@@ -352,7 +352,7 @@ function authorizeOutcomeOf(payment: SeenPayment, { amount, capture }: Authorize
 }
 
 function refusalOf(code: string): FollowUpOutcome {
-  const responseCode = certainRefusals[code];
+  const responseCode = certainRefusals.get(code);
   return responseCode === undefined ? refusedToSay : declined(responseCode);
 }
 
