@@ -1,8 +1,8 @@
-import type { BookedAuthorization } from "../../src/connectors/simulator/acquirer.ts";
 import type { LedgerAccount } from "../../src/ledger/journal.ts";
 import type { Payment } from "../../src/payment/payment.ts";
 import type { FactRecord, HistoryRow } from "../../src/stores/change.ts";
 import type { OutboxRow } from "../../src/stores/store.ts";
+import type { Booked } from "./acquirer-book.ts";
 import { announced, announcedWhenFound, finalRefundStates, finalStates, restingStates } from "./audit-tables.ts";
 
 /** Says what does not hold; the condition is what should. */
@@ -43,7 +43,7 @@ export function checkTimes({ createdAt, statusAt, capturedAt, refunds, chargebac
 }
 
 /** The payment against the acquirer's books of it. */
-export function checkAgainstBooks(payment: Payment, books: readonly BookedAuthorization[], is: Is): void {
+export function checkAgainstBooks(payment: Payment, books: readonly Booked[], is: Is): void {
   const held = books.reduce((sum, booked) => sum + booked.held, 0n);
   const captured = books.reduce((sum, booked) => sum + booked.captured, 0n);
   is(captured === payment.captured, `I2: captured is ${payment.captured} here and ${captured} at the acquirer`);

@@ -74,6 +74,8 @@ const quiet: Plan = {
   diskFills: false,
   garbledPerMille: 0,
   liesPerMille: 0,
+  slowPerMille: 0,
+  laterThanDeclaredMs: 0,
   ownKeys: false,
   servers: 1,
   oneStaysDown: false,

@@ -1,5 +1,5 @@
+import type { Connector } from "../../src/connectors/connector.ts";
 import { connectorsOf } from "../../src/connectors/connector-set.ts";
-import { createSimulator, type Simulator } from "../../src/connectors/simulator/simulator-connector.ts";
 import { hexOf } from "../../src/kernel/ids.ts";
 import { slotCount } from "../../src/kernel/slot.ts";
 import { ServiceError, type ServiceErrorCode } from "../../src/kernel/service-error.ts";
@@ -13,7 +13,7 @@ import { type CommitFault, createMemoryStore } from "../../src/stores/memory/mem
 import type { Store } from "../../src/stores/store.ts";
 import { dueAt, lapsesAt } from "../../src/payment/due.ts";
 import type { Vault } from "../../src/vault/vault.ts";
-import { AcquirerNetwork } from "./acquirer-link.ts";
+import { SimulatedAcquirer } from "./acquirer-link.ts";
 import { Auditor } from "./auditor.ts";
 import { Chance } from "./chance.ts";
 import { Keys } from "./keys.ts";
@@ -58,15 +58,14 @@ export class Installation {
   readonly time: SimTime;
   readonly store: Store;
   /** The one that the purchases' instructions are for, and the second one. */
-  readonly simulator: Simulator;
-  readonly acquirers: readonly [Simulator, Simulator];
+  readonly simulator: SimulatedAcquirer;
+  readonly acquirers: readonly [SimulatedAcquirer, SimulatedAcquirer];
   readonly auditor: Auditor;
   readonly plan: Plan;
   readonly #chance: Chance;
   readonly #keys: Keys;
   readonly #random: SeededRandom;
   readonly #notificationRandom: SeededRandom;
-  readonly #network: AcquirerNetwork;
   readonly #receivers: Receivers;
   /** Of each server the process that was started last. */
   readonly #processes: Process[];
@@ -89,9 +88,6 @@ export class Installation {
     this.#random = new SeededRandom(`simulation ${plan.seed}`);
     this.#notificationRandom = new SeededRandom(`simulation notifications ${plan.seed}`);
     this.time = new SimTime(new Chance(plan.seed + 2));
-    const ports = { clock: this.time, scheduler: this.time };
-    this.simulator = createSimulator({ ...ports, seed: `acquirer ${plan.seed}`, ...plan.personality });
-    this.acquirers = [this.simulator, createSimulator({ ...ports, seed: `second acquirer ${plan.seed}`, ...plan.personality })];
     const store = createMemoryStore({
       scheduler: this.time,
       clock: this.time,
@@ -100,14 +96,16 @@ export class Installation {
       readFails: (method) => method === "holdSlots" && this.#isFull(),
     });
     const { captureWindowDays, strictMandates } = plan.settings;
-    this.auditor = new Auditor(store, this.acquirers, {
+    this.auditor = new Auditor(store, (merchantId) => this.acquirers.flatMap(({ book }) => book.of(merchantId)), {
       captureWindowMs: captureWindowDays * day,
       strictMandates,
       steadyClock: plan.clockSets === "none",
       isCalm: isCalm(plan),
     });
     this.store = this.auditor.watch(store);
-    this.#network = new AcquirerNetwork(this.auditor, this.#chance, plan);
+    const acquirerParts = { time: this.time, chance: new Chance(plan.seed + 4), auditor: this.auditor, plan };
+    this.simulator = new SimulatedAcquirer("main", acquirerParts);
+    this.acquirers = [this.simulator, new SimulatedAcquirer("backup", acquirerParts)];
     this.#receivers = new Receivers(this.time, new Chance(plan.seed + 3), plan.receivers, this.auditor.deliveries);
   }
 
@@ -138,7 +136,7 @@ export class Installation {
   /** Ends the faults, and brings up what is down; of several servers one may be gone for good. */
   heal(): void {
     this.#faultsOn = false;
-    this.#network.heal();
+    for (const acquirer of this.acquirers) acquirer.heal();
     this.#receivers.heal();
     const down = [...this.#processes.keys()].filter((index) => this.#processes[index]?.alive !== true);
     if (this.plan.oneStaysDown && down.length < this.plan.servers) down.pop();
@@ -193,12 +191,11 @@ export class Installation {
       (call) =>
         this.#await(process, latencyMs, call);
     const [main, backup] = this.acquirers;
-    const link = (name: string, acquirer: Simulator): ReturnType<AcquirerNetwork["linkTo"]> =>
-      this.#network.linkTo(name, acquirer, step(0));
+    const link = (acquirer: SimulatedAcquirer): Connector => acquirer.linkFrom(this.time, step(0));
     return buildServer({
       store: storeInSteps(this.store, step(this.plan.storeLatencyMs)),
       vault,
-      connectors: connectorsOf(this.plan.routed ? [link("main", main), link("backup", backup)] : [link("main", main)]),
+      connectors: connectorsOf(this.plan.routed ? [link(main), link(backup)] : [link(main)]),
       sender: { send: (request) => step(0)(() => this.#receivers.send(request)) },
       clock: this.time,
       scheduler: {

@@ -1,5 +1,5 @@
-import type { SimulatorOptions } from "../../src/connectors/simulator/simulator-connector.ts";
 import type { AccountSettings, SimulatorSettings } from "../../src/merchant/account.ts";
+import type { BookRules } from "./acquirer-book.ts";
 import { Chance } from "./chance.ts";
 import type { ReceiverPlan } from "./receivers.ts";
 
@@ -25,7 +25,7 @@ export interface Plan {
     "partialCapture" | "captureWindowDays" | "refundRequestedMinutes" | "refundPendingMinutes" | "strictRefundCancel" | "strictMandates"
   >;
   readonly simulator: SimulatorSettings;
-  readonly personality: Partial<SimulatorOptions>;
+  readonly personality: BookRules & { readonly lateArrivalMs: number };
   /** Whether what the first acquirer certainly did not do goes to a second one. */
   readonly routed: boolean;
   /** Chance that the first acquirer certainly does nothing: unreachable, or it says so itself. */
@@ -38,6 +38,10 @@ export interface Plan {
   /** Chance that what an acquirer answers is not understood, and that it refuses to reverse what it never captured. */
   readonly garbledPerMille: number;
   readonly liesPerMille: number;
+  /** Chance that an acquirer takes seconds to answer, up to longer than anything waits for it. */
+  readonly slowPerMille: number;
+  /** By how much more than its connector declares a late request is late now and then; 0: what the connector declares is true. */
+  readonly laterThanDeclaredMs: number;
   /** Servers that share the store. */
   readonly servers: number;
   /** Of several, one that is down when the faults end stays so. */
@@ -52,6 +56,8 @@ export function isCalm({ stallPerMillion, storeFaultPerMille, jumps, clockSets, 
 }
 
 const rates = [0, 0, 5, 50, 200] as const;
+/** Of requests that arrive late: what arrives at the last moment has to meet a question on its way to be seen. */
+const lateRates = [0, 0, 0, 50, 200, 400] as const;
 
 export function planOf(seed: number): Plan {
   const chance = new Chance(seed);
@@ -89,7 +95,7 @@ export function planOf(seed: number): Plan {
       loseAnswer: chance.pick(rates),
       loseRequest: chance.pick(rates),
       // A clock that is set forward lets what is still on its way look as if it could not arrive any more.
-      lateAnswer: clockSets === "both" ? 0 : chance.pick(rates),
+      lateAnswer: clockSets === "both" ? 0 : chance.pick(lateRates),
       // An acquirer that does not dedupe and a network that doubles can take money twice whatever anybody does (W9).
       doubleRequest: dedupes && repeatsFollowUps ? chance.pick(rates) : 0,
     },
@@ -97,7 +103,7 @@ export function planOf(seed: number): Plan {
       dedupes,
       answersInquiries,
       repeatsFollowUps,
-      lateArrivalMs: chance.pick([1_000, 20_000, 90_000, 90_000]),
+      lateArrivalMs: chance.pick([1_000, 20_000, 20_000, 90_000]),
     },
     routed: chance.happens(400),
     certainNoPerMille: chance.pick(rates),
@@ -111,6 +117,8 @@ export function planOf(seed: number): Plan {
     diskFills: chance.happens(200),
     garbledPerMille: chance.pick([0, 0, 0, 50, 200]),
     liesPerMille: chance.pick([0, 0, 0, 0, 0, 300]),
+    slowPerMille: chance.pick([0, 0, 0, 50, 150]),
+    laterThanDeclaredMs: chance.pick([0, 0, 0, 0, 0, 0, 0, 60_000]),
     servers,
     oneStaysDown: chance.happens(500),
     // Several processes that keep keys of one installation at once are another story.

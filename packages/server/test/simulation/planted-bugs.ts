@@ -95,14 +95,6 @@ const plantedPaymentBugs: readonly PlantedBug[] = [
     replace: `{ captured: payment.authorized });`,
   },
   {
-    name: "the acquirer goes on holding what a partial capture did not take",
-    file: "connectors/simulator/acquirer.ts",
-    find: `    post(ledger, amount.currency, -authorization.held, amount.minor);
-    authorization.held = 0n;`,
-    replace: `    post(ledger, amount.currency, -amount.minor, amount.minor);
-    authorization.held -= amount.minor;`,
-  },
-  {
     name: "what recovery finds out is not announced",
     file: decisions,
     find: `isFinal(next.state) ? (options.notify ? "update" : undefined) : foundOut(by);`,
@@ -172,6 +164,45 @@ const plantedPaymentBugs: readonly PlantedBug[] = [
     file: advance,
     find: `  if (inquiry.kind === "found" && conclusive) {`,
     replace: `  if (inquiry.kind === "found" && refund.checks >= 0) {`,
+  },
+  {
+    name: "whether a refund can still arrive is looked at after the acquirer has answered",
+    file: advance,
+    find: `  const conclusive = context.clock.now() >= laterBy(refund.answerBy, capabilities.lateArrivalMs);
+  const request = requestFor(context, payment, refund);
+  const inquiry = await connector.inquire({ ...request, deadline: context.answerBy() });`,
+    replace: `  const request = requestFor(context, payment, refund);
+  const inquiry = await connector.inquire({ ...request, deadline: context.answerBy() });
+  const conclusive = context.clock.now() >= laterBy(refund.answerBy, capabilities.lateArrivalMs);`,
+  },
+  {
+    name: "whether a capture or a void can still arrive is looked at after the acquirer has answered",
+    file: recover,
+    find: `  const conclusive = arrivalIsPast(context, payment, attempt);
+  const inquiry: InquiryOutcome = capabilities.answersInquiries
+    ? await inquire(context, payment)
+    : { kind: "unknown", cause: "refused_to_say" };`,
+    replace: `  const inquiry: InquiryOutcome = capabilities.answersInquiries
+    ? await inquire(context, payment)
+    : { kind: "unknown", cause: "refused_to_say" };
+  const conclusive = arrivalIsPast(context, payment, attempt);`,
+  },
+  {
+    name: "whether an authorization can still arrive is looked at after its reversal was answered",
+    file: recover,
+    find: `  const conclusive = arrivalIsPast(context, payment, attempt);
+  const outcome = await connectorFor(context, payment).reverse(askingRequest(context, payment));`,
+    replace: `  const outcome = await connectorFor(context, payment).reverse(askingRequest(context, payment));
+  const conclusive = arrivalIsPast(context, payment, attempt);`,
+  },
+  {
+    name: "the capture window of what recovery finds begins with the payment",
+    file: decisions,
+    find: `    captureBy: outcome.kind === "approved" ? laterBy(now, options.captureWindowDays * day) : undefined,`,
+    replace: `    captureBy:
+      outcome.kind === "approved"
+        ? laterBy(by === "recovery" ? payment.createdAt : now, options.captureWindowDays * day)
+        : undefined,`,
   },
   {
     name: "a refund in flight is not looked at again",

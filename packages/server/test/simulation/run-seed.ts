@@ -83,7 +83,7 @@ async function traceOf(trace: Hash, installation: Installation, shops: readonly 
       add([code, payment, payment === undefined ? [] : await installation.store.history(account.id, payment.id)]);
     }
   }
-  add(installation.acquirers.map((acquirer) => acquirer.books()));
+  for (const { account } of shops) add(installation.acquirers.map(({ book }) => book.of(account.id)));
   add([installation.time.events, installation.crashes, installation.auditor.violations]);
   return trace.digest("hex");
 }
