@@ -249,13 +249,14 @@ export async function startCofre(config: Config, log: Log, ports: Ports = system
     forget,
     randomOf: ({ id }) => installationOf(id).random,
     requests: {
-      answer(merchantId, key, digest, run) {
+      answer(merchantId, key, digest, run, refuseKey) {
         const installation = installationOf(merchantId);
-        return installation.requests.answer(merchantId, key, digest, async (resumed) => {
+        const runHere = async () => {
           // It has waited for a twin, and the world that it came to is no more.
           if (installationOf(merchantId) !== installation) throw new ServiceError("store_unavailable");
-          return run(resumed);
-        });
+          return run();
+        };
+        return installation.requests.answer(merchantId, key, digest, runHere, refuseKey);
       },
     },
     // Where another server carries payments out, nothing is simulated here.

@@ -9,7 +9,7 @@ import { captureEntries, holdEntries, releaseEntries, saleEntries } from "../led
 import { type PaymentFact, type PaymentState, paymentMachine } from "../payment/payment-machine.ts";
 import type { Attempt, AttemptKind, DeclineReason, Payment, PaymentOrder, Verdict } from "../payment/payment.ts";
 import type { FactSource } from "../stores/change.ts";
-import { advance, begin, change, changed, isFinal, type PaymentChange, recheckAfter, record, settle, unanswered } from "./steps.ts";
+import { advance, begin, change, changed, isFinal, named, type PaymentChange, recheckAfter, record, settle, unanswered } from "./steps.ts";
 
 /**
  * Pure decisions about a payment: state, command and time in, a Change or a refusal out. Whoever runs them commits the Change
@@ -18,7 +18,8 @@ import { advance, begin, change, changed, isFinal, type PaymentChange, recheckAf
 
 /**
  * The intention, committed before anything is sent: the payment's first version. `answerBy` is when the connector gives up;
- * recovery leaves the attempt alone until then.
+ * recovery leaves the attempt alone until then. `request` is the digest of the named request that asks, here and below: kept with the
+ * fact, it tells later what that request started.
  */
 export function decideIntention(
   merchantId: MerchantId,
@@ -26,6 +27,7 @@ export function decideIntention(
   order: PaymentOrder,
   now: Instant,
   answerBy: Instant,
+  request?: string,
 ): PaymentChange {
   const kind: AttemptKind = order.autoCapture && !order.manualReview ? "sale" : "authorize";
   const received: Payment = {
@@ -52,7 +54,7 @@ export function decideIntention(
   const next = begin(received, "authorization_sent", kind, order.amount.minor, now, answerBy);
   const { tokenDigest } = order.card;
   return {
-    ...change(now, next, undefined, [record("authorization_sent", 1, "merchant")]),
+    ...change(now, next, undefined, [record("authorization_sent", 1, "merchant", named(request))]),
     // A charge uses the stored card from its beginning: it is not forgotten while the acquirer is asked, however long that takes.
     ...(tokenDigest === undefined ? {} : { cardUse: { tokenDigest, at: now } }),
   };
@@ -143,6 +145,7 @@ export function decideCapture(
   settings: { readonly partialCapture: boolean },
   now: Instant,
   answerBy: Instant,
+  request?: string,
 ): PaymentChange {
   if (payment === undefined) throw new ServiceError("payment_not_found");
   refuseCaptureOf(payment.state);
@@ -151,7 +154,7 @@ export function decideCapture(
   const minor = amountToCapture(payment, amount);
   if (minor < payment.authorized && !settings.partialCapture) throw new ServiceError("partial_capture_disabled");
   const next = begin(payment, "capture_sent", "capture", minor, now, answerBy);
-  return change(now, next, payment.version, [record("capture_sent", next.attempts, "merchant")]);
+  return change(now, next, payment.version, [record("capture_sent", next.attempts, "merchant", named(request))]);
 }
 
 function refuseCaptureOf(state: PaymentState): void {
@@ -191,7 +194,7 @@ export function decideCaptureOutcome(
 }
 
 /** The merchant gives an authorization up. */
-export function decideVoid(payment: Payment | undefined, now: Instant, answerBy: Instant): PaymentChange {
+export function decideVoid(payment: Payment | undefined, now: Instant, answerBy: Instant, request?: string): PaymentChange {
   if (payment === undefined) throw new ServiceError("payment_not_found");
   const { state } = payment;
   if (state === "capturing" || state === "voiding" || state === "authorizing" || state === "reversing") {
@@ -199,7 +202,7 @@ export function decideVoid(payment: Payment | undefined, now: Instant, answerBy:
   }
   if (state !== "authorized" && state !== "in_review") throw new ServiceError("payment_not_voidable", { state });
   const next = begin(payment, "void_sent", "void", payment.authorized, now, answerBy);
-  return change(now, next, payment.version, [record("void_sent", next.attempts, "merchant")]);
+  return change(now, next, payment.version, [record("void_sent", next.attempts, "merchant", named(request))]);
 }
 
 /** The capture window is over: the authorization is given up. Undefined when there is nothing (any more) that lapses. */

@@ -9,7 +9,7 @@ import { refundEntries } from "../ledger/postings.ts";
 import type { Payment } from "../payment/payment.ts";
 import { type Refund, type RefundFact, type RefundId, refundMachine } from "../payment/refund.ts";
 import type { FactSource } from "../stores/change.ts";
-import { change, changed, notBefore, type PaymentChange, recheckAfter, record } from "./steps.ts";
+import { change, changed, named, notBefore, type PaymentChange, recheckAfter, record } from "./steps.ts";
 
 /** Each change of a payment writes all of its refunds: a bound keeps a payment of one-cent refunds from growing without end. */
 const mostRefunds = 100;
@@ -42,6 +42,8 @@ export function refundAskedForBy(payment: Payment, request: string | undefined):
 
 /** The merchant gives money back. The payment's version guards the sum: two refunds at once cannot both count on the same rest. */
 export function decideRefund(payment: Payment, command: RefundCommand, settings: RefundSettings, now: Instant): PaymentChange {
+  // Whatever else would refuse it now: a refund of this code was made, and a client that lost its answer must learn of that.
+  if (command.code !== undefined && payment.refunds.some(({ code }) => code === command.code)) throw new ServiceError("refund_code_taken");
   if (payment.state !== "captured" || payment.capturedAt === undefined) {
     throw new ServiceError("payment_not_refundable", { state: payment.state });
   }
@@ -83,13 +85,19 @@ function amountToRefund(payment: Payment, amount: string | undefined): bigint {
 }
 
 /** The merchant takes a refund back before it was sent. */
-export function decideRefundCancel(payment: Payment, id: RefundId, settings: RefundSettings, now: Instant): PaymentChange {
+export function decideRefundCancel(
+  payment: Payment,
+  id: RefundId,
+  settings: RefundSettings,
+  now: Instant,
+  request?: string,
+): PaymentChange {
   const refund = payment.refunds.find((each) => each.id === id);
   if (refund === undefined) throw new ServiceError("refund_not_found");
   const cancellable = refund.state === "requested" || (refund.state === "pending" && !settings.strictRefundCancel);
   if (!cancellable) throw new ServiceError("refund_not_cancellable", { state: refund.state });
   const next = withRefund(payment, moved(refund, "refund_cancelled", { cancelledAt: now, dueAt: undefined }));
-  return change(now, next, payment.version, [record("refund_cancelled", id, "merchant")]);
+  return change(now, next, payment.version, [record("refund_cancelled", id, "merchant", named(request))]);
 }
 
 /** The clock moves a refund that is due: to pending, then out. Undefined when it is not due (any more). */

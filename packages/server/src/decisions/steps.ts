@@ -74,6 +74,11 @@ export function record(fact: HistoryFact, attempt: number | undefined, by: FactS
   return { fact, attempt, by, detail };
 }
 
+/** The detail of a fact that a named request caused: what the request did can be found again by it. */
+export function named(request: string | undefined): FactRecord["detail"] {
+  return request === undefined ? {} : { request };
+}
+
 /** When something that merchants are told of happened to a payment. */
 function timesOf({ createdAt, statusAt, capturedAt, chargeback, refunds }: Payment): (Instant | undefined)[] {
   const ofRefunds = refunds.flatMap(({ requestedAt, pendingAt, confirmedAt, cancelledAt }) => [

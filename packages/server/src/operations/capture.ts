@@ -1,9 +1,11 @@
 import { decideCapture, decideCaptureOutcome } from "../decisions/payment-decisions.ts";
+import type { PaymentId } from "../kernel/ids.ts";
 import { ServiceError } from "../kernel/service-error.ts";
 import type { Payment } from "../payment/payment.ts";
 import type { CaptureInput } from "./direct-input.ts";
+import { carriedOutOn, endedSo, traces, unlessCarriedOut } from "./carried-out.ts";
 import { connectorFor, followUpRequest } from "./follow-up.ts";
-import { defineOperation } from "./operation.ts";
+import { defineOperation, type OperationContext } from "./operation.ts";
 import { changePayment, recordPayment, selectPayment } from "./payment-change.ts";
 
 /** Takes the money that an authorization holds, once; what is not taken is released. */
@@ -21,25 +23,34 @@ export const capture = defineOperation<CaptureInput, Payment>({
     "outcome_unknown",
   ],
 
-  async run(context, { selector, amount }) {
-    const found = await selectPayment(context, selector);
-    return context.inTurn(found, async () => {
-      const seen = await selectPayment(context, { hash: found.id });
-      const { payment: sent } = await changePayment(context, seen, (payment) =>
-        decideCapture(payment, amount, context.account.settings, context.clock.now(), context.answerBy()),
-      );
-
-      // Nothing is open during the call. Should the process die here, the payment stays `capturing` and recovery asks the
-      // acquirer what became of it.
-      const request = followUpRequest(context.account, sent);
-      const outcome = await connectorFor(context, sent).capture(request);
-
-      const { payment } = await recordPayment(context, sent, (current) =>
-        decideCaptureOutcome(current, request.attemptNumber, outcome, context.clock.now(), "merchant"),
-      );
-      if (payment.state === "captured") return payment;
-      if (outcome.kind === "declined") throw new ServiceError("capture_declined");
-      throw new ServiceError("outcome_unknown");
-    });
+  async run(context, input) {
+    const found = await selectPayment(context, input.selector);
+    return context.inTurn(found, () =>
+      unlessCarriedOut(
+        () => captureOnce(context, found.id, input),
+        () => carriedOutOn(context, found, input.request, traces.capture),
+      ),
+    );
   },
 });
+
+async function captureOnce(context: OperationContext, hash: PaymentId, { amount, request: named }: CaptureInput): Promise<Payment> {
+  const seen = await selectPayment(context, { hash });
+  const { payment: sent } = await changePayment(context, seen, (payment) =>
+    decideCapture(payment, amount, context.account.settings, context.clock.now(), context.answerBy(), named),
+  );
+
+  // Nothing is open during the call. Should the process die here, the payment stays `capturing` and recovery asks the
+  // acquirer what became of it.
+  const request = followUpRequest(context.account, sent);
+  const outcome = await connectorFor(context, sent).capture(request);
+
+  const { payment, change } = await recordPayment(context, sent, (current) =>
+    decideCaptureOutcome(current, request.attemptNumber, outcome, context.clock.now(), "merchant"),
+  );
+  // Recovery may have ended this attempt first. Then the payment may have been captured since by another one, for another amount.
+  const isOwn = change !== undefined || (await endedSo(context, payment, request.attemptNumber, traces.capture.done));
+  if (payment.state === "captured" && isOwn) return payment;
+  if (outcome.kind === "declined") throw new ServiceError("capture_declined");
+  throw new ServiceError("outcome_unknown");
+}

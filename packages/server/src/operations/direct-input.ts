@@ -3,6 +3,12 @@ import type { RefundId } from "../payment/refund.ts";
 import type { Card } from "../vault/card.ts";
 import type { Cryptogram, Cvv } from "../vault/pan.ts";
 
+/** What may name a request of the merchant, beside the codes in it. */
+export interface NamedByKey {
+  /** SHA-256 that names the request, when it came with an Idempotency-Key. */
+  readonly request?: string | undefined;
+}
+
 /** /ws/direct as validated: what does not depend on which card pays. Brand, mask and pricing are added by the operation. */
 export type DirectOrder = Omit<PaymentOrder, "card" | "pricing">;
 
@@ -16,7 +22,7 @@ export type CardSource = (
   readonly cryptogram: Cryptogram | undefined;
 };
 
-export interface DirectInput {
+export interface DirectInput extends NamedByKey {
   readonly order: DirectOrder;
   readonly source: CardSource;
   /** Processed within the country: no tax of a cross-border payment (interface 8). */
@@ -34,21 +40,19 @@ export interface TokenizeInput {
 /** A payment of the merchant, by either of its names; the hash wins when both are given. */
 export type PaymentSelector = { readonly hash: string } | { readonly code: string };
 
-export interface CaptureInput {
+export interface CaptureInput extends NamedByKey {
   readonly selector: PaymentSelector;
   /** Decimal text in the payment's currency; undefined means everything. */
   readonly amount: string | undefined;
 }
 
-export interface RefundInput {
+export interface RefundInput extends NamedByKey {
   readonly selector: PaymentSelector;
   /** Decimal text in the payment's currency; undefined means all that is left. */
   readonly amount: string | undefined;
   readonly description: string;
   /** merchant_refund_code. */
   readonly code: string | undefined;
-  /** SHA-256 that names the request, when it came with an Idempotency-Key. */
-  readonly request?: string | undefined;
 }
 
 /** A refund of the merchant, by either of its names. */

@@ -7,7 +7,7 @@ import { cardOf, numberUnder } from "../../test/vectors/cards.ts";
 import type { AuthorizeOutcome, AuthorizeRequest, CardToAuthorize, CardTraits, Connector } from "../connectors/connector.ts";
 import { connectorsOf } from "../connectors/connector-set.ts";
 import { createSimulator } from "../connectors/simulator/simulator-connector.ts";
-import { laterBy } from "../kernel/instant.ts";
+import { day, laterBy } from "../kernel/instant.ts";
 import { SeededRandom } from "../kernel/seeded-random.ts";
 import { ServiceError } from "../kernel/service-error.ts";
 import type { Account } from "../merchant/account.ts";
@@ -89,8 +89,10 @@ async function open({ settings = {}, says = { first: approval }, traits, faultOf
   });
   const pay = (over: Partial<DirectInput> = {}): Promise<Direct> => runDeclared(runner, direct, account, { ...input(), ...over });
   const keep = (digits = visa, chosen = token) => runner.run(tokenize, account, { card: cardOf(digits), token: chosen });
-  return { time, store, asked, alarms, account, runner, pay, keep, names: () => asked.map(([name]) => name) };
+  return { time, store, traits: traits ?? {}, asked, alarms, account, runner, pay, keep, names: () => asked.map(([name]) => name) };
 }
+
+type World = Awaited<ReturnType<typeof open>>;
 
 function input(digits = visa): DirectInput {
   const source = { kind: "pan", card: cardOf(digits), cvv: undefined, cryptogram: undefined } as const;
@@ -322,6 +324,40 @@ describe("a payment is refused before money moves", () => {
     assert.equal((await world.pay({ order: orderOf({ storedCredential: stored(mandate) }) })).payment.state, "captured");
     const lax = await open();
     assert.equal((await lax.pay({ order: orderOf({ storedCredential: stored(undefined) }) })).payment.state, "captured");
+  });
+});
+
+describe("a payment that is asked for again", () => {
+  const again = { request: "a".repeat(64) };
+
+  test("is told of as taken before anything that would refuse it now, and under its own key as it is", async () => {
+    const taken = { createToken: { token: "u".repeat(40) } };
+    const rows: readonly (readonly [refusal: string, asked: Partial<DirectInput>, meanwhile?: (world: World) => unknown])[] = [
+      ["token_taken", taken],
+      ["token_not_found", { source: ofToken }, ({ time }) => time.pass(500 * day)],
+      ["card_exhausted", {}, ({ traits }) => Object.assign(traits, { exhausted: true })],
+      ["card_foreign", {}, ({ traits }) => Object.assign(traits, { foreign: true })],
+    ];
+    for (const [refusal, asked, meanwhile] of rows) {
+      const world = await open({ traits: {} });
+      if (asked.source !== undefined) await world.keep();
+      const { payment, token: made } = await world.pay({ ...asked, ...again });
+      await meanwhile?.(world);
+      const told = await world.pay({ ...asked, ...again });
+      assert.deepEqual([told.payment.id, told.token], [payment.id, made], refusal);
+      for (const request of [undefined, "b".repeat(64)]) {
+        await assert.rejects(world.pay({ ...asked, request }), { code: "payment_code_taken" }, refusal);
+      }
+      // The control: with another code it is refused for what it is.
+      await assert.rejects(world.pay({ ...asked, order: orderOf({ code: "order-2" }) }), { code: refusal });
+      assert.equal(world.asked.length, 1);
+    }
+  });
+
+  test("under a key is not told of another request's payment, though it asks for the same", async () => {
+    const world = await open();
+    await world.pay();
+    await assert.rejects(world.pay(again), { code: "payment_code_taken" });
   });
 });
 

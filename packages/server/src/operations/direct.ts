@@ -1,5 +1,6 @@
 import type { AuthorizeOutcome, AuthorizeRequest, CardToAuthorize } from "../connectors/connector.ts";
 import { decideAuthorizeOutcome, decideIntention, decideReroute, mayGoElsewhere } from "../decisions/payment-decisions.ts";
+import type { PaymentChange } from "../decisions/steps.ts";
 import { assert } from "../kernel/assert.ts";
 import type { Instant } from "../kernel/instant.ts";
 import { ServiceError } from "../kernel/service-error.ts";
@@ -12,6 +13,7 @@ import { needsReview } from "../payment/review-rules.ts";
 import type { Brand } from "../vault/brand.ts";
 import { digestOfToken } from "../vault/token.ts";
 import { withCard } from "./card-in-hand.ts";
+import { factsOf, madeUnder, unlessCarriedOut } from "./carried-out.ts";
 import { read } from "./commit.ts";
 import type { DirectInput } from "./direct-input.ts";
 import { connectorFor } from "./follow-up.ts";
@@ -44,18 +46,30 @@ export const direct = defineOperation<DirectInput, Direct>({
     "instalments_on_debit",
   ],
 
-  async run(context, input) {
-    const { source } = input;
-    return withCard(context, source, async (orderCard, toAuthorize) => {
-      refusePlanOf(orderCard.brand, input);
-      const priced = priceAndRoute(context, input, orderCard, toAuthorize);
-      refuseByTraits(context, priced, toAuthorize, input);
-      await refuseTakenToken(context, input);
-      await refuseForeignMandate(context, input, orderCard);
-      return authorize(context, input, priced, orderCard, toAuthorize);
-    });
-  },
+  run: (context, input) =>
+    unlessCarriedOut(
+      () => charge(context, input),
+      () => madeBefore(context, input),
+    ),
 });
+
+async function charge(context: OperationContext, input: DirectInput): Promise<Direct> {
+  return withCard(context, input.source, async (orderCard, toAuthorize) => {
+    refusePlanOf(orderCard.brand, input);
+    const priced = priceAndRoute(context, input, orderCard, toAuthorize);
+    refuseByTraits(context, priced, toAuthorize, input);
+    await refuseTakenToken(context, input);
+    await refuseForeignMandate(context, input, orderCard);
+    return authorize(context, input, priced, orderCard, toAuthorize);
+  });
+}
+
+/** What an earlier sending of this request made, with the token of the merchant's choice where it was stored with the payment. */
+async function madeBefore(context: OperationContext, { order, request, createToken }: DirectInput): Promise<Direct | undefined> {
+  const payment = await madeUnder(context, { code: order.code, request });
+  if (payment === undefined) return undefined;
+  return { payment, token: (await hasStoredToken(context, payment)) ? createToken?.token : undefined };
+}
 
 interface Priced {
   readonly now: Instant;
@@ -92,7 +106,7 @@ async function authorize(
   assert(connector !== undefined, "a payment has a way to an acquirer");
   const order = { ...input.order, manualReview, card: orderCard, pricing, connector };
   const id = context.newPaymentId(now);
-  const intention = await context.change(async () => decideIntention(account.id, id, order, now, context.answerBy()));
+  const intention = await context.change(async () => decideIntention(account.id, id, order, now, context.answerBy(), input.request));
 
   // Nothing is open during the call. Should the process die here, the payment stays `authorizing` and recovery asks the
   // acquirer, or reverses: it can never be sent again, the security code is gone with this request.
@@ -141,9 +155,7 @@ async function recordOutcome(
   try {
     const { payment, change } = await recordPayment(context, sent, (current) => {
       const decided = decideAuthorizeOutcome(current, outcome, context.clock.now(), "merchant", options);
-      return decided === undefined || tokenized === undefined
-        ? decided
-        : { ...decided, card: { next: tokenized.card, replaces: undefined } };
+      return decided === undefined || tokenized === undefined ? decided : withCardStored(decided, tokenized);
     });
     return { payment, token: change === undefined ? undefined : tokenized?.token };
   } catch (error) {
@@ -151,6 +163,16 @@ async function recordOutcome(
     if (error instanceof ServiceError && error.code === "token_taken") return recordOutcome(context, sent, outcome, undefined);
     throw error;
   }
+}
+
+/** The card is stored with the approval, and the approval says so: a later sending of the same request can tell by it. */
+function withCardStored(change: PaymentChange, { card }: Tokenized): PaymentChange {
+  const facts = change.facts.map((record) => ({ ...record, detail: { ...record.detail, tokenStored: true } }));
+  return { ...change, facts, card: { next: card, replaces: undefined } };
+}
+
+async function hasStoredToken(context: OperationContext, { id }: Payment): Promise<boolean> {
+  return (await factsOf(context, id)).some(({ detail }) => detail["tokenStored"] === true);
 }
 
 async function tokenFor(

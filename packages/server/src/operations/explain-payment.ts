@@ -21,7 +21,12 @@ export const explainPayment = defineOperation<PaymentSelector, ExplainedPayment>
     const payment = await selectPayment(context, selector);
     const history = await read(context.store.history(context.account.id, payment.id));
     // Rows that were added between the two reads tell of a later version.
-    const own = history.filter(({ version }) => version <= payment.version);
+    const own = history.filter(({ version }) => version <= payment.version).map(withoutDigests);
     return { payment, history: own, explanation: explain(own, payment) };
   },
 });
+
+/** The digest of a named request is for the program alone (carried-out.ts): a reader can look up nothing by it. */
+function withoutDigests(row: HistoryRow): HistoryRow {
+  return { ...row, facts: row.facts.map(({ detail: { request: _request, ...detail }, ...record }) => ({ ...record, detail })) };
+}

@@ -6,6 +6,7 @@ import { runDeclared } from "../../test/declared.ts";
 import type { Connector, FollowUpOutcome, FollowUpRequest } from "../connectors/connector.ts";
 import { connectorsOf } from "../connectors/connector-set.ts";
 import { createSimulator } from "../connectors/simulator/simulator-connector.ts";
+import { decideCapture, decideCaptureOutcome } from "../decisions/payment-decisions.ts";
 import { BrokenInvariant } from "../kernel/assert.ts";
 import { day, laterBy } from "../kernel/instant.ts";
 import { SeededRandom } from "../kernel/seeded-random.ts";
@@ -43,6 +44,8 @@ const inReview: Payment = { ...authorized, state: "in_review", review: "waiting"
 interface Given {
   readonly payment?: Payment;
   readonly outcome?: FollowUpOutcome;
+  /** What comes before it, one answer for each call. */
+  readonly outcomes?: FollowUpOutcome[];
   readonly settings?: Partial<Account["settings"]>;
   /** What befalls the commits after the payment's own. */
   readonly faults?: readonly (CommitFault | undefined)[];
@@ -50,7 +53,7 @@ interface Given {
   readonly meanwhile?: (store: ReturnType<typeof createMemoryStore>) => Promise<unknown>;
 }
 
-async function open({ payment = authorized, outcome = approved, settings = {}, faults = [], meanwhile }: Given = {}) {
+async function open({ payment = authorized, outcome = approved, outcomes = [], settings = {}, faults = [], meanwhile }: Given = {}) {
   const time = new StillTime();
   const random = new SeededRandom("follow-up");
   const keys = { provider: createMemoryKeyProvider(random), store: createMemoryWrappedKeyStore() };
@@ -66,7 +69,7 @@ async function open({ payment = authorized, outcome = approved, settings = {}, f
   const answer = (what: string) => async (request: FollowUpRequest) => {
     asked.push([what, request]);
     await meanwhile?.(store);
-    return outcome;
+    return outcomes.shift() ?? outcome;
   };
   const simulator = createSimulator({ clock: time, scheduler: time });
   const connector: Connector = { ...simulator, capture: answer("capture"), void: answer("void"), refund: answer("refund") };
@@ -102,17 +105,20 @@ async function open({ payment = authorized, outcome = approved, settings = {}, f
 }
 
 const asks = [
-  ["capture", capture, { selector, amount: undefined }, "captured", "capturing"],
-  ["void", cancel, selector, "voided", "voiding"],
+  ["capture", "captured", "capturing"],
+  ["void", "voided", "voiding"],
 ] as const;
 
-function run(world: Awaited<ReturnType<typeof open>>, [, operation, input]: (typeof asks)[number]): Promise<Payment> {
-  return operation.name === "capture" ? world.run(capture, input as (typeof asks)[0][2]) : world.run(cancel, input as (typeof asks)[1][2]);
+/** The digest of a request under an Idempotency-Key. */
+const ownName = "a".repeat(64);
+
+function run(world: Awaited<ReturnType<typeof open>>, [what]: (typeof asks)[number], request?: string): Promise<Payment> {
+  return what === "capture" ? world.run(capture, { selector, amount: undefined, request }) : world.run(cancel, { ...selector, request });
 }
 
 describe("what the acquirer is asked after the authorization", () => {
   for (const each of asks) {
-    const [what, , , state, inFlight] = each;
+    const [what, state, inFlight] = each;
 
     test(`${what}: once, about the authorization, with what was committed before; its yes is written down`, async () => {
       const world = await open();
@@ -188,6 +194,55 @@ describe("what the acquirer is asked after the authorization", () => {
       assert.equal((await world.stored()).version, 4);
     });
   }
+
+  for (const each of asks) {
+    const [what, state] = each;
+    test(`${what}: under a key it is told again when its answer was not kept, and another key's is refused`, async () => {
+      const world = await open();
+      assert.equal((await run(world, each, ownName)).state, state);
+      assert.equal((await run(world, each, ownName)).state, state);
+      const refusal = what === "capture" ? "payment_already_captured" : "payment_not_voidable";
+      await assert.rejects(run(world, each, "b".repeat(64)), { code: refusal });
+      assert.equal(world.asked.length, 1);
+    });
+
+    test(`${what}: under a key whose first sending the acquirer refused, another request's is not told as its own`, async () => {
+      const world = await open({ outcomes: [declined, approved] });
+      await assert.rejects(run(world, each, ownName), { code: what === "capture" ? "capture_declined" : "void_declined" });
+      assert.equal((await run(world, each)).state, state);
+      await assert.rejects(run(world, each, ownName), { code: what === "capture" ? "payment_already_captured" : "payment_not_voidable" });
+    });
+  }
+
+  test("capture: what another request captured after recovery had ended this one is not told as this one's", async () => {
+    let isOther = false;
+    const world = await open({
+      settings: { partialCapture: true },
+      outcome: unknown,
+      meanwhile: async (store) => {
+        if (isOther) return;
+        isOther = true;
+        const sent = await store.paymentById(given.merchantA, first.id);
+        assert.ok(sent?.attempt !== undefined);
+        const notDone = decideCaptureOutcome(
+          sent,
+          sent.attempt.number,
+          { kind: "declined", responseCode: "not_done" },
+          given.start,
+          "recovery",
+        );
+        assert.ok(notDone !== undefined);
+        await store.commit(notDone);
+        const again = decideCapture(notDone.payment.next, undefined, { partialCapture: true }, given.start, laterBy(given.start, 30_000));
+        await store.commit(again);
+        const taken = decideCaptureOutcome(again.payment.next, 3, approved, given.start, "merchant");
+        assert.ok(taken !== undefined);
+        await store.commit(taken);
+      },
+    });
+    await assert.rejects(world.run(capture, { selector, amount: "40" }), { code: "outcome_unknown" });
+    assert.equal((await world.stored()).captured, 10_050n);
+  });
 
   test("twice at once is asked once: the second waits, and is told what became of the first", async () => {
     const world = await open();
@@ -306,6 +361,12 @@ describe("a refund", () => {
       const { payment, refund: taken } = await world.run(cancelRefund, chosen);
       assert.deepEqual([taken.id, taken.state, payment.refunded], [asked.id, "cancelled", 1_000n]);
       await assert.rejects(world.run(cancelRefund, chosen), { code: "refund_not_cancellable" });
+      // Under a key it is told again when it was this request that took the refund back.
+      const { refund: more } = await world.run(refund, { ...input, code: "more", amount: "1" });
+      for (let time = 0; time < 2; time += 1) {
+        assert.equal((await world.run(cancelRefund, { id: more.id, request: ownName })).refund.state, "cancelled");
+      }
+      await assert.rejects(world.run(cancelRefund, { id: more.id, request: "b".repeat(64) }), { code: "refund_not_cancellable" });
     }
     const world = await open({ payment: captured });
     for (const nobody of [{ id: 5 }, { code: "nobody" }]) {
@@ -320,8 +381,13 @@ describe("a refund", () => {
       ["refund_window_over", { ...captured, capturedAt: laterBy(given.start, -2 * day) }, {}, { refundWindowDays: 1 }],
       ["refund_amount_invalid", captured, { amount: "0" }],
       ["refund_amount_too_high", captured, { amount: "100.51" }],
-      ["payment_already_refunded", given.refundedNext({ ...captured, version: 1 }, [given.newRefund(1, { amount: 10_050n })])],
+      [
+        "payment_already_refunded",
+        given.refundedNext({ ...captured, version: 1 }, [given.newRefund(1, { amount: 10_050n, code: "another" })]),
+      ],
       ["refund_code_taken", given.refundedNext({ ...captured, version: 1 }, [given.newRefund(1, { code: "refund-1" })])],
+      // Before anything that came to be since that refund.
+      ["refund_code_taken", given.refundedNext({ ...captured, version: 1 }, [given.newRefund(1, { code: "refund-1", amount: 10_050n })])],
     ];
     for (const [code, payment, over = {}, settings = {}] of refusals) {
       const world = await open({ payment, settings });
@@ -338,7 +404,7 @@ describe("a refund", () => {
     await assert.rejects(reviewed.run(capture, { selector, amount: undefined }), { code: "payment_not_capturable" });
     const many = Array.from({ length: 100 }, (_, index) => given.newRefund(index + 1, { amount: 1n }));
     const full = await open({ payment: given.refundedNext({ ...captured, version: 1 }, many) });
-    await assert.rejects(full.run(refund, input), { code: "refund_limit_reached" });
+    await assert.rejects(full.run(refund, { ...input, code: "another" }), { code: "refund_limit_reached" });
   });
 
   test("or a cancellation is what the payment's state asks for", async () => {

@@ -26,7 +26,7 @@ const mostClaims = 10_000;
 /**
  * Requests that the merchant names by an Idempotency-Key: the same key and the same request get the first answer again, another
  * request under the key is refused, a twin waits for the first. Should the process die before it has an answer, the same request
- * is taken up again (`resumed`), and finds what the first one did. A twin that another process may be at work on is refused for a
+ * runs again, and finds what the first one did (carried-out.ts). A twin that another process may be at work on is refused for a
  * moment: both at once would be safe, but one of them would be told that the other's payment is in its way.
  */
 export class NamedRequests {
@@ -43,24 +43,29 @@ export class NamedRequests {
     this.#share = share;
   }
 
-  /** Rejects with `request_key_reused`, `request_key_taken` (a twin on another node), a store failure, or what `run` rejects with. */
+  /**
+   * Rejects with `request_key_reused`, `request_key_taken` (a twin on another node), a store failure, or what `run` rejects with.
+   * `refuseKey` throws when a key that is new may not be used; one that was let through before has an answer, whatever the rule is now.
+   */
   answer<A extends Answered>(
     merchantId: MerchantId,
     key: string,
     digest: string,
-    run: (resumed: boolean) => Promise<A>,
+    run: () => Promise<A>,
+    refuseKey?: () => void,
   ): Promise<A | (Answered & { readonly replayed: true })> {
     return this.#turns.take(`${merchantId} ${key}`, async () => {
       const known = await read(this.#store.namedRequest(merchantId, key));
       if (known !== undefined && known.digest !== digest) throw new ServiceError("request_key_reused");
       if (known?.answer !== undefined) return { ...known.answer, keep: true, replayed: true };
       if (known !== undefined && this.#mayRunElsewhere(merchantId, known)) throw new ServiceError("request_key_taken");
+      if (known === undefined) refuseKey?.();
       const claim: NamedRequest = known ?? { key, digest, claimedAt: this.#clock.now(), answer: undefined };
       if (known === undefined) {
         await this.#write(merchantId, claim, "nothing");
         this.#remember(claimName(merchantId, claim));
       }
-      const answer = await run(known !== undefined);
+      const answer = await run();
       if (answer.keep)
         await this.#write(merchantId, { ...claim, answer: { status: answer.status, body: answer.body } }, "claim").catch(ignore);
       return answer;

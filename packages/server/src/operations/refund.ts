@@ -5,8 +5,9 @@ import type { Random } from "../kernel/random.ts";
 import type { Payment } from "../payment/payment.ts";
 import type { Refund, RefundId } from "../payment/refund.ts";
 import { cancel } from "./cancel.ts";
+import { carriedOutOn, traces, unlessCarriedOut } from "./carried-out.ts";
 import { read } from "./commit.ts";
-import type { RefundInput, RefundSelector } from "./direct-input.ts";
+import type { NamedByKey, RefundInput, RefundSelector } from "./direct-input.ts";
 import { defineOperation } from "./operation.ts";
 import { changePayment, selectPayment } from "./payment-change.ts";
 
@@ -46,16 +47,23 @@ export const refund = defineOperation<RefundInput, Refunded>({
 });
 
 /** Takes a refund back that has not been sent yet. */
-export const cancelRefund = defineOperation<RefundSelector, Refunded>({
+export const cancelRefund = defineOperation<RefundSelector & NamedByKey, Refunded>({
   name: "cancel_refund",
   errors: ["refund_not_found", "refund_not_cancellable"],
 
   async run(context, selector) {
+    const { request } = selector;
     const seen = await read(context.store.paymentByRefund(context.account.id, selector));
     const found = seen?.refunds.find((each) => ("id" in selector ? each.id === selector.id : each.code === selector.code));
     if (seen === undefined || found === undefined) throw new ServiceError("refund_not_found");
-    const { payment } = await changePayment(context, seen, (current) =>
-      decideRefundCancel(current, found.id, context.account.settings, context.clock.now()),
+    const payment = await unlessCarriedOut(
+      async () => {
+        const { payment: changed } = await changePayment(context, seen, (current) =>
+          decideRefundCancel(current, found.id, context.account.settings, context.clock.now(), request),
+        );
+        return changed;
+      },
+      () => carriedOutOn(context, seen, request, traces.refundCancel),
     );
     return { payment, refund: refundOf(payment, found.id) };
   },
@@ -70,7 +78,8 @@ export const refundOrCancel = defineOperation<RefundInput, { readonly payment: P
     const { state } = await selectPayment(context, input.selector);
     // Should it be captured in between, the cancellation is refused, and the merchant asks again.
     if (state === "captured") return refund.run(context, input);
-    return { payment: await cancel.run(context, input.selector), refund: undefined };
+    const { selector, request } = input;
+    return { payment: await cancel.run(context, { ...selector, request }), refund: undefined };
   },
 });
 

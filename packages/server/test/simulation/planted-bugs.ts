@@ -32,7 +32,7 @@ const plantedPaymentBugs: readonly PlantedBug[] = [
   {
     name: "the acquirer is asked before the intention is written down",
     file: "operations/direct.ts",
-    find: `  const intention = await context.change(async () => decideIntention(account.id, id, order, now, context.answerBy()));`,
+    find: `  const intention = await context.change(async () => decideIntention(account.id, id, order, now, context.answerBy(), input.request));`,
     replace: `  const early = decideIntention(account.id, id, order, now, context.answerBy());
   await connectorFor(context, early.payment.next).authorize(authorizeRequest(context, early.payment.next), toAuthorize);
   const intention = await context.change(async () => early);`,

@@ -127,6 +127,8 @@ describe("what the upstream answers to an authorization", () => {
     ["BP-DR-101", "declined", "invalid_card"],
     ["DA-1", "declined", "acquirer_error"],
     ["BP-SA-2", "declined", "acquirer_error"],
+    ["BP-DR-64", "unknown"],
+    ["BP-DR-65", "unknown"],
     ["BP-DR-90", "unknown"],
     ["BP-DR-119", "unknown"],
     ["COFRE-22", "unknown"],

@@ -92,8 +92,11 @@ export function declineOfRefusal(code: string): Decline | undefined {
   return refused(refusalReasons.get(number) ?? (isAboutCustomer(Number(number)) ? "incorrect_customer_data" : "acquirer_error"));
 }
 
-/** The code exists: ask what became of it. A generic problem; an internal failure that leaves the payment unknown (interface 7.2). */
-const uncertainNumbers: ReadonlySet<string> = new Set(["0", "90", "119"]);
+/**
+ * The code exists: ask what became of it. Tokens, which this connector never sends: it was not this request that was refused, or an earlier
+ * copy of it was carried out. A generic problem; an internal failure that leaves the payment unknown (interface 7.2).
+ */
+const uncertainNumbers: ReadonlySet<string> = new Set(["0", "64", "65", "90", "119"]);
 
 const refusalReasons: ReadonlyMap<string, DeclineReason> = new Map([
   ["18", "high_risk"],

@@ -1,7 +1,8 @@
 import { assert } from "../../kernel/assert.ts";
 import { ageAt, formatCalendarDate, parseWireDate, type CalendarDate } from "../../kernel/calendar.ts";
+import { scaleOf } from "../../kernel/currency.ts";
 import type { Instant } from "../../kernel/instant.ts";
-import { compareMoney, formatMoney, type Money } from "../../kernel/money.ts";
+import { compareMoney, formatMoney, type Money, roundAmount } from "../../kernel/money.ts";
 import { withoutSeparators } from "../../kernel/separators.ts";
 import type { Account } from "../../merchant/account.ts";
 import type { CardSource, DirectInput, DirectOrder } from "../../operations/direct-input.ts";
@@ -16,7 +17,7 @@ import {
 } from "../../payment/countries.ts";
 import { documentFor, type DocumentResult } from "../../payment/documents.ts";
 import { offeredInstalments, refuseInstalments } from "../../payment/instalments.ts";
-import type { Customer, Pricing } from "../../payment/payment.ts";
+import type { Customer, PaymentOrder, Pricing } from "../../payment/payment.ts";
 import { maximumAmount, priceOrder } from "../../payment/pricing.ts";
 import { brandOf } from "../../vault/bin.ts";
 import { Pan } from "../../vault/pan.ts";
@@ -339,6 +340,28 @@ function pricingOf({ settings }: Account, local: boolean): Account["settings"] {
 function codeIn(payment: TreeObject): string | undefined {
   const text = textOf(payment, "merchant_payment_code");
   return text === undefined || text.trim() === "" ? undefined : text;
+}
+
+/** The code of a request that may be refused for anything else; undefined when no payment can have it. */
+export function paymentCodeIn(params: TreeObject): string | undefined {
+  const code = codeIn(nodeOf(params, "payment") ?? noFields);
+  return exceeds(code, directLongest.code.B) ? undefined : code;
+}
+
+/**
+ * Whether this request, which is refused now, may be the one that made this payment: it asks for the same money and names the same
+ * customer. What else is in it may be what it is refused for.
+ */
+export function mayHaveMade(params: TreeObject, { amount, country, customer }: PaymentOrder): boolean {
+  const payment = nodeOf(params, "payment") ?? noFields;
+  return (
+    // Rounded, whether the account still allows that or not.
+    roundAmount(fieldOf(payment, "amount_total") ?? "", scaleOf(amount.currency)) === amount.minor &&
+    fieldOf(payment, "currency_code")?.toUpperCase() === amount.currency &&
+    fieldOf(payment, "country")?.toLowerCase() === country &&
+    freeText(payment, "name", directLongest.name) === customer.name &&
+    freeText(payment, "email", directLongest.email) === customer.email
+  );
 }
 
 /** docs/decisions/0007: a code that is the number of a card that we could charge, where the account has not allowed it. */

@@ -61,8 +61,8 @@ export interface WireRequest extends OpenRequest {
   readonly person?: PersonView | undefined;
   /** What tells another node that this person asks it, where there are others. */
   readonly passTo?: PassTo | undefined;
-  /** Present when the request is named: by what, and whether it is taken up again after one without an answer. */
-  readonly named?: { readonly digest: string; readonly resumed: boolean };
+  /** Present when the request came with an Idempotency-Key: the digest of the key and of the request. */
+  readonly named?: { readonly digest: string };
 }
 
 /** The few headers that have a meaning (interface 1.4). */

@@ -23,15 +23,18 @@ export function idempotent(endpoint: KeyedEndpoint, family: ErrorFamily, request
       if (!/^[\x21-\x7e]{1,255}$/.test(key)) {
         throw new WireError("COFRE-46", "Header Idempotency-Key must have between 1 and 255 characters without blanks");
       }
-      // The key is kept as it is, like a code. In what is drawn for it, such as a UUID, digits follow each other by chance.
-      if (!isDrawn(key) && isRefusedCode(key, request.account))
-        throw new WireError("COFRE-151", "Header Idempotency-Key holds a card number");
+      const refuseKey = (): void => {
+        // The key is kept as it is, like a code. In what is drawn for it, such as a UUID, digits follow each other by chance.
+        if (!isDrawn(key) && isRefusedCode(key, request.account))
+          throw new WireError("COFRE-151", "Header Idempotency-Key holds a card number");
+      };
       const digest = sha256Hex(`${endpoint.path}\n${canonical(request.params)}`);
       return answeringAnswer(family, async () => {
-        const answer = await requests.answer(request.account.id, key, digest, async (resumed) => {
-          const made = await endpoint.handle({ ...request, named: { digest: sha256Hex(`${key}\n${digest}`), resumed } });
+        const run = async () => {
+          const made = await endpoint.handle({ ...request, named: { digest: sha256Hex(`${key}\n${digest}`) } });
           return { ...made, keep: made.keep !== false };
-        });
+        };
+        const answer = await requests.answer(request.account.id, key, digest, run, refuseKey);
         return "replayed" in answer ? { status: answer.status, body: answer.body, headers: replayed } : answer;
       });
     },

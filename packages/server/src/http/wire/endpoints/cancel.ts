@@ -1,6 +1,4 @@
-import { ServiceError } from "../../../kernel/service-error.ts";
 import { cancel } from "../../../operations/cancel.ts";
-import { query } from "../../../operations/query.ts";
 import type { KeyedEndpoint } from "../endpoint.ts";
 import { paymentAnswer } from "../payment-answer.ts";
 import { readSelector } from "../payment-request.ts";
@@ -15,16 +13,8 @@ export function cancelEndpoint({ runner }: EndpointDeps): KeyedEndpoint {
     cors: false,
     handle: ({ params, account, named }) =>
       answering("cancel", async () => {
-        const selector = readSelector(params, "cancel");
-        try {
-          return paymentAnswer(await runner.run(cancel, account, selector), account, { operation: "cancel" });
-        } catch (error) {
-          const over = error instanceof ServiceError && error.code === "payment_not_voidable";
-          const payment = over && named?.resumed === true ? await runner.run(query, account, selector) : undefined;
-          if (payment?.state !== "voided") throw error;
-          // Its first sending gave the payment up, and nobody heard of it.
-          return paymentAnswer(payment, account, { operation: "cancel" });
-        }
+        const input = { ...readSelector(params, "cancel"), request: named?.digest };
+        return paymentAnswer(await runner.run(cancel, account, input), account, { operation: "cancel" });
       }),
   };
 }

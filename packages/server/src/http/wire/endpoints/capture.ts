@@ -1,6 +1,4 @@
-import { ServiceError } from "../../../kernel/service-error.ts";
 import { capture } from "../../../operations/capture.ts";
-import { query } from "../../../operations/query.ts";
 import { roundingWarnings } from "../amounts.ts";
 import { withWarnings } from "../answer.ts";
 import type { KeyedEndpoint } from "../endpoint.ts";
@@ -17,15 +15,8 @@ export function captureEndpoint({ runner }: EndpointDeps): KeyedEndpoint {
     cors: false,
     handle: async ({ params, account, named }) => {
       const answer = await answering("capture", async () => {
-        const input = readCapture(params, account);
-        try {
-          return paymentAnswer(await runner.run(capture, account, input), account);
-        } catch (error) {
-          const done = error instanceof ServiceError && error.code === "payment_already_captured";
-          if (!done || named?.resumed !== true) throw error;
-          // Its first sending took the money, and nobody heard of it.
-          return paymentAnswer(await runner.run(query, account, input.selector), account);
-        }
+        const input = { ...readCapture(params, account), request: named?.digest };
+        return paymentAnswer(await runner.run(capture, account, input), account);
       });
       return withWarnings(answer, roundingWarnings(params, "amount", account));
     },

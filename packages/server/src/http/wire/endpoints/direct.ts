@@ -1,16 +1,19 @@
-import type { DirectOrder } from "../../../operations/direct-input.ts";
+import { findPayment } from "../../../operations/carried-out.ts";
 import { PaymentCodeTaken } from "../../../operations/payment-code-taken.ts";
-import { direct } from "../../../operations/direct.ts";
-import type { Payment } from "../../../payment/payment.ts";
+import { direct, type Direct } from "../../../operations/direct.ts";
+import type { DirectInput } from "../../../operations/direct-input.ts";
+import type { Instant } from "../../../kernel/instant.ts";
+import type { Account } from "../../../merchant/account.ts";
+import { withWarnings, type WireAnswer } from "../answer.ts";
 import { amountWarning } from "../amount-warning.ts";
 import { roundingWarnings } from "../amounts.ts";
-import { withWarnings } from "../answer.ts";
 import { threeDSecureWarnings } from "../credential-nodes.ts";
-import { readDirect, wipeSource } from "../direct-request.ts";
-import type { KeyedEndpoint } from "../endpoint.ts";
+import { mayHaveMade, paymentCodeIn, readDirect, wipeSource } from "../direct-request.ts";
+import type { KeyedEndpoint, WireRequest } from "../endpoint.ts";
 import { nodeOf } from "../fields.ts";
 import { paymentAnswer } from "../payment-answer.ts";
 import { simulatedError } from "../simulated-error.ts";
+import { WireError } from "../wire-error.ts";
 import { answeringAnswer, type EndpointDeps } from "./deps.ts";
 
 /** POST /ws/direct: charges or authorizes (interface 3). */
@@ -20,30 +23,23 @@ export function directEndpoint({ runner, clockOf, sandbox }: EndpointDeps): Keye
     key: "secret",
     family: "json",
     cors: false,
-    async handle({ params, account, headers, named }) {
+    async handle(request) {
+      const { params, account, headers, named } = request;
       const simulated = await simulatedError(headers.simulateInternalError, account.id, sandbox);
       if (simulated !== undefined) return simulated;
       const warnings: string[] = [];
       const answer = await answeringAnswer("direct", async () => {
-        const local = account.settings.profile === "B" || headers.processingType?.trim().toLowerCase() === "local";
         const now = clockOf(account).now();
-        const input = readDirect(params, account, now, { local });
+        const read = await readUnlessMade(runner, request, now);
+        if ("payment" in read) return answerOf(read, account);
         try {
           warnings.push(...roundingWarnings(nodeOf(params, "payment") ?? params, "amount_total", account));
-          const small = sandbox === undefined ? undefined : amountWarning(input.order.amount, account, now);
+          const small = sandbox === undefined ? undefined : amountWarning(read.order.amount, account, now);
           if (small !== undefined) warnings.push(small);
-          if (sandbox !== undefined) warnings.push(...threeDSecureWarnings(input));
-          const { payment, token } = await runner.run(direct, account, input);
-          const body = paymentAnswer(payment, account, token === undefined ? {} : { token });
-          // A token is given once and never kept; an attempt without an answer is not the last word.
-          return { status: 200, body, keep: token === undefined && payment.attempt === undefined };
-        } catch (error) {
-          const made = named?.resumed === true && error instanceof PaymentCodeTaken ? error.existing : undefined;
-          if (made === undefined || !asksFor(input.order, made)) throw error;
-          // Its first sending made this payment, and nobody heard of it.
-          return { status: 200, body: paymentAnswer(made, account), keep: made.attempt === undefined };
+          if (sandbox !== undefined) warnings.push(...threeDSecureWarnings(read));
+          return answerOf(await runner.run(direct, account, { ...read, request: named?.digest }), account);
         } finally {
-          wipeSource(input.source);
+          wipeSource(read.source);
         }
       });
       return withWarnings(answer, warnings);
@@ -51,13 +47,30 @@ export function directEndpoint({ runner, clockOf, sandbox }: EndpointDeps): Keye
   };
 }
 
-/** false: the payment was made by another request, which took the code while this one's first sending did nothing. */
-function asksFor(asked: DirectOrder, { order }: Payment): boolean {
-  return (
-    asked.amount.minor === order.amount.minor &&
-    asked.amount.currency === order.amount.currency &&
-    asked.country === order.country &&
-    asked.instalments === order.instalments &&
-    asked.autoCapture === order.autoCapture
-  );
+/** The request as read. One that is refused now may have been let through before: by other settings, before its card expired. */
+async function readUnlessMade(
+  runner: EndpointDeps["runner"],
+  { params, account, headers, named }: WireRequest,
+  now: Instant,
+): Promise<DirectInput | Direct> {
+  const local = account.settings.profile === "B" || headers.processingType?.trim().toLowerCase() === "local";
+  try {
+    return readDirect(params, account, now, { local });
+  } catch (refusal) {
+    const code = refusal instanceof WireError ? paymentCodeIn(params) : undefined;
+    if (code === undefined) throw refusal;
+    try {
+      const payment = await runner.run(findPayment, account, { code, request: named?.digest });
+      if (payment !== undefined) return { payment, token: undefined };
+    } catch (error) {
+      if (!(error instanceof PaymentCodeTaken) || mayHaveMade(params, error.existing.order)) throw error;
+    }
+    throw refusal;
+  }
+}
+
+/** A token is given once and never kept; an attempt without an answer is not the last word. */
+function answerOf({ payment, token }: Direct, account: Account): WireAnswer {
+  const body = paymentAnswer(payment, account, token === undefined ? {} : { token });
+  return { status: 200, body, keep: token === undefined && payment.attempt === undefined };
 }

@@ -38,7 +38,9 @@ const payment = {
 function depsThat(onInput: (input: unknown) => void, end: () => never): EndpointDeps {
   return {
     runner: {
-      async run(_operation, _account, input) {
+      async run(operation, _account, input) {
+        // No payment has the code of a request that was refused while it was read.
+        if (operation.name === "find_payment") return undefined as never;
         onInput(input);
         return end();
       },

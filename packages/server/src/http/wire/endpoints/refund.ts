@@ -23,7 +23,7 @@ export function refundEndpoint({ runner }: EndpointDeps): KeyedEndpoint {
         const asked = readRefundRequest(params, account);
         const done =
           asked.kind === "cancel"
-            ? await runner.run(cancelRefund, account, asked.selector)
+            ? await runner.run(cancelRefund, account, { ...asked.selector, request: named?.digest })
             : await naming(asked.input.selector, runner.run(refund, account, { ...asked.input, request: named?.digest }));
         return paymentAnswer(done.payment, account, { refund: done.refund, operation: "refund" });
       });
