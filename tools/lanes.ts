@@ -46,6 +46,7 @@ export const lanes: readonly Lane[] = [
   lane("histories", "busy", "quick"),
   lane("browser", "busy", "landing"),
   lane("compose", "waiting", "landing"),
+  lane("runners", "waiting", "landing"),
   lane("notifications", "busy", "landing"),
 ];
 

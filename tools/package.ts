@@ -29,8 +29,8 @@ export function makeTarball(layout: string, destination: string): string {
   mkdirSync(join(layout, "bin"));
   const program = readFileSync(join(server, "bin/cofre.js"), "utf8");
   writeFileSync(join(layout, "bin/cofre.js"), replacedOnce(program, "../src/main.ts", "../dist/main.js"), { mode: 0o755 });
-  const entry = readFileSync(join(server, "bin/library.js"), "utf8");
-  writeFileSync(join(layout, "bin/library.js"), replacedOnce(entry, "../src/library.ts", "../dist/library.js"));
+  const entry = readFileSync(join(server, "bin/library.cjs"), "utf8");
+  writeFileSync(join(layout, "bin/library.cjs"), replacedOnce(entry, "../src/library.ts", "../dist/library.js"));
   for (const name of ["LICENSE", "CHANGELOG.md"]) cpSync(join(repository, name), join(layout, name));
   cpSync(join(server, "README.md"), join(layout, "README.md"));
   writeFileSync(join(layout, "package.json"), `${JSON.stringify(manifestOf(readManifest(join(server, "package.json"))), undefined, 2)}\n`);
@@ -43,7 +43,7 @@ function readManifest(path: string): Manifest {
 
 /** What an installation needs to know of the package. */
 function manifestOf({ private: _private, devDependencies: _devDependencies, exports: _exports, ...manifest }: Manifest): Manifest {
-  const [types, entry] = ["./dist/library.d.ts", "./bin/library.js"];
+  const [types, entry] = ["./dist/library.d.ts", "./bin/library.cjs"];
   return {
     ...manifest,
     exports: { ".": { types, default: entry }, "./package.json": "./package.json" },
