@@ -10,6 +10,7 @@ import { systemScheduler } from "../kernel/system-scheduler.ts";
 import type { Account } from "../merchant/account.ts";
 import { defaultAccountSettings } from "../merchant/settings.ts";
 import type { LogEvent } from "../observe/log-event.ts";
+import { certifiedHosts, namedHosts } from "../tls/hosts.ts";
 import { makeAuthority, makeServerCertificate } from "../tls/local-authority.ts";
 import { FaultBoard } from "./faults/fault-board.ts";
 import { Faults } from "./faults/faults.ts";
@@ -19,8 +20,10 @@ import { createHttpServer, defaultHttpLimits, type HttpServer, type HttpServerOp
 const making = { now: systemClock.now(), random: new SeededRandom("tls-listener") };
 const authority = await makeAuthority(making);
 
-async function credentials(): Promise<{ readonly key: string; readonly cert: string }> {
-  const { key, certificate } = await makeServerCertificate(authority, making);
+const credentials = (): ReturnType<typeof keyAndCertificate> => keyAndCertificate(certifiedHosts);
+
+async function keyAndCertificate(hosts: typeof certifiedHosts): Promise<{ readonly key: string; readonly cert: string }> {
+  const { key, certificate } = await makeServerCertificate(authority, hosts, making);
   return { key: key.export({ type: "pkcs8", format: "pem" }), cert: certificate.toString() };
 }
 
@@ -57,6 +60,24 @@ async function ask(socket: TLSSocket): Promise<string> {
 }
 
 describe("a server that listens with TLS too", () => {
+  test("shows a client that sends a name a certificate without addresses, and one that sends none a certificate with them", async (context) => {
+    // BoringSSL (Bun, Mono, Chromium) refuses every certificate with an address under an authority that is constrained to addresses.
+    const { server, port } = await start(context);
+    const shown = async (servername: string): Promise<string | undefined> => {
+      const socket = connect({ port, host: "127.0.0.1", servername, ca: authority.certificate.toString() });
+      await once(socket, "secureConnect");
+      const names = socket.getPeerCertificate().subjectaltname;
+      socket.destroy();
+      return names;
+    };
+    for (let round = 0; round < 2; round += 1) {
+      server.renewTls({ ...(await keyAndCertificate(namedHosts)), byAddress: await credentials() });
+      assert.doesNotMatch((await shown("sandbox.ebanx.com")) ?? "", /IP Address/);
+      assert.match((await shown("localhost")) ?? "", /DNS:localhost$/);
+      assert.match((await shown("")) ?? "", /IP Address:127\.0\.0\.1/);
+    }
+  });
+
   test("answers request after request on one connection, and tells that it speaks HTTP/1.1", async (context) => {
     const { port } = await start(context);
     const socket = connect({

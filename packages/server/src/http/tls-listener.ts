@@ -1,10 +1,16 @@
-import type { Socket } from "node:net";
-import type { Server, TLSSocket } from "node:tls";
+import { isIP, type Socket } from "node:net";
+import type { SecureContext, SecureContextOptions, Server, TlsOptions, TLSSocket } from "node:tls";
 
-/** A server's key and its certificate, both in PEM. */
-export interface TlsCredentials {
+/** A key and its certificate, both in PEM. */
+interface KeyAndCertificate {
   readonly key: string;
   readonly cert: string;
+}
+
+/** A server's key and its certificate, both in PEM. */
+export interface TlsCredentials extends KeyAndCertificate {
+  /** What clients are shown that send no name, because they connect to an address; the same when it is not given. */
+  readonly byAddress?: KeyAndCertificate;
 }
 
 /** From the connection to the end of the handshake, in milliseconds. */
@@ -25,12 +31,18 @@ export class TlsListener {
   readonly server: Server;
   /** Connections whose handshake is not done, by where they come from: nobody else knows of them. */
   readonly #shaking = new Map<string, Socket>();
+  /** For clients that send the name of a host. */
+  #withName: SecureContext;
 
   constructor(credentials: TlsCredentials, maxConnections: number, { take, refusePlain }: Handlers) {
     // Loaded where there is TLS only.
     const { createServer } = process.getBuiltinModule("node:tls");
-    const options = { ...credentials, minVersion: "TLSv1.2", ALPNProtocols: ["http/1.1"], noDelay: true } as const;
-    this.server = createServer({ ...options, handshakeTimeout: handshakeTimeoutMs }, take);
+    const { withoutName, withName } = contextsOf(credentials);
+    this.#withName = withName;
+    const options = { ...withoutName, ALPNProtocols: ["http/1.1"], noDelay: true, handshakeTimeout: handshakeTimeoutMs };
+    // Undefined is the context of the server itself.
+    const SNICallback: TlsOptions["SNICallback"] = (name, choose) => choose(null, isIP(name) === 0 ? this.#withName : undefined);
+    this.server = createServer({ ...options, SNICallback }, take);
     this.server.maxConnections = maxConnections;
     this.server.on("connection", (socket: Socket) => {
       const origin = originOf(socket);
@@ -47,7 +59,9 @@ export class TlsListener {
 
   /** From the next connection on. */
   renew(credentials: TlsCredentials): void {
-    this.server.setSecureContext({ ...credentials, minVersion: "TLSv1.2" });
+    const { withoutName, withName } = contextsOf(credentials);
+    this.#withName = withName;
+    this.server.setSecureContext(withoutName);
   }
 
   /** Takes no further connections, and resolves when those that were taken are closed. */
@@ -57,6 +71,15 @@ export class TlsListener {
       this.server.close(() => resolve());
     });
   }
+}
+
+function contextsOf({ byAddress, ...named }: TlsCredentials): {
+  readonly withoutName: SecureContextOptions;
+  readonly withName: SecureContext;
+} {
+  const { createSecureContext } = process.getBuiltinModule("node:tls");
+  const protocol = { minVersion: "TLSv1.2" } as const;
+  return { withoutName: { ...(byAddress ?? named), ...protocol }, withName: createSecureContext({ ...named, ...protocol }) };
 }
 
 function originOf({ remoteAddress, remotePort }: Socket): string {

@@ -41,16 +41,26 @@ describe("the files of the local authority", () => {
     assert.equal(isTlsPrepared(directory), false);
     const first = await open();
     assert.equal(isTlsPrepared(directory), true);
-    const names = ["authority.key", "server.key", "authority.pem", "php/cofre.ini"];
+    const names = ["authority.key", "server.key", "address.key", "authority.pem", "php/cofre.ini"];
     const before = names.map(read);
     assert.deepEqual(await open(), first);
     assert.deepEqual(names.map(read), before);
-    assert.deepEqual(readdirSync(join(directory, "tls")).toSorted(), ["authority.key", "authority.pem", "php", "server.key"]);
+    assert.deepEqual(readdirSync(join(directory, "tls")).toSorted(), [
+      "address.key",
+      "authority.key",
+      "authority.pem",
+      "php",
+      "server.key",
+    ]);
     for (const name of names) assert.equal(read(name).includes("PRIVATE KEY"), name.endsWith(".key"), name);
     if (isPosix)
-      for (const name of ["authority.key", "server.key"]) assert.equal(statSync(join(directory, "tls", name)).mode & 0o777, 0o600);
+      for (const name of ["authority.key", "server.key", "address.key"])
+        assert.equal(statSync(join(directory, "tls", name)).mode & 0o777, 0o600);
     if (isPosix) assert.equal(statSync(join(directory, "tls")).mode & 0o777, 0o700);
-    assert.ok(new X509Certificate(first.cert).verify(new X509Certificate(read("authority.pem")).publicKey));
+    const authority = new X509Certificate(read("authority.pem")).publicKey;
+    for (const cert of [first.cert, first.byAddress.cert]) assert.ok(new X509Certificate(cert).verify(authority));
+    assert.equal(new X509Certificate(first.byAddress.cert).checkIP("127.0.0.1"), "127.0.0.1");
+    assert.equal(new X509Certificate(first.cert).checkIP("127.0.0.1"), undefined);
     assert.ok(read("php/cofre.ini").includes(`"${tlsFiles(directory).authority}"`));
   });
 
@@ -73,7 +83,13 @@ describe("the files of the local authority", () => {
     for (const { cert } of opened) assert.ok(new X509Certificate(cert).verify(authority));
     assert.ok(read("authority.key").includes(read("authority.pem")));
     assert.ok(opened.some(({ cert }) => read("server.key").includes(cert)));
-    assert.deepEqual(readdirSync(join(directory, "tls")).toSorted(), ["authority.key", "authority.pem", "php", "server.key"]);
+    assert.deepEqual(readdirSync(join(directory, "tls")).toSorted(), [
+      "address.key",
+      "authority.key",
+      "authority.pem",
+      "php",
+      "server.key",
+    ]);
   });
 
   test("the server's certificate is renewed a month before its end, under the same authority, and that one after years", async (context) => {

@@ -4,11 +4,14 @@ import { join, resolve } from "node:path";
 import type { Clock } from "../kernel/clock.ts";
 import { hexOf } from "../kernel/ids.ts";
 import type { Random } from "../kernel/random.ts";
+import type { Hosts } from "../x509/certificate.ts";
+import { certifiedHosts, namedHosts } from "./hosts.ts";
 import { type Certified, isGoodAuthority, isGoodServer, makeAuthority, makeServerCertificate } from "./local-authority.ts";
 
 /**
- * Owns the folder `tls` of the data directory. `authority.key` and `server.key` hold a private key and its certificate in one file each, in
- * PEM and readable by their owner alone, so that the two never disagree; `authority.pem` is what clients are to trust, `php/cofre.ini` how PHP
+ * Owns the folder `tls` of the data directory. `authority.key`, `server.key` and `address.key` hold a private key and its certificate in one
+ * file each, in PEM and readable by their owner alone, so that the two never disagree; the server's is for clients that send a name, the
+ * address's for those that connect to an address; `authority.pem` is what clients are to trust, `php/cofre.ini` how PHP
  * is told to. Each is replaced whole or not at all.
  */
 export interface TlsFiles {
@@ -45,9 +48,11 @@ export interface ServerCredentials {
   /** In PEM, both. */
   readonly key: string;
   readonly cert: string;
+  /** For clients that connect to an address and send no name. */
+  readonly byAddress: { readonly key: string; readonly cert: string };
 }
 
-/** The server's key and certificate: what is kept, or made anew when there is none or it is about to lapse. Rejects with TlsFileError. */
+/** The server's keys and certificates: what is kept, or a new one when there is none or it is about to lapse. Rejects with TlsFileError. */
 export async function openLocalTls({ dataDirectory, clock, random }: LocalTlsOptions): Promise<ServerCredentials> {
   const folder = resolve(dataDirectory, "tls");
   const { authority: authorityPath, php } = tlsFiles(dataDirectory);
@@ -56,16 +61,20 @@ export async function openLocalTls({ dataDirectory, clock, random }: LocalTlsOpt
   const write = (path: string, text: string, mode: number): void => replaceFile(path, text, mode, random);
 
   const authority = await openAuthority(join(folder, "authority.key"), making);
-  const serverKey = join(folder, "server.key");
-  let server = readCertified(serverKey);
-  if (server === undefined || !isGoodServer(server, authority, making.now)) {
-    server = await makeServerCertificate(authority, making);
-    write(serverKey, textOf(server), 0o600);
-  }
+  const openServer = async (path: string, hosts: Hosts): Promise<{ readonly key: string; readonly cert: string }> => {
+    let server = readCertified(path);
+    if (server === undefined || !isGoodServer(server, hosts, authority, making.now)) {
+      server = await makeServerCertificate(authority, hosts, making);
+      write(path, textOf(server), 0o600);
+    }
+    return { key: keyText(server), cert: server.certificate.toString() };
+  };
+  const named = await openServer(join(folder, "server.key"), namedHosts);
+  const byAddress = await openServer(join(folder, "address.key"), certifiedHosts);
   write(authorityPath, authority.certificate.toString(), 0o644);
   // The folder may have been moved since: PHP needs the whole path.
   write(join(php, "cofre.ini"), `curl.cainfo = "${authorityPath}"\nopenssl.cafile = "${authorityPath}"\n`, 0o644);
-  return { key: keyText(server), cert: server.certificate.toString() };
+  return { ...named, byAddress };
 }
 
 /** What is kept, or made anew. Of several processes that make the first one at once, all take the one that was there first. */

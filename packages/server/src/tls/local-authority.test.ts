@@ -8,13 +8,14 @@ import { day, instant, laterBy } from "../kernel/instant.ts";
 import { SeededRandom } from "../kernel/seeded-random.ts";
 import { systemClock } from "../kernel/system-clock.ts";
 import { alternativeNames, basicConstraints, type Hosts, makeCertificate } from "../x509/certificate.ts";
-import { certifiedHosts, interfaceHosts } from "./hosts.ts";
+import { certifiedHosts, interfaceHosts, namedHosts } from "./hosts.ts";
 import { type Certified, isGoodAuthority, isGoodServer, makeAuthority, makeServerCertificate } from "./local-authority.ts";
 
 const random = new SeededRandom("authority");
 const now = systemClock.now();
 const authority = await makeAuthority({ now, random });
-const server = await makeServerCertificate(authority, { now, random });
+const server = await makeServerCertificate(authority, certifiedHosts, { now, random });
+const named = await makeServerCertificate(authority, namedHosts, { now, random });
 
 /** A certificate that the authority should never have signed. */
 function misused(hosts: Hosts, kind: "end" | "authority" = "end", signer: Certified = authority): Certified {
@@ -59,7 +60,12 @@ function pemOf(key: KeyObject): string {
 
 describe("the local authority", () => {
   test("is believed for each host of the interface and for this machine", async () => {
-    for (const name of [...interfaceHosts, "localhost"]) assert.equal(await refusalOf(name, server), undefined, name);
+    for (const name of [...interfaceHosts, "localhost"]) {
+      assert.equal(await refusalOf(name, named), undefined, name);
+      assert.equal(await refusalOf(name, server), undefined, name);
+    }
+    // BoringSSL refuses a certificate with an address in it under an authority that is constrained to addresses.
+    assert.equal(named.certificate.checkIP("127.0.0.1"), undefined);
     assert.equal(server.certificate.checkIP("127.0.0.1"), "127.0.0.1");
     assert.equal(server.certificate.checkIP("::1"), "::1");
   });
@@ -89,12 +95,13 @@ describe("the local authority", () => {
 
   test("outlives what it signs, and both are made anew before they lapse", async () => {
     const at = (days: number) => laterBy(now, days * day);
-    assert.ok(isGoodAuthority(authority, now) && isGoodServer(server, authority, now));
-    assert.ok(isGoodServer(server, authority, at(360)) && !isGoodServer(server, authority, at(370)));
+    assert.ok(isGoodAuthority(authority, now) && isGoodServer(server, certifiedHosts, authority, now));
+    assert.ok(isGoodServer(server, certifiedHosts, authority, at(360)) && !isGoodServer(server, certifiedHosts, authority, at(370)));
     assert.ok(isGoodAuthority(authority, at(3_200)) && !isGoodAuthority(authority, at(3_230)));
-    assert.ok(!isGoodServer(server, authority, at(-2)), "not yet valid, for a clock that was set back");
+    assert.ok(!isGoodServer(server, certifiedHosts, authority, at(-2)), "not yet valid, for a clock that was set back");
+    assert.ok(!isGoodServer(server, namedHosts, authority, now), "for other hosts");
     const other = await makeAuthority({ now: instant(now), random });
-    assert.ok(!isGoodServer(server, other, now), "signed by another authority");
+    assert.ok(!isGoodServer(server, certifiedHosts, other, now), "signed by another authority");
     assert.notEqual(other.certificate.subject, authority.certificate.subject);
   });
 

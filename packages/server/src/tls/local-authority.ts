@@ -8,6 +8,7 @@ import {
   authorityKeyId,
   basicConstraints,
   forTlsServers,
+  type Hosts,
   keyUsage,
   makeCertificate,
   nameConstraints,
@@ -61,7 +62,8 @@ export async function makeAuthority({ now, random }: Making): Promise<Certified>
   return { key, certificate };
 }
 
-export async function makeServerCertificate(authority: Certified, { now, random }: Making): Promise<Certified> {
+/** `hosts`: what the certificate is for, within what the authority may certify. */
+export async function makeServerCertificate(authority: Certified, hosts: Hosts, { now, random }: Making): Promise<Certified> {
   const { privateKey: key, publicKey } = await generate("ec", { namedCurve: "prime256v1" });
   const certificate = makeCertificate({
     subject: "Cofre sandbox",
@@ -77,7 +79,7 @@ export async function makeServerCertificate(authority: Certified, { now, random 
       forTlsServers(),
       subjectKeyId(publicKey),
       authorityKeyId(createPublicKey(authority.key)),
-      alternativeNames(certifiedHosts),
+      alternativeNames(hosts),
     ],
   });
   return { key, certificate };
@@ -88,10 +90,10 @@ export function isGoodAuthority({ certificate }: Certified, now: Instant): boole
   return holds(certificate, now, serverDays + marginDays) && certificate.raw.includes(nameConstraints(certifiedHosts));
 }
 
-export function isGoodServer({ certificate }: Certified, authority: Certified, now: Instant): boolean {
+export function isGoodServer({ certificate }: Certified, hosts: Hosts, authority: Certified, now: Instant): boolean {
   return (
     holds(certificate, now, marginDays) &&
-    certificate.raw.includes(alternativeNames(certifiedHosts)) &&
+    certificate.raw.includes(alternativeNames(hosts)) &&
     certificate.verify(createPublicKey(authority.key))
   );
 }

@@ -44,7 +44,7 @@ interface Runner {
   readonly packages: readonly string[];
   readonly file: string;
   readonly test: string;
-  readonly command: readonly string[];
+  readonly command: readonly [string, ...string[]];
 }
 
 const jest = (version: string): Runner => ({
