@@ -1,5 +1,6 @@
 import { mayBeForeign } from "./foreign.ts";
 import type { WireHeaders } from "./wire/endpoint.ts";
+import { type Charset, charsetOf } from "./wire/text.ts";
 
 /** What the server needs of a request's head, read from it once: Node's own table of headers is made only when it is asked for. */
 export class RequestHeaders implements WireHeaders {
@@ -7,6 +8,8 @@ export class RequestHeaders implements WireHeaders {
   readonly hasBody: boolean;
   /** The body is compressed or the like: nobody here reads that. */
   readonly isEncoded: boolean;
+  /** Of text that is not UTF-8; undefined where no header says. */
+  readonly charset: Charset | undefined;
   /** A header with a meaning that came twice with different values: another server may have read the other one. */
   readonly repeated: string | undefined;
   readonly simulateInternalError: string | undefined;
@@ -20,14 +23,28 @@ export class RequestHeaders implements WireHeaders {
     this.#raw = rawHeaders;
     let hasBody = false;
     let isEncoded = false;
+    let charset: Charset | undefined;
     let repeated: string | undefined;
     for (let index = 0; index + 1 < rawHeaders.length; index += 2) {
       const name = rawHeaders[index] ?? "";
       // The length tells most names apart without making another string.
-      if (name.length !== 14 && name.length !== 15 && name.length !== 16 && name.length !== 17 && name.length !== 31 && name.length !== 27)
+      if (
+        name.length !== 12 &&
+        name.length !== 14 &&
+        name.length !== 15 &&
+        name.length !== 16 &&
+        name.length !== 17 &&
+        name.length !== 31 &&
+        name.length !== 27
+      )
         continue;
       const value = rawHeaders[index + 1] ?? "";
       switch (name.toLowerCase()) {
+        case "content-type": {
+          const said = charsetOf(value);
+          if ((charset ??= said) !== said) repeated ??= "Content-Type";
+          break;
+        }
         case "content-length":
           hasBody ||= value !== "0";
           break;
@@ -57,6 +74,7 @@ export class RequestHeaders implements WireHeaders {
     }
     this.hasBody = hasBody;
     this.isEncoded = isEncoded;
+    this.charset = charset;
     this.repeated = repeated;
   }
 

@@ -65,6 +65,30 @@ describe("a request", () => {
     ]);
   });
 
+  test("is read by the charset that its Content-Type names, and refused when two name different ones", async (t) => {
+    const { port, calls } = await startTrivialServer(t);
+    const body = `integration_key=${secretKey}&name=Jos\xe9`;
+    const post = (types: string): Promise<string> =>
+      sendRaw(
+        port,
+        Buffer.from(
+          `POST /ws/direct HTTP/1.1\r\nHost: x\r\nConnection: close\r\n${types}Content-Length: ${body.length}\r\n\r\n${body}`,
+          "latin1",
+        ),
+      );
+    const latin = "Content-Type: application/x-www-form-urlencoded; charset=ISO-8859-1\r\n";
+    assert.match(await post(latin), /"SUCCESS"/);
+    assert.match(await post(""), /"COFRE-164"/);
+    assert.match(
+      await post(`${latin}content-type: text/plain; charset=utf-8\r\n`),
+      /"COFRE-163","status_message":"Header Content-Type is /,
+    );
+    assert.deepEqual(
+      calls.map(({ request }) => textOf(request.params, "name")),
+      ["José"],
+    );
+  });
+
   test("in many chunks is put together", async (t) => {
     const { port, calls } = await startTrivialServer(t);
     const body = `{"integration_key":"${secretKey}","note":"${"x".repeat(150_000)}"}`;

@@ -301,7 +301,7 @@ export class HttpServer {
       // Decoding overwrites the body.
       if (endpoint.key !== "none" && endpoint.key !== "session" && this.#leadsOn(headers)) asItCame = copyOf(body);
       const digest = headers.pass === undefined ? "" : sha256Hex(body ?? "");
-      const decoded = decodeRequest(target, body);
+      const decoded = decodeRequest(target, body, headers.charset);
       try {
         if (endpoint.key === "none") {
           answer = await endpoint.handle({ method, params: decoded.params, headers });

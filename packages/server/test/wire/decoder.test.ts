@@ -1,9 +1,10 @@
 import assert from "node:assert/strict";
-import { test } from "node:test";
+import { describe, test } from "node:test";
 import * as fc from "fast-check";
 import { decodeRequest } from "../../src/http/wire/decode.ts";
 import { requestLimits } from "../../src/http/wire/limits.ts";
 import { requestErrors } from "../../src/http/wire/request-errors.ts";
+import { type Charset, charsetOf } from "../../src/http/wire/text.ts";
 import type { RequestErrorKind } from "../../src/http/wire/request-errors.ts";
 import { isTreeObject, Lifted, textOf } from "../../src/http/wire/tree.ts";
 import { WireError } from "../../src/http/wire/wire-error.ts";
@@ -138,12 +139,84 @@ test("a piece of an unencoded value that looks like a field is no error", () => 
   assert.deepEqual(refund, { hash: "a", description: "item returned ", amount: "1" });
 });
 
-test("bad escapes stay as they are, and bytes that are no text become replacement characters", () => {
+test("bad escapes stay as they are, and characters that no store keeps become replacement characters", () => {
   assert.deepEqual(decodedTree("/ws/query?note=100%&a=%4&b=%zz&c=%"), { note: "100%", a: "%4", b: "%zz", c: "%" });
-  assert.deepEqual(decodedTree("/ws/query?note=%ff%fe&a=%00x"), { note: "\ufffd\ufffd", a: "\ufffdx" });
-  assert.deepEqual(plainTree(decodeRequest("/ws/query", Buffer.from('{"a":"\xff","\xff":"\\ud800 \\u0000"}', "latin1")).params), {
-    a: "\ufffd",
-    "\ufffd": "\ufffd \ufffd",
+  assert.deepEqual(decodedTree("/ws/query?note=%EF%BF%BD&a=%00x"), { note: "\ufffd", a: "\ufffdx" });
+  assert.deepEqual(decodedTree("/ws/query", '{"a":"\\ud800 \\u0000","b":"\ufffd"}'), { a: "\ufffd \ufffd", b: "\ufffd" });
+});
+
+describe("text that is not UTF-8", () => {
+  /** One name in every place where text can be, as bytes of a charset. */
+  const shapes = (name: string, escaped: string): readonly (readonly [shape: string, target: string, body: string])[] => [
+    ["JSON", "/ws/x", `{"name":"${name}"}`],
+    ["JSON with an escape beside it", "/ws/x", `{"name":"${name.slice(0, 2)}\\u0073${name.slice(3)}"}`],
+    ["a form", "/ws/x", `name=${name}`],
+    ["an escaped form", "/ws/x", `name=${escaped}`],
+    ["JSON in a form", "/ws/x", `request_body={"name":"${name}"}`],
+    ["JSON in an escaped form", "/ws/x", `request_body=%7B%22name%22%3A%22${escaped}%22%7D`],
+    ["a query", `/ws/x?name=${escaped}`, ""],
+    ["JSON in a query", `/ws/x?request_body=%7B%22name%22%3A%22${escaped}%22%7D`, ""],
+    ["parts", "/ws/x", `--b\r\nContent-Disposition: form-data; name="name"\r\n\r\n${name}\r\n--b--`],
+  ];
+  const jose = shapes("Jos\xe9 Nu\xf1ez", "Jos%E9+Nu%F1ez");
+
+  for (const [shape, target, body] of jose) {
+    test(`is read by its charset: ${shape}`, () => {
+      for (const charset of ["windows-1252", "iso-8859-15"] as const) {
+        assert.deepEqual(plainTree(decodeRequest(target, Buffer.from(body, "latin1"), charset).params), { name: "José Nuñez" });
+      }
+    });
+
+    test(`is refused where no charset is named, or one that is not read: ${shape}`, () => {
+      for (const charset of [undefined, "utf-8", "other"] as const) {
+        assert.throws(() => decodeRequest(target, Buffer.from(body, "latin1"), charset), {
+          statusCode: requestErrors.unreadable_text.code,
+        });
+      }
+    });
+  }
+
+  test("has the signs of its own charset", () => {
+    const read = (bytes: string, charset: Charset): unknown =>
+      plainTree(decodeRequest("/ws/x", Buffer.from(`name=${bytes}`, "latin1"), charset).params);
+    assert.deepEqual(read("\x80 \x93a\x94 \x92", "windows-1252"), { name: "€ “a” ’" });
+    assert.deepEqual(read("\xa4", "iso-8859-15"), { name: "€" });
+  });
+
+  test("control: UTF-8 is read as that under any charset, as of clients that name one and do not use it", () => {
+    for (const charset of [undefined, "utf-8", "windows-1252", "iso-8859-15", "other"] as const) {
+      for (const [shape, target, body] of shapes("José Nuñez", "Jos%C3%A9+Nu%C3%B1ez")) {
+        assert.deepEqual(plainTree(decodeRequest(target, Buffer.from(body), charset).params), { name: "José Nuñez" }, shape);
+      }
+    }
+  });
+
+  test("in a part of its own charset is read by that", () => {
+    const part = (type: string, name: string, value: string): string =>
+      `--b\r\nContent-Disposition: form-data; name="${name}"\r\nContent-Type: text/plain${type}\r\n\r\n${value}\r\n`;
+    const latin = "; charset=ISO-8859-1";
+    const body = `${part(latin, "name", "Jos\xe9")}${part("", "city", "Bogot\xc3\xa1")}--b--`;
+    assert.deepEqual(plainTree(decodeRequest("/ws/x", Buffer.from(body, "latin1")).params), { name: "José", city: "Bogotá" });
+    const wrong = `${part(latin, "name", "Jos\xe9")}${part("", "city", "Bogot\xe1")}--b--`;
+    assert.throws(() => decodeRequest("/ws/x", Buffer.from(wrong, "latin1")), { statusCode: requestErrors.unreadable_text.code });
+  });
+
+  test("is of the charset that Content-Type names, however it is written", () => {
+    const rows: readonly (readonly [string, Charset])[] = [
+      ["application/json", "utf-8"],
+      ["", "utf-8"],
+      ["text/plain;charset=UTF-8", "utf-8"],
+      ["application/x-www-form-urlencoded; charset=ISO-8859-1", "windows-1252"],
+      ["application/json; charset=iso-8859-1; x=y", "windows-1252"],
+      ['text/plain; x=y ; CharSet = "Latin1"', "windows-1252"],
+      ["text/plain;charset=windows-1252", "windows-1252"],
+      ["text/plain;charset=ISO-8859-15", "iso-8859-15"],
+      ["text/plain; charset=us-ascii", "utf-8"],
+      ["text/plain; charset=", "utf-8"],
+      ["text/plain; charset=shift_jis", "other"],
+      ["text/plain; charset=utf-16", "other"],
+    ];
+    for (const [type, charset] of rows) assert.equal(charsetOf(type), charset, type);
   });
 });
 

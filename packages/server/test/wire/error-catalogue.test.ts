@@ -232,6 +232,7 @@ const provocations: Readonly<Record<string, () => Promise<Answer>>> = {
   "COFRE-5": () => raw("/ws/query", { method: "POST", body: JSON.stringify({ [long(5_000)]: 1 }) }),
   "COFRE-6": () => raw("/ws/query?hash=1&hash=2", {}),
   "COFRE-7": () => raw("/ws/query", { method: "POST", body: "[1]" }),
+  "COFRE-164": () => raw("/ws/query?description=Jos%E9", {}),
   "COFRE-8": () => {
     const body = `request_body={"integration_key":"${integrationKey}","payment":{"name":"Ana & Lima"}}`;
     return having({ strictForms: true }, { strictForms: false }, () => raw("/ws/direct", { method: "POST", body }));

@@ -161,10 +161,10 @@ describe("a request for a world on another node", () => {
       post(`{"integration_key":"${secretKey}"`),
       post(`${query}&hash=%C3%A9&x[y]=1`, "/WS/Capture/"),
       post(`request_body=${encodeURIComponent(`{"integration_key":"${secretKey}"}`)}`),
-      post(`${part("integration_key", secretKey)}${part("hash", "\xe9")}--xyz--\r\n`, "/ws/capture"),
+      post(`${part("integration_key", secretKey)}${part("hash", "\xc3\xa9")}--xyz--\r\n`, "/ws/capture"),
       post("", `/ws/capture?${query}`),
       post("[]", `/ws/capture?${query}`),
-      `GET /ws/capture?${query}&hash=%E9%20a+b&&%zz HTTP/1.1\r\nHost: x\r\n\r\n`,
+      `GET /ws/capture?${query}&hash=%C3%A9%20a+b&&%zz HTTP/1.1\r\nHost: x\r\n\r\n`,
       `GET http://pay.example.com/ws/capture?${query} HTTP/1.1\r\nHost: x\r\n\r\n`,
       `GET /ws/capture HTTP/1.1\r\nHost: x\r\nContent-Length: ${query.length}\r\n\r\n${query}`,
       `POST /ws/capture HTTP/1.1\r\nHost: x\r\nTransfer-Encoding: chunked\r\n\r\n5\r\n${query.slice(0, 5)}\r\n${(query.length - 5).toString(16)}\r\n${query.slice(5)}\r\n0\r\n\r\n`,
@@ -190,12 +190,13 @@ describe("a request for a world on another node", () => {
     const owner = await startOwner(context);
     const { port } = await startFront(context, () => ownerAt(owner.port));
     const headers =
-      "X-EBANX-Simulate-Internal-Error: 503\r\nX-Ebanx-Api-Processing-Type: local\r\nIdempotency-Key: a\xe9\r\nIdempotency-Key: b\r\n";
+      "X-EBANX-Simulate-Internal-Error: 503\r\nX-Ebanx-Api-Processing-Type: local\r\nIdempotency-Key: a\xe9\r\nContent-Type: text/plain; charset=latin1\r\n";
     await send(owner.port, post(`{"integration_key":"${secretKey}"}`, "/ws/direct", headers));
     await send(port, post(`{"integration_key":"${secretKey}"}`, "/ws/direct", headers));
     const [direct, through] = owner.calls.map(({ request }) => request.headers);
     assert.deepEqual({ ...through }, { ...direct, forNode: there });
     assert.deepEqual([through?.simulateInternalError, through?.processingType, through?.idempotencyKey], ["503", "local", "a\xe9"]);
+    assert.equal(through?.charset, "windows-1252");
 
     let head = "";
     const raw = await startRaw(context, (socket, heard) => {

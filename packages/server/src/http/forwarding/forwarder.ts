@@ -249,12 +249,16 @@ function toWrite(answer: WireAnswer): Forwarded {
 }
 
 /** The few headers that have a meaning (interface 1.4, idempotency.ts), and whom the request is for. */
-function meaningOf({ simulateInternalError, processingType, idempotencyKey }: WireHeaders, { node }: Owner): Record<string, string> {
+function meaningOf(
+  { simulateInternalError, processingType, idempotencyKey, charset = "utf-8" }: WireHeaders,
+  { node }: Owner,
+): Record<string, string> {
   return {
     [forNodeHeader]: node,
     ...(simulateInternalError === undefined ? {} : { "x-ebanx-simulate-internal-error": simulateInternalError }),
     ...(processingType === undefined ? {} : { "x-ebanx-api-processing-type": processingType }),
     ...(idempotencyKey === undefined ? {} : { "idempotency-key": idempotencyKey }),
+    ...(charset === "utf-8" ? {} : { "content-type": `text/plain; charset=${charset}` }),
   };
 }
 

@@ -3,6 +3,7 @@ import { LiftedValues } from "./lifting.ts";
 import { requestLimits } from "./limits.ts";
 import { multipartStart, readMultipart } from "./multipart-reader.ts";
 import { repeatedField, requestError } from "./request-errors.ts";
+import type { Charset } from "./text.ts";
 import type { Lifted, TreeObject } from "./tree.ts";
 import { emptyObject, mergeLayers } from "./tree-object.ts";
 import type { GrowingObject } from "./tree-object.ts";
@@ -48,15 +49,15 @@ const queryScratch = Buffer.alloc(16 * 1024);
  * function becomes the owner: it is decoded in place and overwritten with zeros before this function returns or throws.
  * Throws a WireError that quotes nothing of the request.
  *
- * No header has a say: a body is JSON, a form or a multipart form by its first bytes. A body that is none of these is refused. Later layers win over earlier ones (query,
+ * `charset`: of text that is not UTF-8. No header else has a say: a body is JSON, a form or a multipart form by its first bytes. A body that is none of these is refused. Later layers win over earlier ones (query,
  * form, JSON), except that a guarded name (known-names.ts) with two values is refused.
  *
  * The query reaches us as a string made by node:http, and node:http's own read buffer held the body: both are beyond wiping.
  */
-export function decodeRequest(target: string, body: Buffer = noBody): DecodedRequest {
+export function decodeRequest(target: string, body: Buffer = noBody, charset: Charset = "utf-8"): DecodedRequest {
   const lifting = new LiftedValues();
   try {
-    return decode(target, body, lifting);
+    return decode(target, body, lifting, charset);
   } catch (error) {
     lifting.wipe();
     throw error;
@@ -65,10 +66,10 @@ export function decodeRequest(target: string, body: Buffer = noBody): DecodedReq
   }
 }
 
-function decode(target: string, body: Buffer, lifting: LiftedValues): DecodedRequest {
+function decode(target: string, body: Buffer, lifting: LiftedValues, charset: Charset): DecodedRequest {
   let members: number = requestLimits.members;
   const mark = target.indexOf("?");
-  const query = mark >= 0 && mark + 1 < target.length ? readQuery(target.slice(mark + 1), members, lifting) : undefined;
+  const query = mark >= 0 && mark + 1 < target.length ? readQuery(target.slice(mark + 1), members, lifting, charset) : undefined;
   if (query !== undefined) members = query.membersLeft;
 
   const start = textStart(body, 0, body.length);
@@ -78,9 +79,9 @@ function decode(target: string, body: Buffer, lifting: LiftedValues): DecodedReq
   const first = body[start];
   if (isUnreadable(body, start)) throw requestError("unsupported_body");
   if (first === 0x7b || first === 0x5b) {
-    return result(query, undefined, readJsonBody(body, start, end, members, lifting)?.tree, lifting);
+    return result(query, undefined, readJsonBody(body, start, end, members, lifting, charset)?.tree, lifting);
   }
-  const form = new FormReader(body, members, lifting);
+  const form = new FormReader(body, members, lifting, charset);
   const parts = multipartStart(body, start, end);
   if (parts === undefined) form.readUrlEncoded(start, end);
   else readMultipart(body, parts, end, form);
@@ -97,11 +98,11 @@ function isUnreadable(body: Buffer, start: number): boolean {
   return first === 0xff || first === 0xfe || first === 0x22 || first === 0x3c || body.includes(0);
 }
 
-function readQuery(text: string, members: number, lifting: LiftedValues): FormReader {
+function readQuery(text: string, members: number, lifting: LiftedValues, charset: Charset): FormReader {
   const bytes = text.length <= queryScratch.length ? queryScratch : Buffer.alloc(text.length);
   const length = bytes.write(text, "latin1");
   try {
-    const query = new FormReader(bytes, members, lifting);
+    const query = new FormReader(bytes, members, lifting, charset);
     query.readUrlEncoded(0, length);
     return query;
   } finally {

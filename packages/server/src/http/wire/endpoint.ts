@@ -4,6 +4,7 @@ import type { KeyGrant } from "../../stores/change.ts";
 import type { Caller } from "../people/caller.ts";
 import type { PassTo } from "../people/gate.ts";
 import type { WireAnswer } from "./answer.ts";
+import type { Charset } from "./text.ts";
 import type { TreeObject } from "./tree.ts";
 
 /** One row of routes.ts: an operation of the wire. */
@@ -71,6 +72,8 @@ export interface WireHeaders {
   readonly processingType: string | undefined;
   /** Names a request that moves money, so that it can be sent again (ours, see idempotency.ts). */
   readonly idempotencyKey: string | undefined;
+  /** Of text that is not UTF-8. */
+  readonly charset?: Charset | undefined;
   /** Another node has led the request to the node of this name (ours, see forwarding/): it is not led on. */
   readonly forNode?: string | undefined;
   /** What another node says of who asks (ours, see people/node-pass.ts). */

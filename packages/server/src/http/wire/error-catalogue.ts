@@ -273,10 +273,15 @@ export const catalogue: readonly CatalogueRow[] = [
   elsewhere("COFRE-12", "Too many requests are in progress, try again later", "overload (503)"),
   elsewhere("COFRE-13", "The server is stopping, try again later", "a stop is under way (503)"),
   elsewhere("COFRE-14", "The request failed inside; query the payment before you send it again", "a failure of ours"),
+  told(
+    "COFRE-164",
+    "The text of the request is not UTF-8: send UTF-8, or name ISO-8859-1 or windows-1252 as charset in Content-Type",
+    "%E9, or a raw byte of another charset, where Content-Type names no charset",
+  ),
   elsewhere(
     "COFRE-163",
     "Header {name} is given more than once, with different values",
-    "two Idempotency-Key headers, or two of the X-EBANX- ones",
+    "two Idempotency-Key headers, two of the X-EBANX- ones, two charsets",
   ),
   told("COFRE-20", "Another request about this payment is waiting for the acquirer", "two at once, or an earlier one without an answer"),
   told("COFRE-21", "Nothing was done: the request could not be recorded, send it again later", "the store cannot write (503)"),

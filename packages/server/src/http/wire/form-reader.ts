@@ -4,6 +4,7 @@ import type { LiftedValues } from "./lifting.ts";
 import { requestLimits } from "./limits.ts";
 import { repeatedField, requestError, requestErrors } from "./request-errors.ts";
 import { isTreeObject } from "./tree.ts";
+import { type Charset, readText } from "./text.ts";
 import type { Tree, TreeObject } from "./tree.ts";
 import { emptyObject } from "./tree-object.ts";
 import type { GrowingObject } from "./tree-object.ts";
@@ -33,14 +34,16 @@ export class FormReader {
   hasPairs = false;
   readonly #bytes: Buffer;
   readonly #lifting: LiftedValues;
+  #charset: Charset;
   readonly #seen = new Set<string>();
   #members: number;
   #at = 0;
 
-  constructor(bytes: Buffer, members: number, lifting: LiftedValues) {
+  constructor(bytes: Buffer, members: number, lifting: LiftedValues, charset: Charset) {
     this.#bytes = bytes;
     this.#members = members;
     this.#lifting = lifting;
+    this.#charset = charset;
   }
 
   get membersLeft(): number {
@@ -72,11 +75,14 @@ export class FormReader {
     }
   }
 
-  /** One field whose name and value need no decoding, as in multipart/form-data. */
-  addPlain(nameStart: number, nameEnd: number, valueStart: number, valueEnd: number): void {
+  /** One field whose name and value need no decoding, as in multipart/form-data. `charset`: of this field, unless it has that of the form. */
+  addPlain(nameStart: number, nameEnd: number, valueStart: number, valueEnd: number, charset?: Charset): void {
     this.hasPairs = true;
+    const ofForm = this.#charset;
+    this.#charset = charset ?? ofForm;
     if (this.#isRequestBody(nameStart, nameEnd)) this.#readRequestBody(valueStart, valueEnd, valueEnd);
     else this.#place(nameStart, nameEnd, valueStart, valueEnd);
+    this.#charset = ofForm;
   }
 
   /** Decodes from `#at` up to one of two bytes, moves `#at` there, and returns where the decoded text ends. */
@@ -137,7 +143,7 @@ export class FormReader {
   }
 
   #readJson(start: number, end: number): void {
-    const json = readJsonBody(this.#bytes, start, end, this.#members, this.#lifting);
+    const json = readJsonBody(this.#bytes, start, end, this.#members, this.#lifting, this.#charset);
     if (json === undefined) return;
     this.json = json.tree;
     this.#members = json.membersLeft;
@@ -178,7 +184,7 @@ export class FormReader {
   }
 
   #text(start: number, end: number): string {
-    const text = this.#bytes.toString("utf8", start, end);
+    const text = readText(this.#bytes, start, end, this.#charset);
     return text.includes("\0") ? text.replaceAll("\0", replacement) : text;
   }
 
@@ -247,6 +253,7 @@ export function readJsonBody(
   end: number,
   members: number,
   lifting: LiftedValues,
+  charset: Charset,
 ): { readonly tree: TreeObject; readonly membersLeft: number } | undefined {
   const from = textStart(bytes, start, end);
   if (from === end) return undefined;
@@ -254,7 +261,7 @@ export function readJsonBody(
     if (isEmptyArray(bytes, from, end)) return undefined;
     throw requestError("unsupported_body");
   }
-  const reader = new JsonReader(bytes, from, end, members, lifting);
+  const reader = new JsonReader(bytes, from, end, members, lifting, charset);
   reader.scan();
   return { tree: reader.build(), membersLeft: reader.membersLeft };
 }

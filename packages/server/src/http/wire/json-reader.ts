@@ -4,6 +4,7 @@ import { isCryptogram, isGuarded, isLifted, knownName, knownNameOfText, requestB
 import type { LiftedValues } from "./lifting.ts";
 import { requestLimits } from "./limits.ts";
 import { repeatedField, requestError } from "./request-errors.ts";
+import { type Charset, readText } from "./text.ts";
 import type { Lifted, Tree, TreeObject } from "./tree.ts";
 import { emptyObject } from "./tree-object.ts";
 
@@ -80,6 +81,7 @@ export class JsonReader {
   readonly #start: number;
   readonly #end: number;
   readonly #lifting: LiftedValues;
+  readonly #charset: Charset;
   readonly #lifted: Lifted[] = [];
   #at: number;
   #members: number;
@@ -89,13 +91,14 @@ export class JsonReader {
   #escaped = false;
 
   /** Reads `bytes[start..end)`; `members` is how many the request may still have. */
-  constructor(bytes: Buffer, start: number, end: number, members: number, lifting: LiftedValues) {
+  constructor(bytes: Buffer, start: number, end: number, members: number, lifting: LiftedValues, charset: Charset) {
     this.#bytes = bytes;
     this.#start = start;
     this.#end = end;
     this.#at = start;
     this.#members = members;
     this.#lifting = lifting;
+    this.#charset = charset;
   }
 
   /** How many members the rest of the request may have. */
@@ -119,7 +122,7 @@ export class JsonReader {
       if (kind === kinds.lifted || kind === kinds.erased) this.#bytes.fill(0, word(at + 4), word(at + 5));
     }
     const text = this.#bytes.toString("latin1", this.#start, this.#end);
-    return new TreeBuilder(this.#bytes, this.#start, text, this.#lifted).object();
+    return new TreeBuilder(this.#bytes, this.#start, text, this.#lifted, this.#charset).object();
   }
 
   #byte(): number {
@@ -298,7 +301,8 @@ export class JsonReader {
   }
 
   #liftEscaped(start: number, end: number, name: number): Lifted {
-    const plain = Buffer.alloc(end - start);
+    // Not a Buffer: a small one lies in memory that Node shares between many, or within the heap, which a collection copies.
+    const plain = new Uint8Array(new ArrayBuffer(end - start));
     const length = unescapeBytes(this.#bytes, start, end, plain);
     const lifted = this.#lifting.lift(plain, 0, length, isCryptogram(name));
     plain.fill(0);
@@ -343,7 +347,7 @@ export class JsonReader {
       if (end - start > requestLimits.nameBytes) throw requestError("name_too_long");
       return knownName(this.#bytes, start, end);
     }
-    const name = end - start > escapeBytes * requestLimits.nameBytes ? undefined : unescape(this.#bytes, start, end);
+    const name = end - start > escapeBytes * requestLimits.nameBytes ? undefined : unescape(this.#bytes, start, end, this.#charset);
     if (name === undefined || name.length > requestLimits.nameBytes) throw requestError("name_too_long");
     const index = knownNameOfText(name);
     return index >= 0 ? index : nameWithEscapes;
@@ -387,14 +391,16 @@ class TreeBuilder {
   /** Latin-1 of all bytes from `#start`: cutting is right where bytes are ASCII. */
   readonly #text: string;
   readonly #lifted: readonly Lifted[];
+  readonly #charset: Charset;
   #nextLifted = 0;
   #at = 0;
 
-  constructor(bytes: Buffer, start: number, text: string, lifted: readonly Lifted[]) {
+  constructor(bytes: Buffer, start: number, text: string, lifted: readonly Lifted[], charset: Charset) {
     this.#bytes = bytes;
     this.#start = start;
     this.#text = text;
     this.#lifted = lifted;
+    this.#charset = charset;
   }
 
   object(): TreeObject {
@@ -427,7 +433,7 @@ class TreeBuilder {
     if (name >= 0) return textOfKnownName(name);
     const start = word(at + 2);
     const end = word(at + 3);
-    return name === nameInText ? this.#bytes.toString("utf8", start, end) : unescape(this.#bytes, start, end);
+    return name === nameInText ? readText(this.#bytes, start, end, this.#charset) : unescape(this.#bytes, start, end, this.#charset);
   }
 
   #value(at: number): Tree {
@@ -437,9 +443,9 @@ class TreeBuilder {
       case kinds.ascii:
         return this.#text.slice(start - this.#start, end - this.#start);
       case kinds.utf8:
-        return this.#bytes.toString("utf8", start, end);
+        return readText(this.#bytes, start, end, this.#charset);
       case kinds.escaped:
-        return unescape(this.#bytes, start, end);
+        return unescape(this.#bytes, start, end, this.#charset);
       case kinds.yes:
         return "true";
       case kinds.no:
@@ -512,9 +518,9 @@ function putSeparator(unit: number, to: Uint8Array, at: number): number {
 
 /**
  * A string with escapes, which have been checked. Lone surrogates and U+0000, which JSON allows and databases do not, become
- * U+FFFD like everything else that is no text.
+ * U+FFFD.
  */
-function unescape(bytes: Buffer, start: number, end: number): string {
+function unescape(bytes: Buffer, start: number, end: number, charset: Charset): string {
   let text = "";
   let run = start;
   for (let at = start; at < end;) {
@@ -522,7 +528,7 @@ function unescape(bytes: Buffer, start: number, end: number): string {
       at += 1;
       continue;
     }
-    if (at > run) text += bytes.toString("utf8", run, at);
+    if (at > run) text += readText(bytes, run, at, charset);
     const letter = bytes[at + 1] ?? 0;
     if (letter === lowerU) {
       const unit = codeUnit(bytes, at + 2);
@@ -534,6 +540,6 @@ function unescape(bytes: Buffer, start: number, end: number): string {
     }
     run = at;
   }
-  if (end > run) text += bytes.toString("utf8", run, end);
+  if (end > run) text += readText(bytes, run, end, charset);
   return text.toWellFormed();
 }

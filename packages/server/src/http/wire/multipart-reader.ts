@@ -1,5 +1,6 @@
 import type { FormReader } from "./form-reader.ts";
 import { requestError } from "./request-errors.ts";
+import { charsetOf } from "./text.ts";
 
 /**
  * multipart/form-data (RFC 7578), for people who try the interface with `curl -F`: one of the recorded requests is of this kind.
@@ -19,6 +20,7 @@ const longestDelimiter = 72;
 const longestHeader = 1024;
 
 const disposition = /(?:^|\n)content-disposition[ \t]*:[ \t]*form-data[ \t]*(?=[;\r\n]|$)/i;
+const partType = /(?:^|\n)content-type[ \t]*:([^\r\n]*)/i;
 const parameter = /;[ \t]*([^\s=;"]+)[ \t]*=[ \t]*(?:"((?:[^"\\\r\n]|\\.)*)"|([^\s;"]*))[ \t]*/dy;
 
 /** Where the first delimiter's line begins; undefined when the text is no multipart body. */
@@ -73,7 +75,8 @@ function readPart(bytes: Buffer, at: number, headerEnd: number, valueStart: numb
   }
   const isWhole = /^;?[ \t]*\r?(?:\n|$)/.test(header.slice(read));
   if (!isWhole || name === undefined || name[0] === name[1]) throw requestError("unsupported_body");
-  form.addPlain(at + name[0], at + name[1], valueStart, valueEnd);
+  const type = partType.exec(header)?.[1];
+  form.addPlain(at + name[0], at + name[1], valueStart, valueEnd, type?.includes("charset") === true ? charsetOf(type) : undefined);
 }
 
 /** Where the empty line begins that ends a part's headers. */

@@ -102,7 +102,7 @@ describe("a refund that is asked for", () => {
   test("has texts of the longer lengths that the sources give, and no longer ones", () => {
     const asked = (fields: string): unknown => readRefundRequest(params(`hash=${hash}&amount=1&${fields}`), account);
     assert.equal(
-      codeOf(() => asked(`description=${"é".repeat(1_500)}&merchant_refund_code=${"c".repeat(40)}`)),
+      codeOf(() => asked(`description=${"%C3%A9".repeat(1_500)}&merchant_refund_code=${"c".repeat(40)}`)),
       undefined,
     );
     assert.equal(

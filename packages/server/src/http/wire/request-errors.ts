@@ -22,6 +22,11 @@ export const requestErrors = {
   repeated_field: { code: "COFRE-6", message: "Field {name} is given more than once", httpStatus: 200 },
   repeated_header: { code: "COFRE-163", message: "Header {name} is given more than once, with different values", httpStatus: 200 },
   unsupported_body: { code: "COFRE-7", message: "The request body is neither a JSON object nor a form", httpStatus: 200 },
+  unreadable_text: {
+    code: "COFRE-164",
+    message: "The text of the request is not UTF-8: send UTF-8, or name ISO-8859-1 or windows-1252 as charset in Content-Type",
+    httpStatus: 200,
+  },
   cut_form: { code: "COFRE-8", message: "The form is not percent-encoded", httpStatus: 200 },
   unknown_operation: { code: "COFRE-9", message: "There is no such operation", httpStatus: 200 },
   method_not_allowed: { code: "COFRE-10", message: "The method is not GET or POST", httpStatus: 200 },
