@@ -13,16 +13,52 @@ function through(proxy: string): Variables {
   return { HTTPS_PROXY: proxy, https_proxy: proxy, NO_PROXY: "", no_proxy: "" };
 }
 
+interface ClientEnvironment {
+  readonly variables: Variables;
+  /** Shell commands that come before the variables. */
+  readonly prepare?: readonly string[];
+  /** Written to standard error, where `eval` leaves it. */
+  readonly note?: string;
+}
+
+const trustStorePassword = "changeit";
+
 /** What makes each kind of client go through the proxy and trust the authority, without a change of its code. */
 const clients = {
-  /** The npm package `ebanx` and whatever reads HTTPS_PROXY; the last one has Node's own fetch and https do so, from 24 on. */
-  node: (proxy, { authority }) => ({ ...through(proxy), NODE_EXTRA_CA_CERTS: authority, NODE_USE_ENV_PROXY: "1" }),
+  /** The npm package `ebanx` and other clients that read HTTPS_PROXY; with the last one Node's own fetch and https do so too. */
+  node: (proxy, { authority }) => ({
+    variables: { ...through(proxy), NODE_EXTRA_CA_CERTS: authority, NODE_USE_ENV_PROXY: "1" },
+    note: "Node's own fetch and https use the proxy from Node 24.5 and 22.21 on. In older versions they ignore it and reach the real hosts.",
+  }),
   /** net/http looks for a proxy under `http_proxy`, in lower case first, for https too. */
-  ruby: (proxy, { authority }) => ({ ...through(proxy), http_proxy: proxy, SSL_CERT_FILE: authority }),
-  /** PHP is told by a setting, not by a variable: an empty folder in the list stands for the usual ones. */
-  php: (proxy, { php }) => ({ ...through(proxy), PHP_INI_SCAN_DIR: `:${php}` }),
-  curl: (proxy, { authority }) => ({ ...through(proxy), CURL_CA_BUNDLE: authority }),
-} as const satisfies Readonly<Record<string, (proxy: string, files: TlsFiles) => Variables>>;
+  ruby: (proxy, { authority }) => ({ variables: { ...through(proxy), http_proxy: proxy, SSL_CERT_FILE: authority } }),
+  /** PHP reads a setting, not a variable: an empty folder in the list stands for the usual ones. */
+  php: (proxy, { php }) => ({ variables: { ...through(proxy), PHP_INI_SCAN_DIR: `:${php}` } }),
+  /** The first is read by requests, the second by Python's own ssl, and so by urllib and httpx. */
+  python: (proxy, { authority }) => ({ variables: { ...through(proxy), REQUESTS_CA_BUNDLE: authority, SSL_CERT_FILE: authority } }),
+  /** crypto/x509 reads SSL_CERT_FILE on Linux and BSD; on macOS and Windows the system's store has to trust the authority. */
+  go: (proxy, { authority }) => ({ variables: { ...through(proxy), SSL_CERT_FILE: authority } }),
+  /** Java reads neither a proxy from the environment nor PEM: keytool makes a trust store with the authority alone. */
+  java: (proxy, { authority, javaTrustStore }) => {
+    const { hostname, port } = new URL(proxy);
+    const properties = {
+      "https.proxyHost": hostname,
+      "https.proxyPort": port,
+      "javax.net.ssl.trustStore": javaTrustStore,
+      "javax.net.ssl.trustStorePassword": trustStorePassword,
+    };
+    const importing = `keytool -importcert -noprompt -alias cofre -file ${quoted(authority)} -keystore ${quoted(javaTrustStore)}`;
+    return {
+      variables: {
+        JAVA_TOOL_OPTIONS: Object.entries(properties)
+          .map(([name, value]) => `-D${name}=${value}`)
+          .join(" "),
+      },
+      prepare: [`rm -f ${quoted(javaTrustStore)} && ${importing} -storepass ${trustStorePassword} 2>/dev/null`],
+    };
+  },
+  curl: (proxy, { authority }) => ({ variables: { ...through(proxy), CURL_CA_BUNDLE: authority } }),
+} as const satisfies Readonly<Record<string, (proxy: string, files: TlsFiles) => ClientEnvironment>>;
 
 type ClientName = keyof typeof clients;
 
@@ -49,9 +85,12 @@ export const envCommand: ClientCommand = {
       if (!isTlsPrepared(dataDirectory)) {
         throw new ClientProblem(`There is no authority in ${dataDirectory} yet: \`cofre start --tls\` makes it. --data-dir names another.`);
       }
-      const variables = clients[name](`http://127.0.0.1:${proxyPort}`, tlsFiles(dataDirectory));
+      const { variables, prepare = [], note }: ClientEnvironment = clients[name](`http://127.0.0.1:${proxyPort}`, tlsFiles(dataDirectory));
+      if (note !== undefined) host.say(note);
       if (call.flags.has("--json")) host.print(JSON.stringify(variables));
-      else for (const [variable, value] of Object.entries(variables)) host.print(`export ${variable}=${quoted(value)}`);
+      else
+        for (const line of [...prepare, ...Object.entries(variables).map(([variable, value]) => `export ${variable}=${quoted(value)}`)])
+          host.print(line);
       return exitCodes.done;
     }),
 };

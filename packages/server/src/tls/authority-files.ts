@@ -19,12 +19,14 @@ export interface TlsFiles {
   readonly authority: string;
   /** A folder of settings for PHP. */
   readonly php: string;
+  /** Where `cofre env java` has keytool make Java's trust store (PKCS #12). */
+  readonly javaTrustStore: string;
 }
 
 /** Where clients find what they need, whether it is there or not. */
 export function tlsFiles(dataDirectory: string): TlsFiles {
   const folder = resolve(dataDirectory, "tls");
-  return { authority: join(folder, "authority.pem"), php: join(folder, "php") };
+  return { authority: join(folder, "authority.pem"), php: join(folder, "php"), javaTrustStore: join(folder, "java.p12") };
 }
 
 export function isTlsPrepared(dataDirectory: string): boolean {

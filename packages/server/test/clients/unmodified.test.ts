@@ -148,6 +148,22 @@ describe("clients that are not changed in any way, through `cofre proxy`", () =>
       ["php", "-r", phpRequest("https://sandbox.ebanx.com/ws/token", `["request_body" => '${tokenBody}']`)],
       ["php", "-r", phpRequest("https://example.com/", "[]")],
     ],
+    [
+      "python",
+      !has("python3", "-c", "import ssl, urllib.request"),
+      [
+        "python3",
+        "-c",
+        pythonRequest("https://sandbox.ebanx.com/ws/token", `urllib.parse.urlencode({"request_body": '${tokenBody}'}).encode()`),
+      ],
+      ["python3", "-c", pythonRequest("https://example.com/", "None")],
+    ],
+    [
+      "go",
+      !has("go", "version"),
+      ["go", "run", join(here, "store-card.go"), "https://sandbox.ebanx.com/ws/token", tokenBody],
+      ["go", "run", join(here, "store-card.go"), "https://example.com/", tokenBody],
+    ],
   ];
   for (const [client, isMissing, stores, goesElsewhere] of elsewhere) {
     const skip = isMissing ? `there is no ${client} on this machine` : false;
@@ -159,7 +175,7 @@ describe("clients that are not changed in any way, through `cofre proxy`", () =>
 
     test(`${client} gets nowhere else`, { skip }, async (context) => {
       const { child, stdout, stderr } = await outputOf(context, client, goesElsewhere);
-      assert.ok(child.exitCode !== 0 && /403/.test(stdout + stderr), stdout + stderr);
+      assert.ok(child.exitCode !== 0 && /403|Not a host of this interface/.test(stdout + stderr), stdout + stderr);
       await installation.proxy.said(/^refused: example\.com:443, which is no host of this interface$/m);
     });
 
@@ -172,11 +188,45 @@ describe("clients that are not changed in any way, through `cofre proxy`", () =>
   }
 });
 
+describe("Java, which reads neither a proxy from the environment nor PEM", () => {
+  const skip = has("java", "-version") && has("keytool", "-help") ? false : "there is no Java with keytool on this machine";
+  /** As a person types it: the output of `cofre env java` is evaluated by a shell. */
+  const java = async (context: TestContext, url: string): Promise<Command> => {
+    const { environment, proxyPort } = installation;
+    const printed = Command.cofre(context, ["env", "java", "--proxy-port", proxyPort], environment);
+    assert.equal(await printed.code(), 0, printed.stderr);
+    const script = `${printed.stdout}\nexec java ${join(here, "StoreCard.java")} "$@"`;
+    const running = new Command(context, ["sh", "-c", script, "sh", url, tokenBody], setBefore, here);
+    await running.code();
+    return running;
+  };
+
+  test("stores a card", { skip }, async (context) => {
+    const { stdout, stderr } = await java(context, "https://sandbox.ebanx.com/ws/token");
+    assert.match(stdout, /"masked_card_number":"411111xxxxxx1111"/, stderr);
+  });
+
+  test("gets nowhere else", { skip }, async (context) => {
+    const { child, stdout, stderr } = await java(context, "https://example.com/");
+    assert.ok(child.exitCode !== 0 && /403/.test(stdout + stderr), stdout + stderr);
+  });
+});
+
 /** Of the variables, those that say whom to trust. */
-const trusting: ReadonlySet<string> = new Set(["NODE_EXTRA_CA_CERTS", "SSL_CERT_FILE", "PHP_INI_SCAN_DIR", "CURL_CA_BUNDLE"]);
+const trusting: ReadonlySet<string> = new Set([
+  "NODE_EXTRA_CA_CERTS",
+  "SSL_CERT_FILE",
+  "PHP_INI_SCAN_DIR",
+  "CURL_CA_BUNDLE",
+  "REQUESTS_CA_BUNDLE",
+]);
 
 function fetchOf(url: string, options: string): string {
   return `console.log(await (await fetch("${url}", ${options})).text());`;
+}
+
+function pythonRequest(url: string, body: string): string {
+  return `import urllib.parse, urllib.request; print(urllib.request.urlopen("${url}", ${body}).read().decode())`;
 }
 
 function phpRequest(url: string, fields: string): string {
