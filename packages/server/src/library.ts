@@ -356,12 +356,12 @@ function logOf(log: CofreOptions["log"]): (event: CofreLogEvent) => void {
   };
 }
 
-const variables = {
-  port: "COFRE_PORT",
-  integrationKey: "COFRE_SANDBOX_INTEGRATION_KEY",
-  publicIntegrationKey: "COFRE_SANDBOX_PUBLIC_INTEGRATION_KEY",
-  acquirerTimeoutMs: "COFRE_ACQUIRER_TIMEOUT_MS",
-} as const satisfies Partial<Record<keyof CofreOptions, string>>;
+const variables = [
+  ["port", "COFRE_PORT"],
+  ["integrationKey", "COFRE_SANDBOX_INTEGRATION_KEY"],
+  ["publicIntegrationKey", "COFRE_SANDBOX_PUBLIC_INTEGRATION_KEY"],
+  ["acquirerTimeoutMs", "COFRE_ACQUIRER_TIMEOUT_MS"],
+] as const satisfies readonly (readonly [option: keyof CofreOptions, variable: string])[];
 
 /** Numbers may come as text, as the environment has them. */
 const optionKinds: ReadonlyMap<string, readonly [string, ...string[]]> = new Map(
@@ -375,8 +375,8 @@ const optionKinds: ReadonlyMap<string, readonly [string, ...string[]]> = new Map
 );
 
 function configOf(options: CofreOptions) {
-  const values = Object.entries(variables).map(([name, variable]) => {
-    const value = options[name as keyof typeof variables];
+  const values = variables.map(([name, variable]) => {
+    const value = options[name];
     return [variable, value === undefined ? undefined : String(value)] as const;
   });
   const reading = readConfig({
@@ -391,7 +391,7 @@ function configOf(options: CofreOptions) {
   });
   if ("config" in reading) return reading.config;
   const problems = reading.problems.join(" ");
-  throw new TypeError(Object.entries(variables).reduce((text, [name, variable]) => text.replaceAll(variable, name), problems));
+  throw new TypeError(variables.reduce((text: string, [name, variable]) => text.replaceAll(variable, name), problems));
 }
 
 /** Throws when it has no time. Test runners have Dates of their own, so nobody is asked whether it is ours. */

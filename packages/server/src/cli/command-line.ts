@@ -1,3 +1,4 @@
+import { ownValue } from "../kernel/own.ts";
 import { parseArgs } from "node:util";
 import { closestTo } from "../kernel/closest.ts";
 import type { CommandCall, OptionRow } from "./command.ts";
@@ -68,7 +69,7 @@ function readWords(
       ? { problem: `${command} needs ${paths} behind it.`, command }
       : { command, word: undefined, paths: given, flags };
   }
-  const form = word === undefined ? undefined : behindWord[word];
+  const form = word === undefined ? undefined : ownValue(behindWord, word);
   if (word !== undefined && form !== undefined) {
     if (more.length === 0 && !form.startsWith("[")) return { problem: `${command} ${word} needs ${form} behind it.`, command };
     if (more.length > 1) return { problem: `${command} ${word} takes one ${form} behind it, but there is: ${more.join(" ")}`, command };

@@ -38,10 +38,14 @@ export const faultCommand: ClientCommand = {
     "cofre fault clear",
   ],
 
-  run: (call, host) => tellingProblems(host.say, () => acts[call.word ?? "list"]?.(call, host) ?? list(call, host)),
+  run: (call, host) => tellingProblems(host.say, () => (acts.get(call.word ?? "list") ?? list)(call, host)),
 };
 
-const acts: Readonly<Record<string, (call: CommandCall, host: CommandHost) => Promise<ExitCode>>> = { add, list, clear };
+const acts: ReadonlyMap<string, (call: CommandCall, host: CommandHost) => Promise<ExitCode>> = new Map([
+  ["add", add],
+  ["list", list],
+  ["clear", clear],
+]);
 
 async function add(call: CommandCall, host: CommandHost): Promise<ExitCode> {
   const given = Object.entries(members).flatMap(([flag, member]) => {

@@ -1,3 +1,4 @@
+import { ownValue } from "../kernel/own.ts";
 import type { CommandRow } from "./command.ts";
 import { type CommandName, commandRows, commands } from "./commands.ts";
 
@@ -38,7 +39,7 @@ export function commandsAsMarkdown(): string {
 }
 
 function synopsis(name: string, { words = [], needsWord, behindWord = {}, paths, mayName }: CommandRow): string {
-  const shown = words.map((word) => (behindWord[word] === undefined ? word : `${word} ${behindWord[word]}`));
+  const shown = words.map((word) => (ownValue(behindWord, word) === undefined ? word : `${word} ${ownValue(behindWord, word)}`));
   const choice = shown.join("|");
   const behind = choice === "" ? [] : [needsWord === true ? choice : `[${choice}]`];
   return [name, ...behind, ...(paths === undefined ? [] : [paths]), ...(mayName === undefined ? [] : [`[${mayName}]`])].join(" ");

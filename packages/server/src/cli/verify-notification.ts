@@ -1,3 +1,4 @@
+import { ownValue } from "../kernel/own.ts";
 import { createHmac, createPublicKey, type KeyObject, timingSafeEqual, verify, X509Certificate } from "node:crypto";
 import type { Instant } from "../kernel/instant.ts";
 import { Secret } from "../kernel/secret.ts";
@@ -42,7 +43,7 @@ export function verifyNotification(keys: VerifyingKeys, message: Message, now: I
 function rsaProblems({ certificate }: VerifyingKeys, { headers, body }: Message): string[] {
   const fingerprint = certificate.fingerprint.replaceAll(":", "");
   for (const prefix of ["x-signature", "x-signature-"]) {
-    const [type, named, content] = ["type", "fingerprint", "content"].map((part) => textOf(headers[prefix + part]));
+    const [type, named, content] = ["type", "fingerprint", "content"].map((part) => textOf(ownValue(headers, prefix + part)));
     if (type === undefined || named === undefined || content === undefined) return ["rsa: a header is missing"];
     if (type !== "rsa,sha1") return ["rsa: another kind of signature"];
     if (named !== fingerprint) return ["rsa: the fingerprint of another certificate"];
@@ -52,7 +53,9 @@ function rsaProblems({ certificate }: VerifyingKeys, { headers, body }: Message)
 }
 
 function webhookProblems({ hmac, ed25519 }: VerifyingKeys, { headers, body }: Message, now: Instant): string[] {
-  const [id, timestamp, signatures] = ["webhook-id", "webhook-timestamp", "webhook-signature"].map((name) => textOf(headers[name]));
+  const [id, timestamp, signatures] = ["webhook-id", "webhook-timestamp", "webhook-signature"].map((name) =>
+    textOf(ownValue(headers, name)),
+  );
   if (id === undefined || timestamp === undefined || signatures === undefined) return ["webhook: a header is missing"];
   if (!/^\d{1,12}$/.test(timestamp)) return ["webhook: the timestamp is no number"];
   const content = Buffer.concat([Buffer.from(`${id}.${timestamp}.`), body]);

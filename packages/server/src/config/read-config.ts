@@ -1,3 +1,4 @@
+import { ownValue } from "../kernel/own.ts";
 import { Secret } from "../kernel/secret.ts";
 import { closestTo } from "../kernel/closest.ts";
 import type { Reading } from "./readers.ts";
@@ -56,9 +57,9 @@ function sourceOf(setting: (typeof settingRows)[number][1], sources: ConfigSourc
   // A switch has no value.
   if (flag !== undefined && given !== undefined) return { name: flag, text: given === "" ? "yes" : given };
   // An empty variable is an unset one: compose files and CI forms cannot leave a variable out.
-  const text = filled(sources.environment[variable]);
+  const text = filled(ownValue(sources.environment, variable));
   const fileVariable = `${variable}_FILE`;
-  const path = setting.secret === true ? filled(sources.environment[fileVariable]) : undefined;
+  const path = setting.secret === true ? filled(ownValue(sources.environment, fileVariable)) : undefined;
   if (path === undefined) return { name: variable, text: text ?? fallback };
   if (text !== undefined) return { name: fileVariable, problem: `is set beside ${variable}: leave one of them out` };
   const file = sources.readFile(path);
@@ -85,7 +86,7 @@ function variablesOf(environment: ConfigSources["environment"]): {
   for (const name of Object.keys(environment).toSorted()) {
     if (!name.startsWith("COFRE_")) continue;
     if (known.includes(name)) {
-      if (environment[name] === "") empty.push(name);
+      if (ownValue(environment, name) === "") empty.push(name);
       continue;
     }
     const closest = probablyMeant(name, known);

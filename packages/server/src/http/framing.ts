@@ -6,20 +6,20 @@ import { requestErrors } from "./wire/request-errors.ts";
 import { WireError } from "./wire/wire-error.ts";
 
 /** What Node's parser says of what it cannot read. The three that are missing are about a head or a body: see `kindOf`. */
-const kinds: Readonly<Record<string, FramingErrorKind>> = {
-  ERR_HTTP_REQUEST_TIMEOUT: "too_slow",
-  HPE_HEADER_OVERFLOW: "head_too_large",
-  HPE_CHUNK_EXTENSIONS_OVERFLOW: "chunks_too_large",
-  HPE_INVALID_URL: "address_unreadable",
+const kinds: ReadonlyMap<string, FramingErrorKind> = new Map([
+  ["ERR_HTTP_REQUEST_TIMEOUT", "too_slow"],
+  ["HPE_HEADER_OVERFLOW", "head_too_large"],
+  ["HPE_CHUNK_EXTENSIONS_OVERFLOW", "chunks_too_large"],
+  ["HPE_INVALID_URL", "address_unreadable"],
   // Behind a blank in the address there is another word than the protocol's.
-  HPE_INVALID_CONSTANT: "address_unreadable",
-  HPE_INVALID_HEADER_TOKEN: "header_unreadable",
-  HPE_INVALID_CONTENT_LENGTH: "length_unclear",
-  HPE_UNEXPECTED_CONTENT_LENGTH: "length_unclear",
-  HPE_INVALID_TRANSFER_ENCODING: "length_unclear",
-  HPE_INVALID_CHUNK_SIZE: "length_unclear",
-  HPE_INVALID_EOF_STATE: "cut_short",
-};
+  ["HPE_INVALID_CONSTANT", "address_unreadable"],
+  ["HPE_INVALID_HEADER_TOKEN", "header_unreadable"],
+  ["HPE_INVALID_CONTENT_LENGTH", "length_unclear"],
+  ["HPE_UNEXPECTED_CONTENT_LENGTH", "length_unclear"],
+  ["HPE_INVALID_TRANSFER_ENCODING", "length_unclear"],
+  ["HPE_INVALID_CHUNK_SIZE", "length_unclear"],
+  ["HPE_INVALID_EOF_STATE", "cut_short"],
+]);
 /** No method begins like this, or the connection was to end before it. */
 const leftOverCodes: ReadonlySet<string> = new Set(["HPE_INVALID_METHOD", "HPE_CLOSED_CONNECTION"]);
 const headOrBody: ReadonlySet<string> = new Set(["HPE_STRICT", "HPE_CR_EXPECTED", "HPE_LF_EXPECTED"]);
@@ -194,7 +194,7 @@ export function withoutOffer({ method, url, httpVersion, rawHeaders }: IncomingM
 function kindOf(error: NodeJS.ErrnoException, socket: Socket, isInBody: boolean): FramingErrorKind {
   const { code = "" } = error;
   if (headOrBody.has(code)) return isInBody ? "length_unclear" : "header_unreadable";
-  const kind = kinds[code];
+  const kind = kinds.get(code);
   if (kind !== undefined) return kind;
   const packet: unknown = Reflect.get(error, "rawPacket");
   const isPlain = Reflect.get(socket, "encrypted") !== true;

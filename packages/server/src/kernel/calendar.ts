@@ -199,7 +199,13 @@ export function parseInstant(text: string): Instant | undefined {
   return (startOfDay(date) + ((hour * 60 + minute) * 60 + second) * 1_000 + millisecond) as Instant;
 }
 
-const spanUnits = { ms: 1, s: 1_000, min: 60_000, h: 3_600_000, d: dayMs } as const;
+const spanUnits: ReadonlyMap<string, number> = new Map([
+  ["ms", 1],
+  ["s", 1_000],
+  ["min", 60_000],
+  ["h", 3_600_000],
+  ["d", dayMs],
+]);
 
 /** `at`, and a span of time such as `10s`, `30min`, `36h`, `4d` or `14months` later. Undefined when the text is no span of at most 100 years. */
 export function afterSpan(at: Instant, span: string): Instant | undefined {
@@ -208,7 +214,9 @@ export function afterSpan(at: Instant, span: string): Instant | undefined {
   const unit = parts?.[2];
   if (unit === undefined) return undefined;
   if (unit === "month" || unit === "months") return count > 1_200 ? undefined : addMonths(at, count);
-  const ms = count * spanUnits[unit as keyof typeof spanUnits];
+  const unitMs = spanUnits.get(unit);
+  if (unitMs === undefined) return undefined;
+  const ms = count * unitMs;
   return ms > 36_525 * dayMs ? undefined : ((at + ms) as Instant);
 }
 

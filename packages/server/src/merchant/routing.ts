@@ -1,3 +1,4 @@
+import { ownValue } from "../kernel/own.ts";
 import { isConnectorName } from "../kernel/connector-name.ts";
 import { countryCodes } from "../payment/countries.ts";
 import { type Brand, brands } from "../vault/brand.ts";
@@ -34,15 +35,14 @@ export function readRoutes(value: unknown): readonly Route[] | undefined {
 function readRoute(value: unknown): Route | undefined {
   if (typeof value !== "object" || value === null || Array.isArray(value)) return undefined;
   const fields = new Map<string, unknown>(Object.entries(value));
-  const read: Record<string, unknown> = {};
+  const read = new Map<string, unknown>();
   for (const [name, member] of fields) {
-    const reader = Object.hasOwn(readers, name) ? readers[name as keyof Route] : undefined;
-    const known = reader?.(member);
+    const known = ownValue<(value: unknown) => unknown>(readers, name)?.(member);
     if (known === undefined) return undefined;
-    read[name] = known;
+    read.set(name, known);
   }
   if (!fields.has("connectors")) return undefined;
-  const route = read as unknown as Route;
+  const route = Object.fromEntries(read) as unknown as Route;
   return (route.fromUsd ?? 0) < (route.belowUsd ?? Number.POSITIVE_INFINITY) ? route : undefined;
 }
 

@@ -1,3 +1,4 @@
+import { ownValue } from "../kernel/own.ts";
 import type { AccountSettings, SimulatorSettings } from "./account.ts";
 import { closestTo } from "../kernel/closest.ts";
 import {
@@ -157,7 +158,7 @@ export function describedSettings(): readonly DescribedSetting[] {
     notificationChaos: described(chaosSettings),
   };
   return described(accountSettings).map((setting) => {
-    const settings = inside[setting.name];
+    const settings = ownValue(inside, setting.name);
     return settings === undefined ? setting : { ...setting, settings };
   });
 }

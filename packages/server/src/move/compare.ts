@@ -1,3 +1,4 @@
+import { ownValue } from "../kernel/own.ts";
 import { auditBeginning, type AuditHead, follows } from "../people/audit-chain.ts";
 import type { MerchantId, TokenDigest } from "../kernel/ids.ts";
 import { balancesOf, type Balance } from "../ledger/balances.ts";
@@ -100,7 +101,7 @@ async function* pairsOf(kind: TransferKind, one: TransferSide, other: TransferSi
     for (const row of piece) {
       const next = await others.next();
       if (next.done === true) throw new Difference(kind, `the database lacks ${nameOf(kind, row)}`);
-      const differs = columns.find((column) => row[column] !== next.value[column]);
+      const differs = columns.find((column) => ownValue(row, column) !== ownValue(next.value, column));
       if (differs !== undefined) throw new Difference(kind, `${differs} of ${nameOf(kind, row)} differs`);
       pairs.push([row, next.value]);
     }
@@ -115,7 +116,7 @@ async function* rowsOf(side: TransferSide, kind: TransferKind): AsyncGenerator<T
 
 function nameOf(kind: TransferKind, row: TransferRow): string {
   return tableOf(kind)
-    .shown.map((column) => `${column} ${String(row[column])}`)
+    .shown.map((column) => `${column} ${String(ownValue(row, column))}`)
     .join(", ");
 }
 

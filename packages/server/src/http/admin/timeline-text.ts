@@ -102,12 +102,12 @@ export function callText({ connector, kind, amount, currency, capture, answered 
   return `${question}: ${outcomeText(answered.outcome)} after ${shortMs(answered.durationMs)}.`;
 }
 
-const causes: Readonly<Record<string, string>> = {
-  timeout: "no answer came in time",
-  connection: "the connection gave no answer",
-  garbled: "the answer could not be read",
-  refused_to_say: "the acquirer would not say",
-};
+const causes: ReadonlyMap<string, string> = new Map([
+  ["timeout", "no answer came in time"],
+  ["connection", "the connection gave no answer"],
+  ["garbled", "the answer could not be read"],
+  ["refused_to_say", "the acquirer would not say"],
+]);
 
 function outcomeText(outcome: OutcomeFacts): string {
   const { kind, reason, cause, response_code: code, authorization, captured, voided } = outcome;
@@ -117,7 +117,7 @@ function outcomeText(outcome: OutcomeFacts): string {
     case "declined":
       return `declined${reason === undefined ? "" : `, ${String(reason).replaceAll("_", " ")}`}${code === undefined ? "" : ` (${String(code)})`}`;
     case "unknown":
-      return `unknown, for ${causes[String(cause)] ?? "it is not said"},`;
+      return `unknown, for ${causes.get(String(cause)) ?? "it is not said"},`;
     case "not_sent":
       return "nothing was sent,";
     case "found":

@@ -1,3 +1,4 @@
+import { ownValue } from "../../kernel/own.ts";
 import type { AccountSettings, SimulatorSettings } from "../../merchant/account.ts";
 import { holdsCardNumber } from "../wire/card-like.ts";
 import { isTreeObject, type Tree, type TreeObject } from "../wire/tree.ts";
@@ -15,7 +16,7 @@ export function holdsCard(asked: Tree): boolean {
 /** The wire's scalars are all text: they become what the setting of that name is now. */
 export function typedSettings(asked: TreeObject, current: AccountSettings | SimulatorSettings): Record<string, unknown> {
   const now: Readonly<Record<string, unknown>> = { ...current };
-  return Object.fromEntries(Object.entries(asked).map(([name, value]) => [name, typedValue(value, now[name])]));
+  return Object.fromEntries(Object.entries(asked).map(([name, value]) => [name, typedValue(value, ownValue(now, name))]));
 }
 
 function typedValue(value: Tree, now: unknown): unknown {

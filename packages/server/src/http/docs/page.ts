@@ -1,3 +1,4 @@
+import { ownValue } from "../../kernel/own.ts";
 import type { OpenApi, OperationObject, PathItem, Schema } from "../openapi/types.ts";
 import { style } from "./style.ts";
 
@@ -139,7 +140,7 @@ function fieldRows({ properties = {} }: Schema, depth: number): readonly string[
   }
   return [...seen.values()].flatMap((names) => {
     const [name = ""] = names;
-    const schema = properties[name] ?? {};
+    const schema = ownValue(properties, name) ?? {};
     const needed = schema["x-required"];
     const must = needed === undefined ? "" : `<span class="must">${coded(needed)}</span>`;
     const shown = names.map(code).join(" or ");

@@ -15,6 +15,7 @@ import { acceptInvitation, askToSignIn, watchSession } from "./sign-in.js";
 import { tokensView } from "./tokens.js";
 import { tryView } from "./try.js";
 import { putBack, typedIn } from "./typed.js";
+import { own } from "./words.js";
 import { worldsView } from "./worlds.js";
 
 /**
@@ -82,8 +83,9 @@ async function show() {
   if (isLogin() ? personOfPage() === undefined || invitation !== "" : keyOfTab() === undefined) return letIn();
   const [path = "", search = ""] = location.hash.replace(/^#\/?/, "").split("?");
   const [asked = "", ...words] = path.split("/");
-  const name = Object.hasOwn(views, asked) && (isLogin() || views[asked]?.login === undefined) ? asked : "payments";
-  const { title, view, needs = "viewer" } = views[name] ?? { title: "Payments", view: listView };
+  const found = own(views, asked);
+  const name = found !== undefined && (isLogin() || found.login === undefined) ? asked : "payments";
+  const { title, view, needs = "viewer" } = own(views, name) ?? { title: "Payments", view: listView };
   document.title = `${title} · Cofre`;
   showNav(name);
   const heading = h("h1", { tabindex: "-1" }, title);
@@ -138,7 +140,7 @@ function showNav(name) {
   for (const link of nav.querySelectorAll("a")) {
     const address = link.getAttribute("href");
     if (address === `#/${name}`) link.setAttribute("aria-current", "page");
-    else if (address === `#/${views[name]?.of}`) link.setAttribute("aria-current", "true");
+    else if (address === `#/${own(views, name)?.of}`) link.setAttribute("aria-current", "true");
     else link.removeAttribute("aria-current");
   }
 }

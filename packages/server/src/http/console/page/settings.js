@@ -3,6 +3,7 @@ import { call } from "./api.js";
 import { h, problem, say, select, shown } from "./dom.js";
 import { keepFresh } from "./poll.js";
 import { mayDo } from "./session.js";
+import { own } from "./words.js";
 
 /** @typedef {{ name: string, default: unknown, allowed: string, doc: string, values?: readonly string[], settings?: readonly Described[] }} Described */
 /** @typedef {{ settings: Readonly<Record<string, unknown>>, described: readonly Described[] }} Settings */
@@ -91,7 +92,7 @@ export async function settingsView(main, _words, _query, signal) {
       [],
     ),
     ...groups.flatMap((group) => [
-      h("h2", {}, titles[group.name] ?? shown(group.name)),
+      h("h2", {}, own(titles, group.name) ?? shown(group.name)),
       h("p", { class: "soft" }, shown(group.doc)),
       ...rowsOf(group.settings ?? [], [group.name]),
     ]),
@@ -169,7 +170,7 @@ function textOf(value) {
  * @returns {unknown}
  */
 function valueAt(settings, [name = "", ...rest]) {
-  const value = settings[name];
+  const value = own(settings, name);
   if (rest.length === 0) return value;
   return typeof value === "object" && value !== null ? valueAt(/** @type {Record<string, unknown>} */ (value), rest) : undefined;
 }
@@ -179,15 +180,15 @@ function valueAt(settings, [name = "", ...rest]) {
  * @param {readonly Switch[]} changed
  */
 function asked(changed) {
-  /** @type {Record<string, unknown>} */
-  const settings = {};
+  /** @type {Map<string, unknown>} */
+  const settings = new Map();
   for (const { path, control, isList } of changed) {
     const [name = "", inside] = path;
     const value = isList ? parsed(name, control.value) : control.value;
-    if (inside === undefined) settings[name] = value;
-    else settings[name] = Object.assign(settings[name] ?? {}, { [inside]: value });
+    if (inside === undefined) settings.set(name, value);
+    else settings.set(name, Object.assign(settings.get(name) ?? {}, { [inside]: value }));
   }
-  return settings;
+  return Object.fromEntries(settings);
 }
 
 /**

@@ -3,6 +3,7 @@ import { call, newName } from "./api.js";
 import { field, foreign, h, problem, select } from "./dom.js";
 import { stateMark } from "./list.js";
 import { testCards } from "./test-cards.js";
+import { own } from "./words.js";
 
 /** @import { Page, Payment } from "./api.js" */
 
@@ -54,7 +55,7 @@ export async function tryView(main) {
       // A world may be at any time.
       const { clock } = /** @type {{ clock: { now: string } }} */ (await call("/__cofre/clock", {}));
       const dueDate = `12/${Number(clock.now.slice(0, 4)) + 9}`;
-      const customer = { name: name.value, email: email.value, ...customers[country] };
+      const customer = { name: name.value, email: email.value, ...own(customers, country) };
       const stored = {
         country,
         payment_type_code: "creditcard",

@@ -1,6 +1,17 @@
 // What the page calls things.
 
 /**
+ * What a table of ours has under a word that came from outside. Every object also has `constructor` and `toString`, which are no rows.
+ * @template Row
+ * @param {Readonly<Record<string, Row>>} table
+ * @param {string} word
+ * @returns {Row | undefined}
+ */
+export function own(table, word) {
+  return Object.hasOwn(table, word) ? table[word] : undefined;
+}
+
+/**
  * When it was made, and what tells it from others: payments of one moment begin alike.
  * @param {string} hash
  */
@@ -48,7 +59,7 @@ export const brandOptions = [
  * @param {string} state
  */
 export function stateWords(state) {
-  const [text, colour] = states[state] ?? [state, "over"];
+  const [text, colour] = own(states, state) ?? [state, "over"];
   return { text, colour };
 }
 
@@ -60,7 +71,7 @@ const kinds = { request: "Request", fact: "Payment", call: "Acquirer", notificat
  * @param {string} kind
  */
 export function kindWords(kind) {
-  return kinds[kind] ?? kind;
+  return own(kinds, kind) ?? kind;
 }
 
 /** @type {Readonly<Record<string, string>>} */
@@ -68,7 +79,7 @@ const refunds = { RE: "requested", PE: "pending", CO: "confirmed", CA: "cancelle
 
 /** @param {string} status */
 export function refundWords(status) {
-  return refunds[status] ?? status;
+  return own(refunds, status) ?? status;
 }
 
 /** @type {Readonly<Record<string, readonly [text: string, colour: string]>>} */
@@ -82,7 +93,7 @@ export const deliveryOptions = Object.entries(deliveries).map(([state, [text]]) 
  * @param {string} state
  */
 export function deliveryWords(state) {
-  const [text, colour] = deliveries[state] ?? [state, "over"];
+  const [text, colour] = own(deliveries, state) ?? [state, "over"];
   return { text, colour };
 }
 
@@ -103,7 +114,7 @@ const outcomes = {
  * @param {string} outcome
  */
 export function outcomeWords(outcome) {
-  return outcomes[outcome] ?? outcome;
+  return own(outcomes, outcome) ?? outcome;
 }
 
 /** @type {Readonly<Record<string, readonly [name: string, does: string, waits: boolean]>>} */
@@ -131,7 +142,7 @@ export const faultOptions = Object.entries(faults).map(([kind, [name]]) => [kind
  * @param {string} kind
  */
 export function faultWords(kind) {
-  const [name, does, waits] = faults[kind] ?? [kind, "", false];
+  const [name, does, waits] = own(faults, kind) ?? [kind, "", false];
   return { name, does, waits };
 }
 
