@@ -166,6 +166,16 @@ export function decideRefundRepeat(
   return change(now, next, payment.version, [record("attempt_repeated", id, "recovery")]);
 }
 
+/** The attempt that recovery took for never done was done, and the refund waits to be sent again. Undefined when it does not wait any more. */
+export function decideRefundFoundDone(payment: Payment, id: RefundId, now: Instant, by: FactSource): PaymentChange | undefined {
+  const refund = payment.refunds.find((each) => each.id === id);
+  if (refund?.state !== "pending") return undefined;
+  const sent = moved(refund, "refund_sent", {});
+  const next = withRefund(payment, moved(sent, "refund_approved", { confirmedAt: now, dueAt: undefined }));
+  const entries = refundEntries(payment, returned(payment), refund.amount);
+  return change(now, next, payment.version, [record("refund_sent", id, by), record("refund_approved", id, by)], entries, "refund");
+}
+
 /** Recovery is certain that the attempt was never carried out and cannot be any more: it is sent again under a new reference. */
 export function decideRefundNotDone(payment: Payment, id: RefundId, attempt: number, now: Instant): PaymentChange | undefined {
   const refund = underWay(payment, id, attempt);

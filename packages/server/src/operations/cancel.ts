@@ -6,6 +6,7 @@ import { carriedOutOn, traces, unlessCarriedOut } from "./carried-out.ts";
 import type { NamedByKey, PaymentSelector } from "./direct-input.ts";
 import { connectorFor, followUpRequest } from "./follow-up.ts";
 import { defineOperation, type OperationContext } from "./operation.ts";
+import { meetIfLate } from "./late-approval.ts";
 import { changePayment, recordPayment, selectPayment } from "./payment-change.ts";
 
 /** Voids a payment before its capture. */
@@ -33,9 +34,10 @@ async function cancelOnce(context: OperationContext, hash: PaymentId, named: str
   const request = followUpRequest(context.account, sent);
   const outcome = await connectorFor(context, sent).void(request);
 
-  const { payment } = await recordPayment(context, sent, (current) =>
+  const recorded = await recordPayment(context, sent, (current) =>
     decideVoidOutcome(current, request.attemptNumber, outcome, context.clock.now(), "merchant"),
   );
+  const payment = await meetIfLate(context, sent, recorded, outcome, "merchant");
   // Whichever request gave it up: nothing is held any more, which is all that was asked for.
   if (payment.state === "voided") return payment;
   if (outcome.kind === "declined") throw new ServiceError("void_declined");

@@ -6,6 +6,7 @@ import type { CaptureInput } from "./direct-input.ts";
 import { carriedOutOn, endedSo, traces, unlessCarriedOut } from "./carried-out.ts";
 import { connectorFor, followUpRequest } from "./follow-up.ts";
 import { defineOperation, type OperationContext } from "./operation.ts";
+import { meetIfLate } from "./late-approval.ts";
 import { changePayment, recordPayment, selectPayment } from "./payment-change.ts";
 
 /** Takes the money that an authorization holds, once; what is not taken is released. */
@@ -45,9 +46,11 @@ async function captureOnce(context: OperationContext, hash: PaymentId, { amount,
   const request = followUpRequest(context.account, sent);
   const outcome = await connectorFor(context, sent).capture(request);
 
-  const { payment, change } = await recordPayment(context, sent, (current) =>
+  const recorded = await recordPayment(context, sent, (current) =>
     decideCaptureOutcome(current, request.attemptNumber, outcome, context.clock.now(), "merchant"),
   );
+  const { change } = recorded;
+  const payment = await meetIfLate(context, sent, recorded, outcome, "merchant");
   // Recovery may have ended this attempt first. Then the payment may have been captured since by another one, for another amount.
   const isOwn = change !== undefined || (await endedSo(context, payment, request.attemptNumber, traces.capture.done));
   if (payment.state === "captured" && isOwn) return payment;

@@ -4,7 +4,15 @@ import { StillTime } from "../../test/contract/connector-harness.ts";
 import * as given from "../../test/contract/store-fixtures.ts";
 import { runDeclared } from "../../test/declared.ts";
 import { cardOf, numberUnder } from "../../test/vectors/cards.ts";
-import type { AuthorizeOutcome, AuthorizeRequest, CardToAuthorize, CardTraits, Connector } from "../connectors/connector.ts";
+import type {
+  AuthorizeOutcome,
+  AuthorizeRequest,
+  CardToAuthorize,
+  CardTraits,
+  Connector,
+  ReverseOutcome,
+} from "../connectors/connector.ts";
+import { decideAuthorizeOutcome, decideReversal, decideReversed } from "../decisions/payment-decisions.ts";
 import { connectorsOf } from "../connectors/connector-set.ts";
 import { createSimulator } from "../connectors/simulator/simulator-connector.ts";
 import { day, laterBy } from "../kernel/instant.ts";
@@ -52,9 +60,10 @@ interface Given {
   readonly faultOf?: (change: Change) => CommitFault | undefined;
   /** What happens while an acquirer is asked. */
   readonly meanwhile?: () => Promise<unknown>;
+  readonly reverse?: Connector["reverse"];
 }
 
-async function open({ settings = {}, says = { first: approval }, traits, faultOf, meanwhile }: Given = {}) {
+async function open({ settings = {}, says = { first: approval }, traits, faultOf, meanwhile, reverse }: Given = {}) {
   const time = new StillTime();
   const random = new SeededRandom("direct");
   const keys = { provider: createMemoryKeyProvider(random), store: createMemoryWrappedKeyStore() };
@@ -69,6 +78,7 @@ async function open({ settings = {}, says = { first: approval }, traits, faultOf
       await meanwhile?.();
       return outcome;
     },
+    ...(reverse === undefined ? {} : { reverse }),
     ...(traits === undefined
       ? {}
       : { cardTraits: () => ({ funding: "credit", foreign: false, ecommerce: true, exhausted: false, ...traits }) }),
@@ -358,6 +368,60 @@ describe("a payment that is asked for again", () => {
     const world = await open();
     await world.pay();
     await assert.rejects(world.pay(again), { code: "payment_code_taken" });
+  });
+});
+
+describe("an approval that comes when the payment has ended otherwise", () => {
+  const undo = (how: "voided" | "declined" | "reversing") => async (world: World) => {
+    const sent = await world.store.paymentByCode(given.merchantA, "order-1");
+    assert.ok(sent !== undefined);
+    const now = world.time.now();
+    const options = { attempt: 1, notify: true, captureWindowDays: 4 };
+    const first = how === "declined" ? decideAuthorizeOutcome(sent, decline, now, "recovery", options) : decideReversal(sent, now, now);
+    assert.ok(first !== undefined);
+    await world.store.commit(first);
+    const reversed = how === "voided" ? decideReversed(first.payment.next, now) : undefined;
+    if (reversed !== undefined) await world.store.commit(reversed);
+  };
+  const late = async (how: Parameters<typeof undo>[0], reversals: readonly ReverseOutcome[]) => {
+    const asked: string[] = [];
+    const left = [...reversals];
+    const world: World = await open({
+      meanwhile: () => undo(how)(world),
+      reverse: async ({ original }) => {
+        asked.push(original.reference.slice(-2));
+        return left.shift() ?? { kind: "reversed" };
+      },
+    });
+    const { payment } = await world.pay();
+    const stored = await world.store.paymentById(given.merchantA, payment.id);
+    assert.deepEqual(stored, payment, "what is answered is what is stored");
+    return { ...world, payment, reversals: asked };
+  };
+
+  test("is reversed at once, with an alarm, and the payment stays as it is", async () => {
+    for (const how of ["voided", "declined"] as const) {
+      const { payment, reversals, alarms } = await late(how, []);
+      assert.deepEqual([payment.state, payment.needsReview, reversals, alarms], [how, false, ["-1"], ["approval_came_late"]]);
+    }
+  });
+
+  test("is reversed without an alarm while recovery undoes it anyway", async () => {
+    const { payment, reversals, alarms } = await late("reversing", []);
+    assert.deepEqual([payment.state, reversals, alarms], ["reversing", ["-1"], []]);
+  });
+
+  test("is left to people when the acquirer does not say that it is undone", async () => {
+    const silent: ReverseOutcome = { kind: "unknown", cause: "timeout" };
+    const again = await late("voided", [silent, silent]);
+    assert.deepEqual([again.payment.needsReview, again.reversals.length], [false, 3]);
+    for (const reversals of [
+      [silent, silent, silent],
+      [{ kind: "refused", responseCode: "21" }],
+      [{ kind: "unknown_original" }],
+    ] as const) {
+      assert.equal((await late("voided", reversals)).payment.needsReview, true);
+    }
   });
 });
 

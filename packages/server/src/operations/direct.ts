@@ -17,6 +17,7 @@ import { factsOf, madeUnder, unlessCarriedOut } from "./carried-out.ts";
 import { read } from "./commit.ts";
 import type { DirectInput } from "./direct-input.ts";
 import { connectorFor } from "./follow-up.ts";
+import { meetLateApproval } from "./late-approval.ts";
 import { routeFor } from "./route.ts";
 import { defineOperation, type OperationContext } from "./operation.ts";
 import { recordPayment } from "./payment-change.ts";
@@ -153,10 +154,14 @@ async function recordOutcome(
   const { notifySynchronous: notify, captureWindowDays } = context.account.settings;
   const options = { attempt: attemptOf(sent).number, notify, captureWindowDays };
   try {
-    const { payment, change } = await recordPayment(context, sent, (current) => {
+    const { payment, change, superseded } = await recordPayment(context, sent, (current) => {
       const decided = decideAuthorizeOutcome(current, outcome, context.clock.now(), "merchant", options);
       return decided === undefined || tokenized === undefined ? decided : withCardStored(decided, tokenized);
     });
+    if (superseded && outcome.kind === "approved") {
+      const late = { kind: "authorization", attempt: options.attempt } as const;
+      return { payment: await meetLateApproval(context, sent, late, "merchant", outcome), token: undefined };
+    }
     return { payment, token: change === undefined ? undefined : tokenized?.token };
   } catch (error) {
     // Another request took the token between our look and now. The money has moved: the payment stands, without the token.

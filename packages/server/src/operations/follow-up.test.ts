@@ -6,7 +6,7 @@ import { runDeclared } from "../../test/declared.ts";
 import type { Connector, FollowUpOutcome, FollowUpRequest } from "../connectors/connector.ts";
 import { connectorsOf } from "../connectors/connector-set.ts";
 import { createSimulator } from "../connectors/simulator/simulator-connector.ts";
-import { decideCapture, decideCaptureOutcome } from "../decisions/payment-decisions.ts";
+import { decideCapture, decideCaptureOutcome, decideVoid, decideVoidOutcome } from "../decisions/payment-decisions.ts";
 import { BrokenInvariant } from "../kernel/assert.ts";
 import { day, laterBy } from "../kernel/instant.ts";
 import { SeededRandom } from "../kernel/seeded-random.ts";
@@ -47,13 +47,23 @@ interface Given {
   /** What comes before it, one answer for each call. */
   readonly outcomes?: FollowUpOutcome[];
   readonly settings?: Partial<Account["settings"]>;
+  /** What else the acquirer does; noted in `undone`. */
+  readonly connectorOf?: (undone: (readonly [how: string, reference: string, minor?: bigint])[]) => Partial<Connector>;
   /** What befalls the commits after the payment's own. */
   readonly faults?: readonly (CommitFault | undefined)[];
   /** What happens while the acquirer is asked. */
   readonly meanwhile?: (store: ReturnType<typeof createMemoryStore>) => Promise<unknown>;
 }
 
-async function open({ payment = authorized, outcome = approved, outcomes = [], settings = {}, faults = [], meanwhile }: Given = {}) {
+async function open({
+  payment = authorized,
+  outcome = approved,
+  outcomes = [],
+  settings = {},
+  faults = [],
+  meanwhile,
+  connectorOf,
+}: Given = {}) {
   const time = new StillTime();
   const random = new SeededRandom("follow-up");
   const keys = { provider: createMemoryKeyProvider(random), store: createMemoryWrappedKeyStore() };
@@ -66,13 +76,20 @@ async function open({ payment = authorized, outcome = approved, outcomes = [], s
   await store.commit(given.paymentChange(payment));
   isArmed = true;
   const asked: (readonly [what: string, request: FollowUpRequest])[] = [];
+  const undone: (readonly [how: string, reference: string, minor?: bigint])[] = [];
   const answer = (what: string) => async (request: FollowUpRequest) => {
     asked.push([what, request]);
     await meanwhile?.(store);
     return outcomes.shift() ?? outcome;
   };
   const simulator = createSimulator({ clock: time, scheduler: time });
-  const connector: Connector = { ...simulator, capture: answer("capture"), void: answer("void"), refund: answer("refund") };
+  const connector: Connector = {
+    ...simulator,
+    capture: answer("capture"),
+    void: answer("void"),
+    refund: answer("refund"),
+    ...connectorOf?.(undone),
+  };
   const base = given.newAccount(given.merchantA);
   const account: Account = { ...base, settings: { ...base.settings, ...settings } };
   const alarms: string[] = [];
@@ -99,9 +116,13 @@ async function open({ payment = authorized, outcome = approved, outcomes = [], s
     const rows = await store.history(given.merchantA, first.id);
     return rows.slice(2).flatMap(({ facts }) => facts.map(({ by }) => by));
   };
+  const factNames = async (): Promise<readonly string[]> => {
+    const rows = await store.history(given.merchantA, first.id);
+    return rows.flatMap(({ facts }) => facts.map(({ fact }) => fact));
+  };
   const run = <Input, Output>(operation: Operation<Input, Output>, input: Input, as = account): Promise<Output> =>
     runDeclared(runner, operation, as, input);
-  return { run, runner, account, asked, stored, causes, store, alarms, time };
+  return { run, runner, account, asked, stored, causes, factNames, store, alarms, undone, time };
 }
 
 const asks = [
@@ -115,6 +136,108 @@ const ownName = "a".repeat(64);
 function run(world: Awaited<ReturnType<typeof open>>, [what]: (typeof asks)[number], request?: string): Promise<Payment> {
   return what === "capture" ? world.run(capture, { selector, amount: undefined, request }) : world.run(cancel, { ...selector, request });
 }
+
+type MemoryStore = ReturnType<typeof createMemoryStore>;
+
+/** Another process, whose clock is wrong, ends the attempt under way as never carried out. */
+function endAsNotDone(store: MemoryStore, what: "capture" | "void"): Promise<void> {
+  return end(store, what, { kind: "declined", responseCode: "not_done" });
+}
+
+async function end(store: MemoryStore, what: "capture" | "void", outcome: FollowUpOutcome): Promise<void> {
+  const sent = await store.paymentById(given.merchantA, first.id);
+  assert.ok(sent?.attempt !== undefined);
+  const decide = what === "capture" ? decideCaptureOutcome : decideVoidOutcome;
+  const ended = decide(sent, sent.attempt.number, outcome, given.start, "recovery");
+  assert.ok(ended !== undefined);
+  await store.commit(ended);
+}
+
+/** And then another request has its way with the payment. */
+async function follow(store: MemoryStore, what: "capture" | "void"): Promise<void> {
+  const current = await store.paymentById(given.merchantA, first.id);
+  const until = laterBy(given.start, 30_000);
+  const sent =
+    what === "capture"
+      ? decideCapture(current, undefined, { partialCapture: true }, given.start, until)
+      : decideVoid(current, given.start, until);
+  await store.commit(sent);
+  const { next } = sent.payment;
+  const decide = what === "capture" ? decideCaptureOutcome : decideVoidOutcome;
+  const ended = decide(next, next.attempts, approved, given.start, "merchant");
+  assert.ok(ended !== undefined);
+  await store.commit(ended);
+}
+
+describe("an approval whose attempt was taken for never done, of a payment that has ended since", () => {
+  const found = (captured: bigint): Awaited<ReturnType<Connector["inquire"]>> => ({
+    kind: "found",
+    authorization: {
+      kind: "approved",
+      authorizationCode: "1",
+      responseCode: "00",
+      acquirerReference: "A",
+      networkTransactionId: undefined,
+    },
+    captured,
+    voided: false,
+    refunds: [],
+  });
+  const late = async (ended: "capture" | "void", captured: bigint, outcome: FollowUpOutcome = approved) =>
+    open({
+      settings: { partialCapture: true },
+      meanwhile: async (store) => {
+        await endAsNotDone(store, "capture");
+        await follow(store, ended);
+      },
+      connectorOf: (undone) => ({
+        inquire: async () => found(captured),
+        refund: async ({ reference, amount }) => {
+          undone.push(["refund", reference, amount.minor]);
+          return outcome;
+        },
+      }),
+    });
+
+  test("was a capture of a payment that is given up: what was captured is given back at once, with an alarm", async () => {
+    const world = await late("void", 4_000n);
+    await assert.rejects(world.run(capture, { selector, amount: "40" }), { code: "outcome_unknown" });
+    assert.deepEqual(world.undone, [["refund", `${first.id}-2-u`, 4_000n]]);
+    assert.deepEqual(world.alarms, ["the approval of this capture comes while its attempt is under way"]);
+    assert.deepEqual((await world.factNames()).slice(-2), ["approval_came_late", "late_approval_undone"]);
+    assert.equal((await world.stored()).needsReview, false);
+  });
+
+  test("was a capture of a payment that is captured: only what the books do not have is given back", async () => {
+    for (const [captured, given] of [
+      [10_050n, []],
+      [14_050n, [["refund", `${first.id}-2-u`, 4_000n]]],
+    ] as const) {
+      const world = await late("capture", captured);
+      await assert.rejects(world.run(capture, { selector, amount: "40" }), { code: "outcome_unknown" });
+      assert.deepEqual(world.undone, given);
+      assert.equal((await world.stored()).needsReview, false);
+    }
+  });
+
+  test("and that cannot be undone, or not surely, is left to people", async () => {
+    for (const outcome of [declined, unknown]) {
+      const world = await late("void", 4_000n, outcome);
+      await assert.rejects(world.run(capture, { selector, amount: "40" }), { code: "outcome_unknown" });
+      assert.equal((await world.stored()).needsReview, true);
+      assert.equal(new Set(world.undone.map(([, reference]) => reference)).size, 1, "under one reference, however often");
+    }
+    const voided = await open({
+      meanwhile: async (store) => {
+        await endAsNotDone(store, "void");
+        await follow(store, "capture");
+      },
+    });
+    await assert.rejects(voided.run(cancel, selector), { code: "outcome_unknown" });
+    assert.equal((await voided.stored()).needsReview, true);
+    assert.equal(voided.alarms.length, 1);
+  });
+});
 
 describe("what the acquirer is asked after the authorization", () => {
   for (const each of asks) {
@@ -181,16 +304,18 @@ describe("what the acquirer is asked after the authorization", () => {
       }
     });
 
+    test(`${what}: a yes whose attempt recovery took for never done is taken into the books, with an alarm`, async () => {
+      const world = await open({ meanwhile: (store) => endAsNotDone(store, what) });
+      const payment = await run(world, each);
+      assert.deepEqual([payment.state, (await world.stored()).state, payment.needsReview], [state, state, false]);
+      assert.deepEqual(world.alarms, [`the approval of this ${what} comes while its attempt is under way`]);
+      assert.equal((await world.factNames()).includes("approval_came_late"), true);
+    });
+
     test(`${what}: a yes that recovery was faster with is not written down twice`, async () => {
-      const world = await open({
-        meanwhile: async (store) => {
-          const sent = await store.paymentById(given.merchantA, first.id);
-          assert.ok(sent !== undefined);
-          await store.commit(given.paymentChange({ ...sent, version: sent.version + 1, state: "voided", attempt: undefined }));
-        },
-      });
-      if (what === "void") assert.equal((await run(world, each)).state, "voided");
-      else await assert.rejects(run(world, each), { code: "outcome_unknown" });
+      const world = await open({ meanwhile: (store) => end(store, what, approved) });
+      assert.equal((await run(world, each)).state, state);
+      assert.deepEqual(world.alarms, []);
       assert.equal((await world.stored()).version, 4);
     });
   }
@@ -215,29 +340,12 @@ describe("what the acquirer is asked after the authorization", () => {
   }
 
   test("capture: what another request captured after recovery had ended this one is not told as this one's", async () => {
-    let isOther = false;
     const world = await open({
       settings: { partialCapture: true },
       outcome: unknown,
       meanwhile: async (store) => {
-        if (isOther) return;
-        isOther = true;
-        const sent = await store.paymentById(given.merchantA, first.id);
-        assert.ok(sent?.attempt !== undefined);
-        const notDone = decideCaptureOutcome(
-          sent,
-          sent.attempt.number,
-          { kind: "declined", responseCode: "not_done" },
-          given.start,
-          "recovery",
-        );
-        assert.ok(notDone !== undefined);
-        await store.commit(notDone);
-        const again = decideCapture(notDone.payment.next, undefined, { partialCapture: true }, given.start, laterBy(given.start, 30_000));
-        await store.commit(again);
-        const taken = decideCaptureOutcome(again.payment.next, 3, approved, given.start, "merchant");
-        assert.ok(taken !== undefined);
-        await store.commit(taken);
+        await endAsNotDone(store, "capture");
+        await follow(store, "capture");
       },
     });
     await assert.rejects(world.run(capture, { selector, amount: "40" }), { code: "outcome_unknown" });

@@ -1,4 +1,5 @@
 import type { Connectors } from "../connectors/connector.ts";
+import type { LateApproval } from "../decisions/late-approvals.ts";
 import type { Clock } from "../kernel/clock.ts";
 import type { PaymentId } from "../kernel/ids.ts";
 import type { Instant } from "../kernel/instant.ts";
@@ -34,6 +35,8 @@ export interface OperationContext {
   change<C extends Change | undefined>(decide: () => Promise<C>): Promise<C>;
   /** Tells whoever watches that a stored card of this account did not open: it was altered, or its keys are lost. */
   cardNotReadable(error: unknown): void;
+  /** Raises an alarm: an acquirer's approval came when its attempt had been taken for never done. */
+  approvalCameLate(payment: Payment, of: LateApproval["kind"]): void;
   /** Runs `task` when earlier requests of this process about the same payment are through. */
   inTurn<T>(payment: Pick<Payment, "merchantId" | "id">, task: () => Promise<T>): Promise<T>;
 }

@@ -85,7 +85,7 @@ describe("what an acquirer said", () => {
   test("leaves the payment in flight when it could not be written, or nobody knows", async () => {
     for (const fault of ["unavailable", "overloaded", "commit_unknown_applied", "commit_unknown_not_applied"] as const) {
       const { context, payment } = await stored({ commitFault: () => fault });
-      assert.deepEqual(await recordPayment(context, payment, next), { payment, change: undefined });
+      assert.deepEqual(await recordPayment(context, payment, next), { payment, change: undefined, superseded: false });
     }
   });
 

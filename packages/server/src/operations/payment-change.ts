@@ -31,18 +31,20 @@ export async function changePayment<C extends PaymentChange | undefined>(
 
 /**
  * For what an acquirer said: when it could not be written, or nobody knows whether it was, the payment simply stays in flight
- * and recovery asks again. Resolves with the payment as it was last known.
+ * and recovery asks again. Resolves with the payment as it was last known. `superseded`: the attempt is no longer under way, so that
+ * an approval is one that came late (late-approval.ts).
  */
 export async function recordPayment(
   context: ChangeContext,
   seen: Payment,
   decide: (payment: Payment) => PaymentChange | undefined,
-): Promise<{ readonly payment: Payment; readonly change: PaymentChange | undefined }> {
+): Promise<{ readonly payment: Payment; readonly change: PaymentChange | undefined; readonly superseded: boolean }> {
   try {
-    return await changePayment(context, seen, decide);
+    const changed = await changePayment(context, seen, decide);
+    return { ...changed, superseded: changed.change === undefined };
   } catch (error) {
     if (error instanceof ServiceError && (error.code === "store_unavailable" || error.code === "outcome_unknown")) {
-      return { payment: seen, change: undefined };
+      return { payment: seen, change: undefined, superseded: false };
     }
     throw error;
   }

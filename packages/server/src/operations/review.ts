@@ -3,6 +3,7 @@ import { decideReviewAccepted, decideReviewRejected } from "../decisions/review-
 import type { Payment } from "../payment/payment.ts";
 import type { PaymentSelector } from "./direct-input.ts";
 import { connectorFor, followUpRequest } from "./follow-up.ts";
+import { meetIfLate } from "./late-approval.ts";
 import { defineOperation } from "./operation.ts";
 import { changePayment, recordPayment, selectPayment } from "./payment-change.ts";
 
@@ -20,10 +21,10 @@ export const acceptReview = defineOperation<PaymentSelector, Payment>({
       if (sent.attempt === undefined) return sent;
       const request = followUpRequest(context.account, sent);
       const outcome = await connectorFor(context, sent).capture(request);
-      const { payment } = await recordPayment(context, sent, (current) =>
+      const recorded = await recordPayment(context, sent, (current) =>
         decideCaptureOutcome(current, request.attemptNumber, outcome, context.clock.now(), "operator"),
       );
-      return payment;
+      return meetIfLate(context, sent, recorded, outcome, "operator");
     });
   },
 });
@@ -41,10 +42,10 @@ export const rejectReview = defineOperation<PaymentSelector, Payment>({
       );
       const request = followUpRequest(context.account, sent);
       const outcome = await connectorFor(context, sent).void(request);
-      const { payment } = await recordPayment(context, sent, (current) =>
+      const recorded = await recordPayment(context, sent, (current) =>
         decideVoidOutcome(current, request.attemptNumber, outcome, context.clock.now(), "operator"),
       );
-      return payment;
+      return meetIfLate(context, sent, recorded, outcome, "operator");
     });
   },
 });

@@ -1,4 +1,5 @@
 import type { Connectors } from "../connectors/connector.ts";
+import type { LateApproval } from "../decisions/late-approvals.ts";
 import { decideMarkForReview } from "../decisions/payment-decisions.ts";
 import { BrokenInvariant } from "../kernel/assert.ts";
 import type { Clock } from "../kernel/clock.ts";
@@ -21,7 +22,7 @@ import { Turns } from "./turns.ts";
 
 /** An invariant broke, or something else that should not happen did: somebody must look. Holds nothing of a request. */
 export interface Alarm {
-  readonly kind: "broken_invariant" | "unexpected_failure" | "card_not_readable";
+  readonly kind: "broken_invariant" | "unexpected_failure" | "card_not_readable" | "approval_came_late";
   /** The property that did not hold, or the name of the error's class. */
   readonly what: string;
   /** Function, file and line that threw. */
@@ -157,6 +158,11 @@ class Context implements OperationContext {
   cardNotReadable(error: unknown): void {
     const what = "a stored card opens with the keys of this installation";
     this.#alarm({ kind: "card_not_readable", what, where: errorFacts(error).where, merchantId: this.account.id, paymentId: undefined });
+  }
+
+  approvalCameLate({ merchantId, id }: Payment, of: LateApproval["kind"]): void {
+    const what = `the approval of this ${of} comes while its attempt is under way`;
+    this.#alarm({ kind: "approval_came_late", what, where: undefined, merchantId, paymentId: id });
   }
 
   newPaymentId(at: Instant): PaymentId {

@@ -47,6 +47,10 @@ export const paymentNotes = [
   "attempt_repeated",
   /** The merchant asked to be told once more of what was announced last. */
   "notification_resent",
+  /** The acquirer approved an attempt that had been taken for never done. */
+  "approval_came_late",
+  /** What such an approval had left at the acquirer was undone there. */
+  "late_approval_undone",
   /** A broken invariant was met: people must look. */
   "marked_for_review",
 ] as const;

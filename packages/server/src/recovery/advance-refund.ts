@@ -4,6 +4,7 @@ import { decideRefundNotDone, decideRefundOutcome, decideRefundRepeat, decideRef
 import { assert } from "../kernel/assert.ts";
 import { laterBy } from "../kernel/instant.ts";
 import { connectorFor, originalOf } from "../operations/follow-up.ts";
+import { meetLateApproval } from "../operations/late-approval.ts";
 import type { OperationContext } from "../operations/operation.ts";
 import { changePayment } from "../operations/payment-change.ts";
 import type { Payment } from "../payment/payment.ts";
@@ -53,9 +54,14 @@ async function repeat(context: OperationContext, payment: Payment, refund: Refun
   return change === undefined ? claimed : send(context, claimed, refund.id);
 }
 
-function settle(context: OperationContext, payment: Payment, refund: Refund, outcome: FollowUpOutcome): Promise<Payment> {
+async function settle(context: OperationContext, payment: Payment, refund: Refund, outcome: FollowUpOutcome): Promise<Payment> {
   const by = outcome.kind === "unknown" || refund.checks > 0 ? "recovery" : "clock";
-  return decide(context, payment, (current) => decideRefundOutcome(current, refund.id, refund.attempts, outcome, context.clock.now(), by));
+  const { id, attempts: attempt } = refund;
+  const { payment: settled, change } = await changePayment(context, payment, (current) =>
+    decideRefundOutcome(current, id, attempt, outcome, context.clock.now(), by),
+  );
+  if (change !== undefined || outcome.kind !== "approved") return settled;
+  return meetLateApproval(context, payment, { kind: "refund", id, attempt }, by);
 }
 
 async function decide(

@@ -1,5 +1,6 @@
 import { decideLapse, decideVoidOutcome } from "../decisions/payment-decisions.ts";
 import { connectorFor, followUpRequest } from "../operations/follow-up.ts";
+import { meetIfLate } from "../operations/late-approval.ts";
 import type { OperationContext } from "../operations/operation.ts";
 import { changePayment } from "../operations/payment-change.ts";
 import type { Payment } from "../payment/payment.ts";
@@ -12,8 +13,8 @@ export async function lapse(context: OperationContext, payment: Payment): Promis
   if (change === undefined) return sent;
   const request = followUpRequest(context.account, sent);
   const outcome = await connectorFor(context, sent).void(request);
-  const { payment: after } = await changePayment(context, sent, (current) =>
+  const settled = await changePayment(context, sent, (current) =>
     decideVoidOutcome(current, request.attemptNumber, outcome, context.clock.now(), "clock"),
   );
-  return after;
+  return meetIfLate(context, sent, { ...settled, superseded: settled.change === undefined }, outcome, "clock");
 }

@@ -12,6 +12,7 @@ import type { PaymentChange } from "../decisions/steps.ts";
 import { assert } from "../kernel/assert.ts";
 import { laterBy } from "../kernel/instant.ts";
 import { askingRequest, connectorFor, followUpRequest } from "../operations/follow-up.ts";
+import { meetIfLate } from "../operations/late-approval.ts";
 import type { OperationContext } from "../operations/operation.ts";
 import { changePayment } from "../operations/payment-change.ts";
 import type { Attempt, AttemptKind, Payment } from "../payment/payment.ts";
@@ -130,9 +131,12 @@ async function repeat(context: OperationContext, payment: Payment, attempt: Atte
   return settleFollowUp(context, claimed, attempt, outcome);
 }
 
-function settleFollowUp(context: OperationContext, payment: Payment, attempt: Attempt, outcome: FollowUpOutcome): Promise<Payment> {
+async function settleFollowUp(context: OperationContext, payment: Payment, attempt: Attempt, outcome: FollowUpOutcome): Promise<Payment> {
   const decide = attempt.kind === "capture" ? decideCaptureOutcome : decideVoidOutcome;
-  return settle(context, payment, (current) => decide(current, attempt.number, outcome, context.clock.now(), "recovery"));
+  const settled = await changePayment(context, payment, (current) =>
+    decide(current, attempt.number, outcome, context.clock.now(), "recovery"),
+  );
+  return meetIfLate(context, payment, { ...settled, superseded: settled.change === undefined }, outcome, "recovery");
 }
 
 function checkLater(context: OperationContext, payment: Payment, attempt: Attempt): Promise<Payment> {

@@ -36,6 +36,8 @@ export const factCodes: Codes<HistoryFact> = codesOf({
   authorization_rerouted: "ne",
   marked_for_review: "nm",
   notification_resent: "nn",
+  approval_came_late: "nl",
+  late_approval_undone: "nd",
 });
 
 /** The view `journal` spells these out: another account needs a migration that makes the view anew. */

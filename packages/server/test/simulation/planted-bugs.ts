@@ -110,7 +110,7 @@ const plantedPaymentBugs: readonly PlantedBug[] = [
     name: "a void is announced before the acquirer has answered",
     file: decisions,
     find: `  const next = begin(payment, "void_sent", "void", payment.authorized, now, answerBy);
-  return change(now, next, payment.version, [record("void_sent", next.attempts, "merchant")]);`,
+  return change(now, next, payment.version, [record("void_sent", next.attempts, "merchant", named(request))]);`,
     replace: `  const next = begin(payment, "void_sent", "void", payment.authorized, now, answerBy);
   const told = change(now, next, payment.version, [record("void_sent", next.attempts, "merchant")]);
   return { ...told, notifications: [{ kind: "update", paymentId: next.id }] };`,

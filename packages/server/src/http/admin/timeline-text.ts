@@ -39,6 +39,8 @@ const facts = {
   attempt_unanswered: "The acquirer's answer did not settle the question: the outcome is unknown",
   authorization_rerouted: "The acquirer certainly holds nothing, and another one is asked",
   attempt_repeated: "The request was sent again under the same reference",
+  approval_came_late: "The acquirer approved an attempt that had been taken for never done",
+  late_approval_undone: "What the acquirer did by a late approval was undone there",
   notification_resent: "The merchant asked to be told once more",
   marked_for_review: "Something that must not be was seen on this payment: somebody must look",
   refund_requested: "A refund was asked for",

@@ -1,0 +1,106 @@
+import { assert } from "../kernel/assert.ts";
+import type { Instant } from "../kernel/instant.ts";
+import { captureEntries, releaseEntries } from "../ledger/postings.ts";
+import { carrierOf, type Payment } from "../payment/payment.ts";
+import type { RefundId } from "../payment/refund.ts";
+import type { FactSource } from "../stores/change.ts";
+import { decideRefundFoundDone } from "./refund-decisions.ts";
+import { advance, change, changed, type PaymentChange, record, settle } from "./steps.ts";
+
+/**
+ * An acquirer's approval that finds its attempt ended otherwise: another process took it for never done, because the clock of one of the
+ * two was wrong or a process stood still. The acquirer's books and ours differ from then on, so the approval is never dropped.
+ */
+export type LateApproval =
+  | { readonly kind: "authorization"; readonly attempt: number }
+  | { readonly kind: "capture"; readonly attempt: number; readonly amount: bigint }
+  | { readonly kind: "void"; readonly attempt: number; readonly lapsed: boolean }
+  | { readonly kind: "refund"; readonly id: RefundId; readonly attempt: number };
+
+export interface LateApprovalMet {
+  /** Undefined while recovery undoes the authorization already: that the approval comes then is nothing to record. */
+  readonly change: PaymentChange | undefined;
+  /**
+   * What the acquirer did and the books do not have: `authorization` is to be reversed, `capture` to be given back as far as more was
+   * captured there than here. `nothing`: the books have it now. `unclear`: people must look.
+   */
+  readonly left: "authorization" | "capture" | "nothing" | "unclear";
+}
+
+/** Undefined when the approval tells nothing new: its attempt is still under way, or ended with this approval. */
+export function decideLateApproval(payment: Payment, late: LateApproval, now: Instant, by: FactSource): LateApprovalMet | undefined {
+  if (late.kind === "refund") return decideLateRefund(payment, late, now, by);
+  if (payment.attempt?.number === late.attempt) return undefined;
+  const { kind, attempt } = late;
+  if (kind === "authorization") return decideLateAuthorization(payment, attempt, now, by);
+  return kind === "capture"
+    ? decideLateCapture(payment, attempt, late.amount, now, by)
+    : decideLateVoid(payment, attempt, late.lapsed, now, by);
+}
+
+function decideLateAuthorization(payment: Payment, attempt: number, now: Instant, by: FactSource): LateApprovalMet | undefined {
+  if (payment.verdict?.approved === true && carrierOf(payment).authorization === attempt) return undefined;
+  // Recovery may be about to believe an acquirer that knew nothing of it yet: the authorization is reversed in any case.
+  const isExpected = payment.state === "reversing";
+  return { change: isExpected ? undefined : noted(payment, attempt, "authorization", now, by), left: "authorization" };
+}
+
+function decideLateCapture(payment: Payment, attempt: number, amount: bigint, now: Instant, by: FactSource): LateApprovalMet | undefined {
+  // A capture that is approved is the last attempt of its payment.
+  if (payment.state === "captured" && payment.attempts === attempt) return undefined;
+  // It was asked for, and the hold is used up: the payment is what the acquirer says.
+  if (payment.state === "authorized") {
+    const sent = advance(payment, "capture_sent", now);
+    const next = settle(asNext(payment, advance(sent, "capture_approved", now)), { captured: amount });
+    const facts = [lateFact(attempt, "capture", by), record("capture_sent", attempt, by), record("capture_approved", attempt, by)];
+    return { change: change(now, next, payment.version, facts, captureEntries(next, amount), "update"), left: "nothing" };
+  }
+  // A capture or void under way: what the acquirer says about it will tell.
+  const isOver = payment.attempt === undefined;
+  return { change: noted(payment, attempt, "capture", now, by), left: isOver ? "capture" : "nothing" };
+}
+
+function decideLateVoid(payment: Payment, attempt: number, lapsed: boolean, now: Instant, by: FactSource): LateApprovalMet | undefined {
+  const { state } = payment;
+  if (state === "voided" || state === "expired" || state === "voiding") return undefined;
+  if (state === "authorized" || state === "in_review") {
+    const [sentFact, doneFact] = lapsed ? (["authorization_lapsed", "lapse_approved"] as const) : (["void_sent", "void_approved"] as const);
+    const next = settle(asNext(payment, advance(advance(payment, sentFact, now), doneFact, now)), {});
+    const facts = [lateFact(attempt, "void", by), record(sentFact, attempt, by), record(doneFact, attempt, by)];
+    return { change: change(now, next, payment.version, facts, releaseEntries(next), "update"), left: "nothing" };
+  }
+  return { change: noted(payment, attempt, "void", now, by), left: "unclear" };
+}
+
+function decideLateRefund(
+  payment: Payment,
+  { id, attempt }: Extract<LateApproval, { kind: "refund" }>,
+  now: Instant,
+  by: FactSource,
+): LateApprovalMet | undefined {
+  const refund = payment.refunds.find((each) => each.id === id);
+  assert(refund !== undefined, "refunds are never removed from their payment");
+  if (refund.attempts === attempt && (refund.state === "sending" || refund.state === "confirmed")) return undefined;
+  // It waits to be sent again: it need not be.
+  const found = refund.attempts === attempt ? decideRefundFoundDone(payment, id, now, by) : undefined;
+  if (found !== undefined) return { change: { ...found, facts: [lateFact(id, "refund", by), ...found.facts] }, left: "nothing" };
+  return { change: noted(payment, id, "refund", now, by), left: "unclear" };
+}
+
+/** What was left of a late approval is undone at the acquirer. */
+export function decideLateUndone(payment: Payment, attempt: number, now: Instant, by: FactSource): PaymentChange {
+  return change(now, changed(payment, {}), payment.version, [record("late_approval_undone", attempt, by)]);
+}
+
+function noted(payment: Payment, attempt: number, of: LateApproval["kind"], now: Instant, by: FactSource): PaymentChange {
+  return change(now, changed(payment, {}), payment.version, [lateFact(attempt, of, by)]);
+}
+
+function lateFact(attempt: number, of: LateApproval["kind"], by: FactSource): ReturnType<typeof record> {
+  return record("approval_came_late", attempt, by, { of });
+}
+
+/** Two steps of the machine in one change are one version. */
+function asNext(payment: Payment, next: Payment): Payment {
+  return { ...next, version: payment.version + 1 };
+}
