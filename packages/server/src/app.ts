@@ -362,10 +362,12 @@ export async function startCofre(config: Config, log: Log, ports: Ports = system
     log,
     health: { state: () => (!isOpen ? "starting" : store.isWriting ? "ready" : "not_writing") },
     faults,
+    isWorld: (id) => worlds.of(id) !== undefined,
     limits: {
       maxBodyBytes: config.maxBodyBytes,
       maxConnections: config.maxConnections,
       maxInFlight: config.maxInFlight,
+      maxInFlightOfAccount: config.maxInFlightOfAccount,
       keepAliveMs: config.keepAliveMs,
     },
     people: people?.gate,

@@ -218,6 +218,13 @@ export const settings = {
     read: wholeNumber(1, 65_536),
     doc: "Most requests that are worked on at once; further ones are answered 503 with Retry-After.",
   },
+  maxInFlightOfAccount: {
+    variable: "COFRE_MAX_IN_FLIGHT_OF_ACCOUNT",
+    form: "1 to 65536",
+    fallback: undefined,
+    read: wholeNumber(1, 65_536),
+    doc: "Most requests of one account that are worked on at once; further ones are answered 429 with Retry-After. A quarter of COFRE_MAX_IN_FLIGHT unless set; as much as that where one account has the server to itself. All [worlds](../twin.md) together have half.",
+  },
   shutdownGraceMs: {
     variable: "COFRE_SHUTDOWN_GRACE_MS",
     form: "0 to 600000",

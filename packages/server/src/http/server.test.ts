@@ -362,6 +362,35 @@ describe("overload and the end", () => {
     assert.equal((await send(port, "POST", "/ws/slow", `{"integration_key":"${secretKey}"}`)).status, 200);
   });
 
+  test("one account has a quarter of the places, and is told 429 beyond them while others are served", async (t) => {
+    const { port, events, openGate, calls } = await startTrivialServer(t, { maxInFlight: 8 });
+    const body = `{"integration_key":"${secretKey}"}`;
+    const slow = [send(port, "POST", "/ws/slow", body), send(port, "POST", "/ws/slow", body)];
+    while (calls.length < 2) await new Promise((resolve) => void setImmediate(resolve));
+    for (const path of ["/ws/direct", "/ws/slow", "/ws/capture"]) {
+      const refused = await send(port, "POST", path, body);
+      assert.deepEqual([refused.status, envelope(refused)[0], refused.headers["retry-after"]], [429, "COFRE-165", "1"], path);
+    }
+    assert.equal(calls.length, 2, "nothing was done");
+    assert.ok(events.some((event) => event.event === "overloaded" && event.limit === "in_flight_of_account"));
+    assert.equal((await send(port, "POST", "/ws/direct", `{"integration_key":"${strictKey}"}`)).status, 200, "control: another account");
+    openGate();
+    await Promise.all(slow);
+    assert.equal((await send(port, "POST", "/ws/direct", body)).status, 200, "the places are free again");
+  });
+
+  test("all worlds together have half of the places", async (t) => {
+    const { port, openGate, calls } = await startTrivialServer(t, { maxInFlight: 4, maxInFlightOfAccount: 4, areWorlds: [secretKey] });
+    const body = `{"integration_key":"${secretKey}"}`;
+    const slow = [send(port, "POST", "/ws/slow", body), send(port, "POST", "/ws/slow", body)];
+    while (calls.length < 2) await new Promise((resolve) => void setImmediate(resolve));
+    const refused = await send(port, "POST", "/ws/direct", body);
+    assert.deepEqual([refused.status, envelope(refused)[0]], [429, "COFRE-165"]);
+    assert.equal((await send(port, "POST", "/ws/direct", `{"integration_key":"${strictKey}"}`)).status, 200);
+    openGate();
+    await Promise.all(slow);
+  });
+
   test("a stop lets the work under way finish and refuses the rest", async (t) => {
     const { port, server, openGate } = await startTrivialServer(t);
     const idle = connect(port, "127.0.0.1");

@@ -3,7 +3,9 @@ import type { Socket } from "node:net";
 import { assert } from "../kernel/assert.ts";
 import { sha256Hex } from "../kernel/digest.ts";
 import type { Clock } from "../kernel/clock.ts";
+import type { MerchantId } from "../kernel/ids.ts";
 import { ServiceError } from "../kernel/service-error.ts";
+import type { Account, AccountSettings, SimulatorTreatment } from "../merchant/account.ts";
 import { errorFacts } from "../observe/error-facts.ts";
 import type { Log } from "../observe/log-event.ts";
 import type { KeyHolder } from "../operations/account-directory.ts";
@@ -31,6 +33,7 @@ import {
   RequestHeaders,
   retryAfterSeconds,
 } from "./headers.ts";
+import { type Place, type PlaceLimits, Places } from "./places.ts";
 import type { RequestRecorder } from "./recording/request-recorder.ts";
 import { type Caller, callerOf } from "./people/caller.ts";
 import type { Admitted, LedOn, PeopleGate } from "./people/gate.ts";
@@ -42,7 +45,7 @@ import type { KeyedEndpoint, ServedEndpoint, WireRequest } from "./wire/endpoint
 import { wireErrorOf } from "./wire/errors.ts";
 import type { FramingErrorKind } from "./wire/framing-errors.ts";
 import { keyGiven, resolveHolder } from "./wire/key-check.ts";
-import { repeatedHeader, requestError } from "./wire/request-errors.ts";
+import { repeatedHeader, requestError, requestErrors } from "./wire/request-errors.ts";
 import { WireError } from "./wire/wire-error.ts";
 
 /** An import would read every export of the module, one of which loads a WebSocket client: 15 MB and 50 ms of each start. */
@@ -61,6 +64,8 @@ export interface HttpServerOptions {
   readonly limits: HttpLimits;
   /** What goes wrong on purpose; undefined where money is real. */
   readonly faults?: Faults | undefined;
+  /** Whether an account is a world, which anybody may make; none is unless given. */
+  readonly isWorld?: (merchantId: MerchantId) => boolean;
   /** The sandbox's request log; nothing is recorded without it. */
   readonly recorder?: RequestRecorder | undefined;
   /** Leads requests with keys of worlds on other nodes there; undefined where there are no other nodes. */
@@ -82,6 +87,8 @@ export interface HttpLimits {
   readonly maxConnections: number;
   /** Requests whose work is under way; further ones are answered 503 before their body is read. */
   readonly maxInFlight: number;
+  /** Of these, those of one account; further ones are answered 429. A quarter when it is not given. */
+  readonly maxInFlightOfAccount?: number | undefined;
   /** Of these, the requests of one connection, for no client to take all places by itself; 32 when it is not given. */
   readonly maxInFlightOfConnection?: number;
   /** What all bodies that are still being received may hold together; 64 MiB when it is not given. */
@@ -110,9 +117,13 @@ const maxHeadBytes = 16 * 1024;
 /** A body above the limit is read and forgotten up to this multiple of it, for the client to see the answer instead of a reset. */
 const drainFactor = 16;
 const defaultInFlightOfConnection = 32;
+/** Of all places, what is left to one account and to all worlds together. */
+const accountShare = 1 / 4;
+const worldsShare = 1 / 2;
 const defaultBodiesBytes = 64 * 1024 * 1024;
 const defaultStalledMs = 60_000;
 const overloadReportMs = 1_000;
+const overloadedAccount = requestErrors.account_overloaded.code;
 
 /**
  * The only file that knows HTTP, with framing.ts for what is none. Reads requests, finds their endpoint, decodes, checks the key, calls the endpoint, writes the
@@ -124,7 +135,7 @@ export class HttpServer {
   readonly #server: Server;
   readonly #unreadable: UnreadableRequests;
   #tls: TlsListener | undefined;
-  #inFlight = 0;
+  readonly #places: Places;
   /** Of connections that have any. */
   readonly #inFlightOf = new WeakMap<Socket, number>();
   /** Connections that end behind a request they have had: what comes behind it is not run, nobody would hear of it. */
@@ -132,13 +143,13 @@ export class HttpServer {
   #bodiesBytes = 0;
   #isStopping = false;
   #isGivenUp = false;
-  #whenIdle: (() => void) | undefined;
   #refused = 0;
   #reportedAt = Number.NEGATIVE_INFINITY;
 
   constructor(options: HttpServerOptions) {
     this.#options = options;
     this.#routes = new Routes(options.endpoints);
+    this.#places = new Places(placesIn(options.limits));
     this.#server = createServer(
       {
         insecureHTTPParser: false,
@@ -202,7 +213,7 @@ export class HttpServer {
 
   /** Requests whose work is under way. */
   get inFlight(): number {
-    return this.#inFlight;
+    return this.#places.taken;
   }
 
   /**
@@ -220,7 +231,7 @@ export class HttpServer {
     this.#server.closeIdleConnections();
     await Promise.all([closed, this.#tls?.close()]);
     // Clients that left do not keep a connection open, but what they asked for is under way.
-    await this.#idle();
+    if (!this.#isGivenUp) await this.#places.empty();
   }
 
   /** Cuts all connections. Work under way goes on, but nobody hears of its end, and `close` no longer waits for it. */
@@ -228,18 +239,7 @@ export class HttpServer {
     this.#isGivenUp = true;
     this.#options.faults?.close();
     this.#server.closeAllConnections();
-    this.#whenIdle?.();
-  }
-
-  #idle(): Promise<void> {
-    if (this.#inFlight === 0 || this.#isGivenUp) return Promise.resolve();
-    return new Promise((resolve) => {
-      const earlier = this.#whenIdle;
-      this.#whenIdle = () => {
-        earlier?.();
-        resolve();
-      };
-    });
+    this.#places.giveUp();
   }
 
   async #onRequest(request: IncomingMessage, response: ServerResponse): Promise<void> {
@@ -268,7 +268,7 @@ export class HttpServer {
       if (headers.forNode !== forwarder.node) return this.#refuse("other_node", request, response, endpoint);
     }
     if (this.#isStopping) return this.#refuse("stopping", request, response, endpoint);
-    if (this.#isFull) {
+    if (this.#places.isFull) {
       this.#countRefusal("in_flight", startedAt);
       return this.#refuse("overloaded", request, response, endpoint);
     }
@@ -279,7 +279,7 @@ export class HttpServer {
     let asItCame: Buffer | undefined;
     let delivery: Delivery | undefined;
     const { socket } = request;
-    let isAdmitted = false;
+    let place: Place | undefined;
     let answered: ReturnType<RequestRecorder["begin"]>;
     let admitted: Admitted | undefined;
     try {
@@ -296,8 +296,7 @@ export class HttpServer {
         throw repeatedHeader(headers.repeated);
       }
       if (body !== undefined && headers.isEncoded) throw requestError("unsupported_body");
-      this.#admit(socket);
-      isAdmitted = true;
+      place = this.#admit(socket);
       // Decoding overwrites the body.
       if (endpoint.key !== "none" && endpoint.key !== "session" && this.#leadsOn(headers)) asItCame = copyOf(body);
       const digest = headers.pass === undefined ? "" : sha256Hex(body ?? "");
@@ -319,8 +318,9 @@ export class HttpServer {
             ({ answer, isWritten } = await this.#leadOn(found, letter, response));
           } else {
             asItCame?.fill(0);
-            const { account, grants } = found;
-            merchantId = account.id;
+            const { grants } = found;
+            merchantId = found.account.id;
+            const account = this.#assigned(place, found.account);
             // While there are card numbers to make masks of.
             answered = this.#options.recorder?.begin({
               merchantId: account.id,
@@ -341,7 +341,7 @@ export class HttpServer {
             };
             const { faults } = this.#options;
             // Of the sandbox's accounts, and there only of those that asked for it.
-            if (faults?.waitsFor(account.id) === true) delivery = await this.#met(faults, endpoint, keyed);
+            if (faults?.waitsFor(account.id) === true) delivery = await this.#met(faults, endpoint, keyed, place);
             answer = delivery?.answer ?? (await endpoint.handle(keyed));
           }
         }
@@ -353,8 +353,8 @@ export class HttpServer {
     }
     asItCame?.fill(0);
     if (admitted !== undefined) answer = await admitted.end(answer);
-    if (delivery !== undefined) answer = await this.#deliver(delivery, response, endpoint.cors);
-    if (isAdmitted) this.#leave(socket);
+    if (delivery !== undefined && place !== undefined) answer = await this.#deliver(delivery, response, endpoint.cors, place);
+    if (place !== undefined) this.#leave(socket, place);
     if (delivery === undefined && !isWritten) this.#write(response, answer, endpoint.cors);
     this.#report(isHead ? "HEAD" : method, endpoint.path, answer, merchantId, startedAt);
     // Nobody waits for this.
@@ -362,25 +362,26 @@ export class HttpServer {
   }
 
   /** What is to become of a request that a fault meets; undefined when none does. */
-  async #met(faults: Faults, endpoint: KeyedEndpoint, request: WireRequest): Promise<Delivery | undefined> {
+  async #met(faults: Faults, endpoint: KeyedEndpoint, request: WireRequest, place: Place): Promise<Delivery | undefined> {
     const { path } = endpoint;
     const { id: merchantId } = request.account;
     const fault = isInterfacePath(path) ? await faults.meet(path, request) : undefined;
     if (fault === undefined) return undefined;
     this.#options.log.write({ event: "fault_met", fault: fault.id, kind: fault.kind, path, merchantId });
-    return faults.answer(fault, request, async (changed) => {
+    const handle = async (changed: WireRequest): Promise<WireAnswer> => {
       try {
         return await endpoint.handle(changed);
       } catch (error) {
         return this.#failure(error, path, merchantId);
       }
-    });
+    };
+    return faults.answer(fault, request, handle, place.while);
   }
 
   /** Writes what a fault leaves of an answer, and resolves with what became of it when that is over. */
-  async #deliver({ answer, waitMs, form }: Delivery, response: ServerResponse, cors: boolean): Promise<WireAnswer> {
+  async #deliver({ answer, waitMs, form }: Delivery, response: ServerResponse, cors: boolean, place: Place): Promise<WireAnswer> {
     if (form === "half") this.#writeHalf(response, answer, cors);
-    if (waitMs > 0) await this.#waitWith(response, waitMs);
+    if (waitMs > 0) await place.while(this.#waitWith(response, waitMs));
     if (form === "whole") {
       this.#write(response, answer, cors);
       return answer;
@@ -389,53 +390,42 @@ export class HttpServer {
     return cutAnswer;
   }
 
-  /**
-   * Waits as a fault has it, and holds the request's place meanwhile, as one does that is slow by itself; but for nobody. Whoever has ended its own
-   * side may still listen: the place is given back, and the answer comes. When the connection is gone, the wait is over.
-   */
+  /** Waits as a fault has it. When the connection is gone, the wait is over; a client that has ended its own side may still listen. */
   async #waitWith(response: ServerResponse, waitMs: number): Promise<void> {
-    const { socket } = response.req;
     const gone = new AbortController();
-    let isHeld = true;
-    const giveBack = (): void => {
-      if (isHeld) this.#giveBackPlace();
-      isHeld = false;
-    };
     const cut = (): void => gone.abort();
-    if (socket.readableEnded) giveBack();
-    socket.once("end", giveBack);
     response.once("close", cut);
     await this.#options.faults?.pause(waitMs, { gone: gone.signal });
-    socket.off("end", giveBack);
     response.off("close", cut);
-    // Given back for good with all others.
-    if (!isHeld) this.#inFlight += 1;
-  }
-
-  get #isFull(): boolean {
-    return this.#inFlight >= this.#options.limits.maxInFlight;
   }
 
   /** Takes one of the places for work; throws when there is none, or when the connection has its share. */
-  #admit(socket: Socket): void {
+  #admit(socket: Socket): Place {
     const ofConnection = this.#inFlightOf.get(socket) ?? 0;
     const { maxInFlightOfConnection = defaultInFlightOfConnection } = this.#options.limits;
-    if (this.#isFull || ofConnection >= maxInFlightOfConnection) {
-      this.#countRefusal(this.#isFull ? "in_flight" : "in_flight_of_connection", this.#options.clock.now());
+    const { isFull } = this.#places;
+    if (isFull || ofConnection >= maxInFlightOfConnection) {
+      this.#countRefusal(isFull ? "in_flight" : "in_flight_of_connection", this.#options.clock.now());
       throw requestError("overloaded");
     }
-    this.#inFlight += 1;
     this.#inFlightOf.set(socket, ofConnection + 1);
+    return this.#places.take();
   }
 
-  #leave(socket: Socket): void {
+  /** The account that has the place now; throws when it has its share of them. In the sandbox it says when it waits for something simulated. */
+  #assigned(place: Place, account: Account): Account {
+    const { isWorld, faults, clock } = this.#options;
+    const refusal = place.assign(account.id, isWorld?.(account.id) === true);
+    if (refusal !== undefined) {
+      this.#countRefusal(refusal, clock.now());
+      throw requestError("account_overloaded");
+    }
+    return faults === undefined ? account : { ...account, settings: waitingWith(account.settings, place) };
+  }
+
+  #leave(socket: Socket, place: Place): void {
     this.#inFlightOf.set(socket, (this.#inFlightOf.get(socket) ?? 1) - 1);
-    this.#giveBackPlace();
-  }
-
-  #giveBackPlace(): void {
-    this.#inFlight -= 1;
-    if (this.#inFlight === 0) this.#whenIdle?.();
+    place.leave();
   }
 
   /** The person whose request it is, or where it is to be led; undefined when it is a program's, which brings a key, or nobody's. */
@@ -667,10 +657,10 @@ async function listening(server: Server | TlsListener["server"], port: number, h
   return { host: address.address, port: address.port };
 }
 
-function headOf({ status, type = jsonType, headers }: WireAnswer, length: number, cors: boolean): string[] {
+function headOf({ status, code, type = jsonType, headers }: WireAnswer, length: number, cors: boolean): string[] {
   const head = ["Content-Type", type, ...(cors ? corsHeaders : commonHeaders), "Content-Length", String(length)];
   if (headers !== undefined) head.push(...headers.flat());
-  if (status === 503) head.push("Retry-After", retryAfterSeconds);
+  if (status === 503 || code === overloadedAccount) head.push("Retry-After", retryAfterSeconds);
   return head;
 }
 
@@ -682,6 +672,19 @@ async function passOf(entered: Admitted | LedOn | undefined, { method, target, b
 
 function isPage(endpoint: ServedEndpoint): boolean {
   return endpoint.key === "none" && endpoint.isPage === true;
+}
+
+function placesIn({ maxInFlight, maxInFlightOfAccount }: HttpLimits): PlaceLimits {
+  return {
+    most: maxInFlight,
+    mostOfAccount: maxInFlightOfAccount ?? Math.max(1, Math.floor(maxInFlight * accountShare)),
+    mostOfWorlds: Math.max(1, Math.floor(maxInFlight * worldsShare)),
+  };
+}
+
+function waitingWith(settings: AccountSettings, { while: waits }: Place): AccountSettings {
+  const simulator: SimulatorTreatment = { ...settings.simulator, waits };
+  return { ...settings, simulator };
 }
 
 class ClientGone extends Error {

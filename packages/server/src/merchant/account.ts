@@ -94,6 +94,8 @@ export interface SimulatorSettings {
 
 /** How the simulated acquirer treats one request: as it treats the account, unless a fault met the request. Never kept. */
 export interface SimulatorTreatment extends SimulatorSettings {
+  /** Passed each wait of this request, and passes it on: what waits for something simulated needs no place for work. */
+  readonly waits?: <Value>(wait: Promise<Value>) => Promise<Value>;
   /** What happens to each message of this request, before any instruction and any chance. */
   readonly fault?: AcquirerFault;
 }

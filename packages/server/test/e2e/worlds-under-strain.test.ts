@@ -1,7 +1,7 @@
 import assert from "node:assert/strict";
 import { once } from "node:events";
 import { createServer, type IncomingMessage, type ServerResponse } from "node:http";
-import type { AddressInfo } from "node:net";
+import { type AddressInfo, connect } from "node:net";
 import { describe, test, type TestContext } from "node:test";
 import { setTimeout as sleep } from "node:timers/promises";
 import { type Cofre, type Sandbox, startCofre, type World } from "../../src/library.ts";
@@ -303,5 +303,47 @@ describe("what a world is asked for", () => {
     await using cofre = await startCofre();
     await assert.rejects(cofre.worlds.create({ settings: { routes: [{ connectors: ["elsewhere"] }] } }), /COFRE-31/);
     assert.deepEqual(await cofre.worlds.list(), []);
+  });
+});
+
+describe("an anonymous world whose acquirer is slow", () => {
+  const sockets = 1_030;
+
+  test("locks nobody out, with more connections than there are places", { timeout: 60_000 }, async (context) => {
+    await using server = await startWorld();
+    const { world } = (await post(server, { integrationKey }, "/__cofre/worlds", {})) as {
+      readonly world?: { readonly integration_key: string };
+    };
+    assert.ok(world !== undefined);
+    const own = { integrationKey: world.integration_key };
+    await post(server, own, "/__cofre/settings", { settings: { simulator: { latencyMs: 20_000 } } });
+    const crowd = Array.from({ length: sockets }, (_, at) => {
+      const body = JSON.stringify({ integration_key: own.integrationKey, ...orderOf(`crowd-${at}`) });
+      const socket = connect(server.port, "127.0.0.1");
+      socket.on("error", () => undefined).resume();
+      socket.write(`POST /ws/direct HTTP/1.1\r\nHost: x\r\nContent-Length: ${Buffer.byteLength(body)}\r\n\r\n${body}`);
+      return socket;
+    });
+    context.after(() => crowd.forEach((socket) => socket.destroy()));
+    for (;;) {
+      const { world: shown } = (await post(server, own, "/__cofre/world", {})) as { readonly world?: { readonly payments?: number } };
+      if ((shown?.payments ?? 0) >= sockets - 100) break;
+      await sleep(20);
+    }
+    const sale = (await post(server, { integrationKey }, "/ws/direct", orderOf("another account"))) as { readonly payment?: Fields };
+    assert.equal(sale.payment?.["status"], "CO");
+    const other = (await post(server, { integrationKey }, "/__cofre/worlds", {})) as {
+      readonly world?: { readonly integration_key: string };
+    };
+    assert.ok(other.world !== undefined);
+    const elsewhere = (await post(server, { integrationKey: other.world.integration_key }, "/ws/direct", orderOf("another world"))) as {
+      readonly payment?: Fields;
+    };
+    assert.equal(elsewhere.payment?.["status"], "CO");
+    assert.equal(
+      (await post(server, own, "/ws/query", { merchant_payment_code: "crowd-0" }))["status"],
+      "SUCCESS",
+      "the world itself is served",
+    );
   });
 });

@@ -29,7 +29,7 @@ export interface TrivialServer {
 /** The real server on a loopback port, with endpoints that say what they were asked and do nothing. */
 export async function startTrivialServer(
   test: TestContext | undefined,
-  limits: Partial<HttpLimits> = {},
+  { areWorlds = [], ...limits }: Partial<HttpLimits> & { readonly areWorlds?: readonly string[] } = {},
   forwarder?: HttpServerOptions["forwarder"],
 ): Promise<TrivialServer> {
   const calls: TrivialServer["calls"] = [];
@@ -77,9 +77,10 @@ export async function startTrivialServer(
       if (key === secretKey) return { account, grants: "secret" };
       if (key === publicKey) return { account, grants: "public" };
       return key === strictKey
-        ? { account: { ...account, settings: { ...account.settings, strictForms: true } }, grants: "secret" }
+        ? { account: { ...account, id: strictId, settings: { ...account.settings, strictForms: true } }, grants: "secret" }
         : undefined;
     },
+    isWorld: (id) => areWorlds.includes(id === strictId ? strictKey : secretKey),
     clock: { now: () => instant(now) },
     log: { write: (event) => events.push(event) },
     health: { state: () => (isReady ? "ready" : "not_writing") },
@@ -95,6 +96,7 @@ export async function startTrivialServer(
   return { server, port, calls, events, openGate, setReady: (ready) => (isReady = ready), moveClock: (ms) => (now += ms) };
 }
 
+const strictId = "0a0b0c0e" as MerchantId;
 const account: Account = { id: "0a0b0c0d" as MerchantId, version: 1, name: "Trivial", settings: defaultAccountSettings() };
 
 /** What is where, without any value: an endpoint that echoes nothing of a request, as real ones echo no card. */

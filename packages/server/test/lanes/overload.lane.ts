@@ -16,6 +16,8 @@ const loadMs = Number(process.env["COFRE_OVERLOAD_MS"] ?? amount({ quick: 1_500,
 const places = 48;
 const environment = {
   COFRE_MAX_IN_FLIGHT: String(places),
+  // All sales are of one account.
+  COFRE_MAX_IN_FLIGHT_OF_ACCOUNT: String(places),
   COFRE_MAX_CONNECTIONS: "300",
   COFRE_ACQUIRER_TIMEOUT_MS: "10000",
   COFRE_SHUTDOWN_GRACE_MS: "3000",
@@ -269,9 +271,9 @@ describe("controls: what a server does wrong under load is found", () => {
     [
       {
         name: "places have no bound",
-        file: server,
-        find: "return this.#inFlight >= this.#options.limits.maxInFlight;",
-        replace: "return this.#inFlight >= 1_000_000;",
+        file: "http/places.ts",
+        find: "return this.#taken >= this.#limits.most;",
+        replace: "return this.#taken >= 1_000_000;",
       },
       /^no more is taken up than there are places for/,
       // All at once, of an acquirer so slow that a machine which takes seconds for it serves no more than places twice over.
@@ -292,8 +294,9 @@ describe("controls: what a server does wrong under load is found", () => {
       {
         name: "a request is carried out and then refused",
         file: server,
-        find: "    if (isAdmitted) this.#leave(socket);",
-        replace: "    if (isAdmitted && this.#isFull) answer = answers.overloaded;\n    if (isAdmitted) this.#leave(socket);",
+        find: "    if (place !== undefined) this.#leave(socket, place);",
+        replace:
+          "    if (place !== undefined && this.#places.isFull) answer = answers.overloaded;\n    if (place !== undefined) this.#leave(socket, place);",
       },
       /^what was refused is not there/,
       usual,
@@ -302,8 +305,8 @@ describe("controls: what a server does wrong under load is found", () => {
       {
         name: "a place is not given back while all are taken",
         file: server,
-        find: "    if (isAdmitted) this.#leave(socket);",
-        replace: "    if (isAdmitted && !this.#isFull) this.#leave(socket);",
+        find: "    if (place !== undefined) this.#leave(socket, place);",
+        replace: "    if (place !== undefined && !this.#places.isFull) this.#leave(socket, place);",
       },
       /^the server is back to normal soon afterwards/,
       usual,

@@ -52,9 +52,9 @@ function simulatorOf({ clock, scheduler }: SimulatorPorts, personality: Personal
     const left = request.deadline - clock.now();
     if (left <= 0) return Promise.resolve(timedOut);
     const answer = send();
-    const { latencyMs } = request.simulator;
-    if (answer === undefined || latencyMs > left) return scheduler.sleep(left).then(() => timedOut);
-    return latencyMs === 0 ? Promise.resolve(answer) : scheduler.sleep(latencyMs).then(() => answer);
+    const { latencyMs, waits = (wait) => wait } = request.simulator;
+    if (answer === undefined || latencyMs > left) return waits(scheduler.sleep(left)).then(() => timedOut);
+    return latencyMs === 0 ? Promise.resolve(answer) : waits(scheduler.sleep(latencyMs)).then(() => answer);
   }
 
   return {

@@ -29,11 +29,12 @@ export interface Delivery {
   readonly form: "whole" | "half" | "nothing";
 }
 
+type Waits = NonNullable<SimulatorTreatment["waits"]>;
 type Handle = (request: WireRequest) => Promise<WireAnswer>;
 
 /**
  * Carries faults out, for the server: which one meets a request, what is done of the request then, and how the answer goes out. Owns
- * the waits, each of which belongs to a request that holds one of the server's places.
+ * the waits, each of which belongs to a request.
  */
 export class Faults {
   readonly #parts: FaultParts;
@@ -56,9 +57,9 @@ export class Faults {
     return board.take(account.id, path, code);
   }
 
-  /** What is done and answered under a fault. `handle` never rejects. */
-  async answer(fault: Fault, request: WireRequest, handle: Handle): Promise<Delivery> {
-    const delivery = await ways[fault.kind](fault, request, handle, (ms) => this.#waitUndone(ms, request.account.id));
+  /** What is done and answered under a fault. `handle` never rejects; `waits` is passed each wait before it. */
+  async answer(fault: Fault, request: WireRequest, handle: Handle, waits: Waits): Promise<Delivery> {
+    const delivery = await ways[fault.kind](fault, request, handle, (ms) => waits(this.#waitUndone(ms, request.account.id)));
     const headers = [...(delivery.answer.headers ?? []), ["X-Cofre-Fault", `${fault.id} ${fault.kind}`] as const];
     return { ...delivery, answer: { ...delivery.answer, headers } };
   }

@@ -271,6 +271,11 @@ export const catalogue: readonly CatalogueRow[] = [
   told("COFRE-10", "The method is not GET or POST", "another method"),
   told("COFRE-11", "There is nothing at this address", "an unknown path outside of /ws (404)"),
   elsewhere("COFRE-12", "Too many requests are in progress, try again later", "overload (503)"),
+  elsewhere(
+    "COFRE-165",
+    "Too many requests of this account are in progress, try again later",
+    "the account's share of the places, or that of all worlds (429)",
+  ),
   elsewhere("COFRE-13", "The server is stopping, try again later", "a stop is under way (503)"),
   elsewhere("COFRE-14", "The request failed inside; query the payment before you send it again", "a failure of ours"),
   told(

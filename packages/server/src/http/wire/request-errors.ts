@@ -32,6 +32,11 @@ export const requestErrors = {
   method_not_allowed: { code: "COFRE-10", message: "The method is not GET or POST", httpStatus: 200 },
   not_found: { code: "COFRE-11", message: "There is nothing at this address", httpStatus: 404 },
   overloaded: { code: "COFRE-12", message: "Too many requests are in progress, try again later", httpStatus: 503 },
+  account_overloaded: {
+    code: "COFRE-165",
+    message: "Too many requests of this account are in progress, try again later",
+    httpStatus: 429,
+  },
   stopping: { code: "COFRE-13", message: "The server is stopping, try again later", httpStatus: 503 },
   node_unreachable: {
     code: "COFRE-120",

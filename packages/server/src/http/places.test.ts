@@ -1,0 +1,90 @@
+import assert from "node:assert/strict";
+import { describe, test } from "node:test";
+import type { MerchantId } from "../kernel/ids.ts";
+import { Places } from "./places.ts";
+
+const [one, other, third] = ["00000001", "00000002", "00000003"] as [MerchantId, MerchantId, MerchantId];
+const limits = { most: 8, mostOfAccount: 2, mostOfWorlds: 4 };
+
+/** A wait and what ends it. */
+function waiting(): { readonly wait: Promise<void>; readonly end: () => void } {
+  const { promise, resolve } = Promise.withResolvers<void>();
+  return { wait: promise, end: resolve };
+}
+
+describe("places for work", () => {
+  test("are left to one account up to its share, and given back", () => {
+    const places = new Places(limits);
+    const taken = [places.take(), places.take()];
+    for (const place of taken) assert.equal(place.assign(one, false), undefined);
+    const refused = places.take();
+    assert.equal(refused.assign(one, false), "in_flight_of_account");
+    refused.leave();
+    assert.equal(places.take().assign(other, false), undefined, "control: another account has its own share");
+    taken[0]?.leave();
+    assert.equal(places.take().assign(one, false), undefined);
+    assert.equal(places.taken, 3);
+  });
+
+  test("are left to all worlds together up to their share, and beyond it to accounts", () => {
+    const places = new Places(limits);
+    for (const world of [one, one, other, other]) assert.equal(places.take().assign(world, true), undefined);
+    assert.equal(places.take().assign(third, true), "in_flight_of_worlds");
+    assert.equal(places.take().assign(third, false), undefined);
+    assert.equal(places.isFull, false);
+  });
+
+  test("are free while their requests wait for something simulated, one wait within another too, and taken again afterwards", async () => {
+    const places = new Places(limits);
+    const waits = Array.from({ length: 5 }, waiting);
+    const waited = waits.map(({ wait }) => {
+      const place = places.take();
+      assert.equal(place.assign(one, true), undefined);
+      const both = place.while(place.while(wait));
+      return both.then(() => place);
+    });
+    assert.equal(places.taken, 0);
+    let isEmpty = false;
+    const empty = places.empty().then(() => (isEmpty = true));
+    for (const { end } of waits) end();
+    const resumed = await Promise.all(waited);
+    assert.equal(places.taken, 5, "what waited goes on");
+    assert.equal(places.take().assign(one, true), "in_flight_of_account");
+    assert.equal(isEmpty, false, "control: who waits is under way");
+    for (const place of resumed) place.leave();
+    assert.equal(places.taken, 1);
+    places.giveUp();
+    await empty;
+  });
+
+  test("are kept by requests that wait where too many do already", () => {
+    const places = new Places({ ...limits, mostOfAccount: 100 });
+    for (let request = 0; request < 12; request += 1) {
+      const place = places.take();
+      place.assign(one, false);
+      void place.while(waiting().wait);
+    }
+    assert.equal(places.taken, 4, "of one account as many wait as there are places");
+    for (const merchant of [other, third, "00000004", "00000005"] as MerchantId[]) {
+      for (let request = 0; request < 8; request += 1) {
+        const place = places.take();
+        place.assign(merchant, false);
+        void place.while(waiting().wait);
+      }
+    }
+    assert.equal(places.taken, 12, "and of all together four times as many");
+  });
+
+  test("of a request without an account are kept while it waits", async () => {
+    const places = new Places(limits);
+    const { wait, end } = waiting();
+    const place = places.take();
+    const waited = place.while(wait);
+    assert.equal(places.taken, 1);
+    end();
+    await waited;
+    place.leave();
+    await places.empty();
+    assert.equal(places.taken, 0);
+  });
+});
