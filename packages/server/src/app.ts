@@ -62,9 +62,10 @@ import {
   worldNotificationKeys,
 } from "./outbox/notification-keys.ts";
 import { createSigner } from "./outbox/signature.ts";
-import type { KeyHolder } from "./operations/account-directory.ts";
+import { type KeyHolder, withKeyMac } from "./operations/account-directory.ts";
 import { changeSettings } from "./operations/change-settings.ts";
 import { FirstStartElsewhere, prepareSandboxAccount, type SandboxKeys } from "./operations/sandbox-account.ts";
+import { RowUpgradeJob } from "./recovery/row-upgrade-job.ts";
 import { SlotKeeper } from "./recovery/slot-keeper.ts";
 import type { BackedUp, Restored } from "./stores/backup.ts";
 import { openAuditFile } from "./stores/embedded/audit-file.ts";
@@ -84,10 +85,12 @@ import { recordingConnectors } from "./twin/recording/recorded-connector.ts";
 import { Recorder } from "./twin/recording/recorder.ts";
 import type { World } from "./twin/world.ts";
 import { Worlds } from "./twin/worlds.ts";
+import { KeyringError } from "./vault/key-provider.ts";
 import { Keyring } from "./vault/keyring.ts";
-import { createLocalVault } from "./vault/local-vault.ts";
+import { createLocalVault, type LocalVault } from "./vault/local-vault.ts";
 import { createMemoryKeyProvider, createMemoryWrappedKeyStore } from "./vault/memory-key-provider.ts";
 import { hasKeyFiles, openKeyFiles } from "./vault/root-key-file.ts";
+import { RowMacs, type RowUpgrade } from "./vault/row-mac.ts";
 import { createMemorySecretFile, createSealedSecret, createSealing, type Sealing } from "./vault/sealed-secret.ts";
 import type { Vault } from "./vault/vault.ts";
 
@@ -153,9 +156,12 @@ export async function startCofre(config: Config, log: Log, ports: Ports = system
   // Two that make keys at once would each seal cards that the other cannot open.
   if (isNew && !share.isAlone) throw new FirstStartElsewhere();
   // Keys are made once, before there is anything to seal: whoever lost them gets them from a backup, not new ones without a word.
-  const { vault, notificationKeys, sealing } = await openKeys(config, ports, isNew, pair);
+  const { vault, worldVault, macs, upgrade, completeUpgrade, notificationKeys, sealing } = await openKeys(config, ports, isNew, pair);
+  // A node of the version before may come back before the upgrade begins.
+  if (upgrade.earlier !== "none" && config.databaseUrl !== undefined) upgrade.earlier = "written";
+  await refuseOlderBackup(store, upgrade);
 
-  const openAccount = await prepareSandboxAccount(store, random, clock.now(), {
+  const openAccount = await prepareSandboxAccount(store, random, clock.now(), macs, {
     integrationKey: config.sandboxIntegrationKey?.reveal(),
     publicIntegrationKey: config.sandboxPublicIntegrationKey?.reveal(),
   });
@@ -170,7 +176,6 @@ export async function startCofre(config: Config, log: Log, ports: Ports = system
   const told = config.recording === "yes" ? recorder : undefined;
   const recording = told === undefined ? undefined : recordingInto(told);
   const surroundings = {
-    vault,
     sender: egress,
     sign,
     name: notificationKeys.certificate.fingerprint,
@@ -180,10 +185,33 @@ export async function startCofre(config: Config, log: Log, ports: Ports = system
     clock,
     scheduler,
   };
-  const own = createInstallation({ ...surroundings, store, connectors, random, deliveryRandom: ownRandom, secretRandom: random, share });
+  const own = createInstallation({
+    ...surroundings,
+    vault,
+    macs,
+    store,
+    connectors,
+    random,
+    deliveryRandom: ownRandom,
+    secretRandom: random,
+    share,
+  });
   const { accounts, cardExpiry, dispatcher, recovery } = own;
   cardExpiry.start();
   parts.defer(() => cardExpiry.stop());
+  const rowUpgrade = new RowUpgradeJob({
+    store,
+    vault,
+    withKeyMac: (key) => withKeyMac(macs, key.merchantId, key),
+    upgrade,
+    complete: completeUpgrade,
+    clock,
+    scheduler,
+    settleMs: config.databaseUrl === undefined ? 0 : settleMs,
+    report: (progress) => log.write({ event: "rows_upgraded", ...progress }),
+  });
+  rowUpgrade.start();
+  parts.defer(() => rowUpgrade.stop());
   dispatcher.start();
   parts.defer(() => dispatcher.stop());
   await recovery.start();
@@ -195,6 +223,7 @@ export async function startCofre(config: Config, log: Log, ports: Ports = system
   const worldKeys = worldNotificationKeys(notificationKeys);
   const worlds = new Worlds({
     ...surroundings,
+    vault: worldVault,
     // The same in every installation: so are ids and signatures of worlds with one seed.
     sign: createSigner(worldKeys),
     name: "worlds",
@@ -372,7 +401,14 @@ export async function startCofre(config: Config, log: Log, ports: Ports = system
     },
     people: people?.gate,
     clientAddressHeader: config.clientAddressHeader,
-    recorder: told === undefined ? undefined : createRequestRecorder(told, (id) => installationOf(id).clock),
+    recorder:
+      told === undefined
+        ? undefined
+        : createRequestRecorder(
+            told,
+            (id) => installationOf(id).clock,
+            (id, token) => (ownIds.has(id) ? vault : worldVault).tokenDigests(id, token)[0],
+          ),
     forwarder: nodes?.forwarder,
   });
   if (nodes !== undefined) {
@@ -641,7 +677,13 @@ async function openEmbedded({ dataDirectory }: Config, onWriting: (works: boolea
 const ownRandom = new SystemRandom();
 
 interface Keys {
-  readonly vault: Vault;
+  readonly vault: LocalVault;
+  /** For worlds, which never hold rows of an earlier version. */
+  readonly worldVault: Vault;
+  readonly macs: RowMacs;
+  readonly upgrade: RowUpgrade;
+  /** Keeps that no row of an earlier version is left. */
+  readonly completeUpgrade: () => Promise<void>;
   readonly notificationKeys: NotificationKeys;
   /** For secrets that are kept in the store, such as people's. */
   readonly sealing: Sealing;
@@ -666,11 +708,41 @@ async function openKeys(
   const file = files?.secretFile("notifications") ?? createMemorySecretFile();
   const own = { provider: files?.provider ?? createMemoryKeyProvider(ownRandom), random: ownRandom };
   const kept = createSealedSecret({ ...own, file, label });
+  const marker = createSealedSecret({
+    ...own,
+    file: files?.secretFile("rows") ?? createMemorySecretFile(),
+    label: `${environment}/rows`,
+  });
+  const completeUpgrade = async (): Promise<void> => void (await marker.save(Buffer.from(rowsUpgraded)));
+  // What begins now has no rows of before.
+  if (create) await completeUpgrade();
+  const upgrade: RowUpgrade = { earlier: (await marker.load()) === undefined ? "read" : "none" };
   return {
     sealing: createSealing(own),
-    vault: createLocalVault({ keyring, environment, random }),
+    vault: createLocalVault({ keyring, environment, random, upgrade }),
+    worldVault: createLocalVault({ keyring, environment, random }),
+    macs: new RowMacs((label) => keyring.derivedKey(label), upgrade),
+    upgrade,
+    completeUpgrade,
     notificationKeys: await openNotificationKeys({ kept, environment, random: ownRandom, clock, pair }),
   };
+}
+
+/** Content of `rows.sealed`: rows without a MAC are refused from then on. */
+const rowsUpgraded = "every row has a MAC";
+
+/** Other nodes notice the end of the last earlier one within seconds. */
+const settleMs = 30_000;
+
+/** A database from before the upgrade beside keys from after it: every card and every integration key would be refused, one by one. */
+async function refuseOlderBackup(store: RunningStore, upgrade: RowUpgrade): Promise<void> {
+  if (upgrade.earlier !== "none") return;
+  const keys = await store.accountKeys();
+  if (keys.length > 0 && keys.every(({ mac }) => mac === undefined)) {
+    throw new KeyringError(
+      "the database is from before the upgrade that rows.sealed in the data directory notes, such as a restored backup: its rows have no MACs. Remove rows.sealed to upgrade the database again; rows that others wrote into it meanwhile are then accepted",
+    );
+  }
 }
 
 interface PeopleNeeds extends Omit<PeopleGateParts, "people" | "nodes"> {

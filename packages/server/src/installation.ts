@@ -22,12 +22,15 @@ import { CardExpiryJob } from "./recovery/card-expiry-job.ts";
 import { RecoveryJob } from "./recovery/recovery-job.ts";
 import type { Store } from "./stores/store.ts";
 import { CvvPocket } from "./vault/cvv-pocket.ts";
+import type { RowMacs } from "./vault/row-mac.ts";
 import type { Vault } from "./vault/vault.ts";
 
 /** What an installation stands on: the server's own, or a world's. */
 export interface InstallationParts {
   readonly store: Store;
   readonly vault: Vault;
+  /** Checks integration keys; a world, which lives in memory, has none. */
+  readonly macs?: RowMacs;
   readonly connectors: Connectors;
   readonly clock: Clock;
   /** Tokens, hashes and codes are drawn from it. */
@@ -79,7 +82,16 @@ export interface Installation {
 /** Puts one together. Nothing is read, and nothing runs by itself, until somebody starts the jobs or asks them to do what is due. */
 export function createInstallation(parts: InstallationParts): Installation {
   const { store, clock, random, scheduler, share, log, recording } = parts;
-  const accounts = new AccountDirectory(store, clock);
+  const refused = (merchantId: MerchantId): void =>
+    log.write({
+      event: "alarm",
+      kind: "row_refused",
+      what: "an integration key's row was written with the keys of this installation",
+      where: undefined,
+      merchantId,
+      paymentId: undefined,
+    });
+  const accounts = new AccountDirectory(store, clock, parts.macs === undefined ? undefined : { macs: parts.macs, refused });
   const firstAttempts = new FirstAttempts(scheduler);
   const dispatcher = new Dispatcher({
     ended: (delivery) => firstAttempts.ended(delivery),

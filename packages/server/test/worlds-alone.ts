@@ -13,7 +13,7 @@ import { Worlds, type WorldsParts } from "../src/twin/worlds.ts";
 export function worldsAlone(clock: Clock, random: SeededRandom, parts: Partial<WorldsParts>): Worlds {
   const never = (): never => assert.fail("nothing is sent, sealed or signed here");
   return new Worlds({
-    vault: { put: never, use: never, fingerprint: never },
+    vault: { put: never, use: never, fingerprint: never, tokenDigests: never, withMac: never, isGenuine: never },
     sender: { send: never },
     sign: never,
     name: "test",

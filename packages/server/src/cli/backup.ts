@@ -18,7 +18,7 @@ export const backupCommand: ClientCommand = {
         if (!call.flags.has("--json")) {
           host.print(`${made.file}: ${made.payments} payments, ${made.cards} cards, ${made.bytes} bytes; it passed the integrity check.`);
           host.say(
-            `The keys are not in it, and without them no card in it can be opened. Copy root.key, keys.*.json and notifications.sealed from ${config.dataDirectory} to another place than this copy.`,
+            `The keys are not in it, and without them no card in it can be opened. Copy root.key, keys.*.json, notifications.sealed and rows.sealed from ${config.dataDirectory} to another place than this copy.`,
           );
         }
         return made;

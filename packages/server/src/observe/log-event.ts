@@ -123,6 +123,11 @@ export const logEvents = {
     doc: "Stored cards that nobody had used for 14 months were forgotten.",
     fields: { forgotten: "number", seen: "number" },
   },
+  rows_upgraded: {
+    level: "info",
+    doc: "Rows of the version before have keyed token digests and MACs now: rows without a MAC are refused from here on, and that version does not find the cards any more. `unreadable`: cards that do not open.",
+    fields: { cards: "number", unreadable: "number" },
+  },
   notification_delivered: {
     level: "debug",
     doc: "A receiver took a notification.",

@@ -4,8 +4,9 @@ import type { KeyDigest, MerchantId } from "../kernel/ids.ts";
 import { type Instant, second } from "../kernel/instant.ts";
 import type { Account } from "../merchant/account.ts";
 import { defaultAccountSettings } from "../merchant/settings.ts";
-import type { KeyGrant } from "../stores/change.ts";
+import type { AccountKey, KeyGrant } from "../stores/change.ts";
 import type { Store } from "../stores/store.ts";
+import type { RowMacs } from "../vault/row-mac.ts";
 import { read } from "./commit.ts";
 
 /** An account, and what the key that found it grants. */
@@ -23,17 +24,30 @@ export function digestOfKey(key: string): KeyDigest {
   return sha256Hex(key) as KeyDigest;
 }
 
+/** The key with the MAC that it is stored with. */
+export function withKeyMac(macs: Pick<RowMacs, "of">, merchantId: MerchantId, { digest, grants }: AccountKey): AccountKey {
+  return { digest, grants, mac: macs.of("account_key", [digest, merchantId, grants]) };
+}
+
+interface CheckedKeys {
+  readonly macs: Pick<RowMacs, "accepts">;
+  /** Called with the account that a refused row names. */
+  readonly refused: (merchantId: MerchantId) => void;
+}
+
 /**
  * Accounts by key and by id, remembered for two seconds. Owns two bounded caches of what the store holds; whoever changes an account calls
  * `forget` with it, so that this process sees it at once. Unknown keys are not remembered, so that guessing cannot fill the cache.
  */
 export class AccountDirectory {
   readonly #store: Pick<Store, "accountByKey" | "accountById">;
+  readonly #checked: CheckedKeys | undefined;
   readonly #byDigest: Remembered<KeyDigest, KeyHolder>;
   readonly #byId: Remembered<MerchantId, Account>;
 
-  constructor(store: Pick<Store, "accountByKey" | "accountById">, clock: Clock) {
+  constructor(store: Pick<Store, "accountByKey" | "accountById">, clock: Clock, checked?: CheckedKeys) {
     this.#store = store;
+    this.#checked = checked;
     this.#byDigest = new Remembered(clock);
     this.#byId = new Remembered(clock);
   }
@@ -43,7 +57,13 @@ export class AccountDirectory {
     const digest = digestOfKey(key);
     return this.#byDigest.get(digest, async () => {
       const holder = await read(this.#store.accountByKey(digest));
-      return holder === undefined ? undefined : { ...holder, account: withAllSettings(holder.account) };
+      if (holder === undefined) return undefined;
+      const { account, grants, mac } = holder;
+      if (this.#checked?.macs.accepts("account_key", [digest, account.id, grants], mac) === false) {
+        this.#checked.refused(account.id);
+        return undefined;
+      }
+      return { grants, account: withAllSettings(account) };
     });
   }
 

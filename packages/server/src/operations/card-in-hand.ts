@@ -4,7 +4,7 @@ import type { OrderCard } from "../payment/payment.ts";
 import { brandOf } from "../vault/bin.ts";
 import { maskOf } from "../vault/mask.ts";
 import type { StoredCard } from "../vault/stored-card.ts";
-import { digestOfToken, tokenExpiresAt } from "../vault/token.ts";
+import { tokenExpiresAt } from "../vault/token.ts";
 import { VaultError } from "../vault/vault.ts";
 import { read } from "./commit.ts";
 import type { CardSource } from "./direct-input.ts";
@@ -45,7 +45,20 @@ export async function withCard<T>(
 
 /** Another merchant's token, an expired one and one that never was get the same answer (interface 2.1). */
 export async function usableCard(context: OperationContext, token: string): Promise<StoredCard> {
-  const stored = await read(context.store.cardByToken(context.account.id, digestOfToken(token)));
+  const stored = await cardByToken(context, token);
   if (stored === undefined || tokenExpiresAt(stored.lastUsedAt) <= context.clock.now()) throw new ServiceError("token_not_found");
+  if (!context.vault.isGenuine(stored)) {
+    context.cardNotReadable(new VaultError());
+    throw new ServiceError("card_not_readable");
+  }
   return stored;
+}
+
+/** The merchant's card that is stored under the token, expired or not. One read, unless a card of an earlier version may be meant. */
+export async function cardByToken({ store, vault, account }: OperationContext, token: string): Promise<StoredCard | undefined> {
+  for (const digest of vault.tokenDigests(account.id, token)) {
+    const stored = await read(store.cardByToken(account.id, digest));
+    if (stored !== undefined) return stored;
+  }
+  return undefined;
 }

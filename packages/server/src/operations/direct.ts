@@ -11,8 +11,7 @@ import { type Attempt, attemptReference, type OrderCard, type Payment, type Paym
 import { priceOrder } from "../payment/pricing.ts";
 import { needsReview } from "../payment/review-rules.ts";
 import type { Brand } from "../vault/brand.ts";
-import { digestOfToken } from "../vault/token.ts";
-import { withCard } from "./card-in-hand.ts";
+import { cardByToken, withCard } from "./card-in-hand.ts";
 import { factsOf, madeUnder, unlessCarriedOut } from "./carried-out.ts";
 import { read } from "./commit.ts";
 import type { DirectInput } from "./direct-input.ts";
@@ -221,7 +220,7 @@ function treatmentOf({ country, paymentType, threeDSecure }: PaymentOrder, setti
 async function refuseTakenToken(context: OperationContext, input: DirectInput): Promise<void> {
   const chosen = input.createToken?.token;
   if (chosen === undefined) return;
-  const taken = await read(context.store.cardByToken(context.account.id, digestOfToken(chosen)));
+  const taken = await cardByToken(context, chosen);
   if (taken !== undefined) throw new ServiceError("token_taken");
 }
 

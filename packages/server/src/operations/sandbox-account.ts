@@ -6,7 +6,8 @@ import type { Account } from "../merchant/account.ts";
 import { defaultAccountSettings } from "../merchant/settings.ts";
 import type { Change, KeyGrant } from "../stores/change.ts";
 import type { Store } from "../stores/store.ts";
-import { digestOfKey } from "./account-directory.ts";
+import type { RowMacs } from "../vault/row-mac.ts";
+import { digestOfKey, withKeyMac } from "./account-directory.ts";
 
 export interface SandboxKeys {
   readonly integrationKey: string;
@@ -41,6 +42,7 @@ export async function prepareSandboxAccount(
   store: Store,
   random: Random,
   now: Instant,
+  macs: Pick<RowMacs, "of" | "accepts">,
   chosen: ChosenKeys,
 ): Promise<() => Promise<SandboxKeys | undefined>> {
   const [account] = await store.accounts();
@@ -50,19 +52,21 @@ export async function prepareSandboxAccount(
       publicIntegrationKey: chosen.publicIntegrationKey ?? newKey("test_pk_", random),
     };
     const first: Account = { id: newMerchantId(random), version: 1, name: "Sandbox", settings: defaultAccountSettings() };
-    const granted = [grant(keys.integrationKey, "secret"), grant(keys.publicIntegrationKey, "public")];
+    const granted = [grant(keys.integrationKey, "secret"), grant(keys.publicIntegrationKey, "public")].map((key) =>
+      withKeyMac(macs, first.id, key),
+    );
     return async () => {
       await commit(store, accountChange(first, undefined, now, granted));
       return keys;
     };
   }
-  const missing = await missingKeys(store, account, chosen);
+  const missing = await missingKeys(store, macs, account, chosen);
   return async () => {
     if (missing.length === 0) return undefined;
     const { outcome } = await store.commit(accountChange({ ...account, version: account.version + 1 }, account.version, now, missing));
     if (outcome === "committed") return undefined;
     // Another process that starts at the same moment may have been faster with the same keys.
-    const still = await missingKeys(store, account, chosen);
+    const still = await missingKeys(store, macs, account, chosen);
     assert(still.length === 0, "the chosen keys open the account when the server starts");
     return undefined;
   };
@@ -76,19 +80,29 @@ export function grant(key: string, grants: KeyGrant): Granted {
 
 async function missingKeys(
   store: Store,
+  macs: Pick<RowMacs, "of" | "accepts">,
   account: Account,
   { integrationKey, publicIntegrationKey }: ChosenKeys,
 ): Promise<readonly Granted[]> {
   return [
-    ...(await missingKey(store, account, integrationKey, "secret")),
-    ...(await missingKey(store, account, publicIntegrationKey, "public")),
+    ...(await missingKey(store, macs, account, integrationKey, "secret")),
+    ...(await missingKey(store, macs, account, publicIntegrationKey, "public")),
   ];
 }
 
-async function missingKey(store: Store, account: Account, key: string | undefined, grants: KeyGrant): Promise<readonly Granted[]> {
+async function missingKey(
+  store: Store,
+  macs: Pick<RowMacs, "of" | "accepts">,
+  account: Account,
+  key: string | undefined,
+  grants: KeyGrant,
+): Promise<readonly Granted[]> {
   if (key === undefined) return [];
   const holder = await store.accountByKey(digestOfKey(key));
-  if (holder === undefined) return [grant(key, grants)];
+  if (holder === undefined) return [withKeyMac(macs, account.id, grant(key, grants))];
+  if (!macs.accepts("account_key", [digestOfKey(key), holder.account.id, holder.grants], holder.mac)) {
+    throw new KeyTaken(`The row of the ${grants} integration key that was chosen was written without the keys of this data directory.`);
+  }
   if (holder.account.id !== account.id || holder.grants !== grants) {
     throw new KeyTaken(`The ${grants} integration key that was chosen is in use for something else in this data directory.`);
   }

@@ -2,7 +2,7 @@ import { brandOf } from "../vault/bin.ts";
 import { maskOf } from "../vault/mask.ts";
 import type { StoredCard } from "../vault/stored-card.ts";
 import type { Card } from "../vault/card.ts";
-import { digestOfToken, newToken } from "../vault/token.ts";
+import { newToken } from "../vault/token.ts";
 import { ServiceError } from "../kernel/service-error.ts";
 import type { TokenizeInput } from "./direct-input.ts";
 import { defineOperation, type OperationContext } from "./operation.ts";
@@ -38,13 +38,13 @@ export async function sealUnderToken(context: OperationContext, card: Card, chos
   if (brand === undefined) throw new ServiceError("card_not_storable");
   const token = chosen ?? newToken(context.random);
   const merchantId = context.account.id;
-  const tokenDigest = digestOfToken(token);
+  const [tokenDigest] = context.vault.tokenDigests(merchantId, token);
   const now = context.clock.now();
   const ref = await context.vault.put(card, { merchantId, tokenDigest, recordVersion: 1 });
   const fingerprint = await context.vault.fingerprint(card, merchantId);
   return {
     token,
-    card: {
+    card: context.vault.withMac({
       merchantId,
       tokenDigest,
       version: 1,
@@ -54,6 +54,6 @@ export async function sealUnderToken(context: OperationContext, card: Card, chos
       maskedPan: maskOf(card.pan),
       createdAt: now,
       lastUsedAt: now,
-    },
+    }),
   };
 }

@@ -24,6 +24,7 @@ async function storeCard(store: Store, number: number, lastUsedAt: Instant): Pro
     maskedPan: "411111xxxxxx1111",
     createdAt: lastUsedAt,
     lastUsedAt,
+    mac: undefined,
   } as const;
   const result = await store.commit({
     merchantId,

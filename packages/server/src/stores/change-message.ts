@@ -84,6 +84,9 @@ export type CardPart = readonly [
   maskedPan: string,
   fingerprint: Uint8Array,
   ref: Uint8Array,
+  mac: Uint8Array | null,
+  /** The digest of the row that is replaced. */
+  from: string,
 ];
 
 /** `claims`: a new row without an answer, or the answer of the row that is there. */
@@ -105,7 +108,7 @@ export type AccountPart = readonly [
   replaces: number | undefined,
   name: string,
   settings: string,
-  keys: readonly (readonly [digest: string, grants: string])[],
+  keys: readonly (readonly [digest: string, grants: string, mac: Uint8Array | null])[],
 ];
 
 /** `endpoints`: those that hear of the change's notifications; `gathering`: those of them that take several in one message. */
@@ -191,15 +194,17 @@ function rarePart(payment: Payment): RarePart | undefined {
   return [columns, refunds.map(({ id, code }) => [id, code ?? null] as const)];
 }
 
-function cardPart({ next, replaces }: NonNullable<Change["card"]>): CardPart {
+function cardPart({ next, replaces, from = next.tokenDigest }: NonNullable<Change["card"]>): CardPart {
   // Copies, because a clone of a view would take the whole buffer behind it along.
   const [fingerprint, ref] = [Uint8Array.from(next.fingerprint), Uint8Array.from(next.ref)];
   const { tokenDigest, version, createdAt, lastUsedAt, brand, maskedPan } = next;
-  return [tokenDigest, version, replaces, createdAt, lastUsedAt, brand, maskedPan, fingerprint, ref];
+  const mac = next.mac === undefined ? null : Uint8Array.from(next.mac);
+  return [tokenDigest, version, replaces, createdAt, lastUsedAt, brand, maskedPan, fingerprint, ref, mac, from];
 }
 
 function accountPart({ next, replaces, keys }: NonNullable<Change["account"]>): AccountPart {
-  return [next.version, replaces, next.name, JSON.stringify(next.settings), keys.map(({ digest, grants }) => [digest, grants] as const)];
+  const added = keys.map(({ digest, grants, mac }) => [digest, grants, mac === undefined ? null : Uint8Array.from(mac)] as const);
+  return [next.version, replaces, next.name, JSON.stringify(next.settings), added];
 }
 
 function requestPart({ next, replaces }: NonNullable<Change["request"]>): RequestPart {

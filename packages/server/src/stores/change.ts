@@ -20,7 +20,8 @@ export interface Change {
   readonly merchantId: MerchantId;
   readonly at: Instant;
   readonly payment?: { readonly next: Payment; readonly replaces: number | undefined };
-  readonly card?: { readonly next: StoredCard; readonly replaces: number | undefined };
+  /** `from`: the digest under which the card that is replaced is stored, when that changes. */
+  readonly card?: { readonly next: StoredCard; readonly replaces: number | undefined; readonly from?: TokenDigest };
   /** Moves a stored card's last use forward, never back. No version: uses commute. A card that is gone is no conflict. */
   readonly cardUse?: { readonly tokenDigest: TokenDigest; readonly at: Instant };
   /** Forgets a stored card, unless it was used at `unusedSince` or later. A card that is gone, or used, is no conflict. */
@@ -28,8 +29,8 @@ export interface Change {
   readonly account?: {
     readonly next: Account;
     readonly replaces: number | undefined;
-    /** Keys to add. */
-    readonly keys: readonly { readonly digest: KeyDigest; readonly grants: KeyGrant }[];
+    /** Keys to add. One that is there already, as it is here but without a MAC, is given the MAC. */
+    readonly keys: readonly AccountKey[];
   };
   /** A request that is named by an Idempotency-Key: claimed before it runs, answered once. */
   readonly request?: { readonly next: NamedRequest; readonly replaces: "nothing" | "claim" };
@@ -42,6 +43,13 @@ export interface Change {
   readonly gatherFor?: readonly EndpointId[];
   /** Deliveries of this merchant that moved on, or that a replay adds to notifications committed before. */
   readonly deliveries?: readonly { readonly next: Delivery; readonly replaces: number | undefined }[];
+}
+
+export interface AccountKey {
+  readonly digest: KeyDigest;
+  readonly grants: KeyGrant;
+  /** Covers the digest, the account and the grant. Undefined on a row of an earlier version. */
+  readonly mac?: Uint8Array | undefined;
 }
 
 /** What an Idempotency-Key stands for. */

@@ -1,4 +1,4 @@
-import type { MerchantId, PaymentId } from "../kernel/ids.ts";
+import type { KeyDigest, MerchantId, PaymentId } from "../kernel/ids.ts";
 import { laterBy } from "../kernel/instant.ts";
 import type { Instant } from "../kernel/instant.ts";
 import type { EntryKind, JournalEntry, LedgerAccount } from "../ledger/journal.ts";
@@ -7,10 +7,10 @@ import type { PaymentState } from "../payment/payment-machine.ts";
 import type { Chargeback } from "../payment/chargeback.ts";
 import type { Attempt, AttemptKind, DeclineReason, Payment, Rerouted, ReviewState, Verdict } from "../payment/payment.ts";
 import type { Refund } from "../payment/refund.ts";
-import type { FactRecord, HistoryRow, NamedRequest } from "./change.ts";
+import type { FactRecord, HistoryRow, KeyGrant, NamedRequest } from "./change.ts";
 import { orderFromJson, searchedInOrder } from "./order-row.ts";
 import type { Listed } from "./payment-list.ts";
-import type { PaymentFigure } from "./store.ts";
+import type { PaymentFigure, StoredAccountKey } from "./store.ts";
 import type { Brand } from "../vault/brand.ts";
 import { accountCodes, entryKindCodes, factCodes, factSourceCodes } from "./codes.ts";
 
@@ -300,6 +300,17 @@ export interface AccountRow {
 
 export function accountFromRow({ id, version, name, settings }: AccountRow): Account {
   return { id, version, name, settings: JSON.parse(settings) as Account["settings"] };
+}
+
+export interface AccountKeyRow {
+  readonly digest: KeyDigest;
+  readonly merchantId: MerchantId;
+  readonly grants: KeyGrant;
+  readonly mac: Uint8Array | null;
+}
+
+export function accountKeyFromRow({ digest, merchantId, grants, mac }: AccountKeyRow): StoredAccountKey {
+  return { digest, merchantId, grants, mac: mac === null ? undefined : Uint8Array.from(mac) };
 }
 
 export interface PackedHistoryRow {

@@ -9,7 +9,7 @@ import type { RefundId } from "../payment/refund.ts";
 import type { PeopleStore } from "../people/people-store.ts";
 import type { Brand } from "../vault/brand.ts";
 import type { StoredCard } from "../vault/stored-card.ts";
-import type { Change, CommitResult, HistoryRow, KeyGrant, NamedRequest } from "./change.ts";
+import type { AccountKey, Change, CommitResult, HistoryRow, NamedRequest } from "./change.ts";
 import type { WorldPlaces } from "./world-places.ts";
 
 /**
@@ -19,7 +19,9 @@ import type { WorldPlaces } from "./world-places.ts";
  */
 export interface Store {
   /** The account that an integration key opens, found by the key's SHA-256; undefined when there is none. */
-  accountByKey(digest: KeyDigest): Promise<{ readonly account: Account; readonly grants: KeyGrant } | undefined>;
+  accountByKey(digest: KeyDigest): Promise<AccountByKey | undefined>;
+  /** The integration keys of all accounts, in the order of their digests. There are few. */
+  accountKeys(): Promise<readonly StoredAccountKey[]>;
   /** The account with this id; undefined when there is none. */
   accountById(merchantId: MerchantId): Promise<Account | undefined>;
   /** All accounts, in the order of their ids. */
@@ -60,10 +62,10 @@ export interface Store {
    */
   paymentFigures(merchantId: MerchantId, before: PaymentId | undefined, limit: number): Promise<readonly PaymentFigure[]>;
 
-  /** Reads a stored card of this merchant by the SHA-256 of its token; undefined when there is none. */
+  /** Reads a stored card of this merchant by the digest of its token; undefined when there is none. */
   cardByToken(merchantId: MerchantId, digest: TokenDigest): Promise<StoredCard | undefined>;
 
-  /** What may be shown of this merchant's stored cards, in the order of their tokens' SHA-256 from after `after` on, at most `limit`. */
+  /** What may be shown of this merchant's stored cards, in the order of their tokens' digests from after `after` on, at most `limit`. */
   cardsListed(merchantId: MerchantId, after: TokenDigest | undefined, limit: number): Promise<readonly ListedCard[]>;
 
   /**
@@ -71,6 +73,9 @@ export interface Store {
    * for a job that looks at all of them, a piece at a time. Ends when fewer than `limit` come.
    */
   cardsAfter(position: number, limit: number): Promise<readonly CardAge[]>;
+
+  /** This merchant's cards that have no MAC, in the order of their tokens' digests from after `after` on, at most `limit`. */
+  cardsWithoutMac(merchantId: MerchantId, after: TokenDigest | undefined, limit: number): Promise<readonly StoredCard[]>;
 
   /** Reads what this merchant's Idempotency-Key stands for; undefined when it was never used. */
   namedRequest(merchantId: MerchantId, key: string): Promise<NamedRequest | undefined>;
@@ -130,6 +135,14 @@ export interface Store {
   close(): Promise<void>;
 }
 
+export interface AccountByKey extends Omit<AccountKey, "digest"> {
+  readonly account: Account;
+}
+
+export interface StoredAccountKey extends AccountKey {
+  readonly merchantId: MerchantId;
+}
+
 /** Counters since the store was opened, and the queue's length now. */
 export interface StoreStats {
   /** Transactions that wrote something: each costs one fsync. */
@@ -152,6 +165,10 @@ export interface RunningStore extends Store {
   stats(): StoreStats;
   /** Has what only the write-ahead log holds copied into the database file, where the store is a file. */
   checkpoint?(): void;
+  /** Whether a node of a version that knows neither keyed token digests nor MACs serves the same database. */
+  hasOlderNodes(): Promise<boolean>;
+  /** Removes the token digests of earlier versions from this merchant's payments. */
+  dropTokenDigests(merchantId: MerchantId): Promise<void>;
   /** Where worlds live, on a store that several nodes share. */
   readonly worldPlaces?: WorldPlaces;
 }

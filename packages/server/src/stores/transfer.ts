@@ -21,7 +21,7 @@ export const transferTables = {
     key: ["merchant"],
     shown: ["merchant"],
   },
-  account_key: { columns: { digest: "bytes", merchant: "bytes", grants: "text" }, key: ["digest"], shown: ["merchant"] },
+  account_key: { columns: { digest: "bytes", merchant: "bytes", grants: "text", mac: "bytes" }, key: ["digest"], shown: ["merchant"] },
   payment: {
     columns: {
       merchant: "bytes",
@@ -110,6 +110,7 @@ export const transferTables = {
       masked_pan: "text",
       fingerprint: "bytes",
       ref: "bytes",
+      mac: "bytes",
     },
     key: ["merchant", "token_digest"],
     shown: ["merchant"],

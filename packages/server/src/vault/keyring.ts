@@ -1,4 +1,4 @@
-import { createHmac, createSecretKey, type KeyObject } from "node:crypto";
+import { createHmac, createSecretKey, hkdfSync, type KeyObject } from "node:crypto";
 import { assert } from "../kernel/assert.ts";
 import type { Clock } from "../kernel/clock.ts";
 import type { MerchantId } from "../kernel/ids.ts";
@@ -208,6 +208,18 @@ export class Keyring {
     const [oldest] = this.#merchantKeys.keys();
     if (oldest !== undefined && this.#merchantKeys.size >= this.#options.limits.fingerprintKeysReady) this.#merchantKeys.delete(oldest);
     this.#merchantKeys.set(merchantId, key);
+    return key;
+  }
+
+  /**
+   * A key for one purpose, named by `label`: HKDF-SHA-256 of the fingerprint key, which is the one key of an installation that is in every copy of its
+   * key files and never changes. Domain separation: HKDF takes that key as its input, fingerprints take it as an HMAC key.
+   */
+  derivedKey(label: string): KeyObject {
+    const info = `cofre derived 1\0${this.environment}\0${label}`;
+    const derived = new Uint8Array(hkdfSync("sha256", this.#fingerprinting().key, new Uint8Array(0), info, keyLength));
+    const key = createSecretKey(derived);
+    derived.fill(0);
     return key;
   }
 

@@ -1,16 +1,21 @@
-import { createHmac } from "node:crypto";
+import { createHmac, createSecretKey, type KeyObject } from "node:crypto";
 import { assert } from "../kernel/assert.ts";
 import type { MerchantId } from "../kernel/ids.ts";
 import type { Random } from "../kernel/random.ts";
 import type { Card } from "./card.ts";
 import { epochOf, openCard, resealCard, sealCard, type EpochLookup } from "./envelope.ts";
 import type { Keyring } from "./keyring.ts";
+import { type RowField, RowMacs, type RowUpgrade } from "./row-mac.ts";
+import type { StoredCard } from "./stored-card.ts";
+import { keyedDigest, unkeyedDigest } from "./token.ts";
 import type { CardOwner, CardRef, Vault } from "./vault.ts";
 
 interface LocalVaultOptions {
   readonly keyring: Keyring;
   readonly environment: string;
   readonly random: Random;
+  /** Without it no row of an earlier version is there. */
+  readonly upgrade?: Readonly<RowUpgrade>;
 }
 
 /** A vault within this process: seals and opens with the keys of the keyring, none of which it waits for. */
@@ -19,17 +24,27 @@ export interface LocalVault extends Vault {
   isOutdated(ref: CardRef): boolean;
   /** The card as the next version of its record under the current epoch. Throws VaultError if it does not open. */
   reseal(ref: CardRef, owner: CardOwner): Promise<{ readonly ref: CardRef; readonly owner: CardOwner }>;
+  /** A card of an earlier version as the next version of its record, under the keyed digest and with a MAC. Throws VaultError if it does not open. */
+  adopt(card: StoredCard): Promise<StoredCard>;
 }
 
-export function createLocalVault({ keyring, environment, random }: LocalVaultOptions): LocalVault {
+const upgraded: RowUpgrade = { earlier: "none" };
+
+/** Keys of merchants' token digests that are kept ready; others are derived again. */
+const digestKeysReady = 4_096;
+
+export function createLocalVault({ keyring, environment, random, upgrade = upgraded }: LocalVaultOptions): LocalVault {
   assert(keyring.environment === environment, "a vault and its keys are of one environment");
+  const macs = new RowMacs((label) => keyring.derivedKey(label), upgrade);
   const epochs: EpochLookup = (id) => keyring.epochKey(id);
+  const digestKey = digestKeysOf(keyring);
   /** Another process may have begun an epoch since the keys were read. */
   const knowEpochOf = async (ref: CardRef): Promise<void> => {
     const id = epochOf(ref);
     if (id !== undefined && id > keyring.currentEpoch) await keyring.refresh();
   };
-  return {
+  const macOf = (card: Omit<StoredCard, "mac">): Uint8Array => macs.of("card", fieldsOf(card));
+  const vault: LocalVault = {
     async put(card: Card, owner: CardOwner): Promise<CardRef> {
       const epoch = keyring.wrapReady() ?? (await keyring.nextWrap());
       return sealCard(card, { environment, owner }, epoch, random);
@@ -49,6 +64,21 @@ export function createLocalVault({ keyring, environment, random }: LocalVaultOpt
       return createHmac("sha256", keyring.fingerprintKey(merchantId)).update(card.pan.reveal()).digest();
     },
 
+    tokenDigests(merchantId: MerchantId, token: string) {
+      const unkeyed = unkeyedDigest(token);
+      const keyed = keyedDigest(digestKey(merchantId), unkeyed);
+      if (upgrade.earlier === "none") return [keyed];
+      return upgrade.earlier === "written" ? [unkeyed, keyed] : [keyed, unkeyed];
+    },
+
+    withMac(card) {
+      return { ...card, mac: upgrade.earlier === "written" ? undefined : macOf(card) };
+    },
+
+    isGenuine(card) {
+      return macs.accepts("card", fieldsOf(card), card.mac);
+    },
+
     isOutdated(ref: CardRef): boolean {
       return epochOf(ref) !== keyring.currentEpoch;
     },
@@ -58,5 +88,47 @@ export function createLocalVault({ keyring, environment, random }: LocalVaultOpt
       const epoch = keyring.wrapReady() ?? (await keyring.nextWrap());
       return resealCard(ref, { environment, owner }, epochs, epoch, random);
     },
+
+    async adopt(card: StoredCard): Promise<StoredCard> {
+      const { merchantId, tokenDigest, ref, version } = card;
+      const digest = keyedDigest(digestKey(merchantId), tokenDigest);
+      const recordVersion = version + 1;
+      const sealed = await vault.use(ref, { merchantId, tokenDigest, recordVersion: version }, (opened) =>
+        vault.put(opened, { merchantId, tokenDigest: digest, recordVersion }),
+      );
+      const next = { ...card, tokenDigest: digest, version: recordVersion, ref: sealed };
+      return { ...next, mac: macOf(next) };
+    },
+  };
+  return vault;
+}
+
+function fieldsOf({
+  merchantId,
+  tokenDigest,
+  version,
+  ref,
+  fingerprint,
+  brand,
+  maskedPan,
+  createdAt,
+}: Omit<StoredCard, "mac">): RowField[] {
+  return [merchantId, tokenDigest, version, ref, fingerprint, brand, maskedPan, createdAt];
+}
+
+/** One for each merchant: equal tokens of two merchants have different digests. */
+function digestKeysOf(keyring: Keyring): (merchantId: MerchantId) => KeyObject {
+  const root = keyring.derivedKey("token digest 1");
+  const ready = new Map<MerchantId, KeyObject>();
+  return (merchantId) => {
+    const known = ready.get(merchantId);
+    if (known !== undefined) return known;
+    const derived = createHmac("sha256", root).update(merchantId).digest();
+    const key = createSecretKey(derived);
+    derived.fill(0);
+    const [oldest] = ready.keys();
+    if (oldest !== undefined && ready.size >= digestKeysReady) ready.delete(oldest);
+    ready.set(merchantId, key);
+    return key;
   };
 }

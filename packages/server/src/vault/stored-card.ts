@@ -17,4 +17,6 @@ export interface StoredCard {
   readonly createdAt: Instant;
   /** A token expires 14 calendar months after this; it never goes back. */
   readonly lastUsedAt: Instant;
+  /** Covers everything above but the last use, which moves without the key. Undefined on a row of an earlier version. */
+  readonly mac: Uint8Array | undefined;
 }

@@ -1,9 +1,9 @@
 import assert from "node:assert/strict";
-import { randomBytes } from "node:crypto";
+import { createHash, createHmac, createSecretKey, randomBytes } from "node:crypto";
 import { test } from "node:test";
 import { formatTimestamp } from "../kernel/calendar.ts";
 import { instant } from "../kernel/instant.ts";
-import { digestOfToken, isAcceptableToken, newToken, tokenExpiresAt } from "./token.ts";
+import { isAcceptableToken, keyedDigest, newToken, tokenExpiresAt, unkeyedDigest } from "./token.ts";
 
 const random = { bytes: (length: number): Uint8Array => randomBytes(length) };
 
@@ -22,9 +22,15 @@ test("a token holds the bytes that the random port gave, in their order", () => 
   assert.equal(newToken({ bytes: (length) => Uint8Array.from({ length }, (_, index) => index) }).slice(0, 10), "0001020304");
 });
 
-test("the digest of a token is its SHA-256 and tells letter cases apart", () => {
-  assert.equal(digestOfToken("abc"), "ba7816bf8f01cfea414140de5dae2223b00361a396177a9cb410ff61f20015ad");
-  assert.notEqual(digestOfToken("ABC"), digestOfToken("abc"));
+test("the digest that earlier versions kept of a token is its SHA-256 and tells letter cases apart", () => {
+  assert.equal(unkeyedDigest("abc"), "ba7816bf8f01cfea414140de5dae2223b00361a396177a9cb410ff61f20015ad");
+  assert.notEqual(unkeyedDigest("ABC"), unkeyedDigest("abc"));
+});
+
+test("the keyed digest of a token is HMAC-SHA-256 over the bytes of its SHA-256", () => {
+  const key = createSecretKey(Buffer.alloc(32, 7));
+  const expected = createHmac("sha256", key).update(createHash("sha256").update("abc").digest()).digest("hex");
+  assert.equal(keyedDigest(key, unkeyedDigest("abc")), expected);
 });
 
 test("a merchant's own token has 32 to 128 printable characters without blanks", () => {

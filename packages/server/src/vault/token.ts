@@ -1,3 +1,4 @@
+import { createHmac, type KeyObject } from "node:crypto";
 import { addMonths } from "../kernel/calendar.ts";
 import { sha256Hex } from "../kernel/digest.ts";
 import { hexOf, type TokenDigest } from "../kernel/ids.ts";
@@ -12,9 +13,14 @@ export function newToken(random: Random): string {
   return hexOf(random.bytes(tokenBytes));
 }
 
-/** What is kept of a token. Tokens are opaque and case-sensitive. */
-export function digestOfToken(token: string): TokenDigest {
+/** What earlier versions kept of a token. Tokens are opaque and case-sensitive. */
+export function unkeyedDigest(token: string): TokenDigest {
   return sha256Hex(token) as TokenDigest;
+}
+
+/** What is kept of a token: made of the unkeyed digest, so that a row of an earlier version can be moved to it without the token. */
+export function keyedDigest(key: KeyObject, unkeyed: TokenDigest): TokenDigest {
+  return createHmac("sha256", key).update(unkeyed, "hex").digest("hex") as TokenDigest;
 }
 
 /** In characters, of a token that a merchant chooses (interface 2.1). */

@@ -1,5 +1,6 @@
 import type { MerchantId, TokenDigest } from "../kernel/ids.ts";
 import type { Card } from "./card.ts";
+import type { StoredCard } from "./stored-card.ts";
 
 /**
  * What a sealed card is bound to. The envelope's additional authenticated data holds these and the environment, so a
@@ -23,6 +24,15 @@ export interface Vault {
   use<T>(ref: CardRef, owner: CardOwner, call: (card: Card) => Promise<T>): Promise<T>;
   /** Keyed HMAC-SHA-256 of the PAN under the merchant's own fingerprint key: equal for equal cards of one merchant only. */
   fingerprint(card: Card, merchantId: MerchantId): Promise<Uint8Array>;
+  /**
+   * What the store keeps in place of a token. Keyed, because merchants choose tokens: from a copy of the database alone no guess can be tested. The first is
+   * the one to store a card under; a card of an earlier version may lie under the other.
+   */
+  tokenDigests(merchantId: MerchantId, token: string): readonly [TokenDigest, ...TokenDigest[]];
+  /** The card with the MAC that it is stored with. */
+  withMac(card: Omit<StoredCard, "mac">): StoredCard;
+  /** Whether what is stored of the card was written with the installation's keys. */
+  isGenuine(card: StoredCard): boolean;
 }
 
 /** One failure for all causes: which check failed would tell an attacker something. */

@@ -19,6 +19,7 @@ const statements = {
   accountByKey: ["cofre_gateway", "account_key_pkey", "account_pkey"],
   accountById: ["cofre_jobs", "account_pkey"],
   accounts: ["cofre_jobs", "account_pkey"],
+  accountKeys: ["cofre_gateway", "account_key_pkey"],
   paymentsById: ["cofre_gateway", "payment_pkey"],
   paymentByCode: ["cofre_gateway", "payment_code"],
   history: ["cofre_gateway", "history_pkey"],
@@ -32,6 +33,7 @@ const statements = {
   paymentFigures: ["cofre_gateway", "payment_pkey"],
   cardsListed: ["cofre_vault", "card_pkey"],
   cardsByToken: ["cofre_vault", "card_pkey"],
+  cardsWithoutMac: ["cofre_vault", "card_pkey"],
   cardsAfter: ["cofre_jobs", "card_no"],
   namedRequest: ["cofre_gateway", "named_request_pkey"],
   notificationsAfter: ["cofre_jobs", "outbox_sequence"],
@@ -46,6 +48,8 @@ const statements = {
   deliveriesOfMessage: ["cofre_gateway", "delivery_message"],
   // Functions over two small tables, of nodes and of slots.
   holdSlots: ["cofre_jobs"],
+  hasOlderNodes: ["cofre_jobs"],
+  dropTokenDigests: ["cofre_jobs"],
   leaveSlots: ["cofre_jobs"],
   // Functions over the same nodes and the keys of worlds.
   keepWorlds: ["cofre_jobs"],

@@ -266,6 +266,7 @@ export function newCard(number: number, over: Partial<StoredCard> = {}): StoredC
     maskedPan: "555555xxxxxx4444",
     createdAt: start,
     lastUsedAt: start,
+    mac: Uint8Array.from({ length: 32 }, (_, index) => (number * 11 + index) % 256),
     ...over,
   };
 }

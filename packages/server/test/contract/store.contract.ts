@@ -13,8 +13,9 @@ import type { Payment, StoredCredential } from "../../src/payment/payment.ts";
 import { refundFacts } from "../../src/payment/refund.ts";
 import type { Refund } from "../../src/payment/refund.ts";
 import { factSources } from "../../src/stores/change.ts";
-import type { Change, NamedRequest } from "../../src/stores/change.ts";
+import type { AccountKey, Change, NamedRequest } from "../../src/stores/change.ts";
 import type { ListPage, PaymentFilter, PaymentList, Store } from "../../src/stores/store.ts";
+import type { StoredCard } from "../../src/vault/stored-card.ts";
 import * as given from "./store-fixtures.ts";
 
 const { merchantA, merchantB, start } = given;
@@ -680,6 +681,51 @@ export function describeStoreContract(name: string, open: () => Promise<Store>):
       assert.deepEqual(await store.commit(given.cardChange(given.newCard(2, { version: 2 }))), stale);
     });
 
+    test("a card moves to another digest with its times and its place, unless that digest is taken", async (context) => {
+      const store = await opened(context);
+      const [before, other] = [given.newCard(1, { mac: undefined }), given.newCard(2)];
+      const after = given.newCard(1, { tokenDigest: given.tokenDigest(900), version: 2, ref: Uint8Array.of(1, 2, 3) });
+      await store.commit(given.cardChange(before));
+      await store.commit(given.cardChange(other));
+      await store.commit(given.cardUseChange(1, start + 500));
+      const move = (to: StoredCard): Change => ({
+        ...given.cardChange(to),
+        card: { next: to, replaces: before.version, from: before.tokenDigest },
+      });
+
+      assert.deepEqual(await store.commit(move({ ...after, tokenDigest: other.tokenDigest })), stale);
+      assert.deepEqual(await store.cardsWithoutMac(merchantA, undefined, 10), [{ ...before, lastUsedAt: instant(start + 500) }]);
+      assert.deepEqual(await store.cardsWithoutMac(merchantA, before.tokenDigest, 10), []);
+      assert.deepEqual(await store.cardsWithoutMac(merchantB, undefined, 10), []);
+      assert.deepEqual(await store.commit(move(after)), committed);
+      assert.deepEqual(await store.commit(move(after)), stale);
+      assert.deepEqual(await store.cardByToken(merchantA, after.tokenDigest), { ...after, lastUsedAt: instant(start + 500) });
+      assert.equal(await store.cardByToken(merchantA, before.tokenDigest), undefined);
+      assert.deepEqual(await store.cardsWithoutMac(merchantA, undefined, 10), []);
+      const places = (await store.cardsAfter(0, 10)).map(({ tokenDigest }) => tokenDigest);
+      assert.deepEqual(places, [after.tokenDigest, other.tokenDigest]);
+    });
+
+    test("an integration key without a MAC is given one, and a key with one is taken", async (context) => {
+      const store = await opened(context);
+      const [account, mac] = [given.newAccount(merchantA), Uint8Array.from({ length: 32 }, (_, index) => index)];
+      const key = { digest: given.keyDigest(1), grants: "secret" } as const;
+      const change = (version: number, added: AccountKey): Change => ({
+        ...given.accountChange(account, []),
+        account: { next: { ...account, version }, replaces: version === 1 ? undefined : version - 1, keys: [added] },
+      });
+      const taken = { outcome: "duplicate", key: "account_key" };
+
+      assert.deepEqual(await store.commit(change(1, key)), committed);
+      assert.deepEqual(await store.accountKeys(), [{ ...key, merchantId: merchantA, mac: undefined }]);
+      assert.deepEqual(await store.commit(change(2, key)), taken);
+      assert.deepEqual(await store.commit(change(2, { ...key, grants: "public", mac })), taken);
+      assert.deepEqual(await store.commit(change(2, { ...key, mac })), committed);
+      assert.deepEqual(await store.commit(change(3, { ...key, mac })), taken);
+      assert.deepEqual((await store.accountByKey(key.digest))?.mac, mac);
+      assert.deepEqual(await store.accountKeys(), [{ ...key, merchantId: merchantA, mac }]);
+    });
+
     test("a card's last use never goes back, whichever change comes last, and the use of a missing card is no conflict", async (context) => {
       const store = await opened(context);
       await store.commit(given.cardChange(given.newCard(1)));
@@ -787,8 +833,8 @@ export function describeStoreContract(name: string, open: () => Promise<Store>):
 
       assert.deepEqual(await store.commit(given.accountChange(account, [1, 2])), committed);
       assert.deepEqual(await store.commit(given.accountChange(given.newAccount(merchantA), [4])), committed);
-      assert.deepEqual(await store.accountByKey(given.keyDigest(1)), { account, grants: "public" });
-      assert.deepEqual(await store.accountByKey(given.keyDigest(2)), { account, grants: "secret" });
+      assert.deepEqual(await store.accountByKey(given.keyDigest(1)), { account, grants: "public", mac: undefined });
+      assert.deepEqual(await store.accountByKey(given.keyDigest(2)), { account, grants: "secret", mac: undefined });
       assert.deepEqual(
         (await store.accounts()).map(({ id }) => id),
         [merchantA, merchantB],
@@ -797,9 +843,9 @@ export function describeStoreContract(name: string, open: () => Promise<Store>):
       assert.deepEqual(await store.accountById(merchantB), account);
       const renamed = given.newAccount(merchantB, { version: 2, name: "Renamed" });
       assert.deepEqual(await store.commit(given.accountChange(renamed, [6])), committed);
-      assert.deepEqual(await store.accountByKey(given.keyDigest(1)), { account: renamed, grants: "public" });
+      assert.deepEqual(await store.accountByKey(given.keyDigest(1)), { account: renamed, grants: "public", mac: undefined });
       assert.deepEqual(await store.accountById(merchantB), renamed);
-      assert.deepEqual(await store.accountByKey(given.keyDigest(6)), { account: renamed, grants: "secret" });
+      assert.deepEqual(await store.accountByKey(given.keyDigest(6)), { account: renamed, grants: "secret", mac: undefined });
     });
 
     test("an account or a key that is taken, and an old version of an account, change nothing", async (context) => {

@@ -7,7 +7,6 @@ import { query } from "../../src/operations/query.ts";
 import { cancelRefund, refund, refundOrCancel, type Refunded } from "../../src/operations/refund.ts";
 import { acceptReview, rejectReview } from "../../src/operations/review.ts";
 import type { Payment } from "../../src/payment/payment.ts";
-import { digestOfToken } from "../../src/vault/token.ts";
 import { tokenDiesAt } from "./audit-tables.ts";
 import type { Chance } from "./chance.ts";
 import type { Answer, Installation } from "./installation.ts";
@@ -189,7 +188,7 @@ async function toExpiry(installation: Installation, shop: Shop, chance: Chance, 
   const { time, store } = installation;
   if (chance.happens(700)) await storeCard(installation, shop, chance);
   const token = shop.tokens.at(-1 - chance.below(2));
-  const card = token === undefined ? undefined : await store.cardByToken(shop.account.id, digestOfToken(token));
+  const card = token === undefined ? undefined : await store.cardByToken(shop.account.id, installation.digestOf(shop.account.id, token));
   if (token === undefined || card === undefined || chance.happens(150)) {
     time.jump(chance.pick([423, 424, 425, 426, 427]) * day);
     return;

@@ -2,7 +2,6 @@ import type { MerchantId, TokenDigest } from "../../src/kernel/ids.ts";
 import type { Instant } from "../../src/kernel/instant.ts";
 import type { Change } from "../../src/stores/change.ts";
 import type { Store } from "../../src/stores/store.ts";
-import { digestOfToken } from "../../src/vault/token.ts";
 import { tokenDiesAt } from "./audit-tables.ts";
 
 /** What is on record of a stored card, apart from the store. */
@@ -18,27 +17,32 @@ interface Known {
 /** The job's rounds are a day apart, and it leaves what has expired for an hour. */
 const longestKeptMs = 26 * 3_600_000;
 
+/** What the store knows a token by. */
+export type DigestOf = (merchantId: MerchantId, token: string) => TokenDigest;
+
 /** The independent judge of stored cards: none is charged that its merchant did not store, lost while it is used, or kept when it is not. */
 export class CardAuditor {
   readonly #store: Store;
+  readonly #digestOf: DigestOf;
   readonly #violation: (text: string) => void;
   readonly #mark: (what: string) => void;
   readonly #known = new Map<string, Known>();
 
-  constructor(store: Store, violation: (text: string) => void, mark: (what: string) => void) {
+  constructor(store: Store, digestOf: DigestOf, violation: (text: string) => void, mark: (what: string) => void) {
     this.#store = store;
+    this.#digestOf = digestOf;
     this.#violation = violation;
     this.#mark = mark;
   }
 
   /** Whether this merchant ever stored a card under this token. */
   knows(merchantId: MerchantId, token: string): boolean {
-    return this.#known.has(keyOf(merchantId, digestOfToken(token)));
+    return this.#known.has(keyOf(merchantId, this.#digestOf(merchantId, token)));
   }
 
   /** A client that asked `at` was told `now` that its card is stored under this token, or whether the card under it is good. */
   async told(merchantId: MerchantId, token: string, at: Instant, now: Instant): Promise<void> {
-    const digest = digestOfToken(token);
+    const digest = this.#digestOf(merchantId, token);
     const card = await this.#store.cardByToken(merchantId, digest);
     // Earlier by the server's account where the clock was set back meanwhile.
     this.#use(merchantId, digest, Math.min(at, card?.lastUsedAt ?? at), true);

@@ -8,7 +8,7 @@ import type { Change, CommitResult } from "../../src/stores/change.ts";
 import type { Store } from "../../src/stores/store.ts";
 import { maskOf } from "../../src/vault/mask.ts";
 import type { Booked } from "./acquirer-book.ts";
-import { CardAuditor } from "./audit-cards.ts";
+import { CardAuditor, type DigestOf } from "./audit-cards.ts";
 import { DeliveryAuditor } from "./audit-deliveries.ts";
 import { checkAgainstBooks, checkAtRest, checkHistory, checkJournal, checkTimes, type Is } from "./audit-payment.ts";
 import {
@@ -35,6 +35,7 @@ export interface AuditedSettings {
   readonly steadyClock: boolean;
   /** No stalls, no faults of the store, no clock that jumps or is set. */
   readonly isCalm: boolean;
+  readonly digestOf: DigestOf;
 }
 
 /**
@@ -71,7 +72,7 @@ export class Auditor {
     const violation = (text: string): void => this.violation(text);
     const mark = (what: string): void => this.mark(what);
     this.deliveries = new DeliveryAuditor(store, settings.isCalm, violation, mark);
-    this.cards = new CardAuditor(store, violation, mark);
+    this.cards = new CardAuditor(store, settings.digestOf, violation, mark);
   }
 
   violation(text: string): void {

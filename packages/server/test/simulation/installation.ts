@@ -1,6 +1,6 @@
 import type { Connector } from "../../src/connectors/connector.ts";
 import { connectorsOf } from "../../src/connectors/connector-set.ts";
-import { hexOf } from "../../src/kernel/ids.ts";
+import { hexOf, type MerchantId, type TokenDigest } from "../../src/kernel/ids.ts";
 import { slotCount } from "../../src/kernel/slot.ts";
 import { ServiceError, type ServiceErrorCode } from "../../src/kernel/service-error.ts";
 import { SeededRandom } from "../../src/kernel/seeded-random.ts";
@@ -101,6 +101,7 @@ export class Installation {
       strictMandates,
       steadyClock: plan.clockSets === "none",
       isCalm: isCalm(plan),
+      digestOf: (merchantId, token) => this.#keys.digestOf(merchantId, token),
     });
     this.store = this.auditor.watch(store);
     const acquirerParts = { time: this.time, chance: new Chance(plan.seed + 4), auditor: this.auditor, plan };
@@ -141,6 +142,10 @@ export class Installation {
     const down = [...this.#processes.keys()].filter((index) => this.#processes[index]?.alive !== true);
     if (this.plan.oneStaysDown && down.length < this.plan.servers) down.pop();
     for (const index of down) this.#startAt(index);
+  }
+
+  digestOf(merchantId: MerchantId, token: string): TokenDigest {
+    return this.#keys.digestOf(merchantId, token);
   }
 
   /** What a client gets that sends this now, to any server that serves. */

@@ -1,8 +1,10 @@
+import type { MerchantId, TokenDigest } from "../../src/kernel/ids.ts";
 import { instant } from "../../src/kernel/instant.ts";
 import { SeededRandom } from "../../src/kernel/seeded-random.ts";
 import { Keyring } from "../../src/vault/keyring.ts";
 import { createLocalVault } from "../../src/vault/local-vault.ts";
 import { createMemoryKeyProvider, createMemoryWrappedKeyStore } from "../../src/vault/memory-key-provider.ts";
+import { unkeyedDigest } from "../../src/vault/token.ts";
 import type { Vault } from "../../src/vault/vault.ts";
 import type { Plan } from "./plan.ts";
 import { epoch } from "./sim-time.ts";
@@ -15,6 +17,7 @@ const environment = "simulation";
  */
 export class Keys {
   readonly #open: () => Promise<Vault>;
+  #vault: Vault | undefined;
 
   constructor({ seed, ownKeys }: Pick<Plan, "seed" | "ownKeys">) {
     this.#open = ownKeys
@@ -23,8 +26,14 @@ export class Keys {
   }
 
   /** As a process does when it starts. */
-  openVault(): Promise<Vault> {
-    return this.#open();
+  async openVault(): Promise<Vault> {
+    this.#vault = await this.#open();
+    return this.#vault;
+  }
+
+  /** What the store knows a token by, the same in each process. A token that is asked for before a process has opened the keys was never given out. */
+  digestOf(merchantId: MerchantId, token: string): TokenDigest {
+    return this.#vault?.tokenDigests(merchantId, token)[0] ?? unkeyedDigest(token);
   }
 }
 

@@ -7,6 +7,7 @@ export type Step = <T>(call: () => Promise<T>) => Promise<T>;
 export function storeInSteps(store: Store, step: Step): Store {
   return {
     accountByKey: (digest) => step(() => store.accountByKey(digest)),
+    accountKeys: () => step(() => store.accountKeys()),
     accountById: (merchant) => step(() => store.accountById(merchant)),
     accounts: () => step(() => store.accounts()),
     paymentById: (merchant, id) => step(() => store.paymentById(merchant, id)),
@@ -20,6 +21,7 @@ export function storeInSteps(store: Store, step: Step): Store {
     paymentFigures: (merchantId, before, limit) => step(() => store.paymentFigures(merchantId, before, limit)),
     cardsListed: (merchantId, after, limit) => step(() => store.cardsListed(merchantId, after, limit)),
     cardsAfter: (position, limit) => step(() => store.cardsAfter(position, limit)),
+    cardsWithoutMac: (merchant, after, limit) => step(() => store.cardsWithoutMac(merchant, after, limit)),
     namedRequest: (merchant, key) => step(() => store.namedRequest(merchant, key)),
     cardByToken: (merchant, digest) => step(() => store.cardByToken(merchant, digest)),
     notificationsAfter: (sequence, limit) => step(() => store.notificationsAfter(sequence, limit)),

@@ -1,6 +1,5 @@
-import { isPaymentId } from "../../kernel/ids.ts";
+import { isPaymentId, type TokenDigest } from "../../kernel/ids.ts";
 import type { AnswerFacts } from "../../twin/recording/recorder.ts";
-import { digestOfToken } from "../../vault/token.ts";
 import type { WireAnswer } from "../wire/answer.ts";
 import { holdsCardNumber, maskCardNumbers } from "../wire/card-like.ts";
 import { apart } from "./apart.ts";
@@ -17,7 +16,11 @@ const refundCodeMembers = /"merchant_refund_code":"((?:[^"\\]|\\.)*)"/g;
  * What may be kept of an answer. Answers hold no card data; what is taken out are tokens, and card numbers in the names that a merchant
  * chose where the account allows them. On the way of every request: most answers are kept as they are.
  */
-export function answerFactsOf({ status, code, body, headers }: WireAnswer, characters: number): AnswerFacts {
+export function answerFactsOf(
+  { status, code, body, headers }: WireAnswer,
+  characters: number,
+  digestOf: (token: string) => TokenDigest,
+): AnswerFacts {
   const token = body.includes('"token":"') ? textIn(tokenMember.exec(body)?.[1]) : undefined;
   const isPayment = body.startsWith(paymentStart);
   const isToMask = !isPayment || holdsCardNumber(textIn(codeMember.exec(body)?.[1]) ?? "") || refundCodesHoldCard(body);
@@ -29,7 +32,7 @@ export function answerFactsOf({ status, code, body, headers }: WireAnswer, chara
     body: isCut ? apart(shown.slice(0, characters)) : shown,
     isCut,
     isReplayed: headers?.some(([name]) => name === "Idempotent-Replayed") ?? false,
-    tokenDigest: token === undefined || isPayment ? undefined : digestOfToken(token),
+    tokenDigest: token === undefined || isPayment ? undefined : digestOf(token),
   };
 }
 

@@ -2,6 +2,7 @@ import assert from "node:assert/strict";
 import { describe, test } from "node:test";
 import { decodeRequest } from "../wire/decode.ts";
 import type { ParameterList } from "../../twin/recording/recorder.ts";
+import { unkeyedDigest } from "../../vault/token.ts";
 import { answerFactsOf, paymentToldBy } from "./answer-view.ts";
 import { viewOf } from "./parameter-view.ts";
 
@@ -118,7 +119,7 @@ describe("the view of a request's parameters", () => {
 describe("what is kept of an answer", () => {
   const hash = "6b0725480000".padEnd(48, "a");
   const payment = (members: string): string => `{"payment":{"hash":"${hash}",${members}},"status":"SUCCESS"}`;
-  const kept = (body: string, characters = 4_096) => answerFactsOf({ status: 200, body }, characters);
+  const kept = (body: string, characters = 4_096) => answerFactsOf({ status: 200, body }, characters, unkeyedDigest);
 
   test("is the answer itself where nothing is to be taken out, and which payment it tells of", () => {
     const body = payment('"merchant_payment_code":"order \\"1\\"","status":"CO"');

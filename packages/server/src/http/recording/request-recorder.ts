@@ -1,5 +1,5 @@
 import type { Clock } from "../../kernel/clock.ts";
-import type { MerchantId } from "../../kernel/ids.ts";
+import type { MerchantId, TokenDigest } from "../../kernel/ids.ts";
 import type { KeyGrant } from "../../stores/change.ts";
 import { type Recorder, recordingBounds } from "../../twin/recording/recorder.ts";
 import type { WireAnswer } from "../wire/answer.ts";
@@ -29,14 +29,18 @@ const recordedOfSandbox: ReadonlySet<string> = new Set(["/__cofre/payment", "/__
 
 const isRecorded = (path: string): boolean => path.startsWith("/ws/") || recordedOfSandbox.has(path);
 
-export function createRequestRecorder(recorder: Pick<Recorder, "request">, clockOf: (merchantId: MerchantId) => Clock): RequestRecorder {
+export function createRequestRecorder(
+  recorder: Pick<Recorder, "request">,
+  clockOf: (merchantId: MerchantId) => Clock,
+  digestOf: (merchantId: MerchantId, token: string) => TokenDigest,
+): RequestRecorder {
   return {
     begin({ merchantId, method, path, key, params }) {
       if (!isRecorded(path)) return undefined;
       const { parameters, characters, leftOut } = viewOf(params, recordingBounds.parameterCharacters);
       const facts = { method, path, key, parameters, characters, leftOut };
       const answered = recorder.request(merchantId, clockOf(merchantId).now(), facts);
-      return (answer) => answered(answerFactsOf(answer, recordingBounds.answerCharacters));
+      return (answer) => answered(answerFactsOf(answer, recordingBounds.answerCharacters, (token) => digestOf(merchantId, token)));
     },
   };
 }

@@ -47,12 +47,12 @@ export class ChangeWriter {
     );
     this.#paymentOfRefund = database.prepare("SELECT payment FROM refund WHERE id = ?");
     this.#insertCard = database.prepare(
-      `INSERT INTO card (merchant, token_digest, version, created_at, last_used_at, brand, masked_pan, fingerprint, ref)
-       VALUES (unhex(?), unhex(?), ?, ?, ?, ?, ?, ?, ?) ON CONFLICT DO NOTHING`,
+      `INSERT INTO card (merchant, token_digest, version, created_at, last_used_at, brand, masked_pan, fingerprint, ref, mac)
+       VALUES (unhex(?), unhex(?), ?, ?, ?, ?, ?, ?, ?, ?) ON CONFLICT DO NOTHING`,
     );
     this.#updateCard = database.prepare(
-      `UPDATE card SET version = ?, last_used_at = max(last_used_at, ?), brand = ?, masked_pan = ?, fingerprint = ?, ref = ?
-       WHERE merchant = unhex(?) AND token_digest = unhex(?) AND version = ?`,
+      `UPDATE OR IGNORE card SET version = ?, last_used_at = max(last_used_at, ?), brand = ?, masked_pan = ?, fingerprint = ?, ref = ?, mac = ?,
+         token_digest = unhex(?) WHERE merchant = unhex(?) AND token_digest = unhex(?) AND version = ?`,
     );
     this.#useCard = database.prepare(
       "UPDATE card SET last_used_at = ?3 WHERE merchant = unhex(?1) AND token_digest = unhex(?2) AND last_used_at < ?3",
@@ -70,7 +70,8 @@ export class ChangeWriter {
     );
     this.#updateAccount = database.prepare("UPDATE account SET version = ?, name = ?, settings = ? WHERE id = unhex(?) AND version = ?");
     this.#insertAccountKey = database.prepare(
-      "INSERT INTO account_key (digest, account, grants) VALUES (unhex(?), unhex(?), ?) ON CONFLICT DO NOTHING",
+      `INSERT INTO account_key (digest, account, grants, mac) VALUES (unhex(?), unhex(?), ?, ?) ON CONFLICT (digest) DO UPDATE SET mac = excluded.mac
+       WHERE mac IS NULL AND excluded.mac IS NOT NULL AND account = excluded.account AND grants = excluded.grants`,
     );
   }
 
@@ -157,12 +158,13 @@ export class ChangeWriter {
   }
 
   #writeCard(merchant: string, part: CardPart): Outcome {
-    const [tokenDigest, version, replaces, createdAt, ...changing] = part;
+    const [tokenDigest, version, replaces, createdAt, lastUsedAt, brand, maskedPan, fingerprint, ref, mac, from] = part;
+    const changing = [lastUsedAt, brand, maskedPan, fingerprint, ref, mac] as const;
     if (replaces === undefined) {
       const inserted = this.#insertCard.run(merchant, tokenDigest, version, createdAt, ...changing);
       return Number(inserted.changes) === 0 ? "token" : "committed";
     }
-    const updated = this.#updateCard.run(version, ...changing, merchant, tokenDigest, replaces);
+    const updated = this.#updateCard.run(version, ...changing, tokenDigest, merchant, from, replaces);
     return Number(updated.changes) === 0 ? "stale" : "committed";
   }
 
@@ -181,7 +183,7 @@ export class ChangeWriter {
     } else if (Number(this.#updateAccount.run(version, name, settings, merchant, replaces).changes) === 0) {
       return "stale";
     }
-    const added = keys.every(([digest, grants]) => Number(this.#insertAccountKey.run(digest, merchant, grants).changes) === 1);
+    const added = keys.every(([digest, grants, mac]) => Number(this.#insertAccountKey.run(digest, merchant, grants, mac).changes) === 1);
     return added ? "committed" : "account_key";
   }
 }

@@ -40,6 +40,7 @@ function cardOf(lastUsedAt: StoredCard["lastUsedAt"]): StoredCard {
     maskedPan: "411111xxxxxx1111",
     createdAt: unused,
     lastUsedAt,
+    mac: undefined,
   };
 }
 

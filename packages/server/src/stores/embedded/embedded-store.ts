@@ -15,6 +15,7 @@ import type { Change, CommitResult, HistoryRow, KeyGrant, NamedRequest } from ".
 import { aboveAllIds, type Listed, pageOf, rowsFor } from "../payment-list.ts";
 import { StoreError } from "../store.ts";
 import type {
+  AccountByKey,
   CardAge,
   HeldSlots,
   ListedCard,
@@ -25,6 +26,7 @@ import type {
   PaymentFilter,
   PaymentList,
   RunningStore,
+  StoredAccountKey,
   StoreStats,
 } from "../store.ts";
 import { messageOf } from "../change-message.ts";
@@ -35,8 +37,17 @@ import { laneOf } from "./delivery-writer.ts";
 import { EmbeddedPeople } from "./embedded-people.ts";
 import { openForReading } from "./open-database.ts";
 import { placeInOrder } from "../order-row.ts";
-import { accountFromRow, figureFromRow, historyFromRow, listedRow, namedRequestFromRow, paymentColumns, paymentFromRow } from "../rows.ts";
-import type { AccountRow, FigureRow, NamedRequestRow, PackedHistoryRow, PaymentRow } from "../rows.ts";
+import {
+  accountFromRow,
+  accountKeyFromRow,
+  figureFromRow,
+  historyFromRow,
+  listedRow,
+  namedRequestFromRow,
+  paymentColumns,
+  paymentFromRow,
+} from "../rows.ts";
+import type { AccountKeyRow, AccountRow, FigureRow, NamedRequestRow, PackedHistoryRow, PaymentRow } from "../rows.ts";
 import { temporaryFile } from "./temporary-file.ts";
 import { WriterThread } from "./writer-thread.ts";
 
@@ -99,9 +110,13 @@ class SqliteStore implements RunningStore {
     this.people = new EmbeddedPeople(reader, writer, () => this.#closed !== undefined);
   }
 
-  async accountByKey(digest: KeyDigest): Promise<{ readonly account: Account; readonly grants: KeyGrant } | undefined> {
-    const [row] = this.#rows<AccountRow & { readonly grants: KeyGrant }>("accountByKey", digest);
-    return row === undefined ? undefined : { account: accountFromRow(row), grants: row.grants };
+  async accountByKey(digest: KeyDigest): Promise<AccountByKey | undefined> {
+    const [row] = this.#rows<AccountRow & { readonly grants: KeyGrant; readonly mac: Uint8Array | null }>("accountByKey", digest);
+    return row === undefined ? undefined : { account: accountFromRow(row), grants: row.grants, mac: row.mac ?? undefined };
+  }
+
+  async accountKeys(): Promise<readonly StoredAccountKey[]> {
+    return this.#rows<AccountKeyRow>("accountKeys").map(accountKeyFromRow);
   }
 
   async accountById(merchantId: MerchantId): Promise<Account | undefined> {
@@ -179,11 +194,16 @@ class SqliteStore implements RunningStore {
   }
 
   async cardByToken(merchantId: MerchantId, digest: TokenDigest): Promise<StoredCard | undefined> {
-    const [row] = this.#rows<Omit<StoredCard, "merchantId" | "tokenDigest">>("cardByToken", merchantId, digest);
+    const [row] = this.#rows<CardRow>("cardByToken", merchantId, digest);
     if (row === undefined) return undefined;
     // Member by member: a spread of what SQLite gives, which has no prototype, takes as long as a third of the statement.
-    const { version, ref, fingerprint, brand, maskedPan, createdAt, lastUsedAt } = row;
-    return { merchantId, tokenDigest: digest, version, ref, fingerprint, brand, maskedPan, createdAt, lastUsedAt };
+    const { version, ref, fingerprint, brand, maskedPan, createdAt, lastUsedAt, mac } = row;
+    return { merchantId, tokenDigest: digest, version, ref, fingerprint, brand, maskedPan, createdAt, lastUsedAt, mac: mac ?? undefined };
+  }
+
+  async cardsWithoutMac(merchantId: MerchantId, after: TokenDigest | undefined, limit: number): Promise<readonly StoredCard[]> {
+    const rows = this.#rows<CardRow & Pick<StoredCard, "tokenDigest">>("cardsWithoutMac", merchantId, after ?? "", limit);
+    return rows.map((row) => ({ ...row, merchantId, mac: undefined }));
   }
 
   async notificationsAfter(sequence: number, limit: number): Promise<readonly OutboxRow[]> {
@@ -268,6 +288,15 @@ class SqliteStore implements RunningStore {
     return this.#writer.isWriting;
   }
 
+  /** The lock on the file keeps every other process away. */
+  async hasOlderNodes(): Promise<boolean> {
+    return false;
+  }
+
+  async dropTokenDigests(): Promise<void> {
+    // The migration of the file has done it.
+  }
+
   async tryWriting(): Promise<boolean> {
     return this.#closed === undefined && this.#writer.tryWriting();
   }
@@ -316,8 +345,9 @@ class SqliteStore implements RunningStore {
 }
 
 export const sql = {
-  accountByKey: `SELECT lower(hex(account.id)) AS id, version, name, settings, grants FROM account_key
+  accountByKey: `SELECT lower(hex(account.id)) AS id, version, name, settings, grants, mac FROM account_key
     JOIN account ON account.id = account_key.account WHERE digest = unhex(?)`,
+  accountKeys: `SELECT lower(hex(digest)) AS digest, lower(hex(account)) AS "merchantId", grants, mac FROM account_key ORDER BY account_key.digest`,
   accountById: "SELECT lower(hex(id)) AS id, version, name, settings FROM account WHERE account.id = unhex(?)",
   accounts: "SELECT lower(hex(id)) AS id, version, name, settings FROM account ORDER BY account.id",
   paymentById: `SELECT ${paymentColumns} FROM payment WHERE merchant = unhex(?) AND id = unhex(?)`,
@@ -341,10 +371,13 @@ export const sql = {
     FROM payment WHERE merchant = unhex(?) AND id < unhex(?) ORDER BY payment.id DESC LIMIT ?`,
   cardsListed: `SELECT no AS position, lower(hex(token_digest)) AS tokenDigest, brand, masked_pan AS maskedPan, created_at AS createdAt,
     last_used_at AS lastUsedAt FROM card WHERE merchant = unhex(?) AND token_digest > unhex(?) ORDER BY token_digest LIMIT ?`,
-  cardByToken: `SELECT version, ref, fingerprint, brand, masked_pan AS maskedPan, created_at AS createdAt, last_used_at AS lastUsedAt
+  cardByToken: `SELECT version, ref, fingerprint, brand, masked_pan AS maskedPan, created_at AS createdAt, last_used_at AS lastUsedAt, mac
     FROM card WHERE merchant = unhex(?) AND token_digest = unhex(?)`,
   cardsAfter: `SELECT no AS position, lower(hex(merchant)) AS merchantId, lower(hex(token_digest)) AS tokenDigest, last_used_at AS lastUsedAt
     FROM card WHERE no > ? ORDER BY no LIMIT ?`,
+  cardsWithoutMac: `SELECT lower(hex(token_digest)) AS tokenDigest, version, ref, fingerprint, brand, masked_pan AS maskedPan,
+    created_at AS createdAt, last_used_at AS lastUsedAt FROM card
+    WHERE merchant = unhex(?) AND token_digest > unhex(?) AND mac IS NULL ORDER BY token_digest LIMIT ?`,
   namedRequest: `SELECT lower(hex(digest)) AS digest, claimed_at AS claimedAt, status, body
     FROM named_request WHERE merchant = unhex(?) AND key = ?`,
   notificationsAfter: `SELECT ${notificationColumns} WHERE sequence > ? ORDER BY sequence LIMIT ?`,
@@ -376,9 +409,12 @@ export const sql = {
 } as const;
 type StatementName = keyof typeof sql;
 
+type CardRow = Omit<StoredCard, "merchantId" | "tokenDigest" | "mac"> & { readonly mac: Uint8Array | null };
+
 function prepareAll(database: DatabaseSync): Record<StatementName, StatementSync> {
   return {
     accountByKey: database.prepare(sql.accountByKey),
+    accountKeys: database.prepare(sql.accountKeys),
     accountById: database.prepare(sql.accountById),
     accounts: database.prepare(sql.accounts),
     paymentById: database.prepare(sql.paymentById),
@@ -395,6 +431,7 @@ function prepareAll(database: DatabaseSync): Record<StatementName, StatementSync
     cardsListed: database.prepare(sql.cardsListed),
     cardByToken: database.prepare(sql.cardByToken),
     cardsAfter: database.prepare(sql.cardsAfter),
+    cardsWithoutMac: database.prepare(sql.cardsWithoutMac),
     namedRequest: database.prepare(sql.namedRequest),
     notificationsAfter: database.prepare(sql.notificationsAfter),
     notificationsOf: database.prepare(sql.notificationsOf),

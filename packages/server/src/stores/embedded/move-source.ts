@@ -80,7 +80,8 @@ class MoveSource implements TransferSource {
 /** The columns of transfer.ts, in the order of its keys. CROSS JOIN keeps SQLite from turning a join round and sorting everything. */
 export const rowsOf: Readonly<Record<TransferKind, string>> = {
   account: "SELECT lower(hex(id)) AS merchant, version, name, settings FROM account ORDER BY id",
-  account_key: "SELECT lower(hex(digest)) AS digest, lower(hex(account)) AS merchant, grants FROM account_key ORDER BY account_key.digest",
+  account_key:
+    "SELECT lower(hex(digest)) AS digest, lower(hex(account)) AS merchant, grants, nullif(lower(hex(mac)), '') AS mac FROM account_key ORDER BY account_key.digest",
   payment: `SELECT lower(hex(merchant)) AS merchant, lower(hex(id)) AS id, no, code, created_at, version, state, status_at, captured_at, capture_by,
     CAST(authorized AS TEXT) AS authorized, CAST(captured AS TEXT) AS captured, CAST(refunded AS TEXT) AS refunded, refunds, chargeback, review,
     attempts, attempt, due_at, verdict, mandate, rerouted, needs_review, order_json FROM payment ORDER BY payment.merchant, payment.id`,
@@ -95,7 +96,7 @@ export const rowsOf: Readonly<Record<TransferKind, string>> = {
     delivery.state, asked_at, delivery.due_at, delivery.attempts, outcome, in_order, message
     FROM delivery CROSS JOIN payment ON payment.no = delivery.payment ORDER BY lane, number`,
   card: `SELECT lower(hex(merchant)) AS merchant, lower(hex(token_digest)) AS token_digest, no, version, created_at, last_used_at, brand, masked_pan,
-    lower(hex(fingerprint)) AS fingerprint, lower(hex(ref)) AS ref FROM card ORDER BY card.merchant, card.token_digest`,
+    lower(hex(fingerprint)) AS fingerprint, lower(hex(ref)) AS ref, nullif(lower(hex(mac)), '') AS mac FROM card ORDER BY card.merchant, card.token_digest`,
   named_request: `SELECT lower(hex(merchant)) AS merchant, key, lower(hex(digest)) AS digest, claimed_at, status, body
     FROM named_request ORDER BY named_request.merchant, named_request.key`,
   person: `SELECT lower(hex(id)) AS id, version, name, name_key, role, state, created_at, last_signed_in_at, passwords,

@@ -1,6 +1,7 @@
 import { DatabaseSync } from "node:sqlite";
 import type { MerchantId } from "../../kernel/ids.ts";
 import { slotOf } from "../../kernel/slot.ts";
+import { withoutTokenDigest } from "../order-row.ts";
 import { migrations } from "./migrations/index.ts";
 import { hasForeignLog } from "./data-folder.ts";
 import type { OpenRefusal } from "./open-error.ts";
@@ -141,6 +142,7 @@ function dropDeleted(database: DatabaseSync): void {
 
 function migrate(database: DatabaseSync): void {
   dropDeleted(database);
+  database.function("without_token_digest", { deterministic: true }, (order) => withoutTokenDigest(String(order)));
   const id = readNumber(database, "PRAGMA application_id") === movedApplicationId ? movedApplicationId : ourApplicationId;
   for (let version = readNumber(database, "PRAGMA user_version"); version < migrations.length; version += 1) {
     database.exec(`BEGIN IMMEDIATE; ${migrations[version]};

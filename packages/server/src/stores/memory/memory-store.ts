@@ -11,11 +11,12 @@ import type { Payment } from "../../payment/payment.ts";
 import type { RefundId } from "../../payment/refund.ts";
 import type { StoredCard } from "../../vault/stored-card.ts";
 import { assertChangeIsSound } from "../change-rules.ts";
-import type { Change, CommitResult, HistoryRow, KeyGrant, NamedRequest } from "../change.ts";
+import type { Change, CommitResult, HistoryRow, NamedRequest } from "../change.ts";
 import { frozenCopy } from "../frozen-copy.ts";
 import { listedPayment, pageOf } from "../payment-list.ts";
 import { StoreError } from "../store.ts";
 import type {
+  AccountByKey,
   CardAge,
   HeldSlots,
   ListedCard,
@@ -26,6 +27,7 @@ import type {
   PaymentFilter,
   PaymentList,
   Store,
+  StoredAccountKey,
 } from "../store.ts";
 import type { WorldStore, WorldStoreOptions } from "../world-store.ts";
 import { SlotTable } from "./slot-table.ts";
@@ -99,7 +101,7 @@ class MemoryStore implements WorldStore {
   readonly #settingsLengths = new Map<MerchantId, number>();
   /** Of all payments together: each has a row in the history. */
   #versions = 0;
-  readonly #accountKeys = new Map<KeyDigest, { readonly merchantId: MerchantId; readonly grants: KeyGrant }>();
+  readonly #accountKeys = new Map<KeyDigest, Omit<StoredAccountKey, "digest">>();
   readonly #requests = new Map<string, NamedRequest>();
   readonly #outbox: OutboxRow[] = [];
   /** Each merchant's part of the outbox: the notification with number n is at n - 1. */
@@ -118,13 +120,19 @@ class MemoryStore implements WorldStore {
     this.#slots = new SlotTable(options.clock ?? { now: () => instant(0) });
   }
 
-  async accountByKey(digest: KeyDigest): Promise<{ readonly account: Account; readonly grants: KeyGrant } | undefined> {
+  async accountByKey(digest: KeyDigest): Promise<AccountByKey | undefined> {
     this.#beforeRead("accountByKey");
     const key = this.#accountKeys.get(digest);
     if (key === undefined) return undefined;
     const account = this.#accounts.get(key.merchantId);
     assert(account !== undefined, "an account key belongs to an account");
-    return { account, grants: key.grants };
+    return { account, grants: key.grants, mac: key.mac };
+  }
+
+  async accountKeys(): Promise<readonly StoredAccountKey[]> {
+    this.#beforeRead("accountKeys");
+    const keys = Array.from(this.#accountKeys, ([digest, key]) => ({ digest, ...key }));
+    return keys.toSorted((one, other) => (one.digest < other.digest ? -1 : 1));
   }
 
   async accountById(merchantId: MerchantId): Promise<Account | undefined> {
@@ -237,6 +245,15 @@ class MemoryStore implements WorldStore {
   async namedRequest(merchantId: MerchantId, key: string): Promise<NamedRequest | undefined> {
     this.#beforeRead("namedRequest");
     return this.#requests.get(keyOf(merchantId, key));
+  }
+
+  async cardsWithoutMac(merchantId: MerchantId, after: TokenDigest | undefined, limit: number): Promise<readonly StoredCard[]> {
+    this.#beforeRead("cardsWithoutMac");
+    return [...this.#cards.values()]
+      .filter((card) => card.merchantId === merchantId && card.mac === undefined && (after === undefined || card.tokenDigest > after))
+      .toSorted((one, other) => (one.tokenDigest < other.tokenDigest ? -1 : 1))
+      .slice(0, limit)
+      .map((card) => frozenCopy(card));
   }
 
   async cardByToken(merchantId: MerchantId, digest: TokenDigest): Promise<StoredCard | undefined> {
@@ -504,7 +521,9 @@ class MemoryStore implements WorldStore {
 
   #cardConflict({ merchantId, card }: Change): CommitResult | undefined {
     if (card === undefined) return undefined;
-    const stored = this.#cards.get(keyOf(merchantId, card.next.tokenDigest));
+    const stored = this.#cards.get(keyOf(merchantId, card.from ?? card.next.tokenDigest));
+    const moves = card.from !== undefined && card.from !== card.next.tokenDigest;
+    if (moves && this.#cards.has(keyOf(merchantId, card.next.tokenDigest))) return { outcome: "stale" };
     if (card.replaces !== undefined) return stored?.version === card.replaces ? undefined : { outcome: "stale" };
     return stored === undefined ? undefined : { outcome: "duplicate", key: "token" };
   }
@@ -514,9 +533,16 @@ class MemoryStore implements WorldStore {
     const stored = this.#accounts.get(merchantId);
     if (account.replaces === undefined && stored !== undefined) return { outcome: "duplicate", key: "account" };
     if (account.replaces !== undefined && stored?.version !== account.replaces) return { outcome: "stale" };
-    const taken = account.keys.some(
-      ({ digest }, index) => this.#accountKeys.has(digest) || account.keys.findIndex((other) => other.digest === digest) !== index,
-    );
+    const taken = account.keys.some((key, index) => {
+      const known = this.#accountKeys.get(key.digest);
+      const isGivenMac =
+        known !== undefined &&
+        known.mac === undefined &&
+        key.mac !== undefined &&
+        known.merchantId === account.next.id &&
+        known.grants === key.grants;
+      return (known !== undefined && !isGivenMac) || account.keys.findIndex((other) => other.digest === key.digest) !== index;
+    });
     return taken ? { outcome: "duplicate", key: "account_key" } : undefined;
   }
 
@@ -586,7 +612,9 @@ class MemoryStore implements WorldStore {
     }
     if (card !== undefined) {
       const key = keyOf(merchantId, card.next.tokenDigest);
-      const stored = this.#cards.get(key);
+      const from = keyOf(merchantId, card.from ?? card.next.tokenDigest);
+      const stored = this.#cards.get(from);
+      if (from !== key) this.#moveCard(from, key);
       if (stored === undefined) this.#cardPositions.set(key, (this.#lastCardPosition += 1));
       const { createdAt, lastUsedAt } = stored ?? card.next;
       this.#cards.set(key, Object.freeze({ ...card.next, createdAt, lastUsedAt: later(lastUsedAt, card.next.lastUsedAt) }));
@@ -598,11 +626,20 @@ class MemoryStore implements WorldStore {
     }
   }
 
+  /** The card keeps its place in the order in which cards were stored. */
+  #moveCard(from: string, to: string): void {
+    for (const values of [this.#cardPositions, this.#cards] as readonly Map<string, unknown>[]) {
+      const moved = Array.from(values, ([key, value]) => [key === from ? to : key, value] as const);
+      values.clear();
+      for (const [key, value] of moved) values.set(key, value);
+    }
+  }
+
   #writeAccount({ merchantId, account }: Change): void {
     if (account === undefined) return;
     this.#accounts.set(merchantId, account.next);
     if (this.#options.isFull !== undefined) this.#settingsLengths.set(merchantId, JSON.stringify(account.next.settings).length);
-    for (const { digest, grants } of account.keys) this.#accountKeys.set(digest, { merchantId, grants });
+    for (const { digest, grants, mac } of account.keys) this.#accountKeys.set(digest, { merchantId, grants, mac });
   }
 }
 

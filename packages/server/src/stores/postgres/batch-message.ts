@@ -19,9 +19,9 @@ export function batchMessageOf(message: ChangeMessage): BatchMessage {
     merchant,
     at,
     payment,
-    card === undefined ? undefined : card.map((value) => (value instanceof Uint8Array ? Buffer.from(value).toString("hex") : value)),
+    card?.map(withHex),
     cardUse,
-    account,
+    account?.map((value) => (Array.isArray(value) ? value.map((key: readonly unknown[]) => key.map(withHex)) : value)),
     request,
     cardErasure,
     deliveries === undefined ? undefined : withBeginning(deliveries, at as Instant),
@@ -29,6 +29,10 @@ export function batchMessageOf(message: ChangeMessage): BatchMessage {
   const isPlain =
     payment !== undefined && payment[18] === undefined && (card ?? account ?? request ?? cardErasure ?? deliveries) === undefined;
   return { merchant, json, plain: isPlain ? { id: payment[0], code: payment[19] } : undefined };
+}
+
+function withHex(value: unknown): unknown {
+  return value instanceof Uint8Array ? Buffer.from(value).toString("hex") : value;
 }
 
 function withBeginning([endpoints, moved, gathering]: DeliveriesPart, at: Instant): readonly unknown[] {

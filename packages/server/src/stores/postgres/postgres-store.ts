@@ -14,9 +14,11 @@ import { messageOf } from "../change-message.ts";
 import { commitResultOf } from "../commit-result.ts";
 import { aboveAllIds, pageOf, rowsFor } from "../payment-list.ts";
 import { assertChangeIsSound } from "../change-rules.ts";
-import type { Change, CommitResult, HistoryRow, KeyGrant, NamedRequest } from "../change.ts";
+import type { Change, CommitResult, HistoryRow, NamedRequest } from "../change.ts";
 import {
   accountFromRow,
+  accountKeyFromRow,
+  type AccountKeyRow,
   type AccountRow,
   figureFromRow,
   type FigureRow,
@@ -30,6 +32,7 @@ import {
 } from "../rows.ts";
 import { StoreError } from "../store.ts";
 import type {
+  AccountByKey,
   CardAge,
   HeldSlots,
   ListedCard,
@@ -40,6 +43,7 @@ import type {
   PaymentFilter,
   PaymentList,
   RunningStore,
+  StoredAccountKey,
   StoreStats,
 } from "../store.ts";
 import { BatchLane } from "./batch-lane.ts";
@@ -185,6 +189,9 @@ const readers = {
 } as const;
 type Reader = keyof typeof readers;
 
+/** Payments that one statement goes through: their rows are locked until it ends. */
+const pieceOfPayments = 500;
+
 /** Owns a session for each of the readers, made when it is first needed and again when it broke, and the lane that writes. */
 class PostgresStore implements RunningStore {
   readonly people: PostgresPeople;
@@ -214,9 +221,14 @@ class PostgresStore implements RunningStore {
     );
   }
 
-  async accountByKey(digest: KeyDigest): Promise<{ readonly account: Account; readonly grants: KeyGrant } | undefined> {
-    const [row] = await this.#all<AccountRow & { readonly grants: KeyGrant }>("cofre_gateway", "accountByKey", digest);
-    return row === undefined ? undefined : { account: accountFromRow(row), grants: row.grants };
+  async accountByKey(digest: KeyDigest): Promise<AccountByKey | undefined> {
+    const [row] = await this.#all<AccountRow & AccountKeyRow>("cofre_gateway", "accountByKey", digest);
+    if (row === undefined) return undefined;
+    return { account: accountFromRow(row), grants: row.grants, mac: row.mac === null ? undefined : Uint8Array.from(row.mac) };
+  }
+
+  async accountKeys(): Promise<readonly StoredAccountKey[]> {
+    return (await this.#all<AccountKeyRow>("cofre_gateway", "accountKeys")).map(accountKeyFromRow);
   }
 
   async accountById(merchantId: MerchantId): Promise<Account | undefined> {
@@ -293,9 +305,31 @@ class PostgresStore implements RunningStore {
 
   async cardByToken(merchantId: MerchantId, digest: TokenDigest): Promise<StoredCard | undefined> {
     const row = await this.#cards.read(merchantId, digest);
-    if (row === undefined) return undefined;
-    // Copies: the driver's buffers are views of what the socket received, which lives as long as they do.
-    return { merchantId, ...row, ref: Uint8Array.from(row.ref), fingerprint: Uint8Array.from(row.fingerprint) };
+    return row === undefined ? undefined : cardFromRow(merchantId, row);
+  }
+
+  async cardsWithoutMac(merchantId: MerchantId, after: TokenDigest | undefined, limit: number): Promise<readonly StoredCard[]> {
+    const rows = await this.#of<CardRow>("cofre_vault", merchantId, "cardsWithoutMac", after ?? "", limit);
+    return rows.map((row) => cardFromRow(merchantId, row));
+  }
+
+  async hasOlderNodes(): Promise<boolean> {
+    const [row] = await this.#all<{ readonly older: boolean }>("leases", "hasOlderNodes");
+    return row?.older !== false;
+  }
+
+  async dropTokenDigests(merchantId: MerchantId): Promise<void> {
+    let last: string | null = "";
+    while (last !== null) {
+      const [row]: readonly { readonly last: string | null }[] = await this.#all(
+        "cofre_jobs",
+        "dropTokenDigests",
+        merchantId,
+        last,
+        pieceOfPayments,
+      );
+      last = row?.last ?? null;
+    }
   }
 
   async notificationsAfter(sequence: number, limit: number): Promise<readonly OutboxRow[]> {
@@ -449,12 +483,22 @@ function onlyPayment(rows: readonly PaymentRow[]): Payment | undefined {
 
 type HeldSlotsRow = Omit<HeldSlots, "slots"> & { readonly slots: string };
 
-type CardRow = Omit<StoredCard, "merchantId">;
+type CardRow = Omit<StoredCard, "merchantId" | "mac"> & { readonly mac: Uint8Array | null };
 type DeliveryRow = Omit<Delivery, "outcome" | "inOrder" | "message"> & {
   readonly outcome: string | null;
   readonly inOrder: number;
   readonly message: number | null;
 };
+
+/** Copies: the driver's buffers are views of what the socket received, which lives as long as they do. */
+function cardFromRow(merchantId: MerchantId, { ref, fingerprint, mac, ...row }: CardRow): StoredCard {
+  const copies = {
+    ref: Uint8Array.from(ref),
+    fingerprint: Uint8Array.from(fingerprint),
+    mac: mac === null ? undefined : Uint8Array.from(mac),
+  };
+  return { merchantId, ...row, ...copies };
+}
 
 function deliveryFromRow({ outcome, inOrder, message, ...row }: DeliveryRow): Delivery {
   return { ...row, outcome: outcome ?? undefined, inOrder: inOrder === 1, message: message ?? undefined };

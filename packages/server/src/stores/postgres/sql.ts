@@ -32,8 +32,9 @@ const deliveriesIn = (state: OpenDeliveryState): string =>
 
 /** Every statement that reads, and what the jobs' role does beside; its name is the prepared statement's. */
 export const sql = {
-  accountByKey: `SELECT ${account}, grants FROM account_key JOIN account ON account.merchant = account_key.merchant
+  accountByKey: `SELECT ${account}, grants, mac FROM account_key JOIN account ON account.merchant = account_key.merchant
     WHERE digest = decode($1, 'hex')`,
+  accountKeys: `SELECT ${hexOf("digest", "digest")}, ${hexOf("merchant", "merchantId")}, grants, mac FROM account_key ORDER BY account_key.digest`,
   accountById: `SELECT ${account} FROM account WHERE merchant = ${merchant}`,
   accounts: `SELECT ${account} FROM account ORDER BY merchant`,
   paymentsById: `SELECT ${payment} FROM payment WHERE merchant = ${merchant} AND id = ANY ($2::bytea[])`,
@@ -57,7 +58,10 @@ export const sql = {
   cardsListed: `SELECT no AS position, ${hexOf("token_digest", "tokenDigest")}, brand, masked_pan AS "maskedPan", created_at AS "createdAt",
     last_used_at AS "lastUsedAt" FROM card WHERE merchant = ${merchant} AND token_digest > decode($2, 'hex') ORDER BY token_digest LIMIT $3`,
   cardsByToken: `SELECT ${hexOf("token_digest", "tokenDigest")}, version, ref, fingerprint, brand, masked_pan AS "maskedPan",
-    created_at AS "createdAt", last_used_at AS "lastUsedAt" FROM card WHERE merchant = ${merchant} AND token_digest = ANY ($2::bytea[])`,
+    created_at AS "createdAt", last_used_at AS "lastUsedAt", mac FROM card WHERE merchant = ${merchant} AND token_digest = ANY ($2::bytea[])`,
+  cardsWithoutMac: `SELECT ${hexOf("token_digest", "tokenDigest")}, version, ref, fingerprint, brand, masked_pan AS "maskedPan",
+    created_at AS "createdAt", last_used_at AS "lastUsedAt", mac FROM card
+    WHERE merchant = ${merchant} AND token_digest > decode($2, 'hex') AND mac IS NULL ORDER BY token_digest LIMIT $3`,
   cardsAfter: `SELECT no AS position, ${hexOf("merchant", "merchantId")}, ${hexOf("token_digest", "tokenDigest")},
     last_used_at AS "lastUsedAt" FROM card WHERE no > $1 ORDER BY no LIMIT $2`,
   namedRequest: `SELECT ${hexOf("digest", "digest")}, claimed_at AS "claimedAt", status, body FROM named_request
@@ -91,7 +95,9 @@ export const sql = {
     ) IS DISTINCT FROM 'waiting') ORDER BY due_at, number LIMIT $4`,
   deliveriesOfMessage: `SELECT ${delivery} FROM delivery WHERE merchant = ${merchant} AND endpoint = $2 AND message = $3 AND message > 0
     ORDER BY number`,
-  holdSlots: "SELECT share, nodes, slots FROM hold_slots_1($1, $2, $3)",
+  holdSlots: "SELECT share, nodes, slots FROM hold_slots_2($1, $2, $3)",
+  hasOlderNodes: "SELECT has_older_nodes_1() AS older",
+  dropTokenDigests: "SELECT drop_token_digests_1($1, $2, $3) AS last",
   leaveSlots: "SELECT leave_slots_1($1)",
   keepWorlds: "SELECT keep_worlds_1($1, $2) AS keys",
   placeWorld: "SELECT place_world_1($1, $2, $3) AS placing",

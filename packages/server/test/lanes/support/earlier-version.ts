@@ -1,10 +1,10 @@
 import { plantedCopy } from "./planted-copy.ts";
 
 /** How many migrations that version lacks. */
-export const migrationsSince = 5;
+export const migrationsSince = 6;
 
 /**
- * A copy of this version as it was before its newest migrations (005 to 009): without them, and without what uses them. Made from the working tree, for a
+ * A copy of this version as it was before its newest migrations (005 to 010): without them, and without what uses them. Made from the working tree, for a
  * clone need not have a history; whoever adds a migration says here what the version before did in place of what rests on it. The caller
  * removes it.
  */
@@ -13,7 +13,7 @@ export function earlierCopy(): string {
     {
       name: "the newest migrations are not there",
       file: "stores/postgres/migrations/index.ts",
-      find: "[tables, writer, runs, roles, leases, reports, worldPlaces, people, messages]",
+      find: "[tables, writer, runs, roles, leases, reports, worldPlaces, people, messages, macs]",
       replace: "[tables, writer, runs, roles]",
     },
     {
@@ -38,6 +38,42 @@ export function earlierCopy(): string {
     assert(row !== undefined, "whoever asks for slots is told which it holds");
     return { ...row, slots: row.slots === "" ? [] : row.slots.split(" ").map(Number) };`,
       replace: "    return { slots: [...everySlot], share: everySlot.size, nodes: 1 };",
+    },
+    {
+      name: "an integration key has no MAC",
+      file: "stores/postgres/sql.ts",
+      find: "${account}, grants, mac FROM account_key",
+      replace: "${account}, grants, NULL AS mac FROM account_key",
+    },
+    {
+      name: "nor do the others",
+      file: "stores/postgres/sql.ts",
+      find: "grants, mac FROM account_key ORDER BY",
+      replace: "grants, NULL AS mac FROM account_key ORDER BY",
+    },
+    {
+      name: "a card has no MAC",
+      file: "stores/postgres/sql.ts",
+      find: `"lastUsedAt", mac FROM card WHERE merchant = \${merchant} AND token_digest = ANY`,
+      replace: `"lastUsedAt", NULL AS mac FROM card WHERE merchant = \${merchant} AND token_digest = ANY`,
+    },
+    {
+      name: "token digests are not keyed, and rows have no MACs",
+      file: "app.ts",
+      find: `const upgrade: RowUpgrade = { earlier: (await marker.load()) === undefined ? "read" : "none" };`,
+      replace: `const upgrade: RowUpgrade = { earlier: "written" };`,
+    },
+    {
+      name: "nothing is kept of an upgrade",
+      file: "app.ts",
+      find: "  if (create) await completeUpgrade();\n",
+      replace: "",
+    },
+    {
+      name: "nothing is upgraded",
+      file: "app.ts",
+      find: "  rowUpgrade.start();\n",
+      replace: "",
     },
     {
       name: "nobody asks where the database came from",

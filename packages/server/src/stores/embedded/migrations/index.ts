@@ -3,6 +3,7 @@ import { rerouted } from "./002-rerouted.ts";
 import { people } from "./003-people.ts";
 import { messages } from "./004-messages.ts";
 import { secureDelete } from "./005-secure-delete.ts";
+import { macs } from "./006-macs.ts";
 
 /** Forward only, in order: the first makes version 1 of an empty file. One that was released is never changed. */
-export const migrations: readonly string[] = [tables, rerouted, people, messages, secureDelete];
+export const migrations: readonly string[] = [tables, rerouted, people, messages, secureDelete, macs];

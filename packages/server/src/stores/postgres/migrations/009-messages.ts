@@ -1,5 +1,4 @@
-import { assert } from "../../../kernel/assert.ts";
-import { writer } from "./002-writer.ts";
+import { withReplaced } from "./replaced.ts";
 
 /**
  * `message`: which deliveries go together in one (outbox/events.ts). Few endpoints ask for that, so most rows are in no index of it.
@@ -11,11 +10,11 @@ export const messages = `
 ALTER TABLE delivery ADD COLUMN message bigint CHECK (message >= 0);
 CREATE INDEX delivery_message ON delivery (merchant, endpoint, message, number) WHERE message > 0;
 
-${withMessage("write_payment_1", [
+${withReplaced("write_payment_1", [
   ["outcome, in_order)", "outcome, in_order, message)"],
   ["(deliveries -> 2 ->> 6)::smallint", "(deliveries -> 2 ->> 6)::smallint, CASE WHEN deliveries -> 3 ? told THEN 0 END"],
 ])}
-${withMessage("move_deliveries_1", [
+${withReplaced("move_deliveries_1", [
   ["outcome, in_order)", "outcome, in_order, message)"],
   ["fresh ->> 5, (fresh ->> 6)::smallint);", "fresh ->> 5, (fresh ->> 6)::smallint,\n        (fresh ->> 7)::bigint);"],
   [
@@ -23,15 +22,3 @@ ${withMessage("move_deliveries_1", [
     "in_order = (fresh ->> 6)::smallint,\n        message = CASE WHEN jsonb_array_length(fresh) > 7 THEN (fresh ->> 7)::bigint ELSE message END\n",
   ],
 ])}`;
-
-/** A function of 002, which never changes, with these places of it replaced. */
-function withMessage(name: string, changes: readonly (readonly [find: string, replace: string])[]): string {
-  const from = writer.indexOf(`CREATE FUNCTION ${name}(`);
-  let text = writer.slice(from, writer.indexOf("$$;\n", from) + 4).replace("CREATE FUNCTION", "CREATE OR REPLACE FUNCTION");
-  for (const [find, replace] of changes) {
-    const [before, after, ...more] = text.split(find);
-    assert(before !== undefined && after !== undefined && more.length === 0, "the place that is replaced is there once");
-    text = before + replace + after;
-  }
-  return text;
-}

@@ -1,0 +1,165 @@
+import type { Clock } from "../kernel/clock.ts";
+import type { MerchantId, TokenDigest } from "../kernel/ids.ts";
+import { second } from "../kernel/instant.ts";
+import type { Scheduler } from "../kernel/scheduler.ts";
+import type { AccountKey, Change } from "../stores/change.ts";
+import type { RunningStore, StoredAccountKey } from "../stores/store.ts";
+import type { RowUpgrade } from "../vault/row-mac.ts";
+import type { StoredCard } from "../vault/stored-card.ts";
+import { VaultError } from "../vault/vault.ts";
+
+export interface RowUpgradeParts {
+  readonly store: Pick<
+    RunningStore,
+    "accounts" | "accountById" | "accountKeys" | "cardsWithoutMac" | "commit" | "dropTokenDigests" | "eraseRemains" | "hasOlderNodes"
+  >;
+  /** Seals a card of an earlier version again, for its keyed digest. Rejects with VaultError when it does not open. */
+  readonly vault: { readonly adopt: (card: StoredCard) => Promise<StoredCard> };
+  readonly withKeyMac: (key: StoredAccountKey) => AccountKey;
+  readonly upgrade: RowUpgrade;
+  /** Keeps durably that no row of an earlier version is left. */
+  readonly complete: () => Promise<void>;
+  readonly clock: Clock;
+  readonly scheduler: Scheduler;
+  /** How long no node of an earlier version must have been there: the other nodes notice its end meanwhile. */
+  readonly settleMs: number;
+  /** `unreadable`: cards that do not open. Their tokens are unknown from now on. */
+  readonly report: (progress: { readonly cards: number; readonly unreadable: number }) => void;
+}
+
+const checkMs = 5 * second;
+const pieceOfCards = 100;
+const pauseMs = 5;
+const settleWritesMs = 2 * second;
+/** A row that was changed in the same moment is left for the next pass. */
+const mostPasses = 1_000;
+
+/**
+ * Moves the rows of an earlier version to keyed token digests and MACs: every card is sealed again for its new digest, every integration key gets its MAC, payments
+ * lose the unkeyed digest of their card's token. Waits until no node of an earlier version serves the same database, which would not find the cards. When all
+ * is done rows without a MAC are refused. Any number of nodes may do this at once; a process that ends in between leaves the rest to the next start.
+ */
+export class RowUpgradeJob {
+  readonly #parts: RowUpgradeParts;
+  #stopped = false;
+  #cancelTimer: (() => void) | undefined;
+  #work: Promise<void> = Promise.resolve();
+  #cards = 0;
+
+  constructor(parts: RowUpgradeParts) {
+    this.#parts = parts;
+  }
+
+  start(): void {
+    if (this.#parts.upgrade.earlier !== "none") this.#next(0);
+  }
+
+  /** Resolves when the piece under way has ended. */
+  async stop(): Promise<void> {
+    this.#stopped = true;
+    this.#cancelTimer?.();
+    await this.#work;
+  }
+
+  #next(waitMs: number): void {
+    if (this.#stopped) return;
+    this.#cancelTimer = this.#parts.scheduler.after(waitMs, () => {
+      // A store that is down is asked again.
+      this.#work = this.#tick().catch(() => this.#next(checkMs));
+    });
+  }
+
+  async #tick(): Promise<void> {
+    const { store, upgrade, settleMs } = this.#parts;
+    if (await store.hasOlderNodes()) {
+      upgrade.earlier = "written";
+      this.#next(checkMs);
+      return;
+    }
+    this.#cancelTimer = this.#parts.scheduler.after(settleMs, () => {
+      this.#work = this.#upgrade().catch(() => this.#next(checkMs));
+    });
+  }
+
+  async #upgrade(): Promise<void> {
+    const { store, scheduler, upgrade, complete, report } = this.#parts;
+    if (await store.hasOlderNodes()) {
+      this.#next(0);
+      return;
+    }
+    if (upgrade.earlier === "written") {
+      upgrade.earlier = "read";
+      // What is being written in the earlier form is written by then.
+      await scheduler.sleep(settleWritesMs);
+    }
+    for (const { id } of await store.accounts()) await store.dropTokenDigests(id);
+    const unreadable = await this.#adoptCards();
+    await this.#adoptKeys();
+    // Stopped, or rows that were changed in the same moment.
+    if (this.#stopped || unreadable === undefined) return;
+    await store.eraseRemains();
+    await complete();
+    upgrade.earlier = "none";
+    report({ cards: this.#cards, unreadable });
+  }
+
+  /** The number of cards that do not open; undefined when it was stopped. */
+  async #adoptCards(): Promise<number | undefined> {
+    for (let pass = 0; pass < mostPasses && !this.#stopped; pass += 1) {
+      let [unreadable, missed] = [0, 0];
+      for (const { id } of await this.#parts.store.accounts()) {
+        const left = await this.#adoptCardsOf(id);
+        unreadable += left.unreadable;
+        missed += left.missed;
+      }
+      if (missed === 0 && !this.#stopped) return unreadable;
+    }
+    return undefined;
+  }
+
+  async #adoptCardsOf(merchantId: MerchantId): Promise<{ readonly unreadable: number; readonly missed: number }> {
+    const { store, scheduler } = this.#parts;
+    let [unreadable, missed] = [0, 0];
+    let after: TokenDigest | undefined;
+    while (!this.#stopped) {
+      const piece = await store.cardsWithoutMac(merchantId, after, pieceOfCards);
+      const done = await Promise.all(piece.map((card) => this.#adoptCard(card)));
+      unreadable += done.filter((outcome) => outcome === "unreadable").length;
+      missed += done.filter((outcome) => outcome === "missed").length;
+      this.#cards += done.filter((outcome) => outcome === "done").length;
+      after = piece.at(-1)?.tokenDigest;
+      if (piece.length < pieceOfCards) break;
+      await scheduler.sleep(pauseMs);
+    }
+    return { unreadable, missed };
+  }
+
+  async #adoptCard(card: StoredCard): Promise<"done" | "missed" | "unreadable"> {
+    const { store, vault } = this.#parts;
+    let next: StoredCard;
+    try {
+      next = await vault.adopt(card);
+    } catch (error) {
+      if (error instanceof VaultError) return "unreadable";
+      throw error;
+    }
+    const change = this.#change(card.merchantId, { card: { next, replaces: card.version, from: card.tokenDigest } });
+    return (await store.commit(change)).outcome === "committed" ? "done" : "missed";
+  }
+
+  async #adoptKeys(): Promise<void> {
+    const { store, withKeyMac } = this.#parts;
+    for (let pass = 0; pass < mostPasses && !this.#stopped; pass += 1) {
+      const [key] = (await store.accountKeys()).filter(({ mac }) => mac === undefined);
+      if (key === undefined) return;
+      const account = await store.accountById(key.merchantId);
+      if (account === undefined) return;
+      const next = { ...account, version: account.version + 1 };
+      await store.commit(this.#change(account.id, { account: { next, replaces: account.version, keys: [withKeyMac(key)] } }));
+    }
+  }
+
+  #change(merchantId: MerchantId, part: Pick<Change, "card" | "account">): Change {
+    return { merchantId, at: this.#parts.clock.now(), ...part, facts: [], entries: [], notifications: [] };
+  }
+}

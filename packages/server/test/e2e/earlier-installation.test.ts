@@ -1,0 +1,137 @@
+import assert from "node:assert/strict";
+import { createHash } from "node:crypto";
+import { copyFileSync, existsSync, rmSync } from "node:fs";
+import { join } from "node:path";
+import { DatabaseSync } from "node:sqlite";
+import { describe, test } from "node:test";
+import { setTimeout as sleep } from "node:timers/promises";
+import { directBody, startWorld, type World } from "../world.ts";
+import { bytesOf, earlier, earlierFolder } from "./earlier-installation.ts";
+
+/** The tokens of which an unkeyed digest is in the folder's files, in any of the usual forms. */
+function guessable(folder: string): readonly string[] {
+  const bytes = bytesOf(folder);
+  return earlier.tokens
+    .map(({ token }) => token)
+    .filter((token) => {
+      const digest = createHash("sha256").update(token).digest();
+      return bytes.includes(digest) || (["hex", "base64url"] as const).some((form) => bytes.includes(digest.toString(form)));
+    });
+}
+
+async function upgraded(folder: string): Promise<World> {
+  const world = await startWorld({ environment: { COFRE_DATA_DIR: folder } });
+  while (!world.events.some(({ event }) => event === "rows_upgraded")) await sleep(10);
+  return world;
+}
+
+const withKey = { integration_key: earlier.integrationKey };
+let orders = 0;
+
+async function pay(world: World, token: string) {
+  const { body } = await world.postJson(
+    "/ws/direct",
+    directBody(`new-${(orders += 1)}`, { creditcard: { token, card_cvv: token.length === 64 ? undefined : "123" } }),
+  );
+  return body;
+}
+
+describe("a data folder of the version before", () => {
+  test("keeps no digest of a token that a guess can be tested against, and every token still pays", async (context) => {
+    const folder = earlierFolder(context);
+    assert.equal(guessable(folder).length, earlier.tokens.length, "control: the version before kept them");
+    const world = await upgraded(folder);
+    for (const { token, mask } of earlier.tokens) {
+      const body = await pay(world, token);
+      assert.equal(body["status"], "SUCCESS", JSON.stringify(body));
+      const { body: queried } = await world.postJson("/ws/query", { ...withKey, hash: (body["payment"] as { hash: string }).hash });
+      assert.ok(JSON.stringify(queried).includes("CO"), mask);
+    }
+    for (const hash of earlier.payments) {
+      const { body } = await world.postJson("/ws/query", { ...withKey, hash });
+      assert.equal(body["status"], "SUCCESS", JSON.stringify(body));
+    }
+    const token = earlier.tokens[0]?.token;
+    const again = await world.postJson("/ws/token", { ...withKey, payment_type_code: "visa", country: "br", token, creditcard: card });
+    assert.match(JSON.stringify(again.body), /already exists/);
+    await world[Symbol.asyncDispose]();
+
+    assert.deepEqual(guessable(folder), []);
+    const [event] = world.events.filter((each) => each.event === "rows_upgraded");
+    assert.deepEqual(event, { event: "rows_upgraded", cards: earlier.tokens.length, unreadable: 0 });
+  });
+
+  test("is upgraded once, and starts and pays again afterwards", async (context) => {
+    const folder = earlierFolder(context);
+    await (await upgraded(folder))[Symbol.asyncDispose]();
+    assert.ok(existsSync(join(folder, "rows.sealed")));
+    await using world = await startWorld({ environment: { COFRE_DATA_DIR: folder } });
+    for (const { token } of earlier.tokens) assert.equal((await pay(world, token))["status"], "SUCCESS");
+    assert.ok(!world.events.some(({ event }) => event === "rows_upgraded"));
+  });
+
+  test("restored beside the keys of after the upgrade is refused with what to do, and starts when that was done", async (context) => {
+    const folder = earlierFolder(context);
+    await (await upgraded(folder))[Symbol.asyncDispose]();
+    copyFileSync(join(earlierFolder(context), "cofre.db"), join(folder, "cofre.db"));
+    await assert.rejects(startWorld({ environment: { COFRE_DATA_DIR: folder } }), { name: "KeyringError", message: /Remove rows\.sealed/ });
+    rmSync(join(folder, "rows.sealed"));
+    await using world = await upgraded(folder);
+    assert.equal((await pay(world, earlier.tokens[1]?.token ?? ""))["status"], "SUCCESS");
+  });
+});
+
+const card = { card_number: "4111111111111111", card_name: "Ana Lima", card_due_date: "12/2060", card_cvv: "123" };
+
+describe("a program that writes the database without the keys", () => {
+  const written = async (context: Parameters<typeof earlierFolder>[0], sql: string): Promise<World> => {
+    const folder = earlierFolder(context);
+    await (await upgraded(folder))[Symbol.asyncDispose]();
+    const database = new DatabaseSync(join(folder, "cofre.db"));
+    database.exec(sql);
+    database.close();
+    return startWorld({ environment: { COFRE_DATA_DIR: folder } });
+  };
+  const alarms = ({ events }: World): readonly unknown[] => events.flatMap((each) => (each.event === "alarm" ? [each.kind] : []));
+  const digest = createHash("sha256").update("a key that was made up").digest("hex");
+
+  for (const [what, sql] of [
+    [
+      "a row of its own",
+      `INSERT INTO account_key (digest, account, grants) SELECT unhex('${digest}'), account, 'secret' FROM account_key LIMIT 1`,
+    ],
+    ["another key's row with its own digest", `UPDATE account_key SET digest = unhex('${digest}') WHERE grants = 'secret'`],
+  ] as const) {
+    test(`gets no integration key by ${what}`, async (context) => {
+      await using world = await written(context, sql);
+      const { body } = await world.postJson("/ws/query", { integration_key: "a key that was made up", hash: earlier.payments[0] });
+      assert.equal(body["status_code"], "BP-SA-2", JSON.stringify(body));
+      assert.deepEqual(alarms(world), ["row_refused"]);
+    });
+  }
+
+  test("gets no secret key out of a public one", async (context) => {
+    const folder = earlierFolder(context);
+    await (await upgraded(folder))[Symbol.asyncDispose]();
+    const database = new DatabaseSync(join(folder, "cofre.db"));
+    database.exec("UPDATE account_key SET grants = 'secret' WHERE grants = 'public'");
+    database.close();
+    const start = startWorld({ environment: { COFRE_DATA_DIR: folder } });
+    await assert.rejects(start, { name: "KeyTaken", message: /written without the keys/ });
+  });
+
+  for (const column of [
+    "brand = 'elo'",
+    "masked_pan = '555555xxxxxx4444'",
+    "fingerprint = zeroblob(32)",
+    "created_at = created_at + 1",
+    "mac = NULL",
+  ]) {
+    test(`cannot change what is shown of a card: ${column}`, async (context) => {
+      await using world = await written(context, `UPDATE card SET ${column}`);
+      const body = await pay(world, earlier.tokens[1]?.token ?? "");
+      assert.equal(body["status"], "ERROR", JSON.stringify(body));
+      assert.deepEqual(alarms(world), ["card_not_readable"]);
+    });
+  }
+});
