@@ -130,7 +130,7 @@ export type SimulatorInstruction = {
   /** Of this kind only; of any unless given. */
   readonly of?: "authorize" | "verify" | "capture" | "void" | "refund" | "reverse" | "inquire";
 } & (
-  | { readonly next: "lose_request" | "lose_answer" | "late_answer" | "double_request" }
+  | { readonly next: "lose_request" | "lose_answer" | "late_answer" | "double_request" | "echo_card" }
   /** Reasons such as `insufficient_funds` or `expired_card`. */
   | { readonly next: "decline"; readonly reason: string }
 );

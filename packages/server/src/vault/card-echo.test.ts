@@ -100,6 +100,7 @@ describe("where only the mask is left", () => {
     `card-${number}`,
     "4111-1156-6605-2208",
     "41111156",
+    "66052208",
     "837",
     "8370",
     "cvv837",

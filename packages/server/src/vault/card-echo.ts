@@ -44,10 +44,11 @@ export function repeatsCard(text: string, { card, cvv, cryptogram }: CardInHand)
   return cryptogram !== undefined && repeatsCryptogram(text, cryptogram.reveal());
 }
 
-/** The same where only the mask is left of the card. A text of three or four digits alone can be a security code: there is none to compare with. */
+/** The same where only the mask is left of the card: a text that goes beyond what it shows, at either end. A text of three or four digits alone can be a security code: there is none to compare with. */
 export function mayRepeatCard(text: string, maskedPan: string | undefined): boolean {
   if (/^\d{3,4}$/.test(text) || namedCode.test(text)) return true;
   if (maskedPan === undefined) return false;
+  if (/^\d{5,}$/.test(text) && text.endsWith(maskedPan.slice(-shownLast))) return true;
   return [digitsOf(text), digitsOf(text).toReversed(), ...encodedDigitsOf(text)].some((digits) => beginsLikeMask(digits, maskedPan));
 }
 

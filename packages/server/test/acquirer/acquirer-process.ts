@@ -20,6 +20,7 @@ const { values } = parseArgs({
     "no-inquiries": { type: "boolean", default: false },
     "no-repeats": { type: "boolean", default: false },
     "no-partial-capture": { type: "boolean", default: false },
+    echoing: { type: "boolean", default: false },
   },
 });
 
@@ -35,6 +36,7 @@ const server = await startAcquirerServer({
   answersInquiries: !values["no-inquiries"],
   repeatsFollowUps: !values["no-repeats"],
   partialCapture: !values["no-partial-capture"],
+  echoes: values.echoing,
 });
 process.stdout.write(`${server.port}\n`);
 

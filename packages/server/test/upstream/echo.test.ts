@@ -2,80 +2,141 @@ import assert from "node:assert/strict";
 import { mkdtempSync, readdirSync, readFileSync, rmSync } from "node:fs";
 import { tmpdir } from "node:os";
 import { join } from "node:path";
-import { test } from "node:test";
-import { KnownNumbers } from "../../src/scan/known-numbers.ts";
+import { describe, test } from "node:test";
+import { setTimeout as sleep } from "node:timers/promises";
+import { startAcquirerServer } from "../../src/connectors/simulator/acquirer-server.ts";
+import { systemClock } from "../../src/kernel/system-clock.ts";
+import { systemScheduler } from "../../src/kernel/system-scheduler.ts";
 import { createLog } from "../../src/observe/log.ts";
-import { directBody, integrationKey, startWorld, testCard } from "../world.ts";
+import { KnownNumbers } from "../../src/scan/known-numbers.ts";
+import { directBody, integrationKey, startWorld, testCard, type World } from "../world.ts";
 import { startEchoingServer } from "./echoing-server.ts";
 
 const pan = "4111115666052208";
 const declinedPan = "4716909774636285";
 const cvv = "837";
+const key = { integration_key: integrationKey };
+const initial = { cof_info: { cof_type: "initial", initiator: "CIT", trans_type: "SCHEDULED_RECURRING" } };
 
-/* What an acquirer answered was written as it came: its echo of the card was in the database, in answers and in the timeline. */
-test("an upstream that repeats the card in every text of its answers leaves none of it behind, and its outcomes hold", async (context) => {
-  await using upstream = await startEchoingServer({ declines: [declinedPan] });
+type Body = Readonly<Record<string, unknown>>;
+
+/* What an acquirer answered was written unchanged: its echo of the card was in the database, in answers and in the timeline. */
+describe("an acquirer that repeats the card in its answers leaves none of it behind, and its outcomes hold:", () => {
+  test("an upstream, in every text of every answer", async () => {
+    await using upstream = await startEchoingServer({ declines: [declinedPan] });
+    const url = `http://127.0.0.1:${upstream.port}`;
+    const connectors = JSON.stringify([{ name: "echo", kind: "upstream", url, integrationKey: "test_ik_upstream" }]);
+    // As many turns as there are spellings, so that each has been in each place.
+    await leavesNothing({ COFRE_CONNECTORS: connectors }, 11);
+    assert.ok(upstream.answers > 40);
+  });
+
+  test("the simulator in a process of its own, when an answer is lost and asked for later, too", async () => {
+    const acquirer = await startAcquirerServer({ clock: systemClock, scheduler: systemScheduler, port: 0, echoes: true });
+    try {
+      const environment = { COFRE_ACQUIRER_URL: `http://127.0.0.1:${acquirer.port}`, COFRE_ACQUIRER_TIMEOUT_MS: "1000" };
+      await leavesNothing(environment, 7, async (world) => {
+        await world.postJson("/__cofre/simulator", { ...key, next: "lose_answer", of: "authorize", times: "7" });
+        const creditcard = { ...testCard, card_number: pan, card_cvv: cvv };
+        await Promise.all(Array.from({ length: 7 }, (_, turn) => world.postJson("/ws/direct", directBody(`lost-${turn}`, { creditcard }))));
+        for (let turn = 0; turn < 7; turn += 1) assert.equal(await settled(world, `lost-${turn}`), "CO");
+      });
+    } finally {
+      await acquirer.close();
+    }
+  });
+
+  test("the simulator in this process", async () => {
+    await leavesNothing({}, 7, async (world) => {
+      const { body } = await world.postJson("/__cofre/simulator", { ...key, next: "echo_card", times: "9999" });
+      assert.equal(body["status"], "SUCCESS");
+    });
+  });
+
+  test("only what brings a card can be told to be echoed", async () => {
+    await using world = await startWorld();
+    const { body } = await world.postJson("/__cofre/simulator", { ...key, next: "echo_card", of: "capture" });
+    assert.equal(body["status_code"], "COFRE-35");
+  });
+});
+
+async function settled(world: World, code: string): Promise<unknown> {
+  for (let look = 0; look < 100; look += 1) {
+    const { body } = await world.get("/ws/query", { ...key, merchant_payment_code: code });
+    const { status } = body["payment"] as Body;
+    if (status !== "PE") return status;
+    world.clock.advance(600_000);
+    await sleep(50);
+  }
+  return "PE";
+}
+
+/** Pays, verifies and asks through whatever acquirer `environment` leads to, and looks at everything that was answered, logged and written. */
+async function leavesNothing(
+  environment: Readonly<Record<string, string>>,
+  turns: number,
+  prepare: (world: World) => Promise<void> = async () => undefined,
+): Promise<void> {
   const folder = mkdtempSync(join(tmpdir(), "cofre-echo-"));
-  context.after(() => rmSync(folder, { recursive: true, force: true }));
-  const connectors = JSON.stringify([
-    { name: "echo", kind: "upstream", url: `http://127.0.0.1:${upstream.port}`, integrationKey: "test_ik_upstream" },
-  ]);
-  const world = await startWorld({ environment: { COFRE_DATA_DIR: folder, COFRE_CONNECTORS: connectors } });
-  const key = { integration_key: integrationKey };
-  const told: string[] = [];
-  const ask = async (path: string, body: Readonly<Record<string, unknown>>): Promise<Readonly<Record<string, unknown>>> => {
+  try {
+    const told: string[] = [];
+    const world = await startWorld({ environment: { COFRE_DATA_DIR: folder, ...environment } });
+    try {
+      await prepare(world);
+      for (let turn = 0; turn < turns; turn += 1) await payAndAsk(world, turn, told);
+    } finally {
+      await world[Symbol.asyncDispose]();
+    }
+    const lines: string[] = [];
+    const log = createLog({ level: "debug", format: "json", clock: world.clock, destination: { write: (line) => void lines.push(line) } });
+    for (const event of world.events) log.write(event);
+    assertNoCard("answers", Buffer.from(told.join("\n")));
+    assertNoCard("log", Buffer.from(lines.join("")));
+    for (const entry of readdirSync(folder, { recursive: true, withFileTypes: true })) {
+      if (entry.isFile()) assertNoCard(entry.name, readFileSync(join(entry.parentPath, entry.name)));
+    }
+    assert.ok(world.events.some(({ event }) => event === "acquirer_value_dropped"));
+  } finally {
+    rmSync(folder, { recursive: true, force: true });
+  }
+}
+
+async function payAndAsk(world: World, turn: number, told: string[]): Promise<void> {
+  const ask = async (path: string, body: Body): Promise<Body> => {
     const answer = await world.postJson(path, { ...key, ...body });
     told.push(JSON.stringify(answer.body));
     return answer.body;
   };
-  const pay = async (code: string, creditcard: Readonly<Record<string, unknown>> = {}, payment: Readonly<Record<string, unknown>> = {}) =>
-    (
-      await ask("/ws/direct", directBody(code, { creditcard: { ...testCard, card_number: pan, card_cvv: cvv, ...creditcard }, ...payment }))
-    )["payment"] as Readonly<Record<string, unknown>> | undefined;
-
-  // As many as there are spellings, so that each has been in each place.
-  for (let turn = 0; turn < 11; turn += 1) {
-    const initial = { cof_info: { cof_type: "initial", initiator: "CIT", trans_type: "SCHEDULED_RECURRING" } };
-    assert.equal((await pay(`sale-${turn}`, {}, initial))?.["status"], "CO");
-    assert.equal((await pay(`declined-${turn}`, { card_number: declinedPan }))?.["status"], "CA");
-    assert.equal((await pay(`held-${turn}`, { auto_capture: false }))?.["status"], "PE");
-    await ask("/ws/verifycard", {
-      payment_type_code: "creditcard",
-      country: "br",
-      card: { ...testCard, card_number: turn % 2 === 0 ? pan : declinedPan, card_cvv: cvv },
-      ...initial,
-    });
-    await ask(turn % 2 === 0 ? "/ws/capture" : "/ws/cancel", { merchant_payment_code: `held-${turn}` });
-    await ask("/ws/refund", { operation: "request", merchant_payment_code: `sale-${turn}`, amount: "1.00", description: "back" });
-    for (const code of ["sale", "declined", "held"]) {
-      const named = { merchant_payment_code: `${code}-${turn}` };
-      await ask("/ws/query", named);
-      await ask("/__cofre/explain", named);
-      told.push(JSON.stringify((await world.get("/__cofre/timeline", { ...key, ...named })).body));
-    }
+  const pay = async (code: string, creditcard: Body = {}, payment: Body = {}): Promise<unknown> => {
+    const card = { ...testCard, card_number: pan, card_cvv: cvv, ...creditcard };
+    const { payment: paid } = await ask("/ws/direct", directBody(code, { creditcard: card, ...payment }));
+    return (paid as Body | undefined)?.["status"];
+  };
+  assert.equal(await pay(`sale-${turn}`, {}, initial), "CO");
+  assert.equal(await pay(`declined-${turn}`, { card_number: declinedPan }), "CA");
+  assert.equal(await pay(`held-${turn}`, { auto_capture: false }), "PE");
+  await ask("/ws/verifycard", {
+    payment_type_code: "creditcard",
+    country: "br",
+    card: { ...testCard, card_number: turn % 2 === 0 ? pan : declinedPan, card_cvv: cvv },
+    ...initial,
+  });
+  await ask(turn % 2 === 0 ? "/ws/capture" : "/ws/cancel", { merchant_payment_code: `held-${turn}` });
+  await ask("/ws/refund", { operation: "request", merchant_payment_code: `sale-${turn}`, amount: "1.00", description: "back" });
+  for (const code of ["sale", "declined", "held", "lost"]) {
+    const named = { merchant_payment_code: `${code}-${turn}` };
+    await ask("/ws/query", named);
+    await ask("/__cofre/explain", named);
+    told.push(JSON.stringify((await world.get("/__cofre/timeline", { ...key, ...named })).body));
   }
-  assert.ok(upstream.answers > 40);
-  await world[Symbol.asyncDispose]();
+}
 
-  const lines: string[] = [];
-  const log = createLog({ level: "debug", format: "json", clock: world.clock, destination: { write: (line) => void lines.push(line) } });
-  for (const event of world.events) log.write(event);
-
-  const places: readonly (readonly [name: string, bytes: Buffer])[] = [
-    ["answers", Buffer.from(told.join("\n"))],
-    ["log", Buffer.from(lines.join(""))],
-    ...readdirSync(folder, { recursive: true, withFileTypes: true })
-      .filter((entry) => entry.isFile())
-      .map((entry) => [entry.name, readFileSync(join(entry.parentPath, entry.name))] as const),
-  ];
-  const numbers = new KnownNumbers([pan, declinedPan]);
-  for (const [name, bytes] of places) {
-    assert.deepEqual(numbers.search(bytes), [], name);
-    // The code beside its name, or as the whole of a JSON value.
-    const text = bytes.toString("latin1");
-    assert.doesNotMatch(text, /cvv\W{0,3}837|"837"/i, name);
-    for (const part of [pan.slice(0, 8), pan.slice(-8), declinedPan.slice(0, 8), declinedPan.slice(-8)])
-      assert.ok(!text.includes(part), name);
+function assertNoCard(name: string, bytes: Buffer): void {
+  assert.deepEqual(new KnownNumbers([pan, declinedPan]).search(bytes), [], name);
+  // The code beside its name, or as the whole of a JSON value.
+  const text = bytes.toString("latin1");
+  assert.doesNotMatch(text, /cvv\W{0,3}837|"837"/i, name);
+  for (const number of [pan, declinedPan]) {
+    for (const part of [number.slice(0, 8), number.slice(-8)]) assert.ok(!text.includes(part), name);
   }
-  assert.ok(world.events.some(({ event }) => event === "acquirer_value_dropped"));
-});
+}

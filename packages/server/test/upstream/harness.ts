@@ -32,7 +32,9 @@ const paths: Readonly<Record<string, MessageKind>> = {
   "/ws/query": "inquire",
 };
 
-const faults: Readonly<Record<NetworkFault, Fault>> = {
+/** The acquirer behind the inner server is told to echo; between the two there is no fault. */
+const faults: Readonly<Record<NetworkFault | "echo_card", Fault>> = {
+  echo_card: { kind: "none" },
   lose_request: { kind: "lose_request" },
   lose_answer: { kind: "lose_answer" },
   late_answer: { kind: "late_request", ms: Math.floor(lateArrivalMs * 0.7) },

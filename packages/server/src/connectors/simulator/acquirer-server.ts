@@ -4,6 +4,9 @@ import { assert } from "../../kernel/assert.ts";
 import type { Clock } from "../../kernel/clock.ts";
 import type { Scheduler } from "../../kernel/scheduler.ts";
 import { Pan } from "../../vault/pan.ts";
+import type { Approval, Decline } from "../connector.ts";
+import type { InquiryAnswer, OriginalMessage, VerifyAnswer } from "./acquirer.ts";
+import { type Echo, echoOf, lastingEcho } from "./echo.ts";
 import type { CardVerdict } from "./magic-cards.ts";
 import { InstructionRefused } from "./network.ts";
 import type { Heard, Personal } from "./network.ts";
@@ -37,6 +40,9 @@ export interface AcquirerServer {
   close(): Promise<void>;
 }
 
+/** With how to repeat the card of each reference, at an acquirer that echoes. */
+type Site = AcquirerSite & { readonly echoes: Map<string, Echo> | undefined };
+
 /** Undefined is silence. */
 type Reply = { readonly body: unknown; readonly afterMs: number } | undefined;
 
@@ -51,8 +57,10 @@ const mostConnections = 1_024;
  * `POST /authorize`, `/verify`, `/capture`, `/void`, `/refund`, `/reverse`, `/inquire`, `/instruct`; `GET /capabilities`, `/books`. Silence on the
  * simulated network is a request that stays unanswered until its sender goes.
  */
-export async function startAcquirerServer({ clock, scheduler, port, ...personality }: AcquirerServerOptions): Promise<AcquirerServer> {
-  const site = buildAcquirer({ clock, scheduler }, { ...defaultPersonality, ...personality });
+export async function startAcquirerServer({ clock, scheduler, port, ...options }: AcquirerServerOptions): Promise<AcquirerServer> {
+  const personality = { ...defaultPersonality, ...options };
+  const echoes = personality.echoes ? new Map<string, Echo>() : undefined;
+  const site = { ...buildAcquirer({ clock, scheduler }, personality), echoes };
   const server = createServer((request, response) => void serve(site, { clock, scheduler }, request, response));
   server.maxConnections = mostConnections;
   server.keepAliveTimeout = 60_000;
@@ -72,7 +80,7 @@ export async function startAcquirerServer({ clock, scheduler, port, ...personali
   };
 }
 
-async function serve(site: AcquirerSite, { clock, scheduler }: Ports, request: IncomingMessage, response: ServerResponse): Promise<void> {
+async function serve(site: Site, { clock, scheduler }: Ports, request: IncomingMessage, response: ServerResponse): Promise<void> {
   try {
     const reply = await answer(site, clock, request);
     if (reply === undefined) return;
@@ -84,7 +92,7 @@ async function serve(site: AcquirerSite, { clock, scheduler }: Ports, request: I
   }
 }
 
-async function answer(site: AcquirerSite, clock: Clock, request: IncomingMessage): Promise<Reply> {
+async function answer(site: Site, clock: Clock, request: IncomingMessage): Promise<Reply> {
   const { method, url } = request;
   if (method === "GET" && url === "/books") return { body: site.acquirer.books(), afterMs: 0 };
   if (method === "GET" && url === "/capabilities") return { body: site.capabilities, afterMs: 0 };
@@ -97,13 +105,13 @@ async function answer(site: AcquirerSite, clock: Clock, request: IncomingMessage
   }
 }
 
-function route(site: AcquirerSite, clock: Clock, url: string | undefined, body: Buffer): Reply {
+function route(site: Site, clock: Clock, url: string | undefined, body: Buffer): Reply {
   const { network } = site;
   if (url === "/authorize") {
-    return withLetter(site, clock, body, readAuthorizeLetter, (message, verdict) => network.authorize(message, verdict));
+    return withLetter(site, clock, body, readAuthorizeLetter, (message, verdict, echo) => network.authorize(message, verdict, echo));
   }
   if (url === "/verify") {
-    return withLetter(site, clock, body, readVerifyLetter, (message, verdict) => network.verify(message, verdict));
+    return withLetter(site, clock, body, readVerifyLetter, (message, verdict, echo) => network.verify(message, verdict, echo));
   }
   const message = decode(body.toString("utf8"));
   switch (url) {
@@ -125,7 +133,7 @@ function route(site: AcquirerSite, clock: Clock, url: string | undefined, body: 
     }
     case "/inquire": {
       const inquiry = readOriginalMessage(message);
-      return spoken(inquiry, network.inquire(inquiry));
+      return spoken(inquiry, echoedInquiry(site, inquiry, network.inquire(inquiry)));
     }
     case "/instruct": {
       const { merchantId, instruction } = readInstruction(message);
@@ -138,22 +146,35 @@ function route(site: AcquirerSite, clock: Clock, url: string | undefined, body: 
 }
 
 /** A message that comes with a card, which is judged and wiped. */
-function withLetter<Message extends Personal, Answer>(
-  site: AcquirerSite,
+function withLetter<
+  Message extends Pick<OriginalMessage, "merchantId" | "reference"> & Personal,
+  Answer extends Approval | Decline | VerifyAnswer,
+>(
+  site: Site,
   clock: Clock,
   body: Buffer,
   readLetter: (value: unknown) => Letter<Message>,
-  deliver: (message: Message, verdict: CardVerdict) => Heard<Answer>,
+  deliver: (message: Message, verdict: CardVerdict, echo: Echo) => Heard<Answer>,
 ): Reply {
   const jsonFrom = 1 + (body[0] ?? 0);
   const pan = Pan.from(Uint8Array.from(body.subarray(1, jsonFrom)));
   if (pan === undefined) throw new Malformed();
   try {
     const { message, expiry } = readLetter(decode(body.toString("utf8", jsonFrom)));
-    return spoken(message, deliver(message, site.judgeCard({ pan, ...expiry, holderName: "" }, clock.now())));
+    const verdict = site.judgeCard({ pan, ...expiry, holderName: "" }, clock.now());
+    const heard = deliver(message, verdict, echoOf({ pan }, undefined, message));
+    if (site.echoes === undefined) return spoken(message, heard);
+    const echo = lastingEcho({ pan }, undefined, message);
+    site.echoes.set(`${message.merchantId} ${message.reference}`, echo);
+    return spoken(message, heard === undefined ? undefined : echo(heard));
   } finally {
     pan.wipe();
   }
+}
+
+function echoedInquiry({ echoes }: Site, { merchantId, original }: OriginalMessage, heard: Heard<InquiryAnswer>): Heard<InquiryAnswer> {
+  const echo = echoes?.get(`${merchantId} ${original.reference}`);
+  return heard?.kind !== "found" || echo === undefined ? heard : { ...heard, authorization: echo(heard.authorization) };
 }
 
 /** The account's latency is spent on the way back (see network.ts). */

@@ -19,6 +19,7 @@ import type {
 } from "./acquirer.ts";
 import { BoundedMap } from "./bounded-map.ts";
 import { draw } from "./draw.ts";
+import type { Echo } from "./echo.ts";
 import { issuerDecline } from "./magic-cards.ts";
 import type { CardVerdict } from "./magic-cards.ts";
 
@@ -35,12 +36,15 @@ export const networkFaults = ["lose_request", "lose_answer", "late_answer", "dou
  */
 export type NetworkFault = (typeof networkFaults)[number];
 
+/** What may be instructed beside a decline. `echo_card`: the acquirer repeats the card in the texts of its answer (echo.ts). */
+export const instructable = [...networkFaults, "echo_card"] as const;
+
 /** What is to happen to the next messages of a merchant. */
 export interface Instruction {
-  readonly next: NetworkFault | { readonly decline: DeclineReason };
+  readonly next: (typeof instructable)[number] | { readonly decline: DeclineReason };
   /** To how many messages; 1 to 10,000. */
   readonly times: number;
-  /** Only to messages of this kind. Without it: to any message, a decline to the next that is no reversal or inquiry. */
+  /** Only to messages of this kind. Without it: to any message that it can happen to. Reversals and inquiries are not declined, and only what brings a card is echoed. */
   readonly of?: MessageKind;
 }
 
@@ -105,17 +109,17 @@ export class SimulatedNetwork {
     this.#lateArrivalMs = options.lateArrivalMs;
   }
 
-  /** Takes the verdict, not the card: a request that arrives late does so when its sender has wiped the card. */
-  authorize(request: AuthorizeMessage & Personal, verdict: CardVerdict): Heard<AuthorizeAnswer> {
-    return this.#exchange("authorize", request, (acquirer, decline) =>
-      acquirer.authorize(request, decline === undefined ? verdict : issuerDecline(decline)),
-    );
+  /** Takes the verdict, not the card: a request that arrives late does so when its sender has wiped the card. `echo` is called before this returns. */
+  authorize(request: AuthorizeMessage & Personal, verdict: CardVerdict, echo?: Echo): Heard<AuthorizeAnswer> {
+    const work: Work<AuthorizeAnswer> = (acquirer, decline) =>
+      acquirer.authorize(request, decline === undefined ? verdict : issuerDecline(decline));
+    return this.#exchange("authorize", request, work, echo);
   }
 
-  verify(request: VerifyMessage & Personal, verdict: CardVerdict): Heard<VerifyAnswer> {
-    return this.#exchange("verify", request, (acquirer, decline) =>
-      acquirer.verify(request, decline === undefined ? verdict : issuerDecline(decline)),
-    );
+  verify(request: VerifyMessage & Personal, verdict: CardVerdict, echo?: Echo): Heard<VerifyAnswer> {
+    const work: Work<VerifyAnswer> = (acquirer, decline) =>
+      acquirer.verify(request, decline === undefined ? verdict : issuerDecline(decline));
+    return this.#exchange("verify", request, work, echo);
   }
 
   capture(request: FollowUpMessage & Personal): Heard<FollowUpAnswer> {
@@ -155,6 +159,7 @@ export class SimulatedNetwork {
       throw new InstructionRefused("times is a whole number from 1 to 10000");
     if (typeof next === "object" && of !== undefined && !canBeDeclined(of))
       throw new InstructionRefused("reversals and inquiries are never declined");
+    if (next === "echo_card" && of !== undefined && !bringsCard(of)) throw new InstructionRefused("only what brings a card is echoed");
     const queue = this.#instructions.get(merchantId) ?? [];
     if (queue.length >= instructionsPerMerchant) throw new InstructionRefused("this merchant has 100 instructions waiting");
     if (queue.length === 0 && this.#instructions.size >= merchantsRemembered)
@@ -163,10 +168,19 @@ export class SimulatedNetwork {
     this.#instructions.set(merchantId, queue);
   }
 
-  #exchange<Answer>(kind: MessageKind, request: Addressed, work: Work<Answer>): Heard<Answer> {
+  #exchange<Answer>(
+    kind: MessageKind,
+    request: Addressed,
+    work: Work<Answer>,
+    echo?: <Said extends Answer>(said: Said) => Said,
+  ): Heard<Answer> {
     const next = request.simulator.fault ?? this.#instructed(kind, request.merchantId) ?? this.#drawn(kind, request);
     if (next === undefined) return work(this.#acquirer, undefined);
     if (typeof next === "object") return work(this.#acquirer, next.decline);
+    if (next === "echo_card") {
+      const said = work(this.#acquirer, undefined);
+      return echo === undefined ? said : echo(said);
+    }
     return this.#suffer(next, kind, request, work);
   }
 
@@ -236,7 +250,12 @@ export class SimulatedNetwork {
 
 function applies({ kind, next }: Planned, of: MessageKind): boolean {
   if (kind !== undefined) return kind === of;
+  if (next === "echo_card") return bringsCard(of);
   return typeof next === "string" || canBeDeclined(of);
+}
+
+function bringsCard(kind: MessageKind): boolean {
+  return kind === "authorize" || kind === "verify";
 }
 
 function canBeDeclined(kind: MessageKind): boolean {

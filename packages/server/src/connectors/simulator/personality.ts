@@ -20,6 +20,8 @@ export interface Personality {
   readonly answersInquiries: boolean;
   readonly repeatsFollowUps: boolean;
   readonly partialCapture: boolean;
+  /** true: the texts of all its answers repeat the card (echo.ts), as an instruction `echo_card` does for one. Only in a process of its own. */
+  readonly echoes: boolean;
   /** Longest time from sending a request to its arrival, in milliseconds. */
   readonly lateArrivalMs: number;
 }
@@ -32,6 +34,7 @@ export const defaultPersonality: Personality = {
   answersInquiries: true,
   repeatsFollowUps: true,
   partialCapture: true,
+  echoes: false,
   // Above recovery's first check (5 s) and below its second (30 s): a reversal that finds nothing at the first is seen not
   // to be the last word, and the second settles it.
   lateArrivalMs: 20_000,

@@ -5,6 +5,7 @@ import type { Scheduler } from "../../kernel/scheduler.ts";
 import type { SimulatorTreatment } from "../../merchant/account.ts";
 import type { Connector, Unknown } from "../connector.ts";
 import type { AcquirerBooks } from "./acquirer.ts";
+import { echoOf } from "./echo.ts";
 import { traitsOf } from "./magic-cards.ts";
 import type { Heard, Instruction } from "./network.ts";
 import { buildAcquirer, defaultPersonality } from "./personality.ts";
@@ -60,8 +61,10 @@ function simulatorOf({ clock, scheduler }: SimulatorPorts, personality: Personal
   return {
     name: "simulator",
     capabilities,
-    authorize: (request, { card }) => exchange(request, () => network.authorize(request, judgeCard(card, clock.now()))),
-    verify: (request, { card }) => exchange(request, () => network.verify(request, judgeCard(card, clock.now()))),
+    authorize: (request, { card, cvv }) =>
+      exchange(request, () => network.authorize(request, judgeCard(card, clock.now()), echoOf(card, cvv, request))),
+    verify: (request, { card, cvv }) =>
+      exchange(request, () => network.verify(request, judgeCard(card, clock.now()), echoOf(card, cvv, request))),
     capture: (request) => exchange(request, () => network.capture(request)),
     void: (request) => exchange(request, () => network.void(request)),
     refund: (request) => exchange(request, () => network.refund(request)),

@@ -26,7 +26,7 @@ import type {
   OriginalMessage,
   VerifyMessage,
 } from "./acquirer.ts";
-import { messageKinds, networkFaults } from "./network.ts";
+import { instructable, messageKinds } from "./network.ts";
 import type { Instruction, Personal } from "./network.ts";
 
 /**
@@ -104,7 +104,7 @@ export function readInstruction(value: unknown): { readonly merchantId: Merchant
   return {
     merchantId: readMerchantId(merchantId),
     instruction: {
-      next: typeof next === "object" ? { decline: oneOf(declineReasons, fields(next)["decline"]) } : oneOf(networkFaults, next),
+      next: typeof next === "object" ? { decline: oneOf(declineReasons, fields(next)["decline"]) } : oneOf(instructable, next),
       times: wholeNumber(times),
       ...(of === undefined ? {} : { of: oneOf(messageKinds, of) }),
     },

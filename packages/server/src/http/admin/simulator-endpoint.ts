@@ -5,7 +5,7 @@ import type { Endpoint } from "../wire/endpoint.ts";
 import { textOf } from "../wire/tree.ts";
 
 /** What may be asked of the simulated acquirer; connectors/simulator has the meaning of each. */
-export const faults = ["lose_request", "lose_answer", "late_answer", "double_request"] as const;
+export const faults = ["lose_request", "lose_answer", "late_answer", "double_request", "echo_card"] as const;
 export const messages = ["authorize", "verify", "capture", "void", "refund", "reverse", "inquire"] as const;
 
 export interface SimulatorInstruction {
@@ -19,7 +19,7 @@ export type Instruct = (merchantId: MerchantId, instruction: SimulatorInstructio
 
 /**
  * `/__cofre/simulator`, in the sandbox only: what is to happen to the account's next messages to the simulated acquirer.
- * `next`: `lose_request`, `lose_answer`, `late_answer`, `double_request` or `decline` with a `reason`; `times`, 1 unless given;
+ * `next`: `lose_request`, `lose_answer`, `late_answer`, `double_request`, `echo_card` or `decline` with a `reason`; `times`, 1 unless given;
  * `of`: only to messages of this kind; `connector`: which simulator, where there are several, the first unless given.
  */
 export function simulatorEndpoint(instruct: Instruct, names: readonly string[]): Endpoint {
@@ -53,7 +53,7 @@ export function simulatorEndpoint(instruct: Instruct, names: readonly string[]):
       } catch {
         return errorAnswer(
           "COFRE-35",
-          "The simulator does not take this instruction: its queue is full, or that message cannot be declined",
+          "The simulator does not take this instruction: its queue is full, or that message cannot be declined or echoed",
         );
       }
       return { status: 200, body: '{"status":"SUCCESS"}' };

@@ -313,7 +313,7 @@ export const catalogue: readonly CatalogueRow[] = [
   told("COFRE-34", "Parameter times must be a whole number from 1 to 9999", "/__cofre/simulator"),
   told(
     "COFRE-35",
-    "The simulator does not take this instruction: its queue is full, or that message cannot be declined",
+    "The simulator does not take this instruction: its queue is full, or that message cannot be declined or echoed",
     "/__cofre/simulator",
   ),
   told("COFRE-50", "Parameter connector must be one of {list}", "/__cofre/simulator, where there are several simulators"),

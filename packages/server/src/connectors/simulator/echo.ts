@@ -1,0 +1,49 @@
+import type { Card } from "../../vault/card.ts";
+import type { Cvv } from "../../vault/pan.ts";
+import type { Approval, Decline } from "../connector.ts";
+import type { OriginalMessage, VerifyAnswer } from "./acquirer.ts";
+import { draw } from "./draw.ts";
+import type { Personal } from "./network.ts";
+
+/** Gives an answer whose texts repeat the card. */
+export type Echo = <Answer extends Approval | Decline | VerifyAnswer>(answer: Answer) => Answer;
+
+type Addressed = Pick<OriginalMessage, "reference"> & Personal;
+
+/**
+ * What an acquirer answers whose fields are mapped wrongly: the card's number or its security code where a code or a reference belongs. The
+ * number is text then, which it is nowhere else: only the sandbox does this, when it is asked for, with cards of tests. Nothing of the card is
+ * read before the echo is used.
+ */
+export function echoOf(card: Pick<Card, "pan">, cvv: Cvv | undefined, request: Addressed): Echo {
+  return (answer) => lastingEcho(card, cvv, request)(answer);
+}
+
+/** The same for answers that come when the card has been wiped. */
+export function lastingEcho({ pan }: Pick<Card, "pan">, cvv: Cvv | undefined, { reference, simulator }: Addressed): Echo {
+  const digits = Buffer.from(pan.reveal()).toString("latin1");
+  const code = cvv === undefined ? "" : Buffer.from(cvv.reveal()).toString("latin1");
+  const spellings = [
+    digits,
+    code === "" ? digits.slice(0, 8) : code,
+    `${digits} ${code}`,
+    (digits.match(/\d{1,4}/g) ?? []).join("-"),
+    code === "" ? digits.slice(-8) : `CVV${code}`,
+    Buffer.from(digits).toString("hex"),
+    Buffer.from(digits).toString("base64url"),
+  ];
+  // Another spelling in each field for each request, and the same ones in each run.
+  const turn = draw(simulator.seed, `echo\n${reference}`);
+  const echoed = (field: number): string => spellings[(turn + field) % spellings.length] ?? digits;
+  return (answer) => {
+    if (answer.kind === "declined") return { ...answer, responseCode: echoed(0), adviceCode: echoed(1) };
+    if (answer.kind === "good") return { ...answer, networkTransactionId: echoed(0) };
+    return {
+      ...answer,
+      authorizationCode: echoed(0),
+      responseCode: echoed(1),
+      acquirerReference: echoed(2),
+      networkTransactionId: echoed(3),
+    };
+  };
+}
