@@ -227,6 +227,44 @@ describe("authorization codes", () => {
   });
 });
 
+describe("a reference that named another request", () => {
+  // A restored older copy of the books gave references again; the first answer came back whatever was asked, and nothing was done.
+  const part = { ...amount, minor: 40_00n };
+  const kinds = ["capture", "void", "refund"] as const;
+  for (const first of kinds) {
+    for (const second of kinds) {
+      for (const again of [amount, part]) {
+        const same = first === second && again === amount;
+        test(`${first}, then ${second} of ${again.minor}: ${same ? "the same answer" : "refused"}`, () => {
+          const acquirer = acquirerWith();
+          const original = originalOf("a-1", approved(acquirer, "a-1", { capture: first === "refund" }));
+          assert.deepEqual(acquirer[first]({ merchantId, reference: "a-2", original, amount }, undefined), { kind: "approved" });
+          const before = booksOf(acquirer).money;
+          const answer = acquirer[second]({ merchantId, reference: "a-2", original, amount: again }, undefined);
+          assert.deepEqual(answer, same ? { kind: "approved" } : { kind: "declined", responseCode: "94" });
+          assert.deepEqual(booksOf(acquirer).money, before);
+        });
+      }
+    }
+  }
+
+  for (const [what, change] of [
+    ["amount", { amount: part }],
+    ["currency", { amount: { ...amount, currency: "USD" } }],
+    ["kind", { capture: true }],
+  ] as const) {
+    test(`is refused for an authorization of another ${what}, and holds nothing more`, () => {
+      const acquirer = acquirerWith();
+      const first = approved(acquirer, "a-1");
+      const { kind, ...answer } = acquirer.authorize(message("a-1", change), undefined);
+      assert.equal(kind, "declined");
+      assert.ok("responseCode" in answer && answer.responseCode === "94");
+      assert.deepEqual(booksOf(acquirer).money, [{ currency: "BRL", held: 100_00n, taken: 0n, givenBack: 0n }]);
+      assert.deepEqual(acquirer.authorize(message("a-1"), undefined), first);
+    });
+  }
+});
+
 test("a capture of a part is the last, and the rest is held no longer, on the authorization as in the totals", () => {
   const acquirer = acquirerWith();
   const original = originalOf("a-1", approved(acquirer, "a-1"));

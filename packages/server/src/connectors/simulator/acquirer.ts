@@ -119,9 +119,18 @@ export interface BookedAuthorization {
 }
 
 type Authorization = { -readonly [Key in keyof BookedAuthorization]: BookedAuthorization[Key] } & {
-  /** Answers to captures, voids and refunds by their own reference, the newest last. */
-  followUps: { readonly reference: string; readonly answer: FollowUpAnswer }[] | undefined;
+  /** Captures, voids and refunds with what was answered, the newest last. */
+  followUps: FollowUp[] | undefined;
 };
+
+interface FollowUp {
+  readonly reference: string;
+  readonly operation: FollowUpOperation;
+  readonly amount: Money;
+  readonly answer: FollowUpAnswer;
+}
+
+type FollowUpOperation = "capture" | "void" | "refund";
 
 interface Ledger {
   readonly totals: { -readonly [Key in keyof BookTotals]: BookTotals[Key] };
@@ -174,6 +183,7 @@ export class SimulatedAcquirer {
     const known = this.#authorizations.get(keyOf(message.merchantId, message.reference));
     const ledger = this.#ledger(message.merchantId);
     if (known !== undefined && this.#personality.dedupes) {
+      if (!isSameAuthorization(known, message)) return declinedAsDuplicate;
       known.duplicates += 1;
       ledger.totals.duplicates += 1;
       return known.answer;
@@ -217,18 +227,18 @@ export class SimulatedAcquirer {
   capture(message: FollowUpMessage, refusal: DeclineReason | undefined): FollowUpAnswer {
     const authorization = this.#original(message);
     if (authorization === undefined) return refused(responseCodes.unknownOriginal);
-    const earlier = this.#earlierAnswer(authorization, message);
+    const earlier = this.#earlierAnswer(authorization, "capture", message);
     if (earlier !== undefined) return earlier;
     const answer = captureAnswer(authorization, message.amount, refusal, this.#personality);
     if (answer.kind === "approved") this.#take(message.merchantId, authorization, message.amount);
-    return remember(authorization, message.reference, answer);
+    return remember(authorization, "capture", message, answer);
   }
 
   /** Gives up the whole hold. Refused once anything was captured: that takes a refund. */
   void(message: FollowUpMessage, refusal: DeclineReason | undefined): FollowUpAnswer {
     const authorization = this.#original(message);
     if (authorization === undefined) return refused(responseCodes.unknownOriginal);
-    const earlier = this.#earlierAnswer(authorization, message);
+    const earlier = this.#earlierAnswer(authorization, "void", message);
     if (earlier !== undefined) return earlier;
     const answer = voidAnswer(authorization, refusal);
     if (answer.kind === "approved") {
@@ -236,7 +246,7 @@ export class SimulatedAcquirer {
       this.#ledger(message.merchantId).totals.voids += 1;
       this.#giveBack(message.merchantId, authorization);
     }
-    return remember(authorization, message.reference, answer);
+    return remember(authorization, "void", message, answer);
   }
 
   /** Gives back part of what was captured, in refunds that together do not exceed it. */
@@ -244,7 +254,7 @@ export class SimulatedAcquirer {
     const { merchantId, original, reference, amount } = message;
     const authorization = this.#authorizations.get(keyOf(merchantId, original.reference)) ?? this.#provenCapture(merchantId, original);
     if (authorization === undefined) return refused(responseCodes.unknownOriginal);
-    const earlier = this.#earlierAnswer(authorization, message);
+    const earlier = this.#earlierAnswer(authorization, "refund", message);
     if (earlier !== undefined) return earlier;
     const answer = refundAnswer(authorization, amount, refusal);
     if (answer.kind === "approved") {
@@ -253,7 +263,7 @@ export class SimulatedAcquirer {
       ledger.totals.refunds += 1;
       post(ledger, amount.currency, 0n, -amount.minor, amount.minor);
     }
-    return remember(authorization, reference, answer);
+    return remember(authorization, "refund", message, answer);
   }
 
   /**
@@ -314,16 +324,28 @@ export class SimulatedAcquirer {
     return { merchants, forgottenReferences: this.#forgotten };
   }
 
-  /** The answer that a follow-up with this reference was given before, at an acquirer that recognises repeats. */
-  #earlierAnswer(authorization: Authorization, message: FollowUpMessage): FollowUpAnswer | undefined {
+  /**
+   * The answer that a follow-up with this reference was given before, at an acquirer that recognises repeats. A reference that named
+   * another operation or amount is refused, and nothing is done.
+   */
+  #earlierAnswer(authorization: Authorization, operation: FollowUpOperation, message: FollowUpMessage): FollowUpAnswer | undefined {
     if (!this.#personality.repeatsFollowUps) return undefined;
-    const sameReference = ({ reference }: { readonly reference: string }): boolean => reference === message.reference;
-    const earlier = authorization.followUps?.find(sameReference)?.answer;
-    // A refund is recognised however many followed it.
-    if (earlier === undefined && !authorization.refunds.some(sameReference)) return undefined;
+    const earlier = this.#followUpOf(authorization, message);
+    if (earlier === undefined) return undefined;
+    if (earlier.operation !== operation || !isSameMoney(earlier.amount, message.amount)) return refused(responseCodes.duplicateReference);
     authorization.duplicates += 1;
     this.#ledger(message.merchantId).totals.duplicates += 1;
-    return earlier ?? { kind: "approved" };
+    return earlier.answer;
+  }
+
+  #followUpOf(authorization: Authorization, { reference }: FollowUpMessage): FollowUp | undefined {
+    const known = authorization.followUps?.find((each) => each.reference === reference);
+    if (known !== undefined) return known;
+    // A refund is recognised however many followed it.
+    const refund = authorization.refunds.find((each) => each.reference === reference);
+    if (refund === undefined) return undefined;
+    const amount = { minor: refund.amount, currency: authorization.amount.currency };
+    return { reference, operation: "refund", amount, answer: { kind: "approved" } };
   }
 
   /**
@@ -438,11 +460,32 @@ export class SimulatedAcquirer {
   }
 }
 
-function remember(authorization: Authorization, reference: string, answer: FollowUpAnswer): FollowUpAnswer {
+function remember(
+  authorization: Authorization,
+  operation: FollowUpOperation,
+  { reference, amount }: FollowUpMessage,
+  answer: FollowUpAnswer,
+): FollowUpAnswer {
   const followUps = (authorization.followUps ??= []);
   if (followUps.length === followUpsRemembered) followUps.shift();
-  followUps.push({ reference, answer });
+  followUps.push({ reference, operation, amount, answer });
   return answer;
+}
+
+const declinedAsDuplicate: Decline = {
+  kind: "declined",
+  reason: "acquirer_error",
+  responseCode: responseCodes.duplicateReference,
+  adviceCode: undefined,
+  refusedBeforeIssuer: false,
+};
+
+function isSameAuthorization(known: BookedAuthorization, { amount, capture }: AuthorizeMessage): boolean {
+  return known.sale === capture && isSameMoney(known.amount, amount);
+}
+
+function isSameMoney(one: Money, other: Money): boolean {
+  return one.minor === other.minor && one.currency === other.currency;
 }
 
 function post(ledger: Ledger, currency: string, held: bigint, taken: bigint, givenBack = 0n): void {

@@ -12,6 +12,8 @@ export const responseCodes = {
   cannotBackOut: "21",
   unknownOriginal: "25",
   exceedsLimit: "61",
+  /** A reference that named another request before. */
+  duplicateReference: "94",
 } as const;
 
 /** So many refunds of one authorization: what an inquiry tells of them fits its answer's bound (link-http.ts). */

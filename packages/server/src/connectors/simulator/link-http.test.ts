@@ -241,6 +241,20 @@ describe("the acquirer's server", () => {
     assert.deepEqual(await authorize(connector, 30_000, exploding as "lose_answer"), { kind: "unknown", cause: "garbled" });
   });
 
+  test("refuses a reference that named another request before", async (context) => {
+    const connector = await connectSimulator({ ...ports, address: `http://127.0.0.1:${await started(context)}` });
+    context.after(() => connector.close());
+    const held = await authorize(connector);
+    assert.ok(held.kind === "approved");
+    const { authorizationCode, acquirerReference } = held;
+    const { amount, reference, deadline, simulator } = requestWith(30_000);
+    const original = { reference, amount, authorizationCode, acquirerReference };
+    const followUp = { merchantId, reference: "a-2", deadline, simulator, original, amount };
+    assert.deepEqual(await connector.void(followUp), { kind: "approved" });
+    assert.deepEqual(await connector.capture(followUp), { kind: "declined", responseCode: "94" });
+    assert.deepEqual(await connector.void(followUp), { kind: "approved" });
+  });
+
   test("an instruction that it refuses rejects at the connector", async (context) => {
     const connector = await connectSimulator({ ...ports, address: `http://127.0.0.1:${await started(context)}` });
     context.after(() => connector.close());
