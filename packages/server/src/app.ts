@@ -66,13 +66,15 @@ import { createSigner } from "./outbox/signature.ts";
 import { type KeyHolder, withKeyMac } from "./operations/account-directory.ts";
 import { changeSettings } from "./operations/change-settings.ts";
 import { FirstStartElsewhere, prepareSandboxAccount, type SandboxKeys } from "./operations/sandbox-account.ts";
+import { IncarnationKeeper, nextEpoch } from "./recovery/incarnation-keeper.ts";
 import { RowUpgradeJob } from "./recovery/row-upgrade-job.ts";
 import { SlotKeeper } from "./recovery/slot-keeper.ts";
 import type { BackedUp, Restored } from "./stores/backup.ts";
 import { openAuditFile } from "./stores/embedded/audit-file.ts";
-import { backUpFile, restoreFile } from "./stores/embedded/backup-file.ts";
+import { backUpFile, markAsPutBack, restoreFile } from "./stores/embedded/backup-file.ts";
 import { hasDatabase, modeOpenToOthers } from "./stores/embedded/data-folder.ts";
 import { openEmbeddedStore } from "./stores/embedded/embedded-store.ts";
+import { placeOf, readIncarnation, writeIncarnation } from "./stores/embedded/incarnation-file.ts";
 import { openMoveSource } from "./stores/embedded/move-source.ts";
 import { StoreOpenError } from "./stores/embedded/open-error.ts";
 import { createMemoryStore } from "./stores/memory/memory-store.ts";
@@ -157,10 +159,16 @@ export async function startCofre(config: Config, log: Log, ports: Ports = system
   // Two that make keys at once would each seal cards that the other cannot open.
   if (isNew && !share.isAlone) throw new FirstStartElsewhere();
   // Keys are made once, before there is anything to seal: whoever lost them gets them from a backup, not new ones without a word.
-  const { vault, worldVault, macs, upgrade, completeUpgrade, notificationKeys, sealing } = await openKeys(config, ports, isNew, pair);
+  const hadKeys = pair === undefined;
+  const { vault, worldVault, macs, upgrade, completeUpgrade, notificationKeys, sealing, mark } = await openKeys(config, ports, isNew, pair);
+  if (!isNew) await refuseOtherKeys(config, store, vault, mark);
   // A node of the version before may come back before the upgrade begins.
   if (upgrade.earlier !== "none" && config.databaseUrl !== undefined) upgrade.earlier = "written";
   await refuseOlderBackup(store, upgrade);
+  const incarnation = incarnationOf(config, store, ports, log);
+  if (isNew && hadKeys && incarnation?.isNoted === true) throw new StoreOpenError("missing", databaseFileOf(config.dataDirectory));
+  if (!isNew) await incarnation?.keeper.start(mark, false);
+  parts.defer(() => incarnation?.keeper.stop());
 
   const openAccount = await prepareSandboxAccount(store, random, clock.now(), macs, {
     integrationKey: config.sandboxIntegrationKey?.reveal(),
@@ -196,6 +204,7 @@ export async function startCofre(config: Config, log: Log, ports: Ports = system
     deliveryRandom: ownRandom,
     secretRandom: random,
     share,
+    epoch: () => incarnation?.keeper.epoch ?? 0,
   });
   const { accounts, cardExpiry, dispatcher, recovery } = own;
   cardExpiry.start();
@@ -428,7 +437,9 @@ export async function startCofre(config: Config, log: Log, ports: Ports = system
   const begin = async (): Promise<Pick<Cofre, "firstStart" | "consoleInvitation">> => {
     // A link that is lost is made anew by the next start; keys are not.
     const consoleInvitation = await people?.inviteFirstAdmin(config.consoleInviteAdmin === "yes");
-    return { consoleInvitation, firstStart: await openAccount() };
+    const made = await openAccount();
+    if (isNew) await incarnation?.keeper.start(mark, true);
+    return { consoleInvitation, firstStart: made };
   };
   const { firstStart, consoleInvitation } = await begin().catch((error: unknown) => {
     opened.reject(error);
@@ -689,6 +700,62 @@ interface Keys {
   readonly notificationKeys: NotificationKeys;
   /** For secrets that are kept in the store, such as people's. */
   readonly sealing: Sealing;
+  /** Names the keys that cards are sealed with. */
+  readonly mark: string;
+}
+
+interface Incarnation {
+  readonly keeper: IncarnationKeeper;
+  /** An installation was served with the keys of this directory, in a file. */
+  readonly isNoted: boolean;
+}
+
+/** Undefined where nothing is kept, and so nothing can be put back. */
+function incarnationOf(config: Config, store: RunningStore, { clock, scheduler }: Ports, log: Log): Incarnation | undefined {
+  const { dataDirectory, databaseUrl } = config;
+  if (dataDirectory === ":memory:") return undefined;
+  const isShared = databaseUrl !== undefined;
+  const keeper = new IncarnationKeeper({
+    identity: store.identity,
+    note: {
+      read: () => readIncarnation(dataDirectory),
+      write: (note, durable) => writeIncarnation(dataDirectory, note, durable),
+    },
+    place: isShared ? undefined : placeOf(databaseFileOf(dataDirectory)),
+    isShared,
+    commits: () => store.stats().commits,
+    clock,
+    scheduler,
+    report: (reason, epoch) =>
+      log.write({ event: "alarm", kind: "database_put_back", what: `${reason}, epoch ${epoch}`, where: undefined, ...noPayment }),
+  });
+  return { keeper, isNoted: !isShared && readIncarnation(dataDirectory) !== undefined };
+}
+
+const noPayment = { merchantId: undefined, paymentId: undefined } as const;
+
+/** Cards that are tried where a database of an earlier version does not say whose it is. One that is damaged proves nothing. */
+const triedCards = 20;
+
+/** Rejects when the keys are not those of the database: every stored card would fail, one by one. */
+async function refuseOtherKeys(config: Config, store: RunningStore, vault: Vault, mark: string): Promise<void> {
+  const { keys } = await store.identity.read();
+  if (keys === mark || (keys === undefined && (await opensACard(store, vault)))) return;
+  if (config.databaseUrl === undefined) throw new StoreOpenError("other_keys", databaseFileOf(config.dataDirectory));
+  const { PostgresOpenError } = await import("./stores/postgres/open-error.ts");
+  throw new PostgresOpenError("other_keys");
+}
+
+/** true also where there is none. */
+async function opensACard(store: RunningStore, vault: Vault): Promise<boolean> {
+  const cards = await store.cardsAfter(0, triedCards);
+  for (const { merchantId, tokenDigest } of cards) {
+    const card = await store.cardByToken(merchantId, tokenDigest);
+    if (card === undefined) continue;
+    const opens = await vault.use(card.ref, { merchantId, tokenDigest, recordVersion: card.version }, async () => true).catch(() => false);
+    if (opens) return true;
+  }
+  return cards.length === 0;
 }
 
 /** No keys of an earlier start are there. Whether new ones are made is decided when the store has been read. */
@@ -726,6 +793,7 @@ async function openKeys(
     macs: new RowMacs((label) => keyring.derivedKey(label), upgrade),
     upgrade,
     completeUpgrade,
+    mark: keyring.mark,
     notificationKeys: await openNotificationKeys({ kept, environment, random: ownRandom, clock, pair }),
   };
 }
@@ -794,6 +862,18 @@ export async function backUp({ dataDirectory }: Config, directory: string): Prom
 /** Puts a copy in place of the file, which no server may hold. */
 export async function restore({ dataDirectory }: Config, directory: string, replace: boolean): Promise<Restored> {
   return restoreFile(directory, databaseFileOf(dataDirectory), hexOf(ownRandom.bytes(4)), replace);
+}
+
+/**
+ * Begins another incarnation. Resolves with its epoch, which running nodes take over from the database; or with undefined where the next start
+ * begins it.
+ */
+export async function beginIncarnation(config: Config, { clock }: Pick<Ports, "clock"> = systemPorts): Promise<number | undefined> {
+  const database = databaseOf(config, clock);
+  if (database !== undefined)
+    return (await import("./stores/postgres/put-back.ts")).raiseEpoch(database, (known) => nextEpoch(clock, known));
+  markAsPutBack(databaseFileOf(config.dataDirectory));
+  return undefined;
 }
 
 /** What `cofre migrate-store` works on: the file, which no server may hold, its keys, and the database if one is named. */

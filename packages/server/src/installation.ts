@@ -51,6 +51,8 @@ export interface InstallationParts {
   readonly sign: (message: Signable) => Promise<SignedHeaders>;
   /** Names the installation in message ids; never changes. */
   readonly name: string;
+  /** Above which attempts are numbered, and part of message ids: 0 until the database was ever put back. Without it, always. */
+  readonly epoch?: () => number;
   /** Names merchants in message ids and for their keys, where that is not their id. */
   readonly nameOf?: (merchantId: MerchantId) => MerchantId;
   readonly acquirerTimeoutMs: number;
@@ -101,6 +103,7 @@ export function createInstallation(parts: InstallationParts): Installation {
     sender: parts.sender,
     sign: parts.sign,
     installation: parts.name,
+    ...(parts.epoch === undefined ? {} : { epoch: parts.epoch }),
     ...(parts.nameOf === undefined ? {} : { nameOf: parts.nameOf }),
     clock,
     random: parts.deliveryRandom,
@@ -123,6 +126,7 @@ export function createInstallation(parts: InstallationParts): Installation {
     random,
     ...(parts.paymentIds === undefined ? {} : { paymentIds: parts.paymentIds }),
     acquirerTimeoutMs: parts.acquirerTimeoutMs,
+    ...(parts.epoch === undefined ? {} : { epoch: parts.epoch }),
     alarm: (alarm) => log.write({ event: "alarm", ...alarm }),
     deliverTo: ({ settings }, { order }) => targetsOf(endpointsOf(settings), order.notificationUrl),
     gatherFor: ({ settings }, deliverTo) => gatheringOf(endpointsOf(settings), deliverTo),

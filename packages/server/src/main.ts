@@ -1,5 +1,5 @@
 import manifest from "../package.json" with { type: "json" };
-import { backUp, openAudit, openMoveSides, restore, startCofre } from "./app.ts";
+import { backUp, beginIncarnation, openAudit, openMoveSides, restore, startCofre } from "./app.ts";
 import { firstStartBanner, invitationLines, laterStartLines, tlsLines } from "./cli/banner.ts";
 import { type ClientCommand, type CommandCall, exitCodes } from "./cli/command.ts";
 import { readCommandLine } from "./cli/command-line.ts";
@@ -78,6 +78,7 @@ async function runClient(command: ClientCommand, call: CommandCall): Promise<voi
     openAudit,
     backUp,
     restore,
+    beginIncarnation,
     stopAsked: () => {
       const closed = Promise.withResolvers<void>();
       stop = closed.resolve;

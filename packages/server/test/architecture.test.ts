@@ -31,7 +31,7 @@ const people = [
 ];
 /** What those show who let people see the log. */
 const auditShown = ["people/audit-log.ts", "people/audit-view.ts", "people/audit-chain.ts"];
-const contracts = ["stores/store.ts", "stores/change.ts", "connectors/connector.ts"];
+const contracts = ["stores/store.ts", "stores/change.ts", "stores/identity.ts", "connectors/connector.ts"];
 /** What may be logged, of errors too, and where to: a contract too. The sink that writes is in observe/log.ts. */
 const logging = ["observe/log-event.ts", "observe/error-facts.ts"];
 

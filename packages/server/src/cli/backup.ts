@@ -50,29 +50,57 @@ export const restoreCommand: ClientCommand = {
     ),
 };
 
-async function reporting(
-  { paths, flags }: CommandCall,
-  host: CommandHost,
-  work: (config: Config, directory: string) => Promise<object>,
-): Promise<ExitCode> {
-  const [directory, ...more] = paths;
-  if (directory === undefined || more.length > 0) throw new ClientProblem("Name one directory.", { misuse: true });
+/** For a database that was put back in a way that no start can notice. */
+export const incarnationCommand: ClientCommand = {
+  summary: "after a database was put back by other means than restore: have attempts and messages named differently from now on",
+  words: ["new"],
+  needsWord: true,
+  options: { "--data-dir": dataDirectory, "--json": json },
+  examples: ["cofre incarnation new"],
+  run: (call, host) =>
+    tellingProblems(host.say, async () => {
+      const config = configOf(call, host);
+      const epoch = await showing(() => host.beginIncarnation(config));
+      if (call.flags.has("--json")) host.print(JSON.stringify({ epoch: epoch ?? null }));
+      else if (epoch === undefined) host.print("The next start begins another incarnation.");
+      else host.print(`Another incarnation has begun, with epoch ${epoch}. Nodes that run take it over within seconds.`);
+      return exitCodes.done;
+    }),
+};
+
+function configOf({ flags }: CommandCall, host: CommandHost): Config {
   const from = flags.get("--data-dir");
   const reading = host.config(new Map(from === undefined ? [] : [["--data-dir", from]]));
   if ("problems" in reading) throw new ClientProblem(reading.problems.join("\n"), { misuse: true });
   const { dataDirectory: folder, databaseUrl } = reading.config;
-  if (databaseUrl !== undefined)
-    throw new ClientProblem("COFRE_DATABASE_URL names a PostgreSQL server: back it up with its own tools, see docs/operate/backup.md.", {
-      misuse: true,
-    });
-  if (folder === ":memory:") throw new ClientProblem("COFRE_DATA_DIR is :memory:, which keeps nothing to copy.", { misuse: true });
+  if (folder === ":memory:" && databaseUrl === undefined)
+    throw new ClientProblem("COFRE_DATA_DIR is :memory:, which keeps nothing.", { misuse: true });
+  return reading.config;
+}
+
+/** Errors of the stores have texts of their own, which quote nothing of what is stored. */
+async function showing<T>(work: () => Promise<T>): Promise<T> {
   try {
-    const result = await work(reading.config, directory);
-    if (flags.has("--json")) host.print(JSON.stringify(result));
-    return exitCodes.done;
+    return await work();
   } catch (error) {
-    // Errors of the stores have texts of their own, which quote nothing of what is stored.
     if (error instanceof ClientProblem || !(error instanceof Error) || !("code" in error)) throw error;
     throw new ClientProblem(`${error.message}.`);
   }
+}
+
+async function reporting(
+  call: CommandCall,
+  host: CommandHost,
+  work: (config: Config, directory: string) => Promise<object>,
+): Promise<ExitCode> {
+  const [directory, ...more] = call.paths;
+  if (directory === undefined || more.length > 0) throw new ClientProblem("Name one directory.", { misuse: true });
+  const config = configOf(call, host);
+  if (config.databaseUrl !== undefined)
+    throw new ClientProblem("COFRE_DATABASE_URL names a PostgreSQL server: back it up with its own tools, see docs/operate/backup.md.", {
+      misuse: true,
+    });
+  const result = await showing(() => work(config, directory));
+  if (call.flags.has("--json")) host.print(JSON.stringify(result));
+  return exitCodes.done;
 }

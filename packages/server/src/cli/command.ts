@@ -73,6 +73,8 @@ export interface CommandHost {
   readonly backUp: (config: Config, directory: string) => Promise<BackedUp>;
   /** Puts such a copy in place of the database; rejects with an error whose message may be shown. */
   readonly restore: (config: Config, directory: string, replace: boolean) => Promise<Restored>;
+  /** Begins another incarnation; resolves with its epoch, or undefined where the next start begins it. Rejects with an error whose message may be shown. */
+  readonly beginIncarnation: (config: Config) => Promise<number | undefined>;
   /** Resolves when the process is asked to end, or nobody reads any more what is printed. */
   readonly stopAsked: () => Promise<unknown>;
   readonly clock: Clock;

@@ -1,5 +1,5 @@
 import { auditCommand } from "./audit.ts";
-import { backupCommand, restoreCommand } from "./backup.ts";
+import { backupCommand, incarnationCommand, restoreCommand } from "./backup.ts";
 import { chaosCommand } from "./chaos.ts";
 import { clockCommand } from "./clock.ts";
 import type { CommandRow } from "./command.ts";
@@ -42,6 +42,7 @@ export const commands = {
   audit: auditCommand,
   backup: backupCommand,
   restore: restoreCommand,
+  incarnation: incarnationCommand,
   "migrate-store": migrateStoreCommand,
   listen: listenCommand,
   chaos: chaosCommand,

@@ -35,6 +35,7 @@ async function run(
     config: () => assert.fail("a scan needs no settings"),
     openMove: () => assert.fail("a scan moves nothing"),
     backUp: () => assert.fail("no backup is made"),
+    beginIncarnation: () => assert.fail("no incarnation begins"),
     restore: () => assert.fail("nothing is restored"),
     openAudit: () => assert.fail("a scan reads no audit log"),
     stopAsked: () => assert.fail("a scan ends by itself"),

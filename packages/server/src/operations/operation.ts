@@ -24,6 +24,8 @@ export interface OperationContext {
   readonly pocket: CvvPocket;
   /** An id for a payment made at this moment: of two of one moment the later is the greater. */
   newPaymentId(at: Instant): PaymentId;
+  /** Attempts that follow are numbered above it: 0 until the database was ever put back. */
+  readonly epoch: number;
   /** When an acquirer that is asked now has to have answered. */
   answerBy(): Instant;
   /**

@@ -8,7 +8,7 @@ import type { PaymentSelector } from "./direct-input.ts";
 import type { OperationContext } from "./operation.ts";
 
 /** What changing a payment needs of the context: recovery has no account at hand. */
-type ChangeContext = Pick<OperationContext, "store" | "change">;
+type ChangeContext = Pick<OperationContext, "store" | "change"> & Partial<Pick<OperationContext, "epoch">>;
 
 /**
  * Decides on the payment as it was last seen, and on what is stored whenever someone else was faster. Resolves with the
@@ -24,9 +24,17 @@ export async function changePayment<C extends PaymentChange | undefined>(
   const change = await context.change(async () => {
     if (!first) current = await reread(context, seen);
     first = false;
-    return decide(current);
+    return decide(inEpoch(current, context.epoch ?? 0));
   });
   return { payment: change?.payment.next ?? current, change };
+}
+
+/**
+ * The payment as the present incarnation of the installation goes on with it. In the one before, more attempts may have been made than this database knows of, and
+ * the acquirer knows their references.
+ */
+function inEpoch(payment: Payment, epoch: number): Payment {
+  return payment.attempts >= epoch ? payment : { ...payment, attempts: epoch };
 }
 
 /**

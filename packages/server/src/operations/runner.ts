@@ -42,6 +42,8 @@ export interface RunnerParts {
   readonly paymentIds?: PaymentIds;
   /** How long an acquirer may take to answer before its answer is unknown. */
   readonly acquirerTimeoutMs: number;
+  /** Attempts on payments that there were before are numbered above it. */
+  readonly epoch?: () => number;
   readonly alarm: (alarm: Alarm) => void;
   /** Who is to hear of this payment's notifications. */
   readonly deliverTo: (account: Account, payment: Payment) => readonly EndpointId[];
@@ -129,6 +131,7 @@ class Context implements OperationContext {
   touched: Payment | undefined;
   readonly answerWaitsFor: Promise<void>[] = [];
   readonly #acquirerTimeoutMs: number;
+  readonly #epoch: () => number;
   readonly #turns: Turns;
   readonly #paymentIds: PaymentIds;
   readonly #alarm: RunnerParts["alarm"];
@@ -146,6 +149,7 @@ class Context implements OperationContext {
     this.connectors = parts.connectors;
     this.pocket = parts.pocket;
     this.#acquirerTimeoutMs = parts.acquirerTimeoutMs;
+    this.#epoch = parts.epoch ?? (() => 0);
     this.#turns = turns;
     this.#paymentIds = ids;
     this.#alarm = parts.alarm;
@@ -167,6 +171,10 @@ class Context implements OperationContext {
 
   newPaymentId(at: Instant): PaymentId {
     return this.#paymentIds(this.account.id, at);
+  }
+
+  get epoch(): number {
+    return this.#epoch();
   }
 
   answerBy(): ReturnType<OperationContext["answerBy"]> {

@@ -14,6 +14,8 @@ export interface CourierParts {
   readonly sign: (message: Signable) => Promise<SignedHeaders>;
   /** Names this installation in message ids; never changes. */
   readonly installation: string;
+  /** Part of message ids once it is not 0: another incarnation gives the same numbers again, for something else. */
+  readonly epoch?: () => number;
   /** Names the merchant in message ids and for its keys, where that is not its id. */
   readonly nameOf?: (merchantId: MerchantId) => MerchantId;
   readonly clock: Clock;
@@ -27,14 +29,20 @@ export class Courier {
     this.#parts = parts;
   }
 
+  get #installation(): string {
+    const { installation, epoch } = this.#parts;
+    const present = epoch?.() ?? 0;
+    return present === 0 ? installation : `${installation}/${present}`;
+  }
+
   /** `broken`: no signature fits. Rejects as signing does. */
   async send(message: Message, { url, secrets, signatures }: Target, broken: boolean, signal: AbortSignal): Promise<SendOutcome> {
-    const { sign, sender, clock, installation, nameOf } = this.#parts;
+    const { sign, sender, clock, nameOf } = this.#parts;
     const body = messageBody(message);
     const [{ merchantId, endpoint, attempts }] = message;
     const numbers = message.map(({ number }) => number);
     const name = nameOf?.(merchantId) ?? merchantId;
-    const id = messageId(installation, { merchantId: name, endpoint, numbers });
+    const id = messageId(this.#installation, { merchantId: name, endpoint, numbers });
     const signed = await sign({ merchantId: name, id, at: clock.now(), body, secrets, signatures });
     const headers = {
       "Content-Type": "application/x-www-form-urlencoded",

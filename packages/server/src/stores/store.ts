@@ -10,6 +10,7 @@ import type { PeopleStore } from "../people/people-store.ts";
 import type { Brand } from "../vault/brand.ts";
 import type { StoredCard } from "../vault/stored-card.ts";
 import type { AccountKey, Change, CommitResult, HistoryRow, NamedRequest } from "./change.ts";
+import type { IdentityStore } from "./identity.ts";
 import type { WorldPlaces } from "./world-places.ts";
 
 /**
@@ -158,6 +159,8 @@ export interface StoreStats {
 export interface RunningStore extends Store {
   /** Those who use the console, and the audit log. Closed with the store. */
   readonly people: PeopleStore;
+  /** Whose keys open the database, and how far it has come. Closed with the store. */
+  readonly identity: IdentityStore;
   /** false: what was written last failed, so the next change will probably be refused. */
   readonly isWriting: boolean;
   /** Writes something small that changes nothing, to find out whether writing works. Resolves with what it found. */

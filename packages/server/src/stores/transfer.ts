@@ -142,6 +142,7 @@ export const transferTables = {
     shown: ["id"],
   },
   audit_entry: { columns: { no: "integer", digest: "bytes", body: "text" }, key: ["no"], shown: ["no"] },
+  identity: { columns: { one: "integer", keys: "text", epoch: "integer", beat: "integer", is_copy: "integer" }, key: ["one"], shown: [] },
   audit_head: { columns: { one: "integer", no: "integer", digest: "bytes" }, key: ["one"], shown: ["no"] },
 } as const satisfies Readonly<Record<string, TransferTable>>;
 

@@ -147,6 +147,11 @@ export class Keyring {
     this.#adopt(made[0], [made[1]]);
   }
 
+  /** Names these keys: what is sealed under them and nothing else is sealed under these. Tells nothing of them. */
+  get mark(): string {
+    return createHmac("sha256", this.#fingerprinting().key).update(`cofre database mark 1\0${this.environment}`).digest("hex").slice(0, 32);
+  }
+
   /** The epoch that seals. */
   get currentEpoch(): number {
     return this.#sealing().id;

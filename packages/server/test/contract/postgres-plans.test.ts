@@ -60,6 +60,10 @@ const statements = {
   placeOf: ["cofre_jobs", "node_pkey", "world_key_pkey"],
   placeOfWorld: ["cofre_jobs", "node_pkey", "world_key_node"],
   reachableNodes: ["cofre_jobs", "node_pkey"],
+  // One row.
+  identity: ["cofre_jobs", "whole identity"],
+  raiseIdentity: ["cofre_jobs"],
+  presentServer: ["cofre_jobs", "pg_database_datname_index"],
   person: ["cofre_people", "person_pkey"],
   personByName: ["cofre_people", "person_name"],
   personByInvitation: ["cofre_people", "person_invitation"],

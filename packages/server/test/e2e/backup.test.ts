@@ -6,6 +6,7 @@ import { tmpdir } from "node:os";
 import { join } from "node:path";
 import { DatabaseSync } from "node:sqlite";
 import { describe, test, type TestContext } from "node:test";
+import { setTimeout as sleep } from "node:timers/promises";
 import { fileURLToPath } from "node:url";
 import { cleanEnvironment } from "../command.ts";
 import { CofreProcess } from "../lanes/support/cofre-process.ts";
@@ -86,7 +87,7 @@ describe("cofre backup", () => {
 
   for (const [what, environment, said] of [
     ["a database server", { COFRE_DATABASE_URL: "postgres://cofre:hunter2@127.0.0.1:1/cofre" }, /names a PostgreSQL server/],
-    ["memory", { COFRE_DATA_DIR: ":memory:" }, /keeps nothing to copy/],
+    ["memory", { COFRE_DATA_DIR: ":memory:" }, /which keeps nothing/],
   ] as const) {
     test(`refuses, with 2, what is in ${what}`, async (context) => {
       const place = new Place(context);
@@ -283,7 +284,7 @@ class Load {
   }
 
   async answered(count: number): Promise<readonly string[]> {
-    while (this.codes.length < count) await new Promise((resolve) => void setImmediate(resolve));
+    while (this.codes.length < count) await sleep(5);
     return [...this.codes];
   }
 

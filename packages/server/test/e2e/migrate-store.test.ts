@@ -456,6 +456,7 @@ const tables = [
   "named_request",
   "person",
   "audit_entry",
+  "identity",
   "audit_head",
 ] as const;
 

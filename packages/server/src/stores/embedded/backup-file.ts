@@ -3,7 +3,7 @@ import { dirname, join } from "node:path";
 import { backup, DatabaseSync } from "node:sqlite";
 import type { BackedUp, Restored } from "../backup.ts";
 import { hasDatabase, makeFilesPrivate, makeFolderOf } from "./data-folder.ts";
-import { isSafeVersion, lockFile, openForReading, Refused, refuseForeign, translated } from "./open-database.ts";
+import { isSafeVersion, lockFile, openForReading, openForWriting, Refused, refuseForeign, translated } from "./open-database.ts";
 import { StoreOpenError } from "./open-error.ts";
 
 /** Why no copy was made or restored. The message may be shown. */
@@ -80,6 +80,23 @@ export function restoreFile(directory: string, file: string, unique: string, rep
   }
 }
 
+/** Has the next start take the file, which no server may hold, for one that was put back. */
+export function markAsPutBack(file: string): void {
+  if (!hasDatabase(file)) throw new StoreOpenError("nothing", file);
+  opened(file, () => {
+    const lock = lockFile(file);
+    try {
+      const database = openForWriting({ file, durable: true, maxFileBytes: undefined, expectTables: true });
+      database.exec(markAsCopy);
+      database.close();
+    } finally {
+      lock.close();
+    }
+  });
+}
+
+const markAsCopy = "INSERT INTO identity VALUES (1, NULL, 0, 0, 1, NULL) ON CONFLICT (one) DO UPDATE SET is_copy = 1";
+
 async function copyPages(file: string, partial: string): Promise<void> {
   // Made here, for SQLite would make it readable for others.
   closeSync(openSync(partial, "wx", 0o600));
@@ -119,6 +136,8 @@ function settle(partial: string): Pick<BackedUp, "payments" | "cards"> | undefin
       const database = new DatabaseSync(partial);
       try {
         database.exec("PRAGMA journal_mode = DELETE; PRAGMA synchronous = FULL");
+        // A file of an earlier version has no such table.
+        if (numberOf(database, "SELECT count(*) FROM sqlite_schema WHERE name = 'identity'") > 0) database.exec(markAsCopy);
       } finally {
         database.close();
       }

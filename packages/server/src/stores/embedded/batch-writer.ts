@@ -1,5 +1,6 @@
 import type { DatabaseSync } from "node:sqlite";
 import type { ChangeMessage, Outcome } from "../change-message.ts";
+import type { IdentityRaise } from "../identity.ts";
 import { ChangeWriter } from "./change-writer.ts";
 import { type PeopleAnswer, type PeopleMessage, PeopleWriter } from "./people-writer.ts";
 import { truncateLog } from "./open-database.ts";
@@ -11,6 +12,16 @@ export interface BatchResult {
   /** Commits that wrote something: each has cost one fsync. */
   readonly commits: number;
 }
+
+/** On its way to the writer thread. */
+export interface IdentityMessage {
+  readonly raise: IdentityRaise;
+}
+
+/** Also what the row is made with: a database in which there is none is served as what it is. */
+const raiseIdentity = `INSERT INTO identity VALUES (1, :keys, :epoch, coalesce(:beat, 0), 0, NULL)
+  ON CONFLICT (one) DO UPDATE SET keys = coalesce(keys, excluded.keys), epoch = max(epoch, excluded.epoch),
+    beat = CASE WHEN :beat IS NULL THEN beat ELSE max(beat + 1, :beat) END, is_copy = min(is_copy, :isCopy)`;
 
 /** Larger than any change: the file has to have room for one. */
 const triedBytes = 65_536;
@@ -66,6 +77,23 @@ export class BatchWriter {
     const [outcome] = this.#commit(["committed"]).outcomes;
     if (outcome === "committed") return answer;
     return { outcome: outcome === "commit_unknown" ? outcome : "unavailable", number: 0 };
+  }
+
+  /** Raises what the database says of itself, in a transaction of its own. */
+  raiseIdentity({ raise: { keys, epoch, beat, isServed } }: IdentityMessage): Outcome {
+    if (this.#state === "in_doubt") this.#settle();
+    if (this.#state !== "ready") return "unavailable";
+    try {
+      this.#database.exec("BEGIN IMMEDIATE");
+      this.#database
+        .prepare(raiseIdentity)
+        .run({ keys: keys ?? null, epoch: epoch ?? 0, beat: beat ?? null, isCopy: isServed === true ? 0 : 1 });
+    } catch (error) {
+      sqliteCode(error);
+      this.#rollBack();
+      return "unavailable";
+    }
+    return this.#commit(["committed"]).outcomes[0] ?? "unavailable";
   }
 
   /** Whether a change could be written now, found out by writing as much as a change needs and taking it away again. */

@@ -31,6 +31,7 @@ import type {
 } from "../store.ts";
 import { messageOf } from "../change-message.ts";
 import { commitResultOf } from "../commit-result.ts";
+import { type Identity, identityFromRow, type IdentityRaise, type IdentityRow, type IdentityStore } from "../identity.ts";
 import { makeFilesPrivate, makeFolderOf } from "./data-folder.ts";
 import { deliveriesInState, deliveryColumns, deliveryFromRow, type DeliveryRow, keyOfLane, notificationColumns } from "./delivery-rows.ts";
 import { laneOf } from "./delivery-writer.ts";
@@ -96,6 +97,7 @@ export async function openEmbeddedStore(options: EmbeddedStoreOptions): Promise<
 /** Owns the read-only connection and its statements, and the writer thread. */
 class SqliteStore implements RunningStore {
   readonly people: PeopleStore;
+  readonly identity: IdentityStore = { read: async () => this.#identity(), raise: (raise) => this.#raiseIdentity(raise) };
   readonly #reader: DatabaseSync;
   readonly #writer: WriterThread;
   readonly #afterClose: () => void;
@@ -301,6 +303,17 @@ class SqliteStore implements RunningStore {
     return this.#closed === undefined && this.#writer.tryWriting();
   }
 
+  #identity(): Identity {
+    return identityFromRow(this.#rows<IdentityRow>("identity")[0], undefined);
+  }
+
+  async #raiseIdentity(raise: IdentityRaise): Promise<Identity> {
+    if (this.#closed !== undefined) throw new StoreError("closed");
+    const outcome = await this.#writer.raiseIdentity({ raise });
+    if (outcome !== "committed") throw new StoreError(outcome === "commit_unknown" ? outcome : "unavailable");
+    return this.#identity();
+  }
+
   checkpoint(): void {
     if (this.#closed === undefined) this.#writer.checkpoint();
   }
@@ -345,6 +358,7 @@ class SqliteStore implements RunningStore {
 }
 
 export const sql = {
+  identity: "SELECT keys, epoch, beat, is_copy, server FROM identity",
   accountByKey: `SELECT lower(hex(account.id)) AS id, version, name, settings, grants, mac FROM account_key
     JOIN account ON account.id = account_key.account WHERE digest = unhex(?)`,
   accountKeys: `SELECT lower(hex(digest)) AS digest, lower(hex(account)) AS "merchantId", grants, mac FROM account_key ORDER BY account_key.digest`,
@@ -413,6 +427,7 @@ type CardRow = Omit<StoredCard, "merchantId" | "tokenDigest" | "mac"> & { readon
 
 function prepareAll(database: DatabaseSync): Record<StatementName, StatementSync> {
   return {
+    identity: database.prepare(sql.identity),
     accountByKey: database.prepare(sql.accountByKey),
     accountKeys: database.prepare(sql.accountKeys),
     accountById: database.prepare(sql.accountById),

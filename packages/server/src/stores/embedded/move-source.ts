@@ -103,6 +103,7 @@ export const rowsOf: Readonly<Record<TransferKind, string>> = {
     nullif(lower(hex(totp)), '') AS totp, totp_step, failures, locked_until, nullif(lower(hex(invitation)), '') AS invitation, invitation_ends_at
     FROM person ORDER BY person.id`,
   audit_entry: "SELECT no, lower(hex(digest)) AS digest, body FROM audit_entry ORDER BY no",
+  identity: "SELECT one, keys, epoch, beat, is_copy FROM identity ORDER BY one",
   audit_head: "SELECT one, no, lower(hex(digest)) AS digest FROM audit_head ORDER BY one",
 };
 

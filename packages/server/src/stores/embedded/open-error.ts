@@ -19,6 +19,8 @@ const openRefusals = {
   no_audit: "the database was last used by a version of Cofre that had no audit log; start this one once",
   missing:
     "the database is missing, empty or without its tables (a copy of cofre.db that was made without cofre.db-wal looks like this), but there are keys beside it: restore it from a copy that cofre backup made, or together with its -wal, or remove root.key, keys.*.json and *.sealed to begin anew",
+  other_keys:
+    "the database belongs to other keys than those beside it, and none of its cards would open: restore the keys that belong to it, or name the right directory with COFRE_DATA_DIR",
   foreign_log:
     "this is a copy that cofre backup made, but there is the -wal file of another database beside it, which would damage it: remove cofre.db-wal and cofre.db-shm, or restore with cofre restore",
   moved:

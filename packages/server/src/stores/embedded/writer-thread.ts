@@ -5,6 +5,7 @@ import { atEndOfTurn } from "../../kernel/end-of-turn.ts";
 import { StoreError, type StoreStats } from "../store.ts";
 import { outcomes } from "../change-message.ts";
 import type { BatchAnswer, ChangeMessage, Outcome } from "../change-message.ts";
+import type { IdentityMessage } from "./batch-writer.ts";
 import type { DatabaseOptions } from "./open-database.ts";
 import { StoreOpenError } from "./open-error.ts";
 import type { OpenRefusal } from "./open-error.ts";
@@ -24,6 +25,10 @@ interface ThreadOptions {
   readonly maxQueued: number;
   /** Called when writing begins to fail, and when it works again. */
   readonly onWriting: (works: boolean) => void;
+}
+
+interface IdentityAnswer {
+  readonly raised: Outcome;
 }
 
 interface TruncateAnswer {
@@ -51,6 +56,7 @@ export class WriterThread {
   readonly #exited: Promise<void>;
   readonly #whenDrained: (() => void)[] = [];
   readonly #whenTried: ((works: boolean) => void)[] = [];
+  readonly #whenRaised: ((outcome: Outcome) => void)[] = [];
   readonly #whenTruncated: ((done: boolean) => void)[] = [];
   #gathered: ChangeMessage[] = [];
   #alive = true;
@@ -63,9 +69,10 @@ export class WriterThread {
   private constructor(worker: Worker, options: ThreadOptions) {
     this.#worker = worker;
     this.#options = options;
-    worker.on("message", (answer: BatchAnswer | PeopleAnswer | TruncateAnswer | boolean) => {
+    worker.on("message", (answer: BatchAnswer | PeopleAnswer | TruncateAnswer | IdentityAnswer | boolean) => {
       if (typeof answer === "boolean") this.#tried(answer);
       else if ("truncated" in answer) for (const resolve of this.#whenTruncated.splice(0)) resolve(answer.truncated);
+      else if ("raised" in answer) this.#whenRaised.shift()?.(answer.raised);
       else if ("outcome" in answer) this.#answeredPeople(answer);
       else this.#answered(answer);
     });
@@ -143,6 +150,18 @@ export class WriterThread {
     });
   }
 
+  /** Raises what the database says of itself. */
+  raiseIdentity(message: IdentityMessage): Promise<Outcome> {
+    return new Promise((resolve) => {
+      if (!this.#alive) {
+        resolve("unavailable");
+        return;
+      }
+      this.#whenRaised.push(resolve);
+      this.#worker.postMessage(message, []);
+    });
+  }
+
   /** Has what is only in the write-ahead log copied into the database file. */
   checkpoint(): void {
     if (this.#alive) this.#worker.postMessage("checkpoint", []);
@@ -214,6 +233,7 @@ export class WriterThread {
     this.#alive = false;
     // An end that was asked for is none.
     if (!this.#isClosing) this.#found(false);
+    for (const resolve of this.#whenRaised.splice(0)) resolve("commit_unknown");
     for (const resolve of [...this.#whenTried.splice(0), ...this.#whenTruncated.splice(0)]) resolve(false);
     for (const { reject } of [...this.#waiting.splice(0), ...this.#waitingForPeople.splice(0)]) reject(new StoreError("commit_unknown"));
     this.#tellDrained();

@@ -1,6 +1,6 @@
 import { parentPort, receiveMessageOnPort, workerData } from "node:worker_threads";
 import { assert } from "../../kernel/assert.ts";
-import { BatchWriter } from "./batch-writer.ts";
+import { BatchWriter, type IdentityMessage } from "./batch-writer.ts";
 import { outcomes } from "../change-message.ts";
 import type { BatchAnswer, ChangeMessage } from "../change-message.ts";
 import { lockFile, openForWriting, Refused } from "./open-database.ts";
@@ -17,7 +17,7 @@ const port = parentPort;
 /** More than this would only make the first of a batch wait for the last. */
 const largestBatch = 512;
 
-type Message = readonly ChangeMessage[] | PeopleMessage | "try" | "truncate" | "checkpoint" | "close";
+type Message = readonly ChangeMessage[] | PeopleMessage | IdentityMessage | "try" | "truncate" | "checkpoint" | "close";
 
 try {
   const options = workerData as DatabaseOptions;
@@ -39,6 +39,7 @@ try {
       port.postMessage([result.commits, ...result.outcomes.map((outcome) => outcomes.indexOf(outcome))] satisfies BatchAnswer);
     }
     if (typeof message === "object" && "people" in message) port.postMessage(writer.writePeople(message));
+    if (typeof message === "object" && "raise" in message) port.postMessage({ raised: writer.raiseIdentity(message) });
     if (message === "try") port.postMessage(writer.tryWriting());
     if (message === "truncate") port.postMessage({ truncated: writer.truncateLog() });
     if (message === "checkpoint") writer.checkpoint();

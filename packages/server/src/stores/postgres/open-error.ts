@@ -25,6 +25,8 @@ export const postgresRefusals = {
   no_audit: "the database has had no version of Cofre yet that has an audit log; start this one once",
   missing:
     "the database is empty, but there are keys of an installation in COFRE_DATA_DIR: name the database that belongs to them or restore it from its backup, move a cofre.db there with cofre migrate-store, or begin anew with these keys with COFRE_DATABASE_BEGIN_ANEW=yes",
+  other_keys:
+    "the database belongs to other keys than those in COFRE_DATA_DIR, and none of its cards would open: restore the keys that belong to it, or name the right database",
   returned:
     "what was moved into this database was taken back into its file since (cofre migrate-store --back): use the file, or an empty database",
   moving: "cofre migrate-store is at work on this database: start again when it is over",

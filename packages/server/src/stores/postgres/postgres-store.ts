@@ -13,6 +13,7 @@ import type { StoredCard } from "../../vault/stored-card.ts";
 import { messageOf } from "../change-message.ts";
 import { commitResultOf } from "../commit-result.ts";
 import { aboveAllIds, pageOf, rowsFor } from "../payment-list.ts";
+import { type Identity, identityFromRow, type IdentityRaise, type IdentityRow, type IdentityStore } from "../identity.ts";
 import { assertChangeIsSound } from "../change-rules.ts";
 import type { Change, CommitResult, HistoryRow, NamedRequest } from "../change.ts";
 import {
@@ -195,6 +196,7 @@ const pieceOfPayments = 500;
 /** Owns a session for each of the readers, made when it is first needed and again when it broke, and the lane that writes. */
 class PostgresStore implements RunningStore {
   readonly people: PostgresPeople;
+  readonly identity: IdentityStore = { read: () => this.#identity(), raise: (raise) => this.#raiseIdentity(raise) };
   readonly worldPlaces = worldPlacesOf((name, ...values) => this.#all("worlds", name, ...values));
   readonly #lane: BatchLane;
   readonly #connect: (role: Role) => Promise<Connection>;
@@ -439,6 +441,28 @@ class PostgresStore implements RunningStore {
   ): Promise<readonly Row[]> {
     if (this.#closed !== undefined) return Promise.reject(new StoreError("closed"));
     return this.#read<Row>(role, merchantId, name, [merchantId, ...values]);
+  }
+
+  async #identity(): Promise<Identity> {
+    const [row] = await this.#all<IdentityRow>("leases", "identity");
+    return identityFromRow(row, await this.#presentServer());
+  }
+
+  async #raiseIdentity({ keys, epoch, beat, isServed }: IdentityRaise): Promise<Identity> {
+    const present = await this.#presentServer();
+    const servedBy = isServed === true ? (present ?? null) : null;
+    const [row] = await this.#all<IdentityRow>("leases", "raiseIdentity", keys ?? null, epoch ?? null, beat ?? null, servedBy);
+    return identityFromRow(row, present);
+  }
+
+  /** Undefined where the server does not say, as a distributed PostgreSQL may not. */
+  async #presentServer(): Promise<string | undefined> {
+    try {
+      const [row] = await this.#all<{ readonly server: string | null }>("leases", "presentServer");
+      return row?.server ?? undefined;
+    } catch {
+      return undefined;
+    }
   }
 
   /** Rows of whatever merchants. */

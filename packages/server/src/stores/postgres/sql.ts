@@ -98,6 +98,11 @@ export const sql = {
   holdSlots: "SELECT share, nodes, slots FROM hold_slots_2($1, $2, $3)",
   hasOlderNodes: "SELECT has_older_nodes_1() AS older",
   dropTokenDigests: "SELECT drop_token_digests_1($1, $2, $3) AS last",
+  identity: "SELECT keys, epoch, beat, is_copy, server FROM identity",
+  raiseIdentity: "SELECT keys, epoch, beat, is_copy, server FROM raise_identity_1($1, $2, $3, $4)",
+  // The cluster, its timeline, which a promotion and a recovery to a point in time each begin, and the database in it.
+  presentServer: `SELECT (SELECT system_identifier FROM pg_control_system())::text || '/' || left(pg_walfile_name(pg_current_wal_lsn()), 8)
+    || '/' || (SELECT oid FROM pg_database WHERE datname = current_database()) AS server`,
   leaveSlots: "SELECT leave_slots_1($1)",
   keepWorlds: "SELECT keep_worlds_1($1, $2) AS keys",
   placeWorld: "SELECT place_world_1($1, $2, $3) AS placing",

@@ -8,6 +8,7 @@ import { worldPlaces } from "./007-world-places.ts";
 import { people } from "./008-people.ts";
 import { messages } from "./009-messages.ts";
 import { macs } from "./010-macs.ts";
+import { identity } from "./011-identity.ts";
 
 /** In order. One that was released never changes: its checksum is kept in the database. */
-export const migrations: readonly string[] = [tables, writer, runs, roles, leases, reports, worldPlaces, people, messages, macs];
+export const migrations: readonly string[] = [tables, writer, runs, roles, leases, reports, worldPlaces, people, messages, macs, identity];

@@ -1,0 +1,158 @@
+import { assert } from "../kernel/assert.ts";
+import { startOfDay } from "../kernel/calendar.ts";
+import type { Clock } from "../kernel/clock.ts";
+import { second } from "../kernel/instant.ts";
+import type { Scheduler } from "../kernel/scheduler.ts";
+import type { Identity, IdentityStore, IncarnationNote } from "../stores/identity.ts";
+
+/** Why a database is taken for one that was put back. */
+export type PutBack = "backup_copy" | "older_than_noted" | "copied_file" | "no_note" | "other_server";
+
+export interface IncarnationParts {
+  readonly identity: IdentityStore;
+  /** The note beside the keys. It may fail: then less is noticed, and nothing stops. */
+  readonly note: {
+    read(): IncarnationNote | undefined;
+    write(note: IncarnationNote, durable: boolean): void;
+  };
+  /** Which file the database is; undefined where it is none. */
+  readonly place: string | undefined;
+  /** Other processes may serve the same database. */
+  readonly isShared: boolean;
+  /** How many commits this process has made. */
+  readonly commits: () => number;
+  readonly clock: Clock;
+  readonly scheduler: Scheduler;
+  /** Called when another incarnation begins here. Never throws. */
+  readonly report: (reason: PutBack, epoch: number) => void;
+}
+
+const lookMs = second;
+/** An epoch is the second in which it began: later ones are above all attempts of earlier ones. */
+const epochsBegin = startOfDay({ year: 2026, month: 1, day: 1 });
+/** What a clock that was set back leaves between two epochs. */
+const leastStep = 1_000;
+/** The stores count attempts in 31 bits. */
+const highestEpoch = 2_000_000_000;
+
+/** undefined: the database is the one that was served last, as far as can be told. */
+export function putBackBecause(known: Identity, note: IncarnationNote | undefined, place: string | undefined): PutBack | undefined {
+  if (known.isCopy) return "backup_copy";
+  if (known.beat === 0 && note === undefined) return undefined;
+  if (note === undefined) return place === undefined ? serverBecause(known) : "no_note";
+  if (note.beat > known.beat) return "older_than_noted";
+  if (place !== undefined && note.place !== undefined && place !== note.place) return "copied_file";
+  return serverBecause(known);
+}
+
+function serverBecause({ server, presentServer }: Identity): PutBack | undefined {
+  return server !== undefined && presentServer !== undefined && server !== presentServer ? "other_server" : undefined;
+}
+
+/** Above every attempt that another incarnation has made. */
+export function nextEpoch(clock: Clock, ...known: readonly number[]): number {
+  const epoch = Math.max(Math.floor((clock.now() - epochsBegin) / second), Math.max(...known) + leastStep);
+  assert(epoch <= highestEpoch, "an epoch leaves room for the attempts that follow it");
+  return epoch;
+}
+
+/**
+ * Notices a database that was put back: an older copy gives numbers and references again that acquirers and receivers know already, for something
+ * else. Then another incarnation of the installation begins, whose epoch is part of both.
+ *
+ * While changes are made, the database and a note beside the keys count the same beat, the database first. So the note is never ahead of the database that it
+ * belongs to, and a note that is ahead tells of a database that went back. Owns one timer.
+ */
+export class IncarnationKeeper {
+  readonly #parts: IncarnationParts;
+  #epoch = 0;
+  #beat = 0;
+  #commits = 0;
+  #cancelTimer: (() => void) | undefined;
+  #round: Promise<void> = Promise.resolve();
+  #stopped = false;
+
+  constructor(parts: IncarnationParts) {
+    this.#parts = parts;
+  }
+
+  /** 0 until something was ever put back. */
+  get epoch(): number {
+    return this.#epoch;
+  }
+
+  /**
+   * To be called before anything is sent to anybody. `keys` are noted with it. `isNew`: the database holds no installation yet. Rejects with
+   * StoreError.
+   */
+  async start(keys: string, isNew: boolean): Promise<void> {
+    const { identity, note, place, clock } = this.#parts;
+    const known = await identity.read();
+    const noted = isNew ? undefined : note.read();
+    const reason = isNew ? undefined : putBackBecause(known, noted, place);
+    const beat = Math.max(known.beat, noted?.beat ?? 0);
+    // Before the first beat, so that no start finds a database with a beat and no note.
+    if (noted === undefined) this.#write({ epoch: known.epoch, beat: 0, place }, true);
+    const epoch = reason === undefined ? known.epoch : nextEpoch(clock, known.epoch, noted?.epoch ?? 0);
+    this.#adopt(await identity.raise({ keys, epoch, beat, isServed: true }), true);
+    if (reason !== undefined) this.#parts.report(reason, this.#epoch);
+    this.#commits = this.#parts.commits();
+    this.#schedule();
+  }
+
+  /** To be called when nothing is written any more, and before the store is closed. */
+  async stop(): Promise<void> {
+    this.#stopped = true;
+    // It was never started: a start that failed leaves nothing behind.
+    if (this.#cancelTimer === undefined) return;
+    this.#cancelTimer();
+    await this.#round;
+    await this.#look();
+    this.#write({ epoch: this.#epoch, beat: this.#beat, place: this.#parts.place }, true);
+  }
+
+  #schedule(): void {
+    if (this.#stopped) return;
+    this.#cancelTimer = this.#parts.scheduler.after(lookMs, () => {
+      this.#round = this.#look();
+      void this.#round.then(() => this.#schedule());
+    });
+  }
+
+  /** Never rejects: a store that is down says so itself. */
+  async #look(): Promise<void> {
+    const { identity, isShared, commits, clock } = this.#parts;
+    const made = commits();
+    if (made === this.#commits && !isShared) return;
+    try {
+      const known = made === this.#commits ? await identity.read() : await identity.raise({ beat: 0 });
+      this.#commits = made;
+      // Others may have raised it as well; it never goes back by itself.
+      if (known.beat >= this.#beat && known.epoch >= this.#epoch) {
+        // A promoted standby that has everything is the same database.
+        this.#adopt(serverBecause(known) === undefined ? known : await identity.raise({ isServed: true }), false);
+        return;
+      }
+      const epoch = nextEpoch(clock, known.epoch, this.#epoch);
+      this.#adopt(await identity.raise({ epoch, beat: this.#beat, isServed: true }), true);
+      this.#parts.report("older_than_noted", this.#epoch);
+    } catch {
+      // The next look does it.
+    }
+  }
+
+  #adopt({ epoch, beat }: Identity, durable: boolean): void {
+    const isSame = epoch === this.#epoch && beat === this.#beat;
+    this.#epoch = epoch;
+    this.#beat = beat;
+    if (!isSame || durable) this.#write({ epoch, beat, place: this.#parts.place }, durable);
+  }
+
+  #write(note: IncarnationNote, durable: boolean): void {
+    try {
+      this.#parts.note.write(note, durable);
+    } catch {
+      // A full disk, which the store tells of.
+    }
+  }
+}

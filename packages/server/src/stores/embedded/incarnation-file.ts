@@ -1,0 +1,50 @@
+import { closeSync, fsyncSync, openSync, readFileSync, renameSync, rmSync, statSync, writeFileSync } from "node:fs";
+import { join } from "node:path";
+import type { IncarnationNote } from "../identity.ts";
+
+/** Beside the keys, so that it does not come and go with the database. */
+const name = "incarnation.json";
+const format = "cofre incarnation 1";
+const largest = 4_096;
+
+/** What was noted in the directory; undefined when there is nothing that can be read. */
+export function readIncarnation(directory: string): IncarnationNote | undefined {
+  try {
+    const path = join(directory, name);
+    if (statSync(path).size > largest) return undefined;
+    const note: unknown = JSON.parse(readFileSync(path, "utf8"));
+    if (typeof note !== "object" || note === null || !("format" in note) || note.format !== format) return undefined;
+    if (!("epoch" in note && isCount(note.epoch) && "beat" in note && isCount(note.beat))) return undefined;
+    const place = "place" in note && typeof note.place === "string" ? note.place : undefined;
+    return { epoch: note.epoch, beat: note.beat, place };
+  } catch {
+    return undefined;
+  }
+}
+
+/** Replaces the note whole. `durable`: it outlives a loss of power; without, an earlier one may be there then. Throws what the system says. */
+export function writeIncarnation(directory: string, note: IncarnationNote, durable: boolean): void {
+  const path = join(directory, name);
+  const partial = `${path}.new`;
+  rmSync(partial, { force: true });
+  writeFileSync(partial, `${JSON.stringify({ format, ...note })}\n`, { mode: 0o600, flag: "wx" });
+  if (durable) {
+    const descriptor = openSync(partial, "r+");
+    fsyncSync(descriptor);
+    closeSync(descriptor);
+  }
+  renameSync(partial, path);
+}
+
+/**
+ * Tells a file from a copy of it, on systems that number files and note when they were made; undefined where that cannot be told. The name of the
+ * file is not part of it: a directory may be moved.
+ */
+export function placeOf(file: string): string | undefined {
+  const { ino, birthtimeNs } = statSync(file, { bigint: true });
+  return ino === 0n || birthtimeNs <= 0n ? undefined : `${ino}/${birthtimeNs}`;
+}
+
+function isCount(value: unknown): value is number {
+  return typeof value === "number" && Number.isSafeInteger(value) && value >= 0;
+}
