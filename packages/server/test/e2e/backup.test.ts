@@ -45,7 +45,7 @@ describe("cofre backup", () => {
     const first = await place.run("backup", place.copies);
     assert.equal(first.code, 0, first.stderr);
     assert.match(first.stdout, /cofre\.db: 0 payments, 0 cards, \d+ bytes; it passed the integrity check\.\n$/);
-    assert.match(first.stderr, /The keys are not in it.*root\.key, keys\.\*\.json and notifications\.sealed/);
+    assert.match(first.stderr, /The keys are not in it.*root\.key, keys\.\*\.json, notifications\.sealed and rows\.sealed/);
 
     const again = await place.run("backup", place.copies);
     assert.equal(again.code, 1);
