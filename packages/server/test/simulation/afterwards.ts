@@ -1,26 +1,25 @@
 import { day, hour, minute, second } from "../../src/kernel/instant.ts";
-import { cancel } from "../../src/operations/cancel.ts";
-import { capture } from "../../src/operations/capture.ts";
 import { creditChargeback, openChargeback } from "../../src/operations/chargeback.ts";
 import type { Operation } from "../../src/operations/operation.ts";
-import { query } from "../../src/operations/query.ts";
-import { cancelRefund, refund, refundOrCancel, type Refunded } from "../../src/operations/refund.ts";
 import { acceptReview, rejectReview } from "../../src/operations/review.ts";
 import type { Payment } from "../../src/payment/payment.ts";
 import { tokenDiesAt } from "./audit-tables.ts";
 import type { Chance } from "./chance.ts";
 import type { Answer, Installation } from "./installation.ts";
-import { payOnce, storeCard, verify } from "./purchases.ts";
+import { pay, storeCard, textOf, verify } from "./purchases.ts";
+import { type Seen, seenOf } from "./seen.ts";
+import { ask, query, wish } from "./shop-client.ts";
 import { note, someHash, type Shop } from "./shop.ts";
+import type { Fields } from "./wire-request.ts";
 
 /** What happens to a payment after it was made, by its merchant, its reviewer, its issuer, or time. */
 
-type Verb = "capture" | "cancel" | "accept" | "reject" | "dispute" | "credit";
+type OfMerchant = "capture" | "cancel";
+type OfOperator = "accept" | "reject" | "dispute" | "credit";
+type Verb = OfMerchant | OfOperator;
 
 /** What each verb leaves when it has won; of the pairs below only one can. */
-const wins: Readonly<Record<Verb, (payment: Payment) => boolean>> = {
-  capture: ({ state }) => state === "captured",
-  cancel: ({ state }) => state === "voided",
+const wins: Readonly<Record<OfOperator, (payment: Payment) => boolean>> = {
   accept: ({ review }) => review === "accepted",
   reject: ({ state }) => state === "voided",
   dispute: ({ chargeback }) => chargeback !== undefined,
@@ -40,17 +39,21 @@ const exclusive: ReadonlySet<string> = new Set([
 ]);
 
 /** To what a verb may have something to do. */
-const suits: Readonly<Record<Verb, (payment: Payment) => boolean>> = {
-  capture: ({ state }) => state === "authorized",
-  cancel: ({ state }) => state === "authorized" || state === "in_review",
-  accept: ({ state }) => state === "in_review",
-  reject: ({ state }) => state === "in_review",
+const suits: Readonly<Record<Verb, (payment: Seen) => boolean>> = {
+  capture: ({ captureAvailable }) => captureAvailable,
+  cancel: ({ preApproved, status }) => preApproved && status === "PE",
+  accept: isHeldBack,
+  reject: isHeldBack,
   dispute: isPaid,
-  credit: ({ chargeback }) => chargeback?.state === "opened",
+  credit: ({ chargeback }) => chargeback === "opened",
 };
 
-function isPaid({ state, chargeback }: Payment): boolean {
-  return state === "captured" && chargeback === undefined;
+function isHeldBack({ preApproved, captureAvailable, status }: Seen): boolean {
+  return preApproved && !captureAvailable && status === "PE";
+}
+
+function isPaid({ status, chargeback }: Seen): boolean {
+  return status === "CO" && chargeback === "none";
 }
 
 /** The verbs at once, on one payment. */
@@ -61,28 +64,38 @@ export async function act(installation: Installation, shop: Shop, chance: Chance
 
 async function actOn(installation: Installation, shop: Shop, chance: Chance, verbs: readonly Verb[], hash: string): Promise<void> {
   const won = await Promise.all(
-    verbs.map(async (verb) => {
-      const answer = await ask[verb]((operation, input) => installation.call(operation, shop.account, input), chance, hash);
-      if (answer.kind !== "answer") return false;
-      note(installation, shop, answer.value);
-      return wins[verb](answer.value);
-    }),
+    verbs.map((verb) =>
+      verb === "capture" || verb === "cancel" ? askFor(installation, shop, chance, verb, hash) : operate(installation, shop, verb, hash),
+    ),
   );
   if (exclusive.has(verbs.join()) && won.filter(Boolean).length > 1) {
     installation.auditor.violation(`I5: of ${verbs.join(" and ")} one wins`);
   }
 }
 
-const ask: Readonly<Record<Verb, (call: Call, chance: Chance, hash: string) => Promise<Answer<Payment>>>> = {
-  capture: (call, chance, hash) => {
-    const amount = chance.happens(500) ? undefined : chance.pick(["1.00", "3.33", "0", "50000.00"]);
-    return call(capture, { selector: { hash }, amount });
-  },
-  cancel: (call, _, hash) => call(cancel, { hash }),
-  accept: (call, _, hash) => call(acceptReview, { hash }),
-  reject: (call, _, hash) => call(rejectReview, { hash }),
-  dispute: (call, _, hash) => call(openChargeback, { selector: { hash }, description: "not known" }),
-  credit: (call, _, hash) => call(creditChargeback, { hash }),
+async function askFor(installation: Installation, shop: Shop, chance: Chance, verb: OfMerchant, hash: string): Promise<boolean> {
+  const amount = verb === "cancel" || chance.happens(500) ? undefined : chance.pick([100n, 333n, 0n, 9_999_900n]);
+  const wished = wish(shop, chance, { verb, hash, amount: amount === 0n ? undefined : amount });
+  const fields = { hash, ...(amount === undefined ? {} : { amount: textOf(amount) }) };
+  return (await ask(installation, shop, chance, wished, fields)).kind === "done";
+}
+
+/** What the console's people do, who do not come over the interface. */
+async function operate(installation: Installation, shop: Shop, verb: OfOperator, hash: string): Promise<boolean> {
+  const { requests } = installation.auditor;
+  const since = installation.time.elapsed();
+  const answer = await operations[verb]((operation, input) => installation.call(operation, shop.account, input), hash);
+  if (answer.kind === "refusal") await requests.hearsOperator(shop.account.id, hash, answer.code, since);
+  if (answer.kind !== "answer") return false;
+  note(installation, shop, seenOf(answer.value));
+  return wins[verb](answer.value);
+}
+
+const operations: Readonly<Record<OfOperator, (call: Call, hash: string) => Promise<Answer<Payment>>>> = {
+  accept: (call, hash) => call(acceptReview, { hash }),
+  reject: (call, hash) => call(rejectReview, { hash }),
+  dispute: (call, hash) => call(openChargeback, { selector: { hash }, description: "not known" }),
+  credit: (call, hash) => call(creditChargeback, { hash }),
 };
 
 type Call = <Input, Output>(operation: Operation<Input, Output>, input: Input) => Promise<Answer<Output>>;
@@ -97,43 +110,33 @@ export async function refundBunch(installation: Installation, shop: Shop, chance
 }
 
 async function refundOnce(installation: Installation, shop: Shop, chance: Chance, hash: string): Promise<void> {
-  const input = {
-    selector: { hash },
-    amount: chance.happens(250) ? undefined : chance.pick(["0.01", "1.00", "3.33", "150.00", "50000.00"]),
-    description: "changed their mind",
-    // Shared by all clients of the shop, so that codes meet.
-    code: chance.happens(300) ? `refund-${chance.below(6)}` : undefined,
-    request: chance.happens(500) ? `request-${chance.next()}` : undefined,
-  };
-  if (chance.happens(800)) {
-    const first = await installation.call(refund, shop.account, input);
-    told(installation, shop, first);
-    // Who named the request may send it again without knowing what became of it: it is one refund.
-    if (input.request !== undefined && chance.happens(400)) told(installation, shop, await installation.call(refund, shop.account, input));
+  // Shared by all clients of the shop, so that codes meet.
+  const code = chance.happens(300) ? `refund-${chance.below(6)}` : undefined;
+  const texts: Fields = { hash, description: "changed their mind", merchant_refund_code: code };
+  if (chance.happens(200)) {
+    await ask(installation, shop, chance, wish(shop, chance, { verb: "refund_or_cancel", hash }), texts);
     return;
   }
-  const answer = await installation.call(refundOrCancel, shop.account, input);
-  if (answer.kind !== "answer") return;
-  const { payment, refund: refunded } = answer.value;
-  note(installation, shop, payment, refunded);
+  const whole = shop.payments.get(hash)?.amount ?? 100n;
+  const amount = chance.happens(250) ? whole : chance.pick([1n, 100n, 333n, 15_000n, 99_999_900n]);
+  const wished = wish(shop, chance, { verb: "refund", hash, amount });
+  await ask(installation, shop, chance, wished, { ...texts, operation: "request", amount: textOf(amount) });
 }
 
-/** Takes a refund back, by either of its names; now and then twice at once. */
+/** Takes a refund back, by either of its names; now and then two clients do at once. */
 export async function takeBack(installation: Installation, shop: Shop, chance: Chance): Promise<void> {
   const newest = shop.refunds.at(-1 - chance.below(3));
   if (newest === undefined) return;
-  const { id, code } = newest;
-  const selector = code !== undefined && chance.happens(500) ? { code } : { id };
+  const { id, code, payment } = newest;
+  const name: Fields = code !== undefined && chance.happens(500) ? { merchant_refund_code: code } : { refund_id: String(id) };
   const times = chance.happens(300) ? 2 : 1;
-  const answers = await Promise.all(Array.from({ length: times }, () => installation.call(cancelRefund, shop.account, selector)));
-  for (const answer of answers) told(installation, shop, answer);
-  if (answers.filter(({ kind }) => kind === "answer").length > 1) installation.auditor.violation("I5: a refund is cancelled once");
-}
-
-function told(installation: Installation, shop: Shop, answer: Answer<Refunded>): void {
-  if (answer.kind === "refusal") installation.auditor.mark(`refused ${answer.code}`);
-  if (answer.kind !== "answer") return;
-  note(installation, shop, answer.value.payment, answer.value.refund);
+  const answers = await Promise.all(
+    Array.from({ length: times }, () => {
+      const wished = wish(shop, chance, { verb: "refund_cancel", hash: payment, refundId: id });
+      return ask(installation, shop, chance, wished, { operation: "cancel", ...name });
+    }),
+  );
+  if (answers.filter(({ kind }) => kind === "done").length > 1) installation.auditor.violation("I5: a refund is cancelled once");
 }
 
 /** The acquirer is about to refuse something, the disk is full, or somebody sets the clock. */
@@ -167,8 +170,7 @@ export async function sleepLong(
     return;
   }
   const hash = someHash(shop, chance, suits.cancel);
-  const answer = hash === undefined ? undefined : await installation.call(query, shop.account, { hash });
-  const captureBy = answer?.kind === "answer" ? answer.value.captureBy : undefined;
+  const captureBy = hash === undefined ? undefined : await installation.captureBy(shop.account.id, hash);
   if (hash === undefined || captureBy === undefined || captureBy < time.now()) {
     time.jump(chance.pick([day / 2, day]));
     return;
@@ -195,13 +197,12 @@ async function toExpiry(installation: Installation, shop: Shop, chance: Chance, 
   }
   const early = chance.pick([-hour, 0, 1, 5, 20, 100, 300]);
   time.jump(Math.max(0, tokenDiesAt(card.lastUsedAt) - time.now() - early));
-  const uses = [payOnce(installation, shop, chance, name, token), verify(installation, shop, chance, token)];
+  const uses = [pay(installation, shop, chance, name, token), verify(installation, shop, chance, token)];
   await (chance.happens(500) ? uses[0] : Promise.all(uses));
 }
 
 export async function look(installation: Installation, shop: Shop, chance: Chance): Promise<void> {
   const hash = someHash(shop, chance, () => true);
   if (hash === undefined) return;
-  const answer = await installation.call(query, shop.account, { hash });
-  if (answer.kind === "answer") note(installation, shop, answer.value);
+  await query(installation, shop, chance, { hash });
 }

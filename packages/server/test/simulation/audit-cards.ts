@@ -40,6 +40,18 @@ export class CardAuditor {
     return this.#known.has(keyOf(merchantId, this.#digestOf(merchantId, token)));
   }
 
+  /** Whether somebody knows that a card is stored under this token. */
+  isStored(merchantId: MerchantId, token: string): boolean {
+    return this.#known.get(keyOf(merchantId, this.#digestOf(merchantId, token)))?.sure === true;
+  }
+
+  /** A client was told `now` that there is no such token, which was stored when it asked. */
+  refused(merchantId: MerchantId, token: string, now: Instant): void {
+    const known = this.#known.get(keyOf(merchantId, this.#digestOf(merchantId, token)));
+    if (known !== undefined && now < tokenDiesAt(known.usedAt))
+      this.#violation(`I10: no token is refused before it expires: ${nameOf(merchantId, this.#digestOf(merchantId, token))}`);
+  }
+
   /** A client that asked `at` was told `now` that its card is stored under this token, or whether the card under it is good. */
   async told(merchantId: MerchantId, token: string, at: Instant, now: Instant): Promise<void> {
     const digest = this.#digestOf(merchantId, token);

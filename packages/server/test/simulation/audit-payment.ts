@@ -1,4 +1,4 @@
-import type { LedgerAccount } from "../../src/ledger/journal.ts";
+import type { JournalEntry, LedgerAccount } from "../../src/ledger/journal.ts";
 import type { Payment } from "../../src/payment/payment.ts";
 import type { FactRecord, HistoryRow } from "../../src/stores/change.ts";
 import type { OutboxRow } from "../../src/stores/store.ts";
@@ -107,25 +107,50 @@ function isFoundOut({ fact, by, attempt }: FactRecord, history: readonly History
   return history.some(({ facts }) => facts.some((each) => each.fact === "void_sent" && each.attempt === attempt));
 }
 
-/** What the journal says of a payment is what the payment says of itself. */
+/** What the journal says of a payment is what the payment says of itself, in the currency that was asked for and in the local one. */
 export function checkJournal(payment: Payment, history: readonly HistoryRow[], is: Is): void {
-  const postings = history.flatMap(({ entries }) => entries.flatMap((entry) => entry.postings));
-  const standsOn = (account: LedgerAccount, currency: string): bigint =>
-    postings.reduce((sum, posting) => (posting.account === account && posting.currency === currency ? sum + posting.minor : sum), 0n);
-  const { currency } = payment.order.amount;
-  const local = payment.order.pricing.total.currency;
+  const entries = history.flatMap((row) => row.entries);
+  const standsOn = (account: LedgerAccount, currency: string, of: readonly JournalEntry[] = entries): bigint =>
+    of
+      .flatMap(({ postings }) => postings)
+      .reduce((sum, each) => (each.account === account && each.currency === currency ? sum + each.minor : sum), 0n);
+  const { pricing, amount } = payment.order;
+  const { currency } = amount;
+  const local = pricing.total.currency;
   const waits = payment.state === "authorized" || payment.state === "in_review" || payment.attempt?.kind === "capture";
   const held = waits ? payment.authorized : 0n;
-  is(standsOn("authorized_holds", currency) === held, `I7: ${held} is held and the journal says ${standsOn("authorized_holds", currency)}`);
-  const taken = payment.captured - goneBack(payment);
+  const heldHere = waits ? pricing.total.minor : 0n;
+  // One set of books, with the tax, where both are the same.
+  if (currency !== local)
+    is(
+      standsOn("authorized_holds", currency) === held,
+      `I7: ${held} is held and the journal says ${standsOn("authorized_holds", currency)}`,
+    );
+  is(
+    standsOn("authorized_holds", local) === heldHere,
+    `I7: ${heldHere} is held and the journal says ${standsOn("authorized_holds", local)} in ${local}`,
+  );
+  const back = goneBack(payment);
   const receivable = standsOn("acquirer_receivable", currency);
-  is(receivable === taken, `I7: ${taken} is left of what was captured and the journal says ${receivable}`);
-  if (held === 0n) is(standsOn("authorized_holds", local) === 0n, "I7: what is not held is not held in the local currency either");
-  if (taken > 0n) return;
-  // All returns together give back what the capture took, to the cent.
-  for (const account of ["acquirer_receivable", "merchant_payable", "tax_payable"] as const) {
-    is(standsOn(account, local) === 0n, `I7: nothing is left on ${account} of what went back whole`);
+  if (currency !== local)
+    is(
+      receivable === payment.captured - back,
+      `I7: ${payment.captured - back} is left of what was captured and the journal says ${receivable}`,
+    );
+  if (payment.captured === 0n) return;
+  // Of the local amounts as much is left as of the others, to the cent: whatever went back, and in however many parts.
+  const captures = entries.filter(({ kind }) => kind === "capture");
+  for (const account of ["acquirer_receivable", "tax_payable"] as const) {
+    const taken = standsOn(account, local, captures);
+    const left = taken - shareOf(taken, back, payment.captured);
+    is(standsOn(account, local) === left, `I7: ${left} is left on ${account} and the journal says ${standsOn(account, local)}`);
   }
+}
+
+/** Half up, of what is owed as of what is due. */
+function shareOf(whole: bigint, part: bigint, of: bigint): bigint {
+  const share = ((whole < 0n ? -whole : whole) * part * 2n + of) / (of * 2n);
+  return whole < 0n ? -share : share;
 }
 
 function sumsToNothing(postings: readonly { readonly currency: string; readonly minor: bigint }[]): boolean {

@@ -8,27 +8,24 @@ import type { Change, CommitResult } from "../../src/stores/change.ts";
 import type { Store } from "../../src/stores/store.ts";
 import { maskOf } from "../../src/vault/mask.ts";
 import type { Booked } from "./acquirer-book.ts";
+import { checkAmounts, type Order, type TaxRules } from "./audit-amounts.ts";
 import { CardAuditor, type DigestOf } from "./audit-cards.ts";
 import { DeliveryAuditor } from "./audit-deliveries.ts";
 import { checkAgainstBooks, checkAtRest, checkHistory, checkJournal, checkTimes, type Is } from "./audit-payment.ts";
-import {
-  allowedChargebackMoves,
-  allowedMoves,
-  allowedRefundMoves,
-  finalRefundStates,
-  finalStates,
-  lapseAgainMs,
-  restingStates,
-} from "./audit-tables.ts";
+import { RequestAuditor, type RequestRules } from "./audit-requests.ts";
+import { allowedChargebackMoves, allowedMoves, allowedRefundMoves, finalStates, lapseAgainMs, restingStates } from "./audit-tables.ts";
+import type { Seen, SeenRefund } from "./seen.ts";
 
 /** What a client was told of a payment, and of one of its refunds: it must stay true. */
 interface Promised {
-  readonly payment: Payment;
-  readonly refund: Refund | undefined;
+  readonly payment: Seen;
+  readonly refund: SeenRefund | undefined;
+  /** The version that was stored then. */
+  readonly version: number;
 }
 
 /** What the settings of all accounts of a run say. */
-export interface AuditedSettings {
+export interface AuditedSettings extends TaxRules {
   readonly captureWindowMs: number;
   readonly strictMandates: boolean;
   /** Nobody sets the clock: what came first has the earlier time. */
@@ -36,6 +33,7 @@ export interface AuditedSettings {
   /** No stalls, no faults of the store, no clock that jumps or is set. */
   readonly isCalm: boolean;
   readonly digestOf: DigestOf;
+  readonly requests: RequestRules;
 }
 
 /**
@@ -52,6 +50,8 @@ export class Auditor {
   /** Listens to what merchants' receivers are told. */
   readonly deliveries: DeliveryAuditor;
   readonly cards: CardAuditor;
+  /** Listens to what clients ask for and are answered. */
+  readonly requests: RequestAuditor;
   readonly #booksOf: (merchantId: MerchantId) => readonly Booked[];
   readonly #settings: AuditedSettings;
   readonly #latest = new Map<string, Payment>();
@@ -59,6 +59,7 @@ export class Auditor {
   readonly #refundIds = new Map<RefundId, PaymentId>();
   /** When each payment was first asked for, by merchant and code. */
   readonly #asked = new Map<string, Instant>();
+  readonly #orders = new Map<string, Order>();
   readonly #promises: Promised[] = [];
   /** Payments about which an acquirer lied, by merchant and id. */
   readonly #liedTo = new Set<string>();
@@ -73,6 +74,7 @@ export class Auditor {
     const mark = (what: string): void => this.mark(what);
     this.deliveries = new DeliveryAuditor(store, settings.isCalm, violation, mark);
     this.cards = new CardAuditor(store, settings.digestOf, violation, mark);
+    this.requests = new RequestAuditor(store, settings.requests, violation, mark);
   }
 
   violation(text: string): void {
@@ -95,17 +97,25 @@ export class Auditor {
   }
 
   /** A client asks for a payment, perhaps not for the first time. */
-  asks(merchantId: MerchantId, code: string, at: Instant): void {
+  asks(merchantId: MerchantId, code: string, at: Instant, order?: Order): void {
     const key = merchantId + code;
     if (!this.#asked.has(key)) this.#asked.set(key, at);
+    if (order !== undefined) this.#orders.set(key, order);
     this.note(`a client asks for ${code}`);
   }
 
   /** A client was given this answer. */
-  told(payment: Payment, refund?: Refund): void {
-    this.#promises.push({ payment, refund });
-    this.note(`a client is told ${payment.state} of ${payment.order.code}${refund === undefined ? "" : `, refund ${refund.state}`}`);
-    this.mark(refund === undefined ? `told ${payment.state}` : `told refund ${refund.state}`);
+  told(payment: Seen, refund?: SeenRefund): void {
+    this.#promises.push({ payment, refund, version: this.#latest.get(payment.id)?.version ?? 0 });
+    const of = refund === undefined ? "" : `, refund ${refund.status}`;
+    this.note(`a client is told ${payment.status}${payment.preApproved ? " (approved)" : ""} of ${payment.code}${of}`);
+    this.mark(refund === undefined ? `told ${payment.status}` : `told refund ${refund.status}`);
+  }
+
+  /** A client reads this in an answer. */
+  reads(payment: Seen): void {
+    const order = this.#orders.get(payment.merchantId + payment.code);
+    if (order !== undefined) checkAmounts(payment, order, this.#settings, this.#judging(`told of ${payment.code}`));
   }
 
   /** An acquirer says what is not so about this attempt: then an alarm is right, and people have to look. */
@@ -168,6 +178,7 @@ export class Auditor {
       return;
     }
     const seenAll = this.#lookAt(stored, change.payment.replaces);
+    this.requests.committed(stored);
     this.#lookAtWindow(stored, change, seenAll);
     const { tokenDigest } = stored.order.card;
     if (change.payment.replaces !== undefined || tokenDigest === undefined) return;
@@ -193,7 +204,9 @@ export class Auditor {
     is((stored.attempt !== undefined) === !restingStates.includes(stored.state), "I6: an attempt is there exactly while in flight");
     is(before === undefined || (stored.statusAt ?? 0) >= (before.statusAt ?? 0), "I6: the status date never goes back");
     is((stored.statusAt !== undefined) === finalStates.includes(stored.state), "the status date tells of a final state");
-    is(stored.order.pricing.total.minor === stored.order.pricing.gross.minor + stored.order.pricing.tax.minor, "I11: the amounts agree");
+    const { gross, tax, total } = stored.order.pricing;
+    const paidByCustomer = this.#settings.taxPaidBy === "customer" ? tax.minor : 0n;
+    is(total.minor === gross.minor + paidByCustomer, "I11: the amounts agree");
     checkTimes(stored, is);
     this.#lookAtRefunds(before, stored, seenAll, is);
     return seenAll;
@@ -298,6 +311,7 @@ export class Auditor {
           is,
         );
         checkJournal(payment, history, is);
+        this.requests.checkPayment(payment, history);
         if (this.#settings.strictMandates)
           checkMandate(
             payment,
@@ -318,14 +332,16 @@ export class Auditor {
   }
 
   async #checkPromises(): Promise<void> {
-    for (const { payment: told, refund } of this.#promises) {
-      const now = await this.#store.paymentById(told.merchantId, told.id);
-      if (now === undefined) this.violation(`I2: a payment that a client was told of is kept: ${told.order.code}`);
-      else if (!stillTrue(told, now)) this.violation(`I2: a client was told ${told.state} of ${told.order.code}, and it is ${now.state}`);
-      if (refund === undefined) continue;
-      const kept = now?.refunds.find(({ id }) => id === refund.id);
-      if (kept === undefined || !refundStillTrue(refund, kept)) {
-        this.violation(`I2: a client was told ${refund.state} of a refund of ${told.order.code}, and it is ${kept?.state}`);
+    for (const { payment: told, refund, version } of this.#promises) {
+      const now = await this.#store.paymentById(told.merchantId, told.id as PaymentId);
+      if (now === undefined) this.violation(`I2: a payment that a client was told of is kept: ${told.code}`);
+      else if (!stillTrue(told, now, version))
+        this.violation(`I2: a client was told ${told.status} of ${told.code}, and it is ${now.state}`);
+      for (const each of refund === undefined ? told.refunds : [refund, ...told.refunds]) {
+        const kept = now?.refunds.find(({ id }) => id === each.id);
+        if (kept === undefined || !refundStillTrue(each, kept)) {
+          this.violation(`I2: a client was told ${each.status} of a refund of ${told.code}, and it is ${kept?.state}`);
+        }
       }
     }
   }
@@ -361,16 +377,18 @@ function checkMandate({ order }: Payment, before: readonly Payment[], is: Is): v
   is(storedCredential.mandateId !== undefined && initial, "a stored credential is charged under the mandate of its initial payment");
 }
 
-function stillTrue(told: Payment, now: Payment): boolean {
-  if (finalStates.includes(told.state)) return now.state === told.state && now.captured === told.captured;
+function stillTrue(told: Seen, now: Payment, version: number): boolean {
+  if (told.status === "CO") return now.state === "captured" && now.captured === told.amount;
+  if (told.status === "CA") return now.state === "declined" || now.state === "voided" || now.state === "expired";
   // An approval that was acknowledged is never taken back, except by the merchant.
-  if (told.state === "authorized" || told.state === "in_review") return now.state !== "declined" && now.authorized === told.authorized;
-  return now.version >= told.version;
+  if (told.preApproved) return now.state !== "declined" && now.authorized > 0n;
+  return now.version >= version;
 }
 
-function refundStillTrue(told: Refund, now: Refund): boolean {
+function refundStillTrue(told: SeenRefund, now: Refund): boolean {
   if (now.amount !== told.amount || now.code !== told.code) return false;
-  return !finalRefundStates.includes(told.state) || now.state === told.state;
+  if (told.status === "CO") return now.state === "confirmed";
+  return told.status !== "CA" || now.state === "cancelled";
 }
 
 function isVerification({ reference }: Booked): boolean {

@@ -18,6 +18,7 @@ import { healAndAudit } from "./healing.ts";
 import { Installation } from "./installation.ts";
 import { planOf, type Plan } from "./plan.ts";
 import { testCustomer } from "../upstream/test-customer.ts";
+import { seenOf } from "./seen.ts";
 import { note, openShop, type Shop } from "./shop.ts";
 
 /**
@@ -61,11 +62,16 @@ const quiet: Plan = {
   settings: {
     partialCapture: true,
     captureWindowDays: 1,
+    refundWindowDays: 0,
     refundRequestedMinutes: 0,
     refundPendingMinutes: 0,
     strictRefundCancel: false,
     strictMandates: false,
+    taxPolicy: "brazil-cross-border",
+    taxPaidBy: "customer",
+    requireCvv: false,
   },
+  clients: { loseRequest: 0, loseAnswer: 0, patienceMs: 0 },
   simulator: { ...defaultAccountSettings().simulator, latencyMs: 1 },
   personality: { dedupes: true, answersInquiries: true, repeatsFollowUps: true, lateArrivalMs: 20_000 },
   routed: false,
@@ -273,7 +279,7 @@ function worldOf(installation: Installation, shop: Shop): MatrixWorld {
     auditor.asks(shop.account.id, code, time.now());
     const paidFor = await ask(direct, () => directInput(code, order));
     const payment = paidFor?.payment ?? (await ask(query, () => ({ code })));
-    if (payment !== undefined) note(installation, shop, payment);
+    if (payment !== undefined) note(installation, shop, seenOf(payment));
     return payment;
   };
   return { installation, shop, ask, pay };

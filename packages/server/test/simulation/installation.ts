@@ -1,6 +1,7 @@
 import type { Connector } from "../../src/connectors/connector.ts";
 import { connectorsOf } from "../../src/connectors/connector-set.ts";
-import { hexOf, type MerchantId, type TokenDigest } from "../../src/kernel/ids.ts";
+import type { WireAnswer } from "../../src/http/wire/answer.ts";
+import { hexOf, type MerchantId, type PaymentId, type TokenDigest } from "../../src/kernel/ids.ts";
 import { slotCount } from "../../src/kernel/slot.ts";
 import { ServiceError, type ServiceErrorCode } from "../../src/kernel/service-error.ts";
 import { SeededRandom } from "../../src/kernel/seeded-random.ts";
@@ -21,6 +22,7 @@ import { isCalm, type Plan } from "./plan.ts";
 import { Receivers } from "./receivers.ts";
 import { buildServer, type ServerParts } from "./server-process.ts";
 import { SimTime } from "./sim-time.ts";
+import type { WireRequest } from "./wire-request.ts";
 import { type Step, storeInSteps } from "./store-in-steps.ts";
 
 export type Answer<T> =
@@ -95,13 +97,16 @@ export class Installation {
       commitFault: (change) => this.#commitFault(change),
       readFails: (method) => method === "holdSlots" && this.#isFull(),
     });
-    const { captureWindowDays, strictMandates } = plan.settings;
+    const { captureWindowDays, strictMandates, taxPolicy, taxPaidBy, ...settings } = plan.settings;
     this.auditor = new Auditor(store, (merchantId) => this.acquirers.flatMap(({ book }) => book.of(merchantId)), {
       captureWindowMs: captureWindowDays * day,
       strictMandates,
       steadyClock: plan.clockSets === "none",
       isCalm: isCalm(plan),
       digestOf: (merchantId, token) => this.#keys.digestOf(merchantId, token),
+      taxPolicy,
+      taxPaidBy,
+      requests: { ...settings, now: () => this.time.now(), elapsed: () => this.time.elapsed() },
     });
     this.store = this.auditor.watch(store);
     const acquirerParts = { time: this.time, chance: new Chance(plan.seed + 4), auditor: this.auditor, plan };
@@ -171,6 +176,34 @@ export class Installation {
     });
   }
 
+  /** What a client gets that sends these bytes now, to any server that serves, over a network that loses requests and answers. */
+  send(request: WireRequest): Promise<WireAnswer | "lost"> {
+    const { loseRequest, loseAnswer, patienceMs } = this.plan.clients;
+    const isFaulty = (perMille: number): boolean => this.#faultsOn && perMille > 0 && this.#chance.happens(perMille);
+    if (isFaulty(loseRequest)) return this.time.sleep(this.#chance.pick([0, 5, 2_000])).then(() => "lost");
+    const serving = this.#processes.filter(({ alive, parts }) => alive && parts !== undefined);
+    const process = serving.length > 1 ? this.#chance.pick(serving) : serving[0];
+    if (process?.parts === undefined) return this.time.sleep(5).then(() => "lost");
+    const { wire } = process.parts;
+    const isLost = isFaulty(loseAnswer);
+    return new Promise((resolve) => {
+      const lost = (): void => {
+        process.onDeath.delete(lost);
+        resolve("lost");
+      };
+      process.onDeath.add(lost);
+      const cancel = this.#faultsOn && patienceMs > 0 ? this.time.after(patienceMs, lost) : undefined;
+      wire(request).then(
+        (answer) => {
+          process.onDeath.delete(lost);
+          cancel?.();
+          resolve(isLost ? "lost" : answer);
+        },
+        (error: unknown) => this.auditor.violation(`every request is answered: ${String(error)}`),
+      );
+    });
+  }
+
   /** For so long nothing can be written, and all can be read. */
   fillDisk(ms: number): void {
     this.auditor.mark("the disk is full");
@@ -216,6 +249,11 @@ export class Installation {
       node: this.plan.servers === 1 ? undefined : hexOf(this.#notificationRandom.bytes(8)),
       elapsedMs: () => this.time.elapsed(),
     });
+  }
+
+  /** When the window of a payment's capture is over, by what is stored. */
+  async captureBy(merchantId: MerchantId, id: string): Promise<number | undefined> {
+    return (await this.store.paymentById(merchantId, id as PaymentId))?.captureBy;
   }
 
   /** When the next thing is to be done that no capture window has to end for; undefined when all is done. */

@@ -2,7 +2,7 @@ import { act, look, refundBunch, sleepLong, takeBack, upset } from "./afterwards
 import type { Chance } from "./chance.ts";
 import type { Installation } from "./installation.ts";
 import type { Plan } from "./plan.ts";
-import { leaveCode, pay, payOnce, storeCard, verify } from "./purchases.ts";
+import { leaveCode, pay, payTwice, storeCard, verify } from "./purchases.ts";
 import type { Shop } from "./shop.ts";
 
 /** One client of a shop: sends commands one after the other, and does what real ones do when an answer is lost: tries again. */
@@ -18,11 +18,8 @@ async function oneCommand(installation: Installation, shop: Shop, chance: Chance
   const choice = chance.below(100);
   if (choice < 7) await storeCard(installation, shop, chance);
   else if (choice < 33) await pay(installation, shop, chance, name);
-  else if (choice < 39) {
-    // A double click: the same code, at the same moment.
-    const code = name;
-    await Promise.all([payOnce(installation, shop, chance, code), payOnce(installation, shop, chance, code)]);
-  } else if (choice < 46) await act(installation, shop, chance, ["capture"]);
+  else if (choice < 39) await payTwice(installation, shop, chance, name);
+  else if (choice < 46) await act(installation, shop, chance, ["capture"]);
   else if (choice < 51) await act(installation, shop, chance, ["capture", "capture"]);
   else if (choice < 56) await act(installation, shop, chance, ["capture", "cancel"]);
   else if (choice < 59) await act(installation, shop, chance, ["cancel"]);
@@ -31,7 +28,7 @@ async function oneCommand(installation: Installation, shop: Shop, chance: Chance
   else if (choice < 85) await act(installation, shop, chance, chance.pick(reviews));
   else if (choice < 90) await act(installation, shop, chance, chance.pick(disputes));
   else if (choice < 92) await verify(installation, shop, chance);
-  else if (choice < 93) await leaveCode(installation, shop);
+  else if (choice < 93) await leaveCode(installation, shop, chance);
   else if (choice < 95) upset(installation, shop, chance);
   else if (choice < (jumps === "months" ? 95 : 98) || jumps === "none") await look(installation, shop, chance);
   else await sleepLong(installation, shop, chance, jumps, name);

@@ -22,8 +22,19 @@ export interface Plan {
   readonly endsLater: boolean;
   readonly settings: Pick<
     AccountSettings,
-    "partialCapture" | "captureWindowDays" | "refundRequestedMinutes" | "refundPendingMinutes" | "strictRefundCancel" | "strictMandates"
+    | "partialCapture"
+    | "captureWindowDays"
+    | "refundWindowDays"
+    | "refundRequestedMinutes"
+    | "refundPendingMinutes"
+    | "strictRefundCancel"
+    | "strictMandates"
+    | "taxPolicy"
+    | "taxPaidBy"
+    | "requireCvv"
   >;
+  /** What befalls the requests of clients, in 1/1000, and for how long one waits for its answer; 0: as long as it takes. */
+  readonly clients: { readonly loseRequest: number; readonly loseAnswer: number; readonly patienceMs: number };
   readonly simulator: SimulatorSettings;
   readonly personality: BookRules & { readonly lateArrivalMs: number };
   /** Whether what the first acquirer certainly did not do goes to a second one. */
@@ -73,7 +84,7 @@ export function planOf(seed: number): Plan {
     seed,
     merchants: chance.between(1, 3),
     clientsPerMerchant: chance.between(1, 3),
-    commandsPerClient: chance.between(4, 11),
+    commandsPerClient: chance.between(3, 9),
     crashPerMillion: chance.pick([0, 0, 2_000, 10_000, 40_000]),
     stallPerMillion: chance.pick([0, 0, 0, 3_000, 20_000]),
     restartMs: chance.pick([10, 1_000, 20_000, 120_000]),
@@ -84,10 +95,19 @@ export function planOf(seed: number): Plan {
     settings: {
       partialCapture: chance.happens(500),
       captureWindowDays: chance.pick([1, 4]),
+      refundWindowDays: chance.pick([0, 0, 1, 2]),
       refundRequestedMinutes: chance.pick([0, 0, 0, 1]),
       refundPendingMinutes: chance.pick([0, 0, 0, 1]),
       strictRefundCancel: chance.happens(300),
       strictMandates: chance.happens(300),
+      taxPolicy: chance.pick(["brazil-cross-border", "brazil-cross-border-2025", "none"]),
+      taxPaidBy: chance.pick(["customer", "customer", "merchant"]),
+      requireCvv: chance.happens(200),
+    },
+    clients: {
+      loseRequest: chance.pick(rates),
+      loseAnswer: chance.pick(rates),
+      patienceMs: chance.pick([0, 0, 0, 2_000, 20_000, 35_000]),
     },
     simulator: {
       seed: `simulation ${seed}`,

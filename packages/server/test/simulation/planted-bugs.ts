@@ -1,5 +1,6 @@
 import { plantedCardBugs } from "./planted-card-bugs.ts";
 import { plantedDeliveryBugs } from "./planted-delivery-bugs.ts";
+import { plantedRequestBugs } from "./planted-request-bugs.ts";
 import { plantedServerBugs } from "./planted-server-bugs.ts";
 
 /** A mistake that somebody could make: what it replaces must stand in the source exactly once, or the list is out of date. */
@@ -223,14 +224,18 @@ const plantedPaymentBugs: readonly PlantedBug[] = [
   {
     name: "a confirmed refund is not posted",
     file: refunds,
-    find: `  const entries = refundEntries(payment, returned(payment), refund.amount);`,
-    replace: `  const entries = returned(payment) < 0n ? refundEntries(payment, 0n, refund.amount) : [];`,
+    find: `  const entries = refundEntries(payment, returned(payment), refund.amount);
+  return change(now, next, payment.version, [record("refund_approved", id, by)], entries, "refund");`,
+    replace: `  const entries = returned(payment) < 0n ? refundEntries(payment, 0n, refund.amount) : [];
+  return change(now, next, payment.version, [record("refund_approved", id, by)], entries, "refund");`,
   },
   {
     name: "the local amount of a refund is rounded by itself",
     file: refunds,
-    find: `  const entries = refundEntries(payment, returned(payment), refund.amount);`,
-    replace: `  const entries = refundEntries(payment, 0n, refund.amount);`,
+    find: `  const entries = refundEntries(payment, returned(payment), refund.amount);
+  return change(now, next, payment.version, [record("refund_approved", id, by)], entries, "refund");`,
+    replace: `  const entries = refundEntries(payment, 0n, refund.amount);
+  return change(now, next, payment.version, [record("refund_approved", id, by)], entries, "refund");`,
   },
   {
     name: "a cancelled refund goes on counting",
@@ -351,4 +356,10 @@ const plantedPaymentBugs: readonly PlantedBug[] = [
   },
 ];
 
-export const plantedBugs: readonly PlantedBug[] = [...plantedPaymentBugs, ...plantedDeliveryBugs, ...plantedCardBugs, ...plantedServerBugs];
+export const plantedBugs: readonly PlantedBug[] = [
+  ...plantedPaymentBugs,
+  ...plantedDeliveryBugs,
+  ...plantedCardBugs,
+  ...plantedServerBugs,
+  ...plantedRequestBugs,
+];

@@ -1,32 +1,29 @@
-import { assert } from "../../src/kernel/assert.ts";
 import type { Instant } from "../../src/kernel/instant.ts";
-import type { CardSource, DirectInput } from "../../src/operations/direct-input.ts";
-import { direct } from "../../src/operations/direct.ts";
-import { query } from "../../src/operations/query.ts";
-import { setCvv } from "../../src/operations/set-cvv.ts";
-import { tokenize } from "../../src/operations/tokenize.ts";
-import { verifyCard } from "../../src/operations/verify-card.ts";
-import type { StoredCredential } from "../../src/payment/payment.ts";
-import type { Card } from "../../src/vault/card.ts";
-import { Cvv, Pan } from "../../src/vault/pan.ts";
 import type { Chance } from "./chance.ts";
 import type { Installation } from "./installation.ts";
 import { ownUrl } from "./receivers.ts";
-import { note, type Shop } from "./shop.ts";
+import { type Shop } from "./shop.ts";
+import { ask, codeOf, query, wish } from "./shop-client.ts";
+import { type Fields, wireRequest } from "./wire-request.ts";
 
 /** What a client does with cards: stores them, has them verified, and pays. */
 
-/** Test cards of interface 9 that approve, two that are declined, and one that the sandbox does not know. */
-const good = ["4111111111111111", "5555555555554444", "6362970000457013", "6011111111111117"];
+/** Published test cards that approve, two that are declined, and one that the acquirer does not know. */
+const good = ["4111111111111111", "5555555555554444"];
+/** Of brands that Brazil alone takes. */
+const brazilian = [...good, "6362970000457013", "6011111111111117"];
 const bad = ["4716909774636285", "5102026827345142", "4242424242424242"];
 
 export async function storeCard(installation: Installation, shop: Shop, chance: Chance): Promise<void> {
-  const card = newCard(chance);
-  const token = chance.happens(200) ? "t".repeat(32) + chance.below(3) : undefined;
+  const token = chance.happens(200) ? `chosen-token-of-the-merchant-no-${chance.below(3)}` : undefined;
   const at = installation.time.now();
-  const answer = await installation.call(tokenize, shop.account, { card, token });
-  card.pan.wipe();
-  if (answer.kind === "answer") await hasToken(installation, shop, answer.value.token, at);
+  const fields: Fields = { payment_type_code: "creditcard", country: "br", token, creditcard: cardFields(chance, "br", "123") };
+  const answer = await installation.send(wireRequest(chance, "/ws/token", fields, shop.key, { hasCard: true }));
+  if (answer === "lost") return;
+  const told: unknown = JSON.parse(answer.body);
+  const code = codeOf(told);
+  if (code !== undefined) installation.auditor.mark(`refused ${code}`);
+  else await hasToken(installation, shop, (told as { readonly token: string }).token, at);
 }
 
 async function hasToken({ auditor, tokens, time }: Installation, shop: Shop, token: string, at: Instant): Promise<void> {
@@ -36,136 +33,158 @@ async function hasToken({ auditor, tokens, time }: Installation, shop: Shop, tok
 }
 
 /** The shop's page leaves a security code for the newest stored card. */
-export async function leaveCode(installation: Installation, shop: Shop): Promise<void> {
+export async function leaveCode(installation: Installation, shop: Shop, chance: Chance): Promise<void> {
   const token = shop.tokens.at(-1);
-  const cvv = newCvv();
-  if (token !== undefined) await installation.call(setCvv, shop.account, { token, cvv });
-  cvv.wipe();
+  if (token === undefined) return;
+  await installation.send(wireRequest(chance, "/ws/token/setCVV", { token, card_cvv: "123" }, shop.key, { hasCard: true }));
 }
 
-export async function verify(installation: Installation, shop: Shop, chance: Chance, token?: string): Promise<void> {
-  const source = newSource(shop, chance, token);
-  const at = installation.time.now();
-  const input = { source, country: "br", paymentType: "credit", storedCredential: undefined } as const;
-  const answer = await installation.call(verifyCard, shop.account, input);
-  wipe(source);
-  if (answer.kind !== "answer") return;
-  installation.auditor.mark(`verified ${answer.value.kind}`);
-  if (source.kind === "token") await installation.auditor.cards.told(shop.account.id, source.token, at, installation.time.now());
-}
-
-export async function pay(installation: Installation, shop: Shop, chance: Chance, code: string): Promise<void> {
-  for (let attempt = 0; attempt < 3; attempt += 1) {
-    const known = await payOnce(installation, shop, chance, code);
-    if (known) return;
-    await installation.time.sleep(chance.pick([0, 1_000, 60_000]));
+export async function verify(installation: Installation, shop: Shop, chance: Chance, by?: string): Promise<void> {
+  const { auditor, time } = installation;
+  const token = by ?? (chance.happens(500) ? shop.tokens.at(-1 - chance.below(3)) : undefined);
+  const at = time.now();
+  const cvv = chance.happens(800) ? "123" : undefined;
+  const fields: Fields = {
+    payment_type_code: "creditcard",
+    country: "br",
+    card: token === undefined ? cardFields(chance, "br", cvv) : { token },
+  };
+  const isAlive = token !== undefined && auditor.cards.isStored(shop.account.id, token);
+  const answer = await installation.send(wireRequest(chance, "/ws/verifycard", fields, shop.key, { hasCard: true }));
+  if (answer === "lost") return;
+  const told: unknown = JSON.parse(answer.body);
+  const code = codeOf(told);
+  if (code !== undefined) {
+    auditor.mark(`refused ${code}`);
+    if (isAlive && code === "BP-DR-64") auditor.cards.refused(shop.account.id, token, time.now());
+    return;
   }
+  auditor.mark(`verified ${verdictOf(told)}`);
+  if (token !== undefined) await auditor.cards.told(shop.account.id, token, at, time.now());
 }
 
-const refusalsBeforePayment = ["token_not_found", "mandate_mismatch"];
+function verdictOf(told: unknown): string {
+  const { card_verification: verification } = told as {
+    readonly card_verification: { readonly transaction_status: { readonly code: string } };
+  };
+  return verification.transaction_status.code;
+}
 
 /** Resolves with whether the client knows that a payment with this code exists, or that there will be none. */
-export async function payOnce(installation: Installation, shop: Shop, chance: Chance, code: string, by?: string): Promise<boolean> {
-  shop.codes.add(code);
-  const at = installation.time.now();
-  installation.auditor.asks(shop.account.id, code, at);
-  const input = directInput(installation, shop, chance, code, by);
-  const answer = await installation.call(direct, shop.account, input);
-  wipe(input.source);
-  if (answer.kind === "answer") {
-    const { payment, token } = answer.value;
-    note(installation, shop, payment);
-    if (token !== undefined) await hasToken(installation, shop, token, at);
-    return true;
-  }
-  if (answer.kind === "refusal" && answer.code === "payment_code_taken") {
-    const found = await installation.call(query, shop.account, { code });
-    if (found.kind === "answer") note(installation, shop, found.value);
-    return found.kind === "answer";
-  }
-  const refused = answer.kind === "refusal" && refusalsBeforePayment.includes(answer.code);
-  if (refused) installation.auditor.mark(`refused ${answer.code}`);
-  if (refused && input.source.kind === "token" && !installation.auditor.cards.knows(shop.account.id, input.source.token))
-    installation.auditor.mark("another merchant's token is refused");
-  return refused;
+export async function pay(installation: Installation, shop: Shop, chance: Chance, code: string, by?: string): Promise<boolean> {
+  return order(installation, shop, chance, code, by)();
 }
 
-function directInput({ plan, tokens }: Installation, shop: Shop, chance: Chance, code: string, by?: string): DirectInput {
-  // Now and then somebody else's, which must be as good as none.
-  const source = newSource(shop, chance, by ?? (chance.happens(20) ? tokens.at(-1 - chance.below(5)) : undefined));
-  const createToken =
-    source.kind === "pan" && chance.happens(200) ? { token: chance.happens(300) ? "c".repeat(32) : undefined } : undefined;
-  return {
-    source,
-    createToken,
-    local: chance.happens(100),
-    order: {
-      code,
-      orderNumber: undefined,
-      amount: { minor: BigInt(chance.between(100, 99_999)), currency: "USD" },
-      instalments: 1,
-      autoCapture: chance.happens(500),
-      manualReview: chance.happens(150),
-      country: "br",
-      paymentType: "credit",
-      customer: {
-        name: "Ana Lima",
-        email: "ana.lima@example.com",
-        document: "85351346893",
-        birthDate: undefined,
-        personType: "personal",
-        phone: "8522847035",
-        zipcode: "61919230",
-        address: "Rua E",
-        streetNumber: "1040",
-        streetComplement: undefined,
-        city: "Maracanau",
-        state: "CE",
-        ip: undefined,
-        responsible: undefined,
-      },
-      softDescriptor: undefined,
-      note: undefined,
-      userValues: [],
-      notificationUrl: chance.happens(plan.receivers.ownAddressPerMille) ? ownUrl(shop.index, chance.below(3)) : undefined,
-      deviceId: undefined,
-      storedCredential: newCredential(shop, chance),
-      threeDSecure: undefined,
+/** A double click: the same order, at the same moment, under the same key or under none. */
+export async function payTwice(installation: Installation, shop: Shop, chance: Chance, code: string): Promise<void> {
+  const send = order(installation, shop, chance, code);
+  await Promise.all([send(), send()]);
+}
+
+/** One order of a shop, to be sent once or more. */
+function order(installation: Installation, shop: Shop, chance: Chance, code: string, by?: string): () => Promise<boolean> {
+  const { auditor, plan, time, tokens } = installation;
+  // Now and then another merchant's token, which must be as good as none.
+  const foreign = chance.happens(20) ? tokens.at(-1 - chance.below(5)) : undefined;
+  const token = by ?? foreign ?? (chance.happens(500) ? shop.tokens.at(-1 - chance.below(3)) : undefined);
+  const { country, currency } = chance.pick(places);
+  const amount = BigInt(chance.between(100, 99_999)) * factorOf(currency);
+  const cvv = chance.happens(800) ? "123" : undefined;
+  const creates = token === undefined && chance.happens(200);
+  const local = chance.happens(100);
+  const node: Fields = {
+    ...(token === undefined ? cardFields(chance, country, cvv) : { token, card_cvv: cvv }),
+    auto_capture: chance.happens(500),
+  };
+  const fields: Fields = {
+    operation: "request",
+    mode: "full",
+    payment: {
+      merchant_payment_code: code,
+      amount_total: textOf(amount),
+      currency_code: currency,
+      country,
+      instalments: "1",
+      payment_type_code: "creditcard",
+      manual_review: chance.happens(150) ? true : undefined,
+      name: "Ana Lima",
+      email: "ana.lima@example.com",
+      phone_number: "8522847035",
+      ...customers[country],
+      ...(creates
+        ? { create_token: true, token: chance.happens(400) ? `created-token-of-the-merchant-no-${chance.below(3)}` : undefined }
+        : {}),
+      notification_url: chance.happens(plan.receivers.ownAddressPerMille) ? ownUrl(shop.index, chance.below(3)) : undefined,
+      cof_info: credentialFields(shop, chance),
+      creditcard: node,
     },
+  };
+  const wished = wish(shop, chance, { verb: "direct", code, amount });
+  shop.codes.add(code);
+  return async () => {
+    const at = time.now();
+    auditor.asks(shop.account.id, code, at, { amount, currency, country, local });
+    const isAlive = token !== undefined && auditor.cards.isStored(shop.account.id, token);
+    const heard = await ask(installation, shop, chance, wished, fields, { hasCard: true, local });
+    if (heard.kind === "done") {
+      if (heard.answer.token !== undefined) await hasToken(installation, shop, heard.answer.token, at);
+      return true;
+    }
+    if (heard.kind === "lost") return (await query(installation, shop, chance, { code })).kind === "done";
+    if (heard.code === "BP-DR-0" || heard.code === "BP-DR-119") return (await query(installation, shop, chance, { code })).kind === "done";
+    if (isAlive && heard.code === "BP-DR-64") auditor.cards.refused(shop.account.id, token, time.now());
+    if (heard.code === "BP-DR-64" && token !== undefined && !auditor.cards.knows(shop.account.id, token))
+      auditor.mark("another merchant's token is refused");
+    return true;
   };
 }
 
+/** Where payments are asked for, and in what. */
+const places = [
+  { country: "br", currency: "USD" },
+  { country: "br", currency: "USD" },
+  { country: "br", currency: "BRL" },
+  { country: "br", currency: "EUR" },
+  { country: "mx", currency: "USD" },
+  { country: "mx", currency: "MXN" },
+  { country: "co", currency: "COP" },
+  { country: "pe", currency: "USD" },
+  { country: "ec", currency: "USD" },
+  { country: "ar", currency: "EUR" },
+] as const;
+type Country = (typeof places)[number]["country"];
+
+const address = { zipcode: "61919230", address: "Rua E", street_number: "1040", city: "Maracanau", state: "CE" };
+const customers: Readonly<Record<Country, Fields>> = {
+  br: { ...address, document: "85351346893" },
+  mx: address,
+  co: { ...address, document: "1234567890" },
+  pe: {},
+  ec: {},
+  ar: { ...address, document: "20123456786" },
+};
+
+/** Amounts are between one and a thousand dollars, about. */
+function factorOf(currency: string): bigint {
+  return currency === "COP" ? 2_000n : currency === "MXN" ? 20n : currency === "BRL" ? 5n : 1n;
+}
+
+/** Decimal text, as merchants write it. */
+export function textOf(minor: bigint): string {
+  const digits = String(minor).padStart(3, "0");
+  return `${digits.slice(0, -2)}.${digits.slice(-2)}`;
+}
+
 /** Now and then a first payment under a mandate, or one that follows: of the same card, of another one, or of none. */
-function newCredential(shop: Shop, chance: Chance): StoredCredential | undefined {
+function credentialFields(shop: Shop, chance: Chance): Fields | undefined {
   const kind = chance.below(100);
   if (kind < 80) return undefined;
-  if (kind < 90) return { use: "initial", initiator: "CIT", reason: "SCHEDULED_RECURRING", mandateId: undefined };
-  const mandateId = shop.mandates.at(-1 - chance.below(3)) ?? (chance.happens(500) ? "000000000000000" : undefined);
-  return { use: "stored", initiator: "MIT", reason: "SCHEDULED_RECURRING", mandateId };
+  if (kind < 90) return { cof_type: "initial", initiator: "CIT", trans_type: "SCHEDULED_RECURRING" };
+  const mandate = shop.mandates.at(-1 - chance.below(3)) ?? (chance.happens(500) ? "000000000000000" : undefined);
+  return { cof_type: "stored", initiator: "MIT", trans_type: "SCHEDULED_RECURRING", mandate_id: mandate };
 }
 
-/** A card, or one of the shop's newest tokens; `by`: this one. */
-function newSource(shop: Shop, chance: Chance, by?: string): CardSource {
-  const token = by ?? (chance.happens(500) ? shop.tokens.at(-1 - chance.below(3)) : undefined);
-  const cvv = chance.happens(800) ? newCvv() : undefined;
-  return token === undefined
-    ? { kind: "pan", card: newCard(chance), cvv, cryptogram: undefined }
-    : { kind: "token", token, cvv, cryptogram: undefined };
-}
-
-function wipe(source: CardSource): void {
-  if (source.kind !== "token") source.card.pan.wipe();
-  source.cvv?.wipe();
-}
-
-function newCvv(): Cvv {
-  const cvv = Cvv.from(Uint8Array.from(Buffer.from("123")));
-  assert(cvv !== undefined, "three digits are a security code");
-  return cvv;
-}
-
-function newCard(chance: Chance): Card {
-  const pan = Pan.from(Uint8Array.from(Buffer.from(chance.pick(chance.happens(800) ? good : bad))));
-  assert(pan !== undefined, "test cards pass the Luhn check");
-  return { pan, expiryMonth: 12, expiryYear: 2030, holderName: "ANA LIMA" };
+function cardFields(chance: Chance, country: Country, cvv: string | undefined): Fields {
+  const numbers = chance.happens(800) ? (country === "br" ? brazilian : good) : bad;
+  return { card_number: chance.pick(numbers), card_name: "ANA LIMA", card_due_date: "12/2030", card_cvv: cvv };
 }

@@ -8,6 +8,7 @@ import { type Share, wholeShare } from "../../src/kernel/share.ts";
 import { endpointsOf } from "../../src/merchant/notification-endpoints.ts";
 import { AccountDirectory } from "../../src/operations/account-directory.ts";
 import { notificationAccounts } from "../../src/operations/notification-accounts.ts";
+import { NamedRequests } from "../../src/operations/named-requests.ts";
 import { Runner } from "../../src/operations/runner.ts";
 import { Dispatcher } from "../../src/outbox/dispatcher.ts";
 import { targetsOf } from "../../src/outbox/endpoint.ts";
@@ -19,6 +20,7 @@ import type { Store } from "../../src/stores/store.ts";
 import { CvvPocket } from "../../src/vault/cvv-pocket.ts";
 import type { Vault } from "../../src/vault/vault.ts";
 import type { Auditor } from "./auditor.ts";
+import { createWireServer, type WireServer } from "./wire-server.ts";
 
 /** What one process has of the world: whatever it waits for may be where it dies. */
 export interface Outside {
@@ -40,6 +42,8 @@ export interface Outside {
 /** The parts of a server, put together as in app.ts. */
 export interface ServerParts {
   readonly runner: Runner;
+  /** What clients reach. */
+  readonly wire: WireServer;
   readonly share: Share;
   /** Begins the jobs; resolves when requests may be served. */
   start(): Promise<void>;
@@ -103,8 +107,18 @@ export function buildServer({ auditor, ...outside }: Outside): ServerParts {
     share,
     report: () => auditor.mark("cards forgotten"),
   });
+  const wire = createWireServer({
+    runner,
+    clockOf: () => clock,
+    holderOf: (key) => accounts.byKey(key),
+    forget: (id) => accounts.forget(id),
+    randomOf: () => random,
+    requests: new NamedRequests(store, clock, share),
+    sandbox: undefined,
+  });
   return {
     runner,
+    wire,
     share,
     async start() {
       await keeper?.start();

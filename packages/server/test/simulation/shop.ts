@@ -1,20 +1,25 @@
 import { assert } from "../../src/kernel/assert.ts";
 import type { Account } from "../../src/merchant/account.ts";
-import type { Payment } from "../../src/payment/payment.ts";
-import type { Refund } from "../../src/payment/refund.ts";
+import { grant } from "../../src/operations/sandbox-account.ts";
+import type { Verb } from "./audit-requests.ts";
 import type { Chance } from "./chance.ts";
 import type { Installation } from "./installation.ts";
 import { endpointUrl, merchantIdOf } from "./receivers.ts";
+import type { Seen, SeenRefund } from "./seen.ts";
 
 /** What the clients of one merchant share: as a shop does, they act on the same orders. */
 export interface Shop {
   readonly index: number;
   readonly account: Account;
+  /** Its integration key. */
+  readonly key: string;
+  /** The Idempotency-Keys that its clients have used, and for what. */
+  readonly keys: { readonly key: string; readonly verb: Verb }[];
   readonly codes: Set<string>;
   readonly tokens: string[];
   /** Each payment as the shop was last told of it; the one that was told of last is the last. */
-  readonly payments: Map<Payment["id"], Payment>;
-  readonly refunds: Pick<Refund, "id" | "code">[];
+  readonly payments: Map<string, Seen>;
+  readonly refunds: (Pick<SeenRefund, "id" | "code"> & { readonly payment: string })[];
   readonly mandates: string[];
 }
 
@@ -31,33 +36,33 @@ export async function openShop(installation: Installation, index: number, settin
     name: `Shop ${index}`,
     settings: { ...settings, notificationEndpoints },
   };
+  const key = `test_ik_shop_${index}`;
   const result = await installation.store.commit({
     merchantId: account.id,
     at: installation.time.now(),
-    account: { next: account, replaces: undefined, keys: [] },
+    account: { next: account, replaces: undefined, keys: [grant(key, "secret")] },
     facts: [],
     entries: [],
     notifications: [],
   });
   assert(result.outcome === "committed", "an account can be set up");
-  return { index, account, codes: new Set(), tokens: [], payments: new Map(), refunds: [], mandates: [] };
+  return { index, account, key, keys: [], codes: new Set(), tokens: [], payments: new Map(), refunds: [], mandates: [] };
 }
 
 /** A client was told of a payment, and perhaps of one of its refunds. */
-export function note(installation: Installation, shop: Shop, payment: Payment, refund?: Refund): void {
+export function note(installation: Installation, shop: Shop, payment: Seen, refund?: SeenRefund): void {
   installation.auditor.told(payment, refund);
   shop.payments.delete(payment.id);
   shop.payments.set(payment.id, payment);
-  if (refund !== undefined) shop.refunds.push(refund);
-  const mandate = payment.verdict?.networkTransactionId;
-  if (payment.order.storedCredential?.use === "initial" && mandate !== undefined) shop.mandates.push(mandate);
+  if (refund !== undefined) shop.refunds.push({ ...refund, payment: payment.id });
+  if (payment.mandate !== undefined) shop.mandates.push(payment.mandate);
 }
 
 /**
  * One of the shop's newest payments: mostly one that looks as if something could be done with it, else any, for the refusals.
  * The newest come first in line for whatever comes: races need company.
  */
-export function someHash(shop: Shop, chance: Chance, suits: (payment: Payment) => boolean): string | undefined {
+export function someHash(shop: Shop, chance: Chance, suits: (payment: Seen) => boolean): string | undefined {
   const all = [...shop.payments.values()];
   const among = chance.happens(850) ? all.filter(suits) : all;
   return among.at(-1 - chance.below(3))?.id ?? among.at(-1)?.id;

@@ -65,7 +65,6 @@ function inputOf(params: TreeObject): ListInput | WireAnswer {
       ...(brand === undefined ? {} : { brand }),
       ...(search === undefined ? {} : { text: maskedText(inOnePiece(search), longestSearch) }),
     },
-    name: search,
     before,
     limit: Number(limit),
   };

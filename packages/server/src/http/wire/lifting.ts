@@ -16,7 +16,6 @@ const { dash } = separatorKinds;
 export class LiftedValues {
   readonly all: Lifted[] = [];
   readonly #blocks: Uint8Array[] = [];
-  readonly #texts: Uint8Array[] = [];
   #used = 0;
 
   /** Copies `source[start..end)`; the caller overwrites the source. */
@@ -32,13 +31,6 @@ export class LiftedValues {
     return this.#add(new Lifted(block.subarray(from, from + length), true));
   }
 
-  /** Memory of its own for text that may hold sensitive values; overwritten with them. */
-  room(length: number): Buffer {
-    const buffer = new ArrayBuffer(length);
-    this.#texts.push(new Uint8Array(buffer));
-    return Buffer.from(buffer);
-  }
-
   /** An array, an object, or too long: says that there was something, without its bytes. */
   malformed(): Lifted {
     return this.#add(new Lifted(new Uint8Array(0), false));
@@ -46,7 +38,6 @@ export class LiftedValues {
 
   wipe(): void {
     for (const block of this.#blocks) block.fill(0);
-    for (const text of this.#texts) text.fill(0);
   }
 
   #add(lifted: Lifted): Lifted {

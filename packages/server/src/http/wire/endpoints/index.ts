@@ -1,6 +1,4 @@
-import { warningOfNames } from "../card-like-names.ts";
-import type { Endpoint, KeyedEndpoint } from "../endpoint.ts";
-import type { ErrorFamily } from "../errors.ts";
+import type { Endpoint } from "../endpoint.ts";
 import { idempotent } from "../idempotency.ts";
 import { cancelEndpoint } from "./cancel.ts";
 import { captureEndpoint } from "./capture.ts";
@@ -21,18 +19,17 @@ import { verifyCardEndpoints } from "./verify-card.ts";
 
 /** Every operation of the wire, one line each. */
 export function wireEndpoints(deps: EndpointDeps): readonly Endpoint[] {
-  const named = (endpoint: KeyedEndpoint, family: ErrorFamily): Endpoint =>
-    warningOfNames(idempotent(endpoint, family, deps), deps.cardLikeNames);
+  const { requests } = deps;
   return [
     tokenEndpoint(deps),
     setCvvEndpoint(deps),
     misspeltSetCvvEndpoint,
-    named(directEndpoint(deps), "direct"),
+    idempotent(directEndpoint(deps), "direct", requests),
     ...verifyCardEndpoints(deps),
-    named(captureEndpoint(deps), "capture"),
-    named(cancelEndpoint(deps), "cancel"),
-    named(refundEndpoint(deps), "refund"),
-    named(refundOrCancelEndpoint(deps), "refund_or_cancel"),
+    idempotent(captureEndpoint(deps), "capture", requests),
+    idempotent(cancelEndpoint(deps), "cancel", requests),
+    idempotent(refundEndpoint(deps), "refund", requests),
+    idempotent(refundOrCancelEndpoint(deps), "refund_or_cancel", requests),
     queryEndpoint(deps),
     exchangeEndpoint(deps),
     currencyRatesEndpoint(deps),

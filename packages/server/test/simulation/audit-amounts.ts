@@ -1,0 +1,58 @@
+import type { Is } from "./audit-payment.ts";
+import type { Seen } from "./seen.ts";
+
+/** What a payment was asked for in; and whether it is processed within its country. */
+export interface Order {
+  /** Minor units. */
+  readonly amount: bigint;
+  readonly currency: string;
+  readonly country: string;
+  readonly local: boolean;
+}
+
+export interface TaxRules {
+  readonly taxPolicy: string;
+  readonly taxPaidBy: "customer" | "merchant";
+}
+
+/** Ten thousandths of a unit of the local currency for one unit: the sandbox's published rates, written down by hand. */
+const rates: Readonly<Record<string, bigint>> = {
+  "br USD": 58_300n,
+  "br EUR": 63_000n,
+  "br BRL": 10_000n,
+  "mx USD": 200_000n,
+  "mx MXN": 10_000n,
+  "co COP": 10_000n,
+  "pe USD": 37_500n,
+  "ec USD": 10_000n,
+  "ar EUR": 10_800_000n,
+};
+
+/** Brazil's tax on what crosses its border, in ten thousandths. */
+const taxes: Readonly<Record<string, bigint>> = { none: 0n, "brazil-cross-border": 38n, "brazil-cross-border-2025": 350n };
+
+/** Rate, tax and total of what a client is told follow from what was asked for, each rounded half up to the cent (interface 8). */
+export function checkAmounts(told: Seen, { amount, currency, country, local }: Order, { taxPolicy, taxPaidBy }: TaxRules, is: Is): void {
+  is(told.currency === currency && told.country === country, "I11: a payment keeps its currency and its country");
+  is(
+    told.amount === amount || (told.status === "CO" && told.amount < amount),
+    "I11: a payment is told with its amount, or with what was captured",
+  );
+  const rate = rates[`${country} ${currency}`] ?? 0n;
+  is(told.rate === `${rate / 10_000n}.${String(rate % 10_000n).padStart(4, "0")}`, `I11: the rate is the table's, and not ${told.rate}`);
+  const gross = share(told.amount, rate);
+  const tax = country === "br" && !local ? share(gross, taxes[taxPolicy] ?? 0n) : 0n;
+  // Of a part the tax may be a share of the whole tax, a cent off (docs/wire/parity.md, partial captures).
+  const isPart = told.amount < amount;
+  const off = told.tax - tax;
+  is(off === 0n || (isPart && off * off === 1n), `I11: the tax is ${tax}, and not ${told.tax}`);
+  is(
+    told.total === (taxPaidBy === "customer" ? gross + told.tax : gross),
+    `I11: the total of ${gross} and ${told.tax} is not ${told.total}`,
+  );
+}
+
+/** Half up. */
+function share(minor: bigint, tenThousandths: bigint): bigint {
+  return (minor * tenThousandths + 5_000n) / 10_000n;
+}

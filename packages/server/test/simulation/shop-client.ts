@@ -1,0 +1,117 @@
+import { second } from "../../src/kernel/instant.ts";
+import { isOfTheMoment, isOpen } from "./audit-refusals.ts";
+import type { Wish } from "./audit-requests.ts";
+import type { Chance } from "./chance.ts";
+import type { Installation } from "./installation.ts";
+import { readAnswer, type SeenAnswer } from "./seen.ts";
+import { note, type Shop } from "./shop.ts";
+import { type Fields, wireRequest, type WireRequest } from "./wire-request.ts";
+
+/** What a client is left with when it sends nothing more. */
+export type Heard =
+  | { readonly kind: "done"; readonly answer: SeenAnswer }
+  | { readonly kind: "refused"; readonly code: string }
+  /** The connection broke, or the client waited long enough: it knows nothing. */
+  | { readonly kind: "lost" };
+
+const paths = {
+  direct: "/ws/direct",
+  capture: "/ws/capture",
+  cancel: "/ws/cancel",
+  refund: "/ws/refund",
+  refund_cancel: "/ws/refund",
+  refund_or_cancel: "/ws/refundOrCancel",
+} as const;
+
+/** A wish of one of the shop's clients, perhaps under an Idempotency-Key; now and then under one that another wish of the shop has. */
+export function wish(
+  shop: Shop,
+  chance: Chance,
+  asked: Pick<Wish, "verb"> & Partial<Pick<Wish, "code" | "hash" | "refundId" | "amount">>,
+): Wish {
+  const none = { code: undefined, hash: undefined, refundId: undefined, amount: undefined };
+  const earlier = chance.happens(20) ? shop.keys.at(-1 - chance.below(3)) : undefined;
+  const reusesKey = earlier !== undefined && earlier.verb !== asked.verb;
+  let key: string | undefined;
+  if (reusesKey) ({ key } = earlier);
+  else if (chance.happens(500)) {
+    // Every shop counts its requests by itself: two shops have the same keys.
+    key = `request-${shop.keys.length}`;
+    shop.keys.push({ key, verb: asked.verb });
+  }
+  return { ...none, ...asked, merchantId: shop.account.id, key, reusesKey };
+}
+
+/**
+ * Sends what the wish is, and again while nobody has answered it, as clients do: the same bytes under the same key, mostly, and without a key
+ * seldom where that would be another wish.
+ */
+export async function ask(
+  installation: Installation,
+  shop: Shop,
+  chance: Chance,
+  wished: Wish,
+  fields: Fields,
+  options: { readonly hasCard?: boolean; readonly local?: boolean } = {},
+): Promise<Heard> {
+  const request = (): WireRequest => wireRequest(chance, paths[wished.verb], fields, shop.key, { ...options, idempotencyKey: wished.key });
+  let bytes = request();
+  const again = wished.key !== undefined ? 850 : wished.verb === "refund" ? 100 : 500;
+  for (let sendings = 1; ; sendings += 1) {
+    const heard = await send(installation, shop, wished, bytes);
+    const isOver = heard.kind === "done" || (heard.kind === "refused" && !isOfTheMoment(heard.code) && !isOpen(heard.code));
+    if (isOver || sendings === 5 || !chance.happens(again)) return heard;
+    installation.auditor.mark(wished.key === undefined ? "sent again" : "sent again under its key");
+    await installation.time.sleep(chance.pick([0, 0, second, 12 * second, 60 * second]));
+    if (chance.happens(200)) bytes = request();
+  }
+}
+
+async function send(installation: Installation, shop: Shop, wished: Wish, request: WireRequest): Promise<Heard> {
+  const { requests } = installation.auditor;
+  const sending = requests.sends(wished);
+  const answer = await installation.send(request);
+  if (answer === "lost") return { kind: "lost" };
+  const told: unknown = JSON.parse(answer.body);
+  const code = codeOf(told);
+  if (code !== undefined) {
+    await requests.hearsRefusal(sending, code);
+    return { kind: "refused", code };
+  }
+  const seen = readAnswer(shop.account.id, told);
+  await requests.hearsDone(sending, seen);
+  installation.auditor.reads(seen.payment);
+  note(installation, shop, seen.payment, seen.refund);
+  return { kind: "done", answer: seen };
+}
+
+/** Asks what became of a payment, once. */
+export async function query(
+  installation: Installation,
+  shop: Shop,
+  chance: Chance,
+  name: { readonly hash: string } | { readonly code: string },
+): Promise<Heard> {
+  const fields: Fields = "hash" in name ? { hash: name.hash } : { merchant_payment_code: name.code };
+  const answer = await installation.send(wireRequest(chance, "/ws/query", fields, shop.key, {}));
+  if (answer === "lost") return { kind: "lost" };
+  const told: unknown = JSON.parse(answer.body);
+  const code = codeOf(told);
+  if (code !== undefined) {
+    installation.auditor.mark(`refused ${code}`);
+    if (code === "BP-QRY-2" && "hash" in name) installation.auditor.violation(`a payment that a client was told of is found: ${name.hash}`);
+    return { kind: "refused", code };
+  }
+  const seen = readAnswer(shop.account.id, told);
+  installation.auditor.reads(seen.payment);
+  note(installation, shop, seen.payment);
+  return { kind: "done", answer: seen };
+}
+
+/** The code of an error; undefined for a success. */
+export function codeOf(told: unknown): string | undefined {
+  const { status, status_code: code } = told as { readonly status?: unknown; readonly status_code?: unknown };
+  if (status === "SUCCESS") return undefined;
+  if (status !== "ERROR" || typeof code !== "string") throw new Error("an answer is a success or an error with its code");
+  return code;
+}

@@ -1,0 +1,52 @@
+import { RequestHeaders } from "../../src/http/headers.ts";
+import { pathOf, Routes } from "../../src/http/routes.ts";
+import { errorAnswer, type WireAnswer } from "../../src/http/wire/answer.ts";
+import { decodeRequest } from "../../src/http/wire/decode.ts";
+import type { EndpointDeps } from "../../src/http/wire/endpoints/deps.ts";
+import { wireEndpoints } from "../../src/http/wire/endpoints/index.ts";
+import { wireErrorOf } from "../../src/http/wire/errors.ts";
+import { resolveHolder } from "../../src/http/wire/key-check.ts";
+import { WireError } from "../../src/http/wire/wire-error.ts";
+import { ServiceError } from "../../src/kernel/service-error.ts";
+import type { KeyHolder } from "../../src/operations/account-directory.ts";
+import type { WireRequest } from "./wire-request.ts";
+
+/** What the interface of a server answers to bytes; rejects with what is no answer of the interface. */
+export type WireServer = (request: WireRequest) => Promise<WireAnswer>;
+
+/**
+ * The product's own decoder, routes, key check, endpoints and renderer, in the order of http/server.ts and without its sockets. What
+ * sockets add (framing, bounds, slowness) has lanes of its own.
+ */
+export function createWireServer(deps: EndpointDeps): WireServer {
+  const routes = new Routes(wireEndpoints(deps));
+  return async ({ method, target, headers: raw, body }) => {
+    const endpoint = routes.match(pathOf(target));
+    if (endpoint === undefined || endpoint.key === "none" || endpoint.key === "session")
+      throw new Error("an operation of the interface has its path");
+    try {
+      const headers = new RequestHeaders(raw);
+      // Decoding overwrites the body, and the client may send it again.
+      const decoded = decodeRequest(target, body === undefined ? undefined : Buffer.from(body));
+      try {
+        const holder = await resolveHolder(endpoint, decoded.params, (key) => holderOf(deps, key));
+        if (!("account" in holder)) throw new Error("no key opens anything elsewhere");
+        const { account, grants } = holder;
+        return await endpoint.handle({ method, params: decoded.params, account, grants, headers });
+      } finally {
+        decoded.wipe();
+      }
+    } catch (error) {
+      if (error instanceof WireError) return errorAnswer(error.statusCode, error.message, error.httpStatus);
+      throw error;
+    }
+  };
+}
+
+async function holderOf({ holderOf: find }: EndpointDeps, key: string): Promise<KeyHolder | undefined> {
+  try {
+    return await find(key);
+  } catch (error) {
+    throw error instanceof ServiceError ? wireErrorOf(error, "query") : error;
+  }
+}
