@@ -172,8 +172,8 @@ export function decideRefundFoundDone(payment: Payment, id: RefundId, now: Insta
   if (refund?.state !== "pending") return undefined;
   const sent = moved(refund, "refund_sent", {});
   const next = withRefund(payment, moved(sent, "refund_approved", { confirmedAt: now, dueAt: undefined }));
-  const entries = refundEntries(payment, returned(payment), refund.amount);
-  return change(now, next, payment.version, [record("refund_sent", id, by), record("refund_approved", id, by)], entries, "refund");
+  const facts = [record("refund_sent", id, by), record("refund_approved", id, by)];
+  return change(now, next, payment.version, facts, refundEntries(payment, returned(payment), refund.amount), "refund");
 }
 
 /** Recovery is certain that the attempt was never carried out and cannot be any more: it is sent again under a new reference. */

@@ -141,6 +141,8 @@ export interface Pricing {
   readonly gross: Money;
   /** Tax (IOF) on gross, rounded half up, in the local currency. */
   readonly tax: Money;
+  /** The tax's rate, a plain decimal. Missing where there is no tax, and on payments of earlier versions. */
+  readonly taxRate?: string;
   /** What the customer pays: gross + tax, or gross when the merchant bears the tax. */
   readonly total: Money;
 }

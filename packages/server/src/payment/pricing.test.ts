@@ -134,6 +134,15 @@ describe("a part of an order", () => {
   });
   const at = on("2026-11-28");
 
+  test("55.88 of 100 USD at 5.83 is taxed for what it comes to, not with a share of the whole tax, which is a cent more", () => {
+    const pricing = { ...priceOrder(money("100", "USD"), "br", at, sandbox), tax: money("20.41", "BRL"), taxRate: "0.035" };
+    const { gross, tax } = priceOfPart(pricing, money("100", "USD"), 5_588n);
+    assert.deepEqual([formatMoney(gross), formatMoney(tax)], ["325.78", "11.40"]);
+    // Payments of earlier versions keep the share, as their books have it.
+    const { taxRate: _, ...earlier } = pricing;
+    assert.equal(formatMoney(priceOfPart(earlier, money("100", "USD"), 5_588n).tax), "11.41");
+  });
+
   test("40 of 100 USD at 5.83 is 233.20 and two fifths of the tax", () => {
     const pricing = priceOrder(money("100", "USD"), "br", at, sandbox);
     const { gross, tax, total } = priceOfPart(pricing, money("100", "USD"), 4_000n);
@@ -155,6 +164,7 @@ describe("a part of an order", () => {
           large.gross.minor <= pricing.gross.minor && large.tax.minor <= pricing.tax.minor && large.total.minor <= pricing.total.minor,
         );
         assert.equal(large.gross.minor, multiplyRate(more ?? 0n, pricing.rate), "amount, rate and gross agree");
+        assert.equal(large.tax.minor, multiplyRate(large.gross.minor, pricing.taxRate ?? "0"), "gross, rate and tax agree");
         assert.equal(priceOfPart(pricing, amount, order.amount).total.minor, pricing.total.minor);
         assert.equal(priceOfPart(pricing, amount, 0n).total.minor, 0n);
       }),

@@ -25,20 +25,23 @@ export function priceOrder(amount: Money, country: string, at: Instant, settings
   const rate = exchangeRate(settings.rateTable, amount.currency, local, at);
   assert(rate !== undefined, "every accepted currency has a rate into the local one");
   const gross = convert(amount, rate, local);
-  const tax = { minor: multiplyRate(gross.minor, taxRate(settings.taxPolicy, country, at)), currency: local };
-  return { rate, ...withTotal(gross, tax, settings.taxPaidBy) };
+  const ofTax = taxRate(settings.taxPolicy, country, at);
+  const priced = { rate, ...withTotal(gross, taxOn(gross, ofTax), settings.taxPaidBy) };
+  return ofTax === "0" ? priced : { ...priced, taxRate: ofTax };
 }
 
 /**
  * The local amounts of `part` minor units of an order of `amount`: what a partial capture takes. Gross is converted again, so that
- * amount, rate and gross agree to the cent on every payment that is printed; tax is the same share of the whole tax, rounded half up.
- * The whole gives the whole, and no part gives more than a larger one.
+ * amount, rate and gross agree to the cent on every payment that is printed; so is tax, where its rate is known. On payments of earlier versions, whose
+ * rate is not kept, tax is the same share of the whole tax, as the books of those have it. The whole gives the whole, and no part gives more
+ * than a larger one.
  */
 export function priceOfPart(pricing: Pricing, amount: Money, part: bigint): LocalAmounts {
   assert(part >= 0n && part <= amount.minor, "a part is not above the whole");
   if (part === amount.minor) return pricing;
   const gross = convert({ minor: part, currency: amount.currency }, pricing.rate, pricing.gross.currency);
-  const tax = { minor: proportion(pricing.tax.minor, part, amount.minor), currency: pricing.tax.currency };
+  const share = { minor: proportion(pricing.tax.minor, part, amount.minor), currency: pricing.tax.currency };
+  const tax = pricing.taxRate === undefined ? share : taxOn(gross, pricing.taxRate);
   return withTotal(gross, tax, pricing.total.minor === pricing.gross.minor ? "merchant" : "customer");
 }
 
@@ -53,6 +56,10 @@ export function maximumAmount(country: string, at: Instant, settings: PricingSet
 function convert(amount: Money, rate: string, currency: string): Money {
   assert(scaleOf(amount.currency) === scaleOf(currency), "currencies that convert into one another have equally many decimals here");
   return { minor: multiplyRate(amount.minor, rate), currency };
+}
+
+function taxOn(gross: Money, rate: string): Money {
+  return { minor: multiplyRate(gross.minor, rate), currency: gross.currency };
 }
 
 function withTotal(gross: Money, tax: Money, taxPaidBy: "customer" | "merchant"): LocalAmounts {

@@ -46,7 +46,9 @@ type PackedOrder = readonly [
   storedCredential: PackedStoredCredential | 0,
   threeDSecure: PackedThreeDSecure | 0,
   /** Missing on payments of earlier versions. */
-  connector?: string | undefined,
+  connector?: Kept,
+  /** Missing where there is no tax, and on payments of earlier versions. */
+  taxRate?: string,
 ];
 
 /** 0 stands for what was not given: a digit where `null` takes four. */
@@ -101,7 +103,9 @@ export function orderToJson(order: PaymentOrder): string {
     storedCredential === undefined ? 0 : packStoredCredential(storedCredential),
     threeDSecure === undefined ? 0 : packThreeDSecure(threeDSecure),
   ];
-  return JSON.stringify(order.connector === undefined ? packed : [...packed, order.connector]);
+  const { connector } = order;
+  if (pricing.taxRate !== undefined) return JSON.stringify([...packed, connector ?? 0, pricing.taxRate]);
+  return JSON.stringify(connector === undefined ? packed : [...packed, connector]);
 }
 
 /** Where currency and brand stand, for databases that read them alone. */
@@ -161,14 +165,21 @@ export function orderFromJson(code: string, json: string): PaymentOrder {
     userValues,
     storedCredential,
     threeDSecure,
-    connector,
+    connector = 0,
+    taxRate,
   ] = packed;
   const local = (minor: string): Money => ({ minor: BigInt(minor), currency: localCurrency });
   return {
     code,
     orderNumber: given(orderNumber),
     amount: { minor: BigInt(amount), currency },
-    pricing: { rate, gross: local(gross), tax: local(tax), total: local(total) },
+    pricing: {
+      rate,
+      gross: local(gross),
+      tax: local(tax),
+      total: local(total),
+      ...(taxRate === undefined ? {} : { taxRate }),
+    },
     instalments,
     autoCapture: (flags & flag.autoCapture) !== 0,
     manualReview: (flags & flag.manualReview) !== 0,
@@ -198,7 +209,7 @@ export function orderFromJson(code: string, json: string): PaymentOrder {
     deviceId: given(deviceId),
     storedCredential: storedCredential === 0 ? undefined : unpackStoredCredential(storedCredential),
     threeDSecure: threeDSecure === 0 ? undefined : unpackThreeDSecure(threeDSecure),
-    ...(connector === undefined ? {} : { connector }),
+    ...(connector === 0 ? {} : { connector }),
   };
 }
 

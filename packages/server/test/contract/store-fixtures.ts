@@ -54,6 +54,7 @@ export function newPayment(number: number, over: Partial<Payment> = {}): Payment
         gross: { minor: 51_490n, currency: "BRL" },
         tax: { minor: 196n, currency: "BRL" },
         total: { minor: 51_686n, currency: "BRL" },
+        taxRate: "0.0038",
       },
       instalments: 3,
       autoCapture: true,
