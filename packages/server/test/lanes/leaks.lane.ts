@@ -1,17 +1,24 @@
 import assert from "node:assert/strict";
-import { rmSync } from "node:fs";
-import { describe, test } from "node:test";
+import { mkdtempSync, rmSync } from "node:fs";
+import { tmpdir } from "node:os";
+import { join } from "node:path";
+import { describe, test, type TestContext } from "node:test";
+import { postgresBinaries } from "../postgres/cluster.ts";
 import { Chance } from "../simulation/chance.ts";
 import { amount } from "./support/amount.ts";
 import { dumpAfter } from "./support/core-dump.ts";
-import { canaries } from "./support/leak-load.ts";
-import { runLeaks } from "./support/leak-run.ts";
+import { forgetCards } from "./support/deleted-cards.ts";
+import { canaries, sensitiveWayOf } from "./support/leak-load.ts";
+import { embeddedIn, postgresOfItsOwn } from "./support/leak-store.ts";
+import { echoingAcquirers, type LeakReport, runLeaks } from "./support/leak-run.ts";
 import { canReadMemory } from "./support/process-memory.ts";
 import { plantedCopy, serverRoot } from "./support/planted-copy.ts";
 import { LeakScanner, scanForSecurityCodes } from "./support/leak-scanner.ts";
 
 const cards = Number(process.env["COFRE_LEAK_CARDS"] ?? amount({ quick: 3_000, ci: 10_000, night: 10_000 }));
 const seed = Number(process.env["COFRE_LEAK_SEED"] ?? "1");
+/** A fifth of the cards through each: what differs is the answers, and they come for the right ways alone. */
+const cardsEach = Math.ceil(cards / 5);
 /** In memory, when the load is over: reliability 1.1 grants a core dump as many. */
 const mostInMemory = 8;
 
@@ -36,6 +43,75 @@ test(`after ${cards} cards no number and no security code is in anything that Co
   assert.deepEqual(unanswered, ["in a body that never ends"]);
 });
 
+test(
+  `after ${cardsEach} texts with security codes and tracks none of them is in anything that Cofre has written`,
+  { todo: "they are not masked" },
+  async (context) => {
+    assertNothing(context, await runLeaks({ root: serverRoot, cards: cardsEach, seed: seed + 3, way: sensitiveWayOf }), 0);
+  },
+);
+
+for (const acquirer of echoingAcquirers) {
+  test(`after ${cardsEach} cards at an acquirer that repeats them, ${acquirer}, none of it is in anything that Cofre has written`, async (context) => {
+    assertNothing(context, await runLeaks({ root: serverRoot, cards: cardsEach, seed: seed + 1, acquirer }));
+  });
+}
+
+const postgres = postgresBinaries() === undefined ? "PostgreSQL is not installed" : false;
+
+test(`after ${cardsEach} cards nothing is in the pages, the logs and the tables of PostgreSQL`, { skip: postgres }, async (context) => {
+  assertNothing(context, await runLeaks({ root: serverRoot, cards: cardsEach, seed: seed + 2, acquirer: "remote", store: "postgres" }));
+});
+
+describe("cards that the job has forgotten", () => {
+  const each = 200;
+
+  test("are in no byte of the embedded database and its log", async (context) => {
+    const folder = mkdtempSync(join(tmpdir(), "cofre-deleted-"));
+    context.after(() => rmSync(folder, { recursive: true, force: true }));
+    await using store = embeddedIn(folder);
+    const found = await forgetCards({ folder, store, each, ends: () => store.rewrite() });
+    assert.deepEqual(found, { before: each, after: 0, kept: each });
+  });
+
+  test("are in no page of PostgreSQL once its table was written again", { skip: postgres }, async (context) => {
+    const folder = mkdtempSync(join(tmpdir(), "cofre-deleted-"));
+    context.after(() => rmSync(folder, { recursive: true, force: true }));
+    await using store = await postgresOfItsOwn();
+    const found = await forgetCards({ folder, store, each, ends: () => store.rewrite() });
+    assert.deepEqual(found, { before: each, after: 0, kept: each });
+  });
+});
+
+test("control: a program that keeps what acquirers answer does not pass, at any of them", async (context) => {
+  const root = plantedCopy({
+    name: "texts of acquirers are not looked at",
+    file: "connectors/strict-answers.ts",
+    find: `    if (typeof value !== "string" || !shapes[field].test(value)) return this.#drop(field, "shape");
+    return this.#tellsOfCard(value) ? this.#drop(field, "card_data") : value;`,
+    replace: "    return String(value);",
+  });
+  context.after(() => rmSync(root, { recursive: true, force: true }));
+  for (const acquirer of echoingAcquirers) {
+    const { findings } = await runLeaks({ root, cards: 400, seed, acquirer });
+    context.diagnostic(`${acquirer}: ${findings.length} findings`);
+    assert.ok(
+      findings.some(({ place }) => place === "table payment"),
+      acquirer,
+    );
+  }
+});
+
+function assertNothing(context: TestContext, { figures, findings }: LeakReport, leastStored = cardsEach / 20): void {
+  for (const [name, figure] of Object.entries(figures)) context.diagnostic(`${name}: ${figure}`);
+  assert.deepEqual(
+    findings.map(({ place, form, way }) => `${way}: ${form} in ${place}`),
+    [],
+  );
+  assert.ok((figures["cards of the load in the database"] ?? 0) >= leastStored);
+  assert.ok((figures["files scanned"] ?? 0) > 0);
+}
+
 test("control: a program that keeps what people type as it is does not pass", async (context) => {
   const root = plantedCopy({
     name: "card numbers in free text are not masked",
@@ -48,7 +124,7 @@ test("control: a program that keeps what people type as it is does not pass", as
   const places = new Set(findings.map(({ place }) => place));
   context.diagnostic(`${findings.length} findings in ${[...places].join(", ")}`);
   for (const way of ["in note", "in name", "in user_value_1"]) assert.ok(findings.some((finding) => finding.way === way));
-  for (const place of ["data/cofre.db", "data/cofre.db-wal", "data/cofre.db, table payment"]) assert.ok(places.has(place));
+  for (const place of ["data/cofre.db", "data/cofre.db-wal", "table payment"]) assert.ok(places.has(place));
 });
 
 describe("a core dump", { skip: canReadMemory ? false : "there is no /proc" }, () => {

@@ -74,6 +74,15 @@ describe("controls: a program that tells is caught", () => {
       kind: "cvv",
       caughtIn: "answers",
     },
+    ...(["cvv", "middle"] as const).map((kind) => ({
+      name: `what an acquirer answers is kept unchanged (${kind})`,
+      file: "connectors/strict-answers.ts",
+      find: `    if (typeof value !== "string" || !shapes[field].test(value)) return this.#drop(field, "shape");
+    return this.#tellsOfCard(value) ? this.#drop(field, "card_data") : value;`,
+      replace: "    return String(value);",
+      kind,
+      caughtIn: "column payment.verdict",
+    })),
     {
       name: "the mask shows a seventh digit",
       file: "vault/mask.ts",

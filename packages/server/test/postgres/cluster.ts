@@ -16,6 +16,8 @@ export function postgresBinaries(): string | undefined {
 export interface Cluster extends AsyncDisposable {
   /** Of the database `postgres`, as the superuser. */
   readonly url: string;
+  /** Where its files are. */
+  readonly folder: string;
   /** Of the process that all its others are children of. */
   readonly pid: string;
   /** What the server has written to its log. */
@@ -47,6 +49,7 @@ export async function startCluster(settings: Readonly<Record<string, string>> = 
   }
   return {
     url: `postgres://postgres@127.0.0.1:${port}/postgres`,
+    folder,
     pid: readFileSync(join(data, "postmaster.pid"), "utf8").split("\n")[0] ?? "",
     log: () => readFileSync(log, "utf8"),
     async [Symbol.asyncDispose]() {

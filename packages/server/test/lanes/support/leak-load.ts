@@ -1,5 +1,6 @@
 import { connect } from "node:net";
 import type { Chance } from "../../simulation/chance.ts";
+import { sensitiveMark } from "./leak-scanner.ts";
 import type { WireClient } from "./wire-client.ts";
 
 /** One card, used once: its number, its security code, and how many cards there were before it. */
@@ -25,7 +26,7 @@ export interface Way {
 
 /** All numbers under these are approved by the acquirer of the lane. They are known test ranges. */
 export const approvedBins = ["411111", "555555", "378282"];
-const declinedBins = ["400000", "510510"];
+export const declinedBins = ["400000", "510510"];
 
 /** `count` different numbers that pass the Luhn check; every fourth is declined. */
 export function canaries(count: number, chance: Chance): Canary[] {
@@ -308,6 +309,32 @@ function withNumber(key: string, canary: Canary, card_number: unknown): unknown 
 
 function nested(value: unknown, depth: number): unknown {
   return depth === 0 ? value : { in: nested(value, depth - 1) };
+}
+
+/** What people copy from a card, a terminal or a chat into a text: the security code, or what a magnetic stripe holds behind the number. */
+const sensitiveTexts: readonly ((canary: Canary) => string)[] = [
+  ({ pan, cvv }) => `card ${grouped(pan, " ")} exp 12/35 cvv ${cvv}`,
+  ({ pan, cvv }) => `${pan} 12/35 ${cvv}`,
+  ({ pan, cvv }) => `${pan}${cvv}`,
+  ({ pan, cvv }) => `${grouped(pan, "-")} cod seg: ${cvv}`,
+  ({ pan, cvv }) => `tarjeta ${pan}, código de seguridad ${cvv}`,
+  ({ pan, cvv }) => `cartão ${pan} validade 12/35 CVC2=${cvv}`,
+  ({ pan, cvv }) => `csc ${cvv} for ${pan}, cid ${cvv}`,
+  ({ pan, cvv }) => `%B${pan}^LIMA/ANA^35121010000${cvv}000?`,
+  ({ pan, cvv }) => `;${pan}=35121010000${cvv}000?`,
+  ({ pan, cvv }) => `${pan}D35121010000${cvv}000F`,
+];
+
+const sensitiveFields = ["note", "name", "address", "street_complement", "city", "user_value_1", "user_value_5", "order_number", "comment"];
+
+/** Sends the texts in the fields in which people write; what is found of them is not masked. */
+export function sensitiveWayOf({ index }: Canary): Way {
+  const field = sensitiveFields[index % sensitiveFields.length] ?? "note";
+  const number = Math.floor(index / sensitiveFields.length) % sensitiveTexts.length;
+  const text = sensitiveTexts[number];
+  return jsonWay(`sensitive text ${number} in ${field}`, "/ws/direct", (key, canary) =>
+    misplaced(key, canary, { [field]: `${text?.(canary) ?? ""} ${sensitiveMark}${index}` }),
+  );
 }
 
 /** Outside of the body: paths, queries, headers; and requests that are no HTTP, or end too soon. */

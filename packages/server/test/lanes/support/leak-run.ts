@@ -1,14 +1,15 @@
 import { mkdirSync, mkdtempSync, readdirSync, readFileSync, rmSync, statSync, writeFileSync } from "node:fs";
 import { tmpdir } from "node:os";
 import { join, relative } from "node:path";
-import { DatabaseSync } from "node:sqlite";
 import { setTimeout as sleep } from "node:timers/promises";
 import { startAcquirer } from "../../acquirer/start-acquirer.ts";
 import { Chance } from "../../simulation/chance.ts";
 import { CofreProcess } from "./cofre-process.ts";
 import { until } from "./faulty-run.ts";
-import { approvedBins, canaries, type Canary, type LeakTarget, type Way, wayOf } from "./leak-load.ts";
-import { type Finding, LeakScanner, scanForSecurityCodes } from "./leak-scanner.ts";
+import { startEchoingServer } from "../../upstream/echoing-server.ts";
+import { approvedBins, canaries, type Canary, declinedBins, type LeakTarget, type Way, wayOf } from "./leak-load.ts";
+import { type Finding, LeakScanner, scanForSecurityCodes, scanForSensitiveText } from "./leak-scanner.ts";
+import { embeddedIn, type LeakStore, postgresOfItsOwn } from "./leak-store.ts";
 import { canReadMemory, memoryOf } from "./process-memory.ts";
 import { WireClient } from "./wire-client.ts";
 
@@ -32,18 +33,54 @@ export interface LeakOptions {
   readonly root: string;
   readonly cards: number;
   readonly seed: number;
+  /** A simulated acquirer in a process of its own unless it says otherwise, which answers as it should. The others repeat the card in their answers. */
+  readonly acquirer?: EchoingAcquirer;
+  /** In which way each card is sent: all of them in turn unless it says otherwise. */
+  readonly way?: (canary: Canary) => Way;
+  /** Embedded unless it says otherwise. */
+  readonly store?: "postgres";
+}
+
+export const echoingAcquirers = ["remote", "in_process", "upstream"] as const;
+type EchoingAcquirer = (typeof echoingAcquirers)[number];
+
+/** What the server is started with to reach an acquirer, and what is told to it once it listens. */
+interface OpenAcquirer extends AsyncDisposable {
+  readonly environment: Readonly<Record<string, string>>;
+  readonly instruction?: Readonly<Record<string, string>>;
+}
+
+async function openAcquirer(kind: EchoingAcquirer | undefined): Promise<OpenAcquirer> {
+  if (kind === "in_process") {
+    return {
+      environment: {},
+      instruction: { next: "echo_card", times: "9999" },
+      [Symbol.asyncDispose]: async () => undefined,
+    };
+  }
+  if (kind === "upstream") {
+    const upstream = await startEchoingServer({ declines: declinedBins });
+    const url = `http://127.0.0.1:${upstream.port}`;
+    const connectors = JSON.stringify([{ name: "echo", kind, url, integrationKey: "test_ik_upstream" }]);
+    return { environment: { COFRE_CONNECTORS: connectors }, [Symbol.asyncDispose]: () => upstream[Symbol.asyncDispose]() };
+  }
+  const acquirer = await startAcquirer([
+    ...(kind === undefined ? [] : ["--echoing"]),
+    ...approvedBins.flatMap((bin) => ["--test-bin", bin]),
+  ]);
+  return { environment: { COFRE_ACQUIRER_URL: acquirer.address }, [Symbol.asyncDispose]: () => acquirer.stop() };
 }
 
 /** Sends cards in every right and wrong way to a server that ends well or badly, and looks for them in whatever is left behind. */
-export async function runLeaks({ root, cards, seed }: LeakOptions): Promise<LeakReport> {
+export async function runLeaks({ root, cards, seed, way = wayOf, acquirer: kind, store: kept }: LeakOptions): Promise<LeakReport> {
   const scratch = mkdtempSync(join(tmpdir(), "cofre-leaks-"));
-  const acquirer = await startAcquirer(approvedBins.flatMap((bin) => ["--test-bin", bin]));
   const client = new WireClient(clients);
   try {
-    return await new LeakRun(root, canaries(cards, new Chance(seed)), scratch, acquirer.address, client).run();
+    await using acquirer = await openAcquirer(kind);
+    await using store = kept === "postgres" ? await postgresOfItsOwn() : embeddedIn(join(scratch, "kept", "data"));
+    return await new LeakRun(root, canaries(cards, new Chance(seed)), way, scratch, acquirer, store, client).run();
   } finally {
     client.close();
-    await acquirer.stop();
     rmSync(scratch, { recursive: true, force: true });
   }
 }
@@ -51,10 +88,12 @@ export async function runLeaks({ root, cards, seed }: LeakOptions): Promise<Leak
 class LeakRun {
   readonly #root: string;
   readonly #cards: readonly Canary[];
+  readonly #way: (canary: Canary) => Way;
   readonly #scanner: LeakScanner;
   readonly #byMask = new Map<string, Canary>();
   readonly #scratch: string;
-  readonly #acquirerAddress: string;
+  readonly #acquirer: OpenAcquirer;
+  readonly #store: LeakStore;
   readonly #client: WireClient;
   readonly #findings = new Map<string, Finding>();
   readonly #ways = new Map<string, { sent: number; answered: number }>();
@@ -68,13 +107,23 @@ class LeakRun {
   #files = 0;
   #answers: string[] = [];
 
-  constructor(root: string, cards: readonly Canary[], scratch: string, acquirerAddress: string, client: WireClient) {
+  constructor(
+    root: string,
+    cards: readonly Canary[],
+    way: (canary: Canary) => Way,
+    scratch: string,
+    acquirer: OpenAcquirer,
+    store: LeakStore,
+    client: WireClient,
+  ) {
     this.#root = root;
     this.#cards = cards;
+    this.#way = way;
     this.#scanner = new LeakScanner(cards.map(({ pan }) => pan));
     for (const card of cards) this.#byMask.set(card.pan.slice(0, 6) + "x".repeat(card.pan.length - 10) + card.pan.slice(-4), card);
     this.#scratch = scratch;
-    this.#acquirerAddress = acquirerAddress;
+    this.#acquirer = acquirer;
+    this.#store = store;
     this.#client = client;
     for (const folder of ["kept", "heap"]) mkdirSync(join(scratch, folder));
   }
@@ -84,7 +133,7 @@ class LeakRun {
     const begin = Date.now();
     for (const [life, ending] of endings.entries()) {
       await this.#live(life, ending, this.#cards.slice(life * share, (life + 1) * share));
-      this.#scanKept();
+      await this.#scanKept();
     }
     return {
       findings: [...this.#findings.values()].map((finding) => this.#withWay(finding)),
@@ -98,7 +147,7 @@ class LeakRun {
         "bytes scanned": this.#scannedBytes,
         "ms of scanning": this.#scanMs,
         "ms in all": Date.now() - begin,
-        "cards of the load in the database": this.#countMasked(),
+        "cards of the load in the database": await this.#countMasked(),
         "diagnostic reports": readdirSync(join(this.#scratch, "kept")).filter((name) => name.startsWith("report.")).length,
         "bytes of heap snapshot": this.#heapBytes,
         "bytes of its memory": this.#memoryBytes,
@@ -117,7 +166,12 @@ class LeakRun {
       dataDirectory: join(kept, "data"),
       logDirectory: kept,
       name: `life-${life}`,
-      environment: { COFRE_ACQUIRER_URL: this.#acquirerAddress, COFRE_SANDBOX_INTEGRATION_KEY: integrationKey, COFRE_LOG_LEVEL: "debug" },
+      environment: {
+        ...this.#acquirer.environment,
+        ...this.#store.environment,
+        COFRE_SANDBOX_INTEGRATION_KEY: integrationKey,
+        COFRE_LOG_LEVEL: "debug",
+      },
       nodeOptions: [
         "--report-on-signal",
         "--report-on-fatalerror",
@@ -131,6 +185,7 @@ class LeakRun {
       const port = await server.listening();
       if (port === undefined) throw new Error("Cofre ended before it listened");
       const target = { client: this.#client, port, integrationKey };
+      await this.#instruct(target);
       const inTheEnd = cards.slice(-clients);
       await this.#send(target, cards.slice(0, -clients));
       if (ending === "SIGABRT") {
@@ -150,6 +205,15 @@ class LeakRun {
     this.#answers = [];
   }
 
+  async #instruct({ port }: LeakTarget): Promise<void> {
+    const { instruction } = this.#acquirer;
+    if (instruction === undefined) return;
+    const body = new URLSearchParams({ integration_key: integrationKey, ...instruction }).toString();
+    const headers = { "content-type": "application/x-www-form-urlencoded" };
+    const answer = await this.#client.send({ port, path: "/__cofre/simulator", headers, body });
+    if (answer?.body.includes("SUCCESS") !== true) throw new Error(`the simulator is told to echo: ${answer?.body}`);
+  }
+
   async #send(target: LeakTarget, cards: readonly Canary[]): Promise<void> {
     const queue = cards.values();
     await Promise.all(
@@ -160,7 +224,7 @@ class LeakRun {
   }
 
   async #sendOne(target: LeakTarget, card: Canary): Promise<void> {
-    const way: Way = wayOf(card);
+    const way = this.#way(card);
     const tally = this.#ways.get(way.name) ?? { sent: 0, answered: 0 };
     this.#ways.set(way.name, tally);
     tally.sent += 1;
@@ -192,58 +256,45 @@ class LeakRun {
     return findings;
   }
 
-  #scanKept(): void {
-    const kept = join(this.#scratch, "kept");
+  async #scanKept(): Promise<void> {
     const begin = Date.now();
-    this.#drawn = drawnIn(join(kept, "data", "cofre.db"));
-    for (const entry of readdirSync(kept, { recursive: true, withFileTypes: true })) {
+    await this.#store.flush();
+    const tables = await this.#store.tables();
+    this.#drawn = drawnIn(tables);
+    for (const folder of [join(this.#scratch, "kept"), ...this.#store.folders]) this.#scanFiles(folder);
+    for (const [table, rows] of tables) {
+      this.#look(`table ${table}`, Buffer.concat(rows.flat().flatMap((value) => [bytesOf(value), betweenValues])));
+    }
+    this.#scanMs += Date.now() - begin;
+  }
+
+  #scanFiles(folder: string): void {
+    for (const entry of readdirSync(folder, { recursive: true, withFileTypes: true })) {
       if (!entry.isFile()) continue;
       const file = join(entry.parentPath, entry.name);
+      const bytes = contentOf(file);
+      if (bytes === undefined) continue;
       this.#files += 1;
-      this.#look(relative(kept, file), readFileSync(file));
+      this.#look(relative(folder, file), bytes);
     }
-    this.#scanValues(join(kept, "data", "cofre.db"));
-    this.#scanMs += Date.now() - begin;
   }
 
   #look(place: string, bytes: Uint8Array): void {
     this.#scannedBytes += bytes.length;
     // Answers name the field of the security code when it is wrong, with the number of digits that it must have.
     const codes = place.endsWith(".answers") ? [] : scanForSecurityCodes(place, withoutExamples(bytes), this.#drawn);
-    for (const finding of [...this.#scanner.scan(place, bytes), ...codes]) {
+    for (const finding of [...this.#scanner.scan(place, bytes), ...codes, ...scanForSensitiveText(place, bytes)]) {
       this.#findings.set(`${finding.place} ${finding.offset} ${finding.form} ${finding.maskedPan}`, finding);
     }
   }
 
-  /** Every value as SQLite reads it: on its pages a long one is cut into pieces. */
-  #scanValues(file: string): void {
-    const database = new DatabaseSync(file, { readOnly: true });
-    try {
-      const tables = database.prepare("SELECT name FROM sqlite_schema WHERE type = 'table'").all();
-      for (const { name } of tables) {
-        const statement = database.prepare(`SELECT * FROM "${String(name)}"`);
-        statement.setReadBigInts(true);
-        const rows = statement.all().map((row) => Object.values(row).map(bytesOf));
-        this.#look(`data/cofre.db, table ${String(name)}`, Buffer.concat(rows.flat().flatMap((value) => [value, betweenValues])));
-      }
-    } finally {
-      database.close();
-    }
-  }
-
-  #countMasked(): number {
-    const database = new DatabaseSync(join(this.#scratch, "kept", "data", "cofre.db"), { readOnly: true });
-    try {
-      const masked = database.prepare("SELECT masked_pan AS masked FROM card").all();
-      return masked.filter((row) => this.#byMask.has(String(row["masked"]))).length;
-    } finally {
-      database.close();
-    }
+  async #countMasked(): Promise<number> {
+    return (await this.#store.storedMasks()).filter((mask) => this.#byMask.has(mask)).length;
   }
 
   #wayOf({ maskedPan }: Finding): Way | undefined {
     const card = this.#byMask.get(maskedPan);
-    return card === undefined ? undefined : wayOf(card);
+    return card === undefined ? undefined : this.#way(card);
   }
 
   #withWay(finding: Finding): Finding & { readonly way: string } {
@@ -252,18 +303,17 @@ class LeakRun {
 }
 
 /** Identifiers, digests, fingerprints and sealed cards: the values that were drawn or look like it, for they are written as bytes. */
-function drawnIn(file: string): readonly Uint8Array[] {
-  const database = new DatabaseSync(file, { readOnly: true });
+function drawnIn(tables: Awaited<ReturnType<LeakStore["tables"]>>): readonly Uint8Array[] {
+  const values = tables.flatMap(([, rows]) => rows.flat());
+  return values.filter((value) => value instanceof Uint8Array).filter(({ length }) => length >= leastDrawn);
+}
+
+/** Undefined for a file that went away since it was listed: PostgreSQL removes some while it serves. */
+function contentOf(file: string): Buffer | undefined {
   try {
-    const tables = database.prepare("SELECT name FROM sqlite_schema WHERE type = 'table'").all();
-    return tables.flatMap(({ name }) => {
-      const statement = database.prepare(`SELECT * FROM "${String(name)}"`);
-      statement.setReadBigInts(true);
-      const values = statement.all().flatMap((row) => Object.values(row));
-      return values.filter((value) => value instanceof Uint8Array).filter(({ length }) => length >= leastDrawn);
-    });
-  } finally {
-    database.close();
+    return readFileSync(file);
+  } catch {
+    return undefined;
   }
 }
 
@@ -287,5 +337,6 @@ function withoutExamples(bytes: Uint8Array): Uint8Array {
 }
 
 function bytesOf(value: unknown): Buffer {
-  return value instanceof Uint8Array ? Buffer.from(value) : Buffer.from(String(value));
+  if (value instanceof Uint8Array) return Buffer.from(value);
+  return Buffer.from(typeof value === "string" ? value : String(typeof value === "bigint" ? value : JSON.stringify(value)));
 }

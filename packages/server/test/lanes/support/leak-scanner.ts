@@ -47,6 +47,22 @@ export function scanForSecurityCodes(place: string, bytes: Uint8Array, drawn: re
   return findings;
 }
 
+/** Stands behind a security code or the end of a track in a text (leak-load.ts): digits before it are those. */
+export const sensitiveMark = "ref leak";
+
+const sensitive = new RegExp(`\\d{3,}[?F]? ${sensitiveMark}(\\d+)`, "g");
+
+/** Security codes and data of a track in a text of people's, by what the load writes behind them. */
+export function scanForSensitiveText(place: string, bytes: Uint8Array): Finding[] {
+  const text = Buffer.from(bytes.buffer, bytes.byteOffset, bytes.length).toString("latin1");
+  return [...text.matchAll(sensitive)].map(({ index }) => ({
+    place,
+    offset: index,
+    form: "security code or track in a text",
+    maskedPan: "",
+  }));
+}
+
 /** A digest in base64url has 43 characters, and in thousands of them `cvv` comes by chance, beside the last four digits of a mask. */
 const digestCharacters = 43;
 

@@ -12,6 +12,7 @@ import { systemScheduler } from "../../../src/kernel/system-scheduler.ts";
 import { createLog } from "../../../src/observe/log.ts";
 import { Chance } from "../../simulation/chance.ts";
 import { integrationKey, publicIntegrationKey, startWorld, type World } from "../../world.ts";
+import { startEchoingServer } from "../../upstream/echoing-server.ts";
 import { approvedBins, canaries } from "./leak-load.ts";
 
 /*
@@ -70,10 +71,20 @@ function passesLuhn(digits: string): boolean {
 type Body = Readonly<Record<string, unknown>>;
 type Step = (run: Run) => Promise<unknown>;
 
+const initialUse = { cof_info: { cof_type: "initial", initiator: "CIT", trans_type: "SCHEDULED_RECURRING" } };
+
+/** Acquirers that repeat the card in their answers, one behind each connector. */
+const echoingAcquirers = ["in this process", "in a process of its own", "upstream"] as const;
+type EchoingAcquirer = (typeof echoingAcquirers)[number];
+
+function echoedAt(kind: EchoingAcquirer, what: string): string {
+  return `${what}, repeated by the acquirer ${kind}`;
+}
+
 const losingAnswers = "a sale in an installation that loses answers";
 
 /** What merchants do with a card: each is a run's first part, in which the secret is used. */
-const scenarios: readonly (readonly [name: string, ...steps: Step[]])[] = [
+const scenarios: readonly Scenario[] = [
   ["a sale", (run) => run.pay({})],
   ["a sale that fails at the acquirer", (run) => run.pay({}, { next: "decline", reason: "insufficient_funds", of: "authorize" })],
   ["a hold and its capture", (run) => run.pay({ auto_capture: false }), (run) => run.follow("/ws/capture", { amount: "10.00" })],
@@ -86,14 +97,28 @@ const scenarios: readonly (readonly [name: string, ...steps: Step[]])[] = [
   ],
   ["a token and a sale with it", (run) => run.store(), (run) => run.payByToken(run.secret.cvv)],
   ["a token, its code left for later, and a sale", (run) => run.store(), (run) => run.leaveCvv(), (run) => run.payByToken()],
-  ["a verification", (run) => run.ask("/ws/verifycard", { payment_type_code: "creditcard", country: "pe", card: run.card })],
+  ["a verification", (run) => run.verify()],
   ["a code that is no code", (run) => run.pay({ card_cvv: `${run.secret.cvv.slice(1)}x` })],
   ["a code that is too long", (run) => run.pay({ card_cvv: run.secret.cvv.repeat(3) })],
   ["a card that is out of date", (run) => run.pay({ card_due_date: "12/2020" })],
   [losingAnswers, (run) => run.pay({}, { next: "lose_answer", of: "authorize" })],
   ["a named request, sent twice", (run) => run.payNamed(), (run) => run.payNamed()],
   ["a body that is cut", (run) => run.sendCut()],
+  ...echoingAcquirers.flatMap(
+    (kind) =>
+      [
+        [echoedAt(kind, "a sale"), (run: Run) => run.pay({}, undefined, initialUse)],
+        [
+          echoedAt(kind, "a hold and its capture"),
+          (run: Run) => run.pay({ auto_capture: false }),
+          (run: Run) => run.follow("/ws/capture", {}),
+        ],
+        [echoedAt(kind, "a verification"), (run: Run) => run.verify(initialUse)],
+      ] satisfies Scenario[],
+  ),
 ];
+
+type Scenario = readonly [name: string, ...steps: Step[]];
 
 export const scenarioCount = scenarios.length;
 
@@ -101,22 +126,17 @@ export const scenarioCount = scenarios.length;
 export async function runOnce({ seed, secret, start }: RunOptions, receiver: Receiver): Promise<Artefacts> {
   const folder = mkdtempSync(join(tmpdir(), "cofre-pair-"));
   cpSync(receiver.template, folder, { recursive: true });
-  const acquirer = await startAcquirerServer({
-    clock: systemClock,
-    scheduler: systemScheduler,
-    port: 0,
-    ...defaultPersonality,
-    approveTestBins: approvedBins,
-  });
   const artefacts = new Map<string, string>();
   const [name, ...steps] = scenarios[seed % scenarios.length] ?? [""];
+  const echoing = echoingAcquirers.find((kind) => name.endsWith(` ${kind}`));
+  const acquirer = await openAcquirer(echoing);
   // Where an answer is lost nobody waits long for it; everywhere else a busy machine must not lose one.
   const acquirerTimeoutMs = name === losingAnswers ? "100" : "20000";
   try {
     const world = await startWorld({
       environment: {
         COFRE_DATA_DIR: folder,
-        COFRE_ACQUIRER_URL: `http://127.0.0.1:${acquirer.port}`,
+        ...acquirer.environment,
         COFRE_ACQUIRER_TIMEOUT_MS: acquirerTimeoutMs,
       },
       seed: `pair ${seed}`,
@@ -124,6 +144,7 @@ export async function runOnce({ seed, secret, start }: RunOptions, receiver: Rec
     });
     const run = new Run(world, join(folder, "cofre.db"), secret, seed, receiver);
     try {
+      if (echoing === "in this process") await run.ask("/__cofre/simulator", { next: "echo_card", times: "100" });
       await run.all(steps);
     } finally {
       await world[Symbol.asyncDispose]();
@@ -138,6 +159,27 @@ export async function runOnce({ seed, secret, start }: RunOptions, receiver: Rec
     await acquirer.close();
     rmSync(folder, { recursive: true, force: true });
   }
+}
+
+async function openAcquirer(
+  echoing: EchoingAcquirer | undefined,
+): Promise<{ readonly environment: Readonly<Record<string, string>>; close(): Promise<void> }> {
+  if (echoing === "in this process") return { environment: {}, close: async () => undefined };
+  if (echoing === "upstream") {
+    const upstream = await startEchoingServer();
+    const url = `http://127.0.0.1:${upstream.port}`;
+    const connectors = JSON.stringify([{ name: "echo", kind: "upstream", url, integrationKey: "test_ik_upstream" }]);
+    return { environment: { COFRE_CONNECTORS: connectors }, close: async () => upstream[Symbol.asyncDispose]() };
+  }
+  const acquirer = await startAcquirerServer({
+    clock: systemClock,
+    scheduler: systemScheduler,
+    port: 0,
+    ...defaultPersonality,
+    approveTestBins: approvedBins,
+    echoes: echoing !== undefined,
+  });
+  return { environment: { COFRE_ACQUIRER_URL: `http://127.0.0.1:${acquirer.port}` }, close: () => acquirer.close() };
 }
 
 /** The names of what is not the same. */
@@ -189,10 +231,14 @@ class Run {
   }
 
   /** The answer of the acquirer to this payment is lost, or a no, when `instruction` says so. */
-  async pay(creditcard: Body, instruction?: Body): Promise<void> {
+  async pay(creditcard: Body, instruction?: Body, payment: Body = {}): Promise<void> {
     const lost = instruction?.["next"] === "lose_answer" ? { "X-EBANX-Simulate-Internal-Error": "BP-DR-119" } : {};
     if (instruction !== undefined) await this.ask("/__cofre/simulator", instruction);
-    await this.ask("/ws/direct", this.#payment({ ...this.card, ...creditcard }), lost);
+    await this.ask("/ws/direct", this.#payment({ ...this.card, ...creditcard }, payment), lost);
+  }
+
+  async verify(more: Body = {}): Promise<void> {
+    await this.ask("/ws/verifycard", { payment_type_code: "creditcard", country: "pe", card: this.card, ...more });
   }
 
   async payNamed(): Promise<void> {
@@ -227,7 +273,7 @@ class Run {
     return `pair-${this.#seed}`;
   }
 
-  #payment(creditcard: Body): Body {
+  #payment(creditcard: Body, more: Body = {}): Body {
     return {
       operation: "request",
       payment: {
@@ -241,6 +287,7 @@ class Run {
         payment_type_code: "creditcard",
         notification_url: this.#receiver.url,
         creditcard,
+        ...more,
       },
     };
   }

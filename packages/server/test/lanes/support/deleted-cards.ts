@@ -1,0 +1,110 @@
+import { setTimeout as sleep } from "node:timers/promises";
+import { readdirSync, readFileSync } from "node:fs";
+import { join } from "node:path";
+import { day, minute } from "../../../src/kernel/instant.ts";
+import { systemClock } from "../../../src/kernel/system-clock.ts";
+import { HeldScheduler } from "../../held-scheduler.ts";
+import { integrationKey, startWorld, type World } from "../../world.ts";
+import { Chance } from "../../simulation/chance.ts";
+import { canaries } from "./leak-load.ts";
+import type { LeakStore } from "./leak-store.ts";
+
+export interface DeletedCards {
+  /** How many of the forgotten cards' sealed rows are in the files: before the round that forgets them, and after. */
+  readonly before: number;
+  readonly after: number;
+  /** The same of the cards that stay: a control that the search finds what is there. */
+  readonly kept: number;
+}
+
+const fifteenMonths = 460 * day;
+
+/**
+ * Stores cards, lets the job forget those that nobody used for 14 months, and looks for their sealed rows in the files: byte strings that no other
+ * row has, of every part of a row. Searching for numbers would find nothing, since they are sealed: the keys lie beside the data.
+ */
+export async function forgetCards({
+  folder,
+  store,
+  each,
+  ends,
+}: {
+  readonly folder: string;
+  readonly store: LeakStore;
+  readonly each: number;
+  readonly ends: () => Promise<void>;
+}): Promise<DeletedCards> {
+  const scheduler = new HeldScheduler((ms) => ms === minute);
+  const environment = { COFRE_DATA_DIR: folder, ...store.environment };
+  const world = await startWorld({
+    environment,
+    seed: "deleted cards",
+    ports: store.age === undefined ? { scheduler } : { scheduler, clock: systemClock },
+  });
+  try {
+    const numbers = canaries(each * 2, new Chance(9));
+    for (const { pan } of numbers.slice(0, each)) await keep(world, pan);
+    const unused = await rowsOf(store);
+    if (store.age === undefined) world.clock.advance(fifteenMonths);
+    else await store.age(fifteenMonths);
+    for (const { pan } of numbers.slice(each)) await keep(world, pan);
+    const used = (await rowsOf(store)).filter((row) => !unused.some((other) => other.equals(row)));
+    await store.flush();
+    const folders = [folder, ...store.folders];
+    const before = readable(folders, unused);
+    for (let round = 0; round < 600 && (await rowsOf(store)).length > each; round += 1) {
+      scheduler.release();
+      await sleep(50);
+    }
+    await settled(world);
+    await ends();
+    await store.flush();
+    return { before, after: readable(folders, unused), kept: readable(folders, used) };
+  } finally {
+    await world[Symbol.asyncDispose]();
+  }
+}
+
+async function keep(world: World, pan: string): Promise<void> {
+  const creditcard = { card_number: pan, card_name: "Ana Lima", card_due_date: "12/2060", card_cvv: pan.startsWith("37") ? "1234" : "123" };
+  const body = { integration_key: integrationKey, country: "pe", payment_type_code: "creditcard", creditcard };
+  const answer = await world.postJson("/ws/token", body);
+  if (answer.body["status"] !== "SUCCESS") throw new Error(`a card is stored: ${JSON.stringify(answer.body)}`);
+}
+
+/** The round tells how many it forgot once the log is truncated. */
+async function settled(world: World): Promise<void> {
+  for (let look = 0; look < 600 && !world.events.some(({ event }) => event === "cards_forgotten"); look += 1) await sleep(50);
+}
+
+/** The sealed rows of all stored cards. */
+async function rowsOf(store: LeakStore): Promise<readonly Buffer[]> {
+  return (await store.sealedCards()).map((row) => Buffer.from(row));
+}
+
+const windowBytes = 24;
+
+/** Rows of which any part is in a file of the folders. PostgreSQL's write-ahead log keeps what was deleted, as docs/operate/postgres.md says. */
+function readable(folders: readonly string[], rows: readonly Buffer[]): number {
+  const files = folders.flatMap((folder) =>
+    readdirSync(folder, { recursive: true, withFileTypes: true })
+      .filter((entry) => entry.isFile() && !entry.parentPath.includes("pg_wal"))
+      .map((entry) => contentOf(join(entry.parentPath, entry.name))),
+  );
+  const bytes = Buffer.concat(files);
+  return rows.filter((row) => windowsOf(row).some((window) => bytes.includes(window))).length;
+}
+
+function windowsOf(row: Buffer): readonly Buffer[] {
+  return Array.from({ length: Math.floor(row.length / windowBytes) }, (_, index) =>
+    row.subarray(index * windowBytes, (index + 1) * windowBytes),
+  );
+}
+
+function contentOf(file: string): Buffer {
+  try {
+    return readFileSync(file);
+  } catch {
+    return Buffer.alloc(0);
+  }
+}
