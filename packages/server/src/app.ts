@@ -42,7 +42,7 @@ import type { Secret } from "./kernel/secret.ts";
 import { ServiceError } from "./kernel/service-error.ts";
 import type { Account } from "./merchant/account.ts";
 import type { MerchantId } from "./kernel/ids.ts";
-import { day, type Instant, minute } from "./kernel/instant.ts";
+import { day, type Instant, minute, second } from "./kernel/instant.ts";
 import type { Random } from "./kernel/random.ts";
 import type { Scheduler } from "./kernel/scheduler.ts";
 import { hexOf } from "./kernel/ids.ts";
@@ -51,7 +51,7 @@ import { systemElapsed } from "./kernel/system-elapsed.ts";
 import { SystemRandom } from "./kernel/system-random.ts";
 import { systemScheduler } from "./kernel/system-scheduler.ts";
 import type { MoveSides } from "./move/move-store.ts";
-import type { Log } from "./observe/log-event.ts";
+import type { Log, LogEvent } from "./observe/log-event.ts";
 import { sandboxEgress } from "./outbox/address-guard.ts";
 import { createEgress } from "./outbox/egress.ts";
 import {
@@ -67,7 +67,7 @@ import { changeSettings } from "./operations/change-settings.ts";
 import { FirstStartElsewhere, prepareSandboxAccount, type SandboxKeys } from "./operations/sandbox-account.ts";
 import { IncarnationKeeper, nextEpoch } from "./recovery/incarnation-keeper.ts";
 import { RowUpgradeJob } from "./recovery/row-upgrade-job.ts";
-import { SlotKeeper } from "./recovery/slot-keeper.ts";
+import { type ShareEvent, SlotKeeper } from "./recovery/slot-keeper.ts";
 import type { BackedUp, Restored } from "./stores/backup.ts";
 import { openAuditFile } from "./stores/embedded/audit-file.ts";
 import { backUpFile, markAsPutBack, restoreFile } from "./stores/embedded/backup-file.ts";
@@ -144,11 +144,11 @@ export async function startCofre(config: Config, log: Log, ports: Ports = system
   // Before any job, and let go after all of them.
   const share = new SlotKeeper({
     store,
+    clock,
     node,
     scheduler,
     elapsedMs: systemElapsed,
-    report: (event) =>
-      log.write(event.kind === "lost" ? { event: "share_lost" } : { event: "share_changed", nodes: event.nodes, slots: event.slots }),
+    report: (event) => log.write(shareEvent(event)),
   });
   await share.start();
   parts.defer(() => share.stop());
@@ -398,7 +398,7 @@ export async function startCofre(config: Config, log: Log, ports: Ports = system
     },
     clock,
     log,
-    health: { state: () => (!isOpen ? "starting" : store.isWriting ? "ready" : "not_writing") },
+    health: { state: () => (!isOpen ? "starting" : share.isClockOff ? "clock_off" : store.isWriting ? "ready" : "not_writing") },
     faults,
     isWorld: (id) => worlds.of(id) !== undefined,
     limits: {
@@ -468,6 +468,15 @@ export async function startCofre(config: Config, log: Log, ports: Ports = system
       return ended;
     },
   };
+}
+
+function shareEvent(event: ShareEvent): LogEvent {
+  if (event.kind === "lost") return { event: "share_lost" };
+  if (event.kind === "changed") return { event: "share_changed", nodes: event.nodes, slots: event.slots };
+  if (event.kind === "clock_right") return { event: "clock_right" };
+  const [seconds, which] = [Math.abs(event.aheadMs) / second, event.aheadMs > 0 ? "ahead of" : "behind"];
+  const what = `this machine's clock is ${seconds.toFixed(1)} s ${which} the database server's`;
+  return { event: "alarm", kind: "clock_off", what, where: undefined, ...noPayment };
 }
 
 interface Nodes {

@@ -107,6 +107,11 @@ export const logEvents = {
     doc: "An invariant broke, or something else that should not happen did: somebody must look.",
     fields: { kind: "text", what: "text", where: "text?", merchantId: "id?", paymentId: "id?" },
   },
+  clock_right: {
+    level: "info",
+    doc: "This machine's clock is near the database server's again, and the node does its share of the work.",
+    fields: {},
+  },
   writing_fails: {
     level: "error",
     doc: "What was written last could not be kept (a full disk?): requests that change something are refused, and /readyz says so.",

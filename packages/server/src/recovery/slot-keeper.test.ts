@@ -1,6 +1,8 @@
 import assert from "node:assert/strict";
 import { describe, test, type TestContext } from "node:test";
 import { StillTime } from "../../test/contract/connector-harness.ts";
+import type { Clock } from "../kernel/clock.ts";
+import { instant } from "../kernel/instant.ts";
 import { slotCount } from "../kernel/slot.ts";
 import { createMemoryStore } from "../stores/memory/memory-store.ts";
 import { StoreError } from "../stores/store.ts";
@@ -16,18 +18,20 @@ function given(context: TestContext) {
   /** What they reported, after their number. */
   const events: string[] = [];
   context.after(() => Promise.all(keepers.map((keeper) => keeper.stop())));
-  const node = async (number: number, elapsedMs = () => Number(time.now())) => {
+  const node = async (number: number, elapsedMs = () => Number(time.now()), clock?: Clock) => {
     const name = number.toString(16).padStart(16, "0");
     const reached = <T>(call: () => Promise<T>): Promise<T> => (cutOff.has(name) ? Promise.reject(new StoreError("unavailable")) : call());
     const keeper = new SlotKeeper({
       store: {
         holdSlots: (of, leaseMs, giveBack) => reached(() => store.holdSlots(of, leaseMs, giveBack)),
         leaveSlots: (of) => reached(() => store.leaveSlots(of)),
+        time: () => reached(async () => time.now()),
       },
+      ...(clock === undefined ? {} : { clock }),
       node: name,
       scheduler: time,
       elapsedMs,
-      report: (event) => events.push(`${number} ${event.kind === "lost" ? "lost" : `${event.nodes} nodes, ${event.slots} slots`}`),
+      report: (event) => events.push(`${number} ${event.kind === "changed" ? `${event.nodes} nodes, ${event.slots} slots` : event.kind}`),
     });
     keepers.push(keeper);
     await keeper.start();
@@ -61,6 +65,58 @@ describe("the keeper of a node's slots", () => {
       assert.ok(Math.max(...counts) - Math.min(...counts) <= 1, counts.join());
       assert.ok(nodes.every(({ keeper }) => !keeper.isAlone));
     }
+  });
+
+  for (const offMs of [60_000, 2_001, -2_001, -7_200_000]) {
+    // A node whose clock was ahead took others' requests under way for lost, and voided them.
+    test(`a clock that is set by ${offMs} ms ends the node's work at once, and others do it until the clock is right`, async (context) => {
+      const { time, events, node } = given(context);
+      let off = 0;
+      const jumping = await node(1, () => Number(time.now()), { now: () => instant(Number(time.now()) + off) });
+      const right = await node(2, () => Number(time.now()), time);
+      for (let second = 0; second < 8; second += 1) await time.pass(1_000);
+      assert.deepEqual([jumping.slots().length, right.slots().length], [16, 16]);
+      const held = jumping.keeper.held().get(jumping.slots()[0] ?? -1);
+
+      off = offMs;
+      assert.deepEqual(jumping.slots(), [], "before the clocks are compared again");
+      assert.equal(held?.begin(), undefined);
+      for (let second = 0; second < 8; second += 1) await time.pass(1_000);
+      assert.deepEqual([jumping.slots().length, right.slots().length], [0, 32]);
+      assert.equal(jumping.keeper.isClockOff, true);
+      assert.equal(jumping.keeper.isAlone, false);
+
+      off = 0;
+      for (let second = 0; second < 8; second += 1) await time.pass(1_000);
+      assert.deepEqual([jumping.slots().length, right.slots().length], [16, 16]);
+      assert.equal(jumping.keeper.isClockOff, false);
+      assert.deepEqual(
+        events.filter((event) => event.includes("clock")),
+        ["1 clock_off", "1 clock_right"],
+      );
+    });
+  }
+
+  test("control: a clock that is off by as much as is tolerated does the node's work", async (context) => {
+    const { time, events, node } = given(context);
+    const near = await node(1, () => Number(time.now()), { now: () => instant(Number(time.now()) + 2_000) });
+    for (let second = 0; second < 8; second += 1) await time.pass(1_000);
+    assert.equal(near.slots().length, 32);
+    assert.deepEqual(events, []);
+  });
+
+  test("a machine that slept, whose monotonic count stood still, has no slots until it has asked", async (context) => {
+    const { time, node } = given(context);
+    let slept = 0;
+    const sleeper = await node(1, () => Number(time.now()) - slept, time);
+    assert.equal(sleeper.slots().length, 32);
+    // Nobody asks while it sleeps: its timers stand as well.
+    const late = sleeper.keeper.held().get(0);
+    slept = -15_000;
+    assert.deepEqual(sleeper.slots(), []);
+    assert.equal(late?.begin(), undefined);
+    await time.pass(3_000);
+    assert.equal(sleeper.slots().length, 32);
   });
 
   test("a slot that is to go is given back when what was begun in it has ended, and nothing begins there meanwhile", async (context) => {

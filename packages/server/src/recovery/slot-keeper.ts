@@ -1,12 +1,15 @@
+import { aheadOf, type Clock, clockToleranceMs } from "../kernel/clock.ts";
 import type { ElapsedMs } from "../kernel/elapsed.ts";
-import { second } from "../kernel/instant.ts";
+import { type Instant, second } from "../kernel/instant.ts";
 import type { Scheduler } from "../kernel/scheduler.ts";
 import type { Share, Tenure } from "../kernel/share.ts";
 import { slotCount } from "../kernel/slot.ts";
 import type { HeldSlots, Store } from "../stores/store.ts";
 
 export interface SlotKeeperParts {
-  readonly store: Pick<Store, "holdSlots" | "leaveSlots">;
+  readonly store: Pick<Store, "holdSlots" | "leaveSlots" | "time">;
+  /** Compared with the clock that nodes share, where there is one. */
+  readonly clock?: Clock;
   /** Names this process among all that share the store: 16 hex characters, drawn anew at each start. */
   readonly node: string;
   readonly scheduler: Scheduler;
@@ -15,7 +18,12 @@ export interface SlotKeeperParts {
   readonly report: (event: ShareEvent) => void;
 }
 
-export type ShareEvent = { readonly kind: "changed"; readonly nodes: number; readonly slots: number } | { readonly kind: "lost" };
+export type ShareEvent =
+  | { readonly kind: "changed"; readonly nodes: number; readonly slots: number }
+  | { readonly kind: "lost" }
+  | { readonly kind: "clock_right" }
+  /** This machine's clock is ahead of the one that nodes share; below 0: behind. */
+  | { readonly kind: "clock_off"; readonly aheadMs: number };
 
 /** A node that has said nothing for so long is taken for dead, and others take its slots. */
 const leaseMs = 10 * second;
@@ -50,6 +58,9 @@ class OwnTenure implements Tenure {
  * more when what was begun there has ended, so that nothing is done twice while nodes come and go. Counts the lease from before it
  * asked: when the store has not answered in time nothing begins any more, while others may still wait for it to run out.
  *
+ * A node whose clock differs from the one that nodes share has no slots until it is right again: what is due by its clock is not due yet, or was due long
+ * ago, and others' requests under way would be taken for lost. Between two looks at the shared clock, a step shows against the monotonic count.
+ *
  * Owns one timer and the tenures. Work that a stalled node does beyond its lease is work for nothing and never harm (decisions/0009).
  */
 export class SlotKeeper implements Share {
@@ -60,6 +71,9 @@ export class SlotKeeper implements Share {
   /** When the lease runs out, by this node's own count. */
   #until = 0;
   #nodes = 0;
+  /** Both counts of this machine when the clocks were compared; undefined where there is nothing to compare with. */
+  #compared: { readonly at: Instant; readonly elapsedMs: number } | undefined;
+  #isClockOff = false;
   /** What was reported last; at first what a process that is the only one has. */
   #reported = `1 ${slotCount}`;
   #cancelTimer: (() => void) | undefined;
@@ -94,8 +108,21 @@ export class SlotKeeper implements Share {
     return this.#runs() && this.#nodes === 1;
   }
 
+  /** Other nodes' clock and this one's differ by more than is tolerated. */
+  get isClockOff(): boolean {
+    return this.#isClockOff;
+  }
+
   #runs(): boolean {
-    return this.#parts.elapsedMs() < this.#until;
+    return this.#parts.elapsedMs() < this.#until && !this.#hasStepped();
+  }
+
+  /** The clock was set since it was compared, or the machine slept, during which the monotonic count may stand still. */
+  #hasStepped(): boolean {
+    const { clock, elapsedMs } = this.#parts;
+    if (this.#compared === undefined || clock === undefined) return false;
+    const driftMs = clock.now() - this.#compared.at - (elapsedMs() - this.#compared.elapsedMs);
+    return Math.abs(driftMs) > clockToleranceMs;
   }
 
   #schedule(ms: number): void {
@@ -108,10 +135,20 @@ export class SlotKeeper implements Share {
   /** Resolves with the time after which it is to be done again. */
   async #renew(): Promise<number> {
     const asked = this.#parts.elapsedMs();
-    const answer = await this.#ask();
+    const { store, clock } = this.#parts;
+    const aheadMs = clock === undefined || store.time === undefined ? 0 : await this.#compare(clock, store.time());
+    if (aheadMs !== undefined && Math.abs(aheadMs) > clockToleranceMs) {
+      await this.#standStill(aheadMs);
+      return hurryMs;
+    }
+    const answer = aheadMs === undefined ? undefined : await this.#ask();
     if (answer === undefined) {
       if (!this.#runs() && this.#tenures.size > 0) this.#lose();
       return hurryMs;
+    }
+    if (this.#isClockOff) {
+      this.#isClockOff = false;
+      this.#parts.report({ kind: "clock_right" });
     }
     // What ran out may have been somebody else's in between.
     if (!this.#runs()) this.#forgetAll();
@@ -122,14 +159,43 @@ export class SlotKeeper implements Share {
     return answer.slots.length === answer.share ? renewMs : hurryMs;
   }
 
+  /** How far this clock is ahead of the one that is `asked`; undefined when there was no answer in time. */
+  async #compare(clock: Clock, asked: Promise<Instant>): Promise<number | undefined> {
+    const { elapsedMs } = this.#parts;
+    const [before, elapsedBefore] = [clock.now(), elapsedMs()];
+    const theirs = await this.#inTime(asked);
+    const after = clock.now();
+    if (theirs === undefined) return undefined;
+    this.#compared = { at: before, elapsedMs: elapsedBefore };
+    return aheadOf(theirs, before, after);
+  }
+
+  /** Lets others have the slots. */
+  async #standStill(aheadMs: number): Promise<void> {
+    const { store, node, report } = this.#parts;
+    this.#forgetAll();
+    this.#until = 0;
+    this.#reported = "";
+    if (!this.#isClockOff) {
+      this.#isClockOff = true;
+      report({ kind: "clock_off", aheadMs });
+    }
+    // A store that is down lets the lease run out.
+    await this.#inTime(store.leaveSlots(node));
+  }
+
   /** undefined when the store failed, or took so long that the answer is worth nothing. */
   async #ask(): Promise<HeldSlots | undefined> {
-    const { store, scheduler, node } = this.#parts;
+    const { store, node } = this.#parts;
     const idle = Array.from(this.#tenures).filter(([, { leaving, underWay }]) => leaving && underWay === 0);
-    const late = Promise.withResolvers<undefined>();
-    const cancel = scheduler.after(leaseMs, () => late.resolve(undefined));
     const giveBack = idle.map(([slot]) => slot);
-    const answer = await Promise.race([store.holdSlots(node, leaseMs, giveBack).catch(() => undefined), late.promise]);
+    return this.#inTime(store.holdSlots(node, leaseMs, giveBack));
+  }
+
+  async #inTime<T>(asked: Promise<T>): Promise<T | undefined> {
+    const late = Promise.withResolvers<undefined>();
+    const cancel = this.#parts.scheduler.after(leaseMs, () => late.resolve(undefined));
+    const answer = await Promise.race([asked.catch(() => undefined), late.promise]);
     cancel();
     return answer;
   }

@@ -125,6 +125,8 @@ export interface Store {
    * A store that refuses a second process gives everything to whoever asks.
    */
   holdSlots(node: string, leaseMs: number, giveBack: readonly number[]): Promise<HeldSlots>;
+  /** The time of the clock that all processes on this store share; a store that only one process may have has none. */
+  time?(): Promise<Instant>;
   /** The node lives no longer, and holds nothing. */
   leaveSlots(node: string): Promise<void>;
   /**

@@ -60,6 +60,7 @@ const statements = {
   placeOf: ["cofre_jobs", "node_pkey", "world_key_pkey"],
   placeOfWorld: ["cofre_jobs", "node_pkey", "world_key_node"],
   reachableNodes: ["cofre_jobs", "node_pkey"],
+  time: ["cofre_jobs"],
   // One row.
   identity: ["cofre_jobs", "whole identity"],
   raiseIdentity: ["cofre_jobs"],

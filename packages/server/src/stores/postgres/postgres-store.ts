@@ -1,7 +1,7 @@
 import { assert } from "../../kernel/assert.ts";
 import type { Clock } from "../../kernel/clock.ts";
 import type { KeyDigest, MerchantId, PaymentId, TokenDigest } from "../../kernel/ids.ts";
-import type { Instant } from "../../kernel/instant.ts";
+import { instant, type Instant } from "../../kernel/instant.ts";
 import { everySlot, slotMask, type Slots } from "../../kernel/slot.ts";
 import type { Secret } from "../../kernel/secret.ts";
 import type { Account } from "../../merchant/account.ts";
@@ -381,6 +381,12 @@ class PostgresStore implements RunningStore {
     const [row] = await this.#all<HeldSlotsRow>("leases", "holdSlots", node, leaseMs, giveBack.join(" "));
     assert(row !== undefined, "whoever asks for slots is told which it holds");
     return { ...row, slots: row.slots === "" ? [] : row.slots.split(" ").map(Number) };
+  }
+
+  async time(): Promise<Instant> {
+    const [row] = await this.#all<{ readonly now: number }>("leases", "time");
+    assert(row !== undefined, "the server knows the time");
+    return instant(row.now);
   }
 
   async leaveSlots(node: string): Promise<void> {

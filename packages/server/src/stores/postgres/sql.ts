@@ -95,6 +95,7 @@ export const sql = {
     ) IS DISTINCT FROM 'waiting') ORDER BY due_at, number LIMIT $4`,
   deliveriesOfMessage: `SELECT ${delivery} FROM delivery WHERE merchant = ${merchant} AND endpoint = $2 AND message = $3 AND message > 0
     ORDER BY number`,
+  time: "SELECT (extract(epoch FROM clock_timestamp()) * 1000)::bigint AS now",
   holdSlots: "SELECT share, nodes, slots FROM hold_slots_2($1, $2, $3)",
   hasOlderNodes: "SELECT has_older_nodes_1() AS older",
   dropTokenDigests: "SELECT drop_token_digests_1($1, $2, $3) AS last",

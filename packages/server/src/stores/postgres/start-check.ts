@@ -1,4 +1,4 @@
-import type { Clock } from "../../kernel/clock.ts";
+import { aheadOf, type Clock, clockToleranceMs } from "../../kernel/clock.ts";
 import type { Connection } from "./connection.ts";
 import { PostgresOpenError, type PostgresRefusal } from "./open-error.ts";
 
@@ -39,8 +39,6 @@ const factsQuery = `SELECT current_setting('server_version_num')::integer AS ver
   coalesce(current_setting('pgaudit.log_parameter', true), 'off') <> 'off' AS audits_parameters
   FROM pg_settings`;
 
-const clockToleranceMs = 2_000;
-
 /**
  * Rejects with PostgresOpenError when the server would not keep what it says it keeps, could write card or customer data to its log, or
  * lives in another time.
@@ -52,7 +50,8 @@ export async function checkServer(connection: Connection, clock: Clock, waiveSta
   const [facts] = await connection.rows<ServerFacts>("facts", factsQuery);
   const after = clock.now();
   if (facts === undefined) throw new PostgresOpenError("unreachable");
-  const refusal = refusalOf(facts, waiveStandby) ?? (isNear(facts.now, before, after) ? undefined : "clock");
+  const isNear = Math.abs(aheadOf(facts.now, before, after)) <= clockToleranceMs;
+  const refusal = refusalOf(facts, waiveStandby) ?? (isNear ? undefined : "clock");
   if (refusal !== undefined) throw new PostgresOpenError(refusal);
 }
 
@@ -67,9 +66,4 @@ function refusalOf(facts: ServerFacts, waiveStandby: boolean): PostgresRefusal |
   const logged = facts.logs_statements && facts.log_parameter_max_length !== "0";
   if (logged || facts.log_parameter_max_length_on_error !== "0" || facts.explains || facts.audits_parameters) return "logs_parameters";
   return undefined;
-}
-
-/** The server read its clock somewhere between. */
-function isNear(theirs: number, before: number, after: number): boolean {
-  return before - clockToleranceMs <= theirs && theirs <= after + clockToleranceMs;
 }
