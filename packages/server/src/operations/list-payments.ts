@@ -1,5 +1,6 @@
 import { isPaymentId, type PaymentId } from "../kernel/ids.ts";
 import type { Payment } from "../payment/payment.ts";
+import { isAmong } from "../payment/money-outcome.ts";
 import type { PaymentFilter, PaymentList } from "../stores/store.ts";
 import { read } from "./commit.ts";
 import { defineOperation, type OperationContext } from "./operation.ts";
@@ -35,6 +36,7 @@ async function paymentNamed({ store, account }: OperationContext, text: string):
   return byId ?? (await read(store.paymentByCode(account.id, text)));
 }
 
-function passesRest({ state, order }: Payment, { states, brand }: PaymentFilter): boolean {
-  return (states === undefined || states.includes(state)) && (brand === undefined || order.card.brand === brand);
+function passesRest(payment: Payment, filter: PaymentFilter): boolean {
+  const { brand } = filter;
+  return isAmong(filter, payment.state, () => payment) && (brand === undefined || payment.order.card.brand === brand);
 }

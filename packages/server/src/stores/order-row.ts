@@ -121,8 +121,12 @@ export function withoutTokenDigest(json: string): string {
 
 /** What a search looks into, without the rest of the order. */
 export function searchedInOrder(json: string): Searched {
-  const [, , , , , , , , , , brand, maskedPan, , name, email] = JSON.parse(json) as PackedOrder;
-  return { brand, maskedPan, name, email };
+  const [amount, currency, , , , total, localCurrency, , , country, brand, maskedPan, , name, email] = JSON.parse(json) as PackedOrder;
+  const amounts = [
+    { minor: BigInt(amount), currency },
+    { minor: BigInt(total), currency: localCurrency },
+  ];
+  return { brand, maskedPan, name, email, country, amounts };
 }
 
 export function orderFromJson(code: string, json: string): PaymentOrder {

@@ -1,4 +1,9 @@
+import { isCurrency } from "../kernel/currency.ts";
 import type { PaymentId } from "../kernel/ids.ts";
+import { formatAmount, formatMoney, type Money, parseAmount } from "../kernel/money.ts";
+import { countryOf } from "../payment/countries.ts";
+import { isAmong } from "../payment/money-outcome.ts";
+import { paymentStates } from "../payment/payment-machine.ts";
 import type { Payment } from "../payment/payment.ts";
 import type { ListPage, PaymentFilter, PaymentList } from "./store.ts";
 
@@ -8,6 +13,10 @@ export interface Searched {
   readonly email: string;
   readonly maskedPan: string;
   readonly brand: string;
+  /** ISO 3166-1 alpha-2, lower case. */
+  readonly country: string;
+  /** Requested and local, as the wire prints them, with their currencies. */
+  readonly amounts: readonly Money[];
 }
 
 /** One payment as a store has it at hand: the whole of it is made only when it passes. */
@@ -23,8 +32,8 @@ export interface Listed {
 export const aboveAllIds = "f".repeat(50);
 
 /** How many rows have to be read for a page: one more than it may look at says whether there is more. */
-export function rowsFor({ states, brand, text }: PaymentFilter, { limit, lookAt }: ListPage): number {
-  const takesAll = states === undefined && brand === undefined && text === undefined;
+export function rowsFor({ states, outcomes, brand, text }: PaymentFilter, { limit, lookAt }: ListPage): number {
+  const takesAll = states === undefined && outcomes === undefined && brand === undefined && text === undefined;
   return (takesAll ? Math.min(limit, lookAt) : lookAt) + 1;
 }
 
@@ -47,28 +56,59 @@ export function listedPayment(payment: Payment): Listed {
   const { id, state, order } = payment;
   const { brand, maskedPan } = order.card;
   const { name, email } = order.customer;
-  return { id, state, code: order.code, searched: () => ({ name, email, maskedPan, brand }), payment: () => payment };
+  const { country, amount, pricing } = order;
+  const amounts = [amount, pricing.total];
+  return { id, state, code: order.code, searched: () => ({ name, email, maskedPan, brand, country, amounts }), payment: () => payment };
 }
 
-function passesOf({ states, brand, text }: PaymentFilter): (row: Listed) => boolean {
-  const among = states === undefined ? undefined : new Set<string>(states);
-  const wanted = text === undefined ? undefined : folded(text);
+function passesOf(filter: PaymentFilter): (row: Listed) => boolean {
+  const { brand, text } = filter;
+  const wanted = text === undefined ? undefined : wordsOf(text);
   return (row) => {
-    if (among !== undefined && !among.has(row.state)) return false;
+    if (!isAmong(filter, row.state, () => row.payment())) return false;
     if (brand === undefined && wanted === undefined) return true;
     const searched = row.searched();
     if (brand !== undefined && searched.brand !== brand) return false;
     if (wanted === undefined) return true;
-    // What stands on a line of its own is not found across its end.
-    const lines = [row.code, row.id, searched.name, searched.email, searched.maskedPan, searched.brand].join("\n");
-    return !wanted.includes("\n") && folded(lines).includes(wanted);
+    const folded = foldedText([row.code, row.id, searched.name, searched.email, searched.maskedPan, searched.brand].join("\n"));
+    return wanted.every((isIn) => isIn({ folded, state: row.state, searched }));
   };
 }
 
-/** Neither the letters' case nor their accents count. */
-function folded(text: string): string {
+interface Looked {
+  readonly folded: string;
+  readonly state: string;
+  readonly searched: Searched;
+}
+
+/**
+ * Every word of a search has to be found. A currency's code in capitals, a country's code and an amount are compared with those of the
+ * payment; a state's name is its state; any other word is a part of a text.
+ */
+function wordsOf(text: string): readonly ((looked: Looked) => boolean)[] {
+  const words = text.split(/\s+/).filter((word) => word !== "");
+  return words.map((word) => {
+    if (/^[A-Z]{3}$/.test(word) && isCurrency(word)) return ({ searched }) => searched.amounts.some(({ currency }) => currency === word);
+    const folded = foldedText(word);
+    // `do` is a country and a word of Portuguese names.
+    if (countryOf(folded) !== undefined) {
+      const alone = new RegExp(`\\b${folded}\\b`);
+      return (looked) => looked.searched.country === folded || alone.test(foldedText(looked.searched.name));
+    }
+    if (isState(folded)) return (looked) => looked.state === folded || looked.folded.includes(folded);
+    const amount = /^\d{1,15}(?:[.,]\d{1,2})?$/.test(word) ? parseAmount(word.replace(",", "."), 2) : undefined;
+    if (amount === undefined) return (looked) => looked.folded.includes(folded);
+    const printed = formatAmount(amount, 2);
+    return (looked) => looked.folded.includes(folded) || looked.searched.amounts.some((each) => formatMoney(each) === printed);
+  });
+}
+
+const isState = (word: string): boolean => paymentStates.some((state) => state === word);
+
+/** Neither the letters' case nor their accents count, and letters that print as two in capitals (ß) are those two. */
+function foldedText(text: string): string {
   // Most texts have no accents, and taking them off costs several times as much as all the rest.
-  return (isAscii(text) ? text : text.normalize("NFD").replaceAll(/\p{M}/gu, "")).toLowerCase();
+  return (isAscii(text) ? text : text.normalize("NFD").replaceAll(/\p{M}/gu, "").toUpperCase()).toLowerCase();
 }
 
 function isAscii(text: string): boolean {

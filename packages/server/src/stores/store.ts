@@ -3,6 +3,7 @@ import type { Instant } from "../kernel/instant.ts";
 import type { Slots } from "../kernel/slot.ts";
 import type { Account } from "../merchant/account.ts";
 import type { Delivery, DeliveryState, EndpointKey, Notification } from "../outbox/events.ts";
+import type { MoneyOutcome } from "../payment/money-outcome.ts";
 import type { PaymentState } from "../payment/payment-machine.ts";
 import type { Payment } from "../payment/payment.ts";
 import type { RefundId } from "../payment/refund.ts";
@@ -203,10 +204,14 @@ export interface HeldSlots {
 
 /** What is not given lets every payment pass. */
 export interface PaymentFilter {
-  /** Only payments in one of these. */
+  /** Only payments in one of these states, or whose money is in one of the outcomes. */
   readonly states?: readonly PaymentState[];
+  readonly outcomes?: readonly MoneyOutcome[];
   readonly brand?: Brand;
-  /** Stands somewhere in the code, the id, the customer's name or e-mail address, the masked number or the brand; payment-list.ts says how. */
+  /**
+   * Words that are all found in the code, the id, the customer's name or e-mail address, the masked number, the brand, the amounts, the
+   * currencies, the country or the state; payment-list.ts says how.
+   */
   readonly text?: string;
 }
 

@@ -3,6 +3,7 @@ import { describe, test } from "node:test";
 import type { TestContext } from "node:test";
 import { BrokenInvariant } from "../../src/kernel/assert.ts";
 import { instant } from "../../src/kernel/instant.ts";
+import { formatMoney } from "../../src/kernel/money.ts";
 import { balancesOf } from "../../src/ledger/balances.ts";
 import { entryKinds, ledgerAccounts } from "../../src/ledger/journal.ts";
 import type { JournalEntry } from "../../src/ledger/journal.ts";
@@ -634,9 +635,18 @@ export function describeStoreContract(name: string, open: () => Promise<Store>):
       ]) {
         assert.deepEqual(await found({ text }), ["xmas 100%_"], text);
       }
+      // Every word counts; a currency, a country, an amount and a state are what the payment has.
+      for (const text of ["ana 4444", "mastercard 5555 LIMA", "ana authorizing", `4444 ${order.country}`]) {
+        assert.deepEqual(await found({ text }), ["xmas 100%_"], text);
+      }
+      const { amount } = order;
+      for (const text of [amount.currency, formatMoney(amount), formatMoney(amount).replace(".", ","), order.country, "authorizing"]) {
+        assert.deepEqual(await found({ text }), ["xmas 100%_", "order-1"], text);
+      }
+      assert.deepEqual(await found({ text: `ana ${amount.currency === "PEN" ? "BRL" : "PEN"}` }), [], "a currency is not a part of a name");
       for (const text of ["jose", "JOSÉ DA", "Jose\u0301", "jose@example.com"]) assert.deepEqual(await found({ text }), ["order-1"], text);
       // Neither patterns nor what the search does not look into.
-      for (const text of ["1_0", "order%", "8522847035", "Rua E", "lima@example.com\n5555", "85351346893"])
+      for (const text of ["1_0", "order%", "8522847035", "Rua E", "85351346893", "ana order"])
         assert.deepEqual(await found({ text }), [], text);
       assert.deepEqual(await found({ brand: "visa" }), ["order-1"]);
       assert.deepEqual(await found({ brand: "visa", text: "ana" }), []);

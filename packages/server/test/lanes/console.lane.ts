@@ -22,6 +22,14 @@ const noBrowser = chromiumFile === undefined ? "there is no Chromium: apt-get in
 /** The machine may be slow; nothing here depends on how slow. */
 const patienceMs = 60_000;
 
+/** Resolves when it holds; the page's policy allows no test of Playwright's own inside of it. */
+async function until(holds: () => Promise<boolean>): Promise<void> {
+  for (const deadline = Date.now() + patienceMs; !(await holds());) {
+    assert.ok(Date.now() < deadline, "it holds in time");
+    await new Promise((resolve) => setTimeout(resolve, 50));
+  }
+}
+
 describe("the console in a real browser", { skip: noBrowser, timeout: 600_000 }, () => {
   let world: World;
   let shop: Shop;
@@ -98,7 +106,7 @@ describe("the console in a real browser", { skip: noBrowser, timeout: 600_000 },
     await page.screenshot({ path: join(pictures, `console-${name}.png`), fullPage: true });
   }
 
-  test("asks for the secret key, refuses others, keeps it in the tab alone and forgets it when told", async () => {
+  test("asks for the secret key, refuses others, keeps it in the tabs alone and forgets it when told", async () => {
     await made();
     await inWindow(async (page) => {
       await page.goto(world.url);
@@ -114,12 +122,19 @@ describe("the console in a real browser", { skip: noBrowser, timeout: 600_000 },
       assert.ok(!page.url().includes(integrationKey));
       assert.deepEqual(await page.context().cookies(), []);
       assert.equal(await page.evaluate("localStorage.length"), 0);
-      // Another tab of the same browser knows nothing.
+      // Another tab of the same browser gets it from this one, and forgets it on its own.
       const other = await page.context().newPage();
       await other.goto(world.url);
+      await other.getByRole("heading", { name: "Payments" }).waitFor();
+      await other.getByRole("button", { name: "Forget the key" }).click();
       await other.getByLabel("Secret integration key").waitFor();
       await page.getByRole("button", { name: "Forget the key" }).click();
       await page.getByLabel("Secret integration key").waitFor();
+      const last = await page.context().newPage();
+      await last.goto(world.url);
+      await last.getByLabel("Secret integration key").fill("kept");
+      await last.waitForTimeout(1_000);
+      assert.equal(await last.getByLabel("Secret integration key").inputValue(), "kept", "no tab has it any more");
       assert.equal(await page.evaluate("sessionStorage.length"), 0);
     });
   });
@@ -161,11 +176,11 @@ describe("the console in a real browser", { skip: noBrowser, timeout: 600_000 },
       await row(special.code).waitFor();
       assert.match(await row(special.code).innerText(), /Captured[^]*100\.00 USD[^]*\d+\.\d\d BRL[^]*visa 411111xxxxxx1111[^]*João Cão/);
       assert.match(await row(declined.code).innerText(), /Declined/);
-      await page.getByLabel("Search by code, hash, customer or card").fill("joao cao");
+      await page.getByLabel("Search by code, hash, customer, card, amount, currency or country").fill("joao cao");
       await page.keyboard.press("Enter");
       await page.getByText("1 payment", { exact: true }).waitFor();
       assert.equal(new URL(page.url()).hash, "#/payments?search=joao+cao");
-      await page.getByLabel("Search by code, hash, customer or card").fill("");
+      await page.getByLabel("Search by code, hash, customer, card, amount, currency or country").fill("");
       await page.getByLabel("State").focus();
       await page.getByLabel("State").selectOption("declined");
       await row(declined.code).waitFor();
@@ -178,14 +193,17 @@ describe("the console in a real browser", { skip: noBrowser, timeout: 600_000 },
       await page.goto(`${world.url}/#/payments?brand=amex`);
       await page.getByText("0 payments", { exact: true }).waitFor();
       // A whole number is a mask before it stands anywhere.
-      await page.getByLabel("Search by code, hash, customer or card").fill("4716 9097 7463 6285");
+      await page.getByLabel("Search by code, hash, customer, card, amount, currency or country").fill("4716 9097 7463 6285");
       await page.getByLabel("Brand").selectOption("");
       await row(declined.code).waitFor();
       assert.equal(new URL(page.url()).hash, "#/payments?search=471690xxxxxx6285");
       await page.goto(`${world.url}/#/payments?search=4716.9097.7463.6285&state=declined`);
       await page.waitForURL(`${world.url}/#/payments?search=471690xxxxxx6285&state=declined`);
       await row(declined.code).waitFor();
-      assert.equal(await page.getByLabel("Search by code, hash, customer or card").inputValue(), "471690xxxxxx6285");
+      assert.equal(
+        await page.getByLabel("Search by code, hash, customer, card, amount, currency or country").inputValue(),
+        "471690xxxxxx6285",
+      );
     });
   });
 
@@ -278,7 +296,7 @@ describe("the console in a real browser", { skip: noBrowser, timeout: 600_000 },
       await page.getByText(code, { exact: true }).waitFor();
       await page.getByRole("img", { name: "Authorized 100.00, captured 0.00, refunded 0.00 USD" }).waitFor();
       await page.getByRole("button", { name: "Capture…" }).click();
-      await page.getByLabel("Amount in USD, up to 100.00").fill("80");
+      await page.getByLabel("Amount in USD, up to 100.00").fill("80,00");
       await page.getByRole("dialog").getByRole("button", { name: "Capture" }).click();
       await page.getByRole("img", { name: /captured 80\.00, refunded 0\.00 USD/ }).waitFor();
       await page.getByRole("button", { name: "Refund…" }).click();
@@ -286,6 +304,7 @@ describe("the console in a real browser", { skip: noBrowser, timeout: 600_000 },
       await dialog.getByLabel("Amount in USD, up to 80.00").fill("80.01");
       await dialog.getByRole("button", { name: "Refund" }).click();
       await dialog.getByRole("alert").filter({ hasText: "BP-REF-" }).waitFor();
+      assert.equal(await dialog.getByLabel("Amount in USD, up to 80.00").getAttribute("aria-invalid"), "true");
       await dialog.getByLabel("Amount in USD, up to 80.00").fill("30.50");
       await dialog.getByLabel("Why").fill("one of two");
       await dialog.getByRole("button", { name: "Refund" }).click();
@@ -306,6 +325,87 @@ describe("the console in a real browser", { skip: noBrowser, timeout: 600_000 },
       await picture(page, "payment");
     });
     assert.equal(await wireStatus(hash), "CO");
+  });
+
+  test("a question about money closes with the payment that it is about, and says which one that is", async () => {
+    const [first, second] = [await made(), await made()];
+    await inConsole(`#/payment/${first.hash}`, async (page) => {
+      await page.getByText(first.code, { exact: true }).waitFor();
+      await page.goto(`${world.url}/#/payment/${second.hash}`);
+      await page.getByText(second.code, { exact: true }).first().waitFor();
+      await page.getByRole("button", { name: "Refund…" }).click();
+      const dialog = page.getByRole("dialog");
+      const words = await dialog.innerText();
+      for (const word of [second.code, testCard.card_number.slice(-4), "100.00 USD"])
+        assert.ok(words.includes(word), `${word} in ${words}`);
+      // It stayed open over the payment that Back led to, where its button refunded the other one.
+      await page.goBack();
+      await dialog.waitFor({ state: "detached" });
+      await page.getByText(first.code, { exact: true }).first().waitFor();
+      await page.getByRole("button", { name: "Refund…" }).waitFor();
+    });
+    for (const { hash } of [first, second]) {
+      const { body } = await world.get("/ws/query", { integration_key: integrationKey, hash });
+      assert.equal((body["payment"] as Record<string, unknown>)["refunds"], undefined);
+    }
+  });
+
+  test("a refunded payment is not shown as captured, and is found as refunded", async () => {
+    const { code, hash } = await made();
+    const refund = (amount: string) =>
+      world.postJson("/ws/refund", { integration_key: integrationKey, hash, operation: "request", amount });
+    await refund("40.00");
+    await inConsole(`#/payments?search=${code}`, async (page) => {
+      await page
+        .getByRole("row", { name: new RegExp(code) })
+        .getByText("Partly refunded")
+        .waitFor();
+      await refund("60.00");
+      await page
+        .getByRole("row", { name: new RegExp(code) })
+        .getByText("Refunded", { exact: true })
+        .waitFor();
+      await page.getByLabel("State").selectOption("refunded");
+      await page.waitForURL(/state=refunded/);
+      await page.getByRole("row", { name: new RegExp(code) }).waitFor();
+      await page.getByRole("link", { name: code }).click();
+      await page.getByText("Refunded", { exact: true }).first().waitFor();
+      assert.equal(await page.getByText("Captured", { exact: true }).count(), 0);
+    });
+  });
+
+  test("Back leads to the same rows at the same place", async () => {
+    const hashes: string[] = [];
+    for (let count = 0; count < 70; count += 1) hashes.push((await made({ email: "place@example.com" })).hash);
+    const [oldest = ""] = hashes;
+    await inConsole("#/payments?search=place%40example.com", async (page) => {
+      await page.getByText("50 payments so far").waitFor();
+      await page.getByRole("button", { name: "Show more" }).click();
+      await page.getByText("70 payments", { exact: true }).waitFor();
+      await page.evaluate("scrollTo(0, document.body.scrollHeight)");
+      await until(async () => (await page.evaluate("history.state?.rows")) === 70);
+      const y = await page.evaluate("scrollY");
+      await page.locator(`a[href="#/payment/${oldest}"]`).click();
+      await page.getByRole("button", { name: "Refund…" }).waitFor();
+      await page.goBack();
+      await page.getByText("70 payments", { exact: true }).waitFor();
+      await until(async () => Math.abs(Number(await page.evaluate("scrollY")) - Number(y)) < 40);
+    });
+  });
+
+  test("a link with another key asks before it opens the other account, and a world's key shows the world", async () => {
+    const { body } = await world.postJson("/__cofre/worlds", { name: "linked", seed: "linked" });
+    const { integration_key: key } = body["world"] as { readonly integration_key: string };
+    await inConsole("#/payments", async (page) => {
+      await page.getByRole("heading", { name: "Payments" }).waitFor();
+      await page.goto(`${world.url}/#key=${key}`);
+      await page.getByRole("dialog").getByRole("button", { name: "Leave it" }).click();
+      assert.equal(await page.locator("#tag").innerText(), "sandbox");
+      await page.goto(`${world.url}/#key=${key}`);
+      await page.getByRole("dialog").getByRole("button", { name: "Open the other account" }).click();
+      await page.locator("#tag").getByText("world: linked").waitFor();
+    });
+    await world.postJson("/__cofre/world", { integration_key: key, do: "delete" });
   });
 
   test("a payment is voided, after a question that can be left", async () => {

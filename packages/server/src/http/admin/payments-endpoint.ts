@@ -3,8 +3,9 @@ import { scaleOf } from "../../kernel/currency.ts";
 import { isPaymentId } from "../../kernel/ids.ts";
 import { formatAmount, formatMoney } from "../../kernel/money.ts";
 import { listPayments, type ListInput } from "../../operations/list-payments.ts";
-import { type PaymentState, paymentStates } from "../../payment/payment-machine.ts";
+import { paymentStates } from "../../payment/payment-machine.ts";
 import type { Payment } from "../../payment/payment.ts";
+import { moneyOutcomes } from "../../payment/money-outcome.ts";
 import { brands } from "../../vault/brand.ts";
 import { errorAnswer, type WireAnswer } from "../wire/answer.ts";
 import { maskedText } from "../wire/card-like.ts";
@@ -20,8 +21,9 @@ export const longestSearch = 200;
 
 /**
  * `/__cofre/payments`: the account's payments, newest first. `search` is what a person knows of a payment: its code or hash, the
- * customer's name or e-mail address, the masked number or a part of it, the brand. `state` is one state or several with commas between
- * them. Holds `limit` payments at most, and fewer when it has looked at many: as long as there is a `next`, the same with `before=next`
+ * customer's name or e-mail address, the masked number or a part of it, the brand, an amount, a currency, a country, a state; each of
+ * its words has to be found. `state` is one state or several with commas between them, and one of `refunded`, `partly_refunded`,
+ * `charged_back` and `disputed` is what has become of the money. Holds `limit` payments at most, and fewer when it has looked at many: as long as there is a `next`, the same with `before=next`
  * goes on. Never reads a card: a number in `search` is masked before it is looked for.
  */
 export function paymentsEndpoint(runner: OperationRunner): Endpoint {
@@ -45,9 +47,11 @@ function inputOf(params: TreeObject): ListInput | WireAnswer {
   const words = fieldOf(params, "state")
     ?.toLowerCase()
     .split(/\s*,\s*/);
-  const states = words?.map((word) => paymentStates.find((state) => state === word));
-  if (states?.includes(undefined) === true) {
-    return errorAnswer("COFRE-55", `Parameter state must be one or more of ${paymentStates.join(", ")}, with commas between them`);
+  const states = paymentStates.filter((state) => words?.includes(state) === true);
+  const outcomes = moneyOutcomes.filter((outcome) => words?.includes(outcome) === true);
+  if (words !== undefined && states.length + outcomes.length < new Set(words).size) {
+    const known = [...paymentStates, ...moneyOutcomes].join(", ");
+    return errorAnswer("COFRE-55", `Parameter state must be one or more of ${known}, with commas between them`);
   }
   const brandAsked = fieldOf(params, "brand")?.toLowerCase();
   const brand = brands.find((each) => each === brandAsked);
@@ -61,7 +65,7 @@ function inputOf(params: TreeObject): ListInput | WireAnswer {
   const search = fieldOf(params, "search");
   return {
     filter: {
-      ...(states === undefined ? {} : { states: states as PaymentState[] }),
+      ...(words === undefined ? {} : { states, outcomes }),
       ...(brand === undefined ? {} : { brand }),
       ...(search === undefined ? {} : { text: maskedText(inOnePiece(search), longestSearch) }),
     },

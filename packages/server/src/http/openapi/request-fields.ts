@@ -1,4 +1,5 @@
 import { countryCodes, countryOf, type CountryField } from "../../payment/countries.ts";
+import { moneyOutcomes } from "../../payment/money-outcome.ts";
 import { paymentStates } from "../../payment/payment-machine.ts";
 import { declineReasons, storedCredentialReasons } from "../../payment/payment.ts";
 import { longestFaultCode } from "../admin/faults-endpoint.ts";
@@ -764,9 +765,13 @@ export const paymentsFields: readonly Field[] = [
     name: "search",
     type: "text",
     longest: { characters: longestSearch },
-    note: "What a person knows of a payment: its code or hash, the customer's name or e-mail address, the masked number or its last four, the brand. A whole hash or code finds that payment alone.",
+    note: "What a person knows of a payment: its code or hash, the customer's name or e-mail address, the masked number or its last four, the brand, an amount, a currency in capitals, a country, a state. Each word has to be found. A whole hash or code finds that payment alone.",
   },
-  { name: "state", type: "text", note: `One or several with commas between them: ${paymentStates.join(", ")}. COFRE-55 for another word.` },
+  {
+    name: "state",
+    type: "text",
+    note: `One or several with commas between them: ${[...paymentStates, ...moneyOutcomes].join(", ")}. COFRE-55 for another word.`,
+  },
   { name: "brand", type: "text", values: brands, note: "Only cards of this brand. COFRE-56 for another word." },
   {
     name: "limit",

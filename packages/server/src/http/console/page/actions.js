@@ -1,7 +1,7 @@
 // What can be done to a payment: the wire's own operations, and what in the sandbox an issuer or a reviewer does; each asked for twice.
-import { call, newName } from "./api.js";
-import { field, h, problem, say } from "./dom.js";
-import { amountOf, minorOf } from "./money.js";
+import { call, newName, Refusal, subjectOfTab } from "./api.js";
+import { facts, field, foreign, h, openDialog, problem, say, shown } from "./dom.js";
+import { amountOf, minorOf, withPoint } from "./money.js";
 import { mayDo } from "./session.js";
 
 /** @import { Listed } from "./api.js" */
@@ -87,6 +87,9 @@ function actionsFor({ hash, state, authorized, captured, refunded, charged_back:
   return disputed ? [back] : [back, dispute];
 }
 
+/** What is refused about the amount (docs/wire/errors.md). */
+const amountCodes = new Set(["BP-CAP-6", "BP-CAP-11", "BP-REF-3", "BP-REF-4", "BP-REF-5"]);
+
 /**
  * @param {Action} action
  * @param {Listed} payment
@@ -96,6 +99,8 @@ function ask(action, payment, refresh) {
   // Whoever presses twice, or again after a failure, asks for the same; with another amount it is another request.
   /** @type {Map<string, string>} */
   const names = new Map();
+  // The account that the payment was shown for, whichever is open when the button is pressed.
+  const subject = subjectOfTab();
   const { name, title, path, fields, amount, described, done } = action;
   const input = h("input", { name: "amount", inputmode: "decimal", autocomplete: "off", required: true, value: amount ?? "" });
   const why = h("input", { name: "description", maxlength: "200", autocomplete: "off", value: described ?? "" });
@@ -104,24 +109,34 @@ function ask(action, payment, refresh) {
   const send = async () => {
     confirm.disabled = true;
     try {
-      const asked = amount === undefined || (input.value.trim() === amount && name === "Capture") ? {} : { amount: input.value.trim() };
+      const typed = withPoint(input.value);
+      const asked = amount === undefined || (typed === amount && name === "Capture") ? {} : { amount: typed };
       const request = { ...fields, ...asked, ...(described === undefined ? {} : { description: why.value }) };
       const once = names.get(JSON.stringify(request)) ?? newName();
       names.set(JSON.stringify(request), once);
-      await call(path, request, { once });
+      await call(path, request, { once, ...subject });
       dialog.close();
-      say(done);
+      say(`${done} Payment ${shown(payment.merchant_payment_code)}.`);
       await refresh();
     } catch (error) {
       trouble.replaceChildren(problem(error));
+      const isAboutAmount = error instanceof Refusal && amountCodes.has(error.code);
+      input.setAttribute("aria-invalid", String(isAboutAmount));
+      if (isAboutAmount) input.focus();
     } finally {
       confirm.disabled = false;
     }
   };
   const dialog = h(
     "dialog",
-    { "aria-labelledby": "question", onclose: () => dialog.remove() },
+    { "aria-labelledby": "question" },
     h("h2", { id: "question" }, title),
+    facts([
+      ["Payment", foreign(payment.merchant_payment_code, "code")],
+      ["Customer", foreign(payment.name)],
+      ["Card", `${payment.brand} ${payment.masked_card_number}`],
+      ["Amount", `${payment.amount_ext} ${payment.currency_ext}`],
+    ]),
     h(
       "form",
       {
@@ -136,6 +151,5 @@ function ask(action, payment, refresh) {
       h("p", { class: "actions" }, confirm, h("button", { type: "button", class: "plain", onclick: () => dialog.close() }, "Leave it")),
     ),
   );
-  document.body.append(dialog);
-  dialog.showModal();
+  openDialog(dialog);
 }

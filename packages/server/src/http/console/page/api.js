@@ -19,6 +19,42 @@ export function keepKey(key) {
   sessionStorage.setItem(place, key);
 }
 
+/** Tabs of this page in one browser: a new one gets the key from another, so that it is kept nowhere but in tabs. */
+const channelName = "cofre.key";
+const longestAnswerMs = 500;
+
+/** Answers new tabs with the key of this one. */
+export function offerKey() {
+  new BroadcastChannel(channelName).addEventListener("message", ({ data, target }) => {
+    const key = keyOfTab();
+    // A channel reaches pages of this origin alone, and takes no origin: the rule is about windows.
+    // oxlint-disable-next-line unicorn/require-post-message-target-origin
+    if (data === "asked" && key !== undefined && target instanceof BroadcastChannel) target.postMessage({ key });
+  });
+}
+
+/**
+ * The key of another tab; undefined when there is none.
+ * @returns {Promise<string | undefined>}
+ */
+export function keyOfOtherTab() {
+  return new Promise((resolve) => {
+    const channel = new BroadcastChannel(channelName);
+    const end = (/** @type {string | undefined} */ key) => {
+      clearTimeout(timer);
+      channel.close();
+      resolve(key);
+    };
+    const timer = setTimeout(() => end(undefined), longestAnswerMs);
+    channel.addEventListener("message", ({ data }) => {
+      const { key } = /** @type {{ key?: unknown }} */ (typeof data === "object" && data !== null ? data : {});
+      if (typeof key === "string") end(key);
+    });
+    // oxlint-disable-next-line unicorn/require-post-message-target-origin
+    channel.postMessage("asked");
+  });
+}
+
 export function forgetKey() {
   for (const each of [place, placeBefore, placeOfName]) sessionStorage.removeItem(each);
 }
@@ -47,6 +83,16 @@ export function isOpen({ id, integration_key: key }) {
   return isLogin() ? id === accountOfTab() : key === keyOfTab();
 }
 
+/**
+ * The account that is open: a dialog about something of it sends its request there, also when another one is opened meanwhile.
+ * @returns {Subject}
+ */
+export function subjectOfTab() {
+  return { key: keyOfTab(), account: accountOfTab() };
+}
+
+/** @typedef {{ key?: string | undefined, account?: string | undefined }} Subject */
+
 /** Goes on with the account before; false: there is none, and no key is kept any more. */
 export function leaveWorld() {
   if (isLogin()) {
@@ -68,6 +114,11 @@ export function canLeaveWorld() {
 /** @returns {string | undefined} */
 export function nameOfWorld() {
   return sessionStorage.getItem(placeOfName) ?? undefined;
+}
+
+/** @param {string} name of the world whose key is kept */
+export function nameWorld(name) {
+  sessionStorage.setItem(placeOfName, name);
 }
 
 /**
@@ -138,12 +189,12 @@ export const sessionOver = "cofre-session-over";
  * Asks the server; rejects with a Refusal, or with an Error when there was no answer.
  * @param {string} path
  * @param {Readonly<Record<string, unknown>>} fields
- * @param {{ once?: string, key?: string }} [options] `once`: the request's own name, under which it is carried out once
+ * @param {{ once?: string } & Subject} [options] `once`: the request's own name, under which it is carried out once
  * @returns {Promise<unknown>} what the caller says that it is
  */
-export async function call(path, fields, { once, key = keyOfTab() } = {}) {
+export async function call(path, fields, { once, key = keyOfTab(), account = accountOfTab() } = {}) {
   const named = once === undefined ? {} : { "Idempotency-Key": once };
-  const headers = { "Content-Type": "application/json", ...named, ...(isLogin() ? sessionHeaders() : {}) };
+  const headers = { "Content-Type": "application/json", ...named, ...(isLogin() ? sessionHeaders(account) : {}) };
   return answerTo(path, { method: "POST", headers, body: JSON.stringify(isLogin() ? fields : { integration_key: key, ...fields }) });
 }
 

@@ -164,6 +164,21 @@ export function problem(error) {
 }
 
 /**
+ * Shows a dialog over the view that is shown; it closes with the view.
+ * @param {HTMLDialogElement} dialog
+ */
+export function openDialog(dialog) {
+  dialog.addEventListener("close", () => dialog.remove());
+  document.body.append(dialog);
+  dialog.showModal();
+}
+
+/** Closes every dialog: the payment or world that it is about is not shown any more. */
+export function closeDialogs() {
+  for (const dialog of document.querySelectorAll("dialog")) dialog.close();
+}
+
+/**
  * Asks once more before something is done.
  * @param {string} title
  * @param {string} name what the button that does it says
@@ -176,7 +191,7 @@ export function ask(title, name, work) {
   };
   const dialog = h(
     "dialog",
-    { "aria-labelledby": "question", onclose: () => dialog.remove() },
+    { "aria-labelledby": "question" },
     h("h2", { id: "question" }, title),
     h(
       "p",
@@ -185,8 +200,7 @@ export function ask(title, name, work) {
       h("button", { type: "button", class: "plain", onclick: () => dialog.close() }, "Leave it"),
     ),
   );
-  document.body.append(dialog);
-  dialog.showModal();
+  openDialog(dialog);
 }
 
 /**

@@ -2,9 +2,9 @@
 import { call } from "./api.js";
 import { field, foreign, h, searchForm, select } from "./dom.js";
 import { liveList } from "./live-list.js";
-import { bothAmounts } from "./money.js";
+import { bothAmounts, minorOf } from "./money.js";
 import { mayDo } from "./session.js";
-import { brandOptions, stateOptions, stateWords } from "./words.js";
+import { brandOptions, moneyWords, stateOptions, stateWords } from "./words.js";
 
 /** @import { Listed, Page } from "./api.js" */
 
@@ -55,15 +55,15 @@ function cells(payment) {
 
 /**
  * @param {string} state
- * @param {Pick<Listed, "charged_back" | "needs_review">} flags
+ * @param {Pick<Listed, "captured" | "refunded" | "charged_back" | "disputed" | "needs_review">} flags
  */
-export function stateMark(state, { charged_back: isChargedBack, needs_review: needsReview }) {
-  const { text, colour } = stateWords(state);
+export function stateMark(state, { captured, refunded, charged_back: isChargedBack, disputed, needs_review: needsReview }) {
+  const { text, colour } = state === "captured" ? moneyWords(minorOf(captured), minorOf(refunded), isChargedBack) : stateWords(state);
   return h(
     "span",
     { class: "marks" },
     h("span", { class: `mark ${colour}` }, text),
-    isChargedBack && h("span", { class: "mark bad" }, "Charged back"),
+    disputed && !isChargedBack && h("span", { class: "mark good" }, "Dispute won"),
     needsReview && h("span", { class: "mark bad" }, "Look at this"),
   );
 }
@@ -93,7 +93,7 @@ function form(filter) {
   return searchForm(
     "payments",
     () => ({ search: withoutNumber(search.value.trim()), state: state.value, brand: brand.value }),
-    field("Search by code, hash, customer or card", search),
+    field("Search by code, hash, customer, card, amount, currency or country", search),
     field("State", state),
     field("Brand", brand),
   );

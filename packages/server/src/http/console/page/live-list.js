@@ -117,9 +117,49 @@ export async function liveList(main, signal, { caption, heads, noun: [one, many]
   };
 
   main.append(count, none, h("div", { class: "wide", onkeydown: walk }, list), more, trouble);
-  await goOn();
+  await comeBack(signal, rows, async () => {
+    await goOn();
+    return next !== null && !signal.aborted;
+  });
   void keepFresh(signal, refresh);
   return refresh;
+}
+
+/** The most rows that are loaded again when somebody comes back to a list. */
+const mostRowsAgain = 1_000;
+
+/**
+ * Loads a list: its first page, or, for an address that the browser's Back leads to, as many rows as were shown, at the place where the
+ * page was scrolled to. Both are kept in the browser's history, with the address.
+ * @param {AbortSignal} signal
+ * @param {ReadonlyMap<string, unknown>} rows
+ * @param {() => Promise<boolean>} load one more page; true: there are more
+ */
+async function comeBack(signal, rows, load) {
+  const place = placeIn(history.state);
+  let hasMore = await load();
+  while (hasMore && rows.size < Math.min(place.rows, mostRowsAgain)) hasMore = await load();
+  if (signal.aborted) return;
+  if (place.y > 0) scrollTo({ top: place.y, behavior: "instant" });
+  /** @type {ReturnType<typeof setTimeout> | undefined} */
+  let waiting;
+  const keep = () => {
+    waiting = undefined;
+    if (!signal.aborted) history.replaceState({ rows: rows.size, y: Math.round(scrollY) }, "");
+  };
+  addEventListener("scroll", () => (waiting ??= setTimeout(keep, keepAfterMs)), { signal, passive: true });
+}
+
+/** Browsers refuse changes of the history that come more often than a hundred times in half a minute. */
+const keepAfterMs = 350;
+
+/**
+ * @param {unknown} state
+ * @returns {{ rows: number, y: number }}
+ */
+function placeIn(state) {
+  const { rows, y } = /** @type {{ rows?: unknown, y?: unknown }} */ (typeof state === "object" && state !== null ? state : {});
+  return { rows: typeof rows === "number" ? rows : 0, y: typeof y === "number" ? y : 0 };
 }
 
 /**

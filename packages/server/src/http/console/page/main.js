@@ -1,8 +1,8 @@
 // The page itself: who is using it, and which of its views the address names.
 import { accountView, signOut } from "./account.js";
-import { call, forgetKey, isAboutKey, keepKey, keyOfTab, nameOfWorld, sessionOver } from "./api.js";
+import { call, forgetKey, isAboutKey, keepKey, keyOfOtherTab, keyOfTab, nameOfWorld, nameWorld, offerKey, sessionOver } from "./api.js";
 import { auditView } from "./audit.js";
-import { field, foreign, h, problem, say, shown } from "./dom.js";
+import { ask, closeDialogs, field, foreign, h, problem, say, shown } from "./dom.js";
 import { chartsView } from "./charts.js";
 import { faultsView } from "./faults.js";
 import { listView } from "./list.js";
@@ -66,11 +66,17 @@ function takeFromAddress() {
   }
   const given = new URLSearchParams(location.hash.slice(1)).get("key");
   if (given === null || !location.hash.startsWith("#key=")) return;
-  keepKey(given);
   history.replaceState(null, "", "/#/payments");
+  const before = keyOfTab();
+  if (before === undefined || before === given) return keepKey(given);
+  ask("The link opens another account than the one that this tab shows. Open it?", "Open the other account", () => {
+    keepKey(given);
+    void show();
+  });
 }
 
 async function show() {
+  closeDialogs();
   takeFromAddress();
   // The skip link's own address is no view.
   if (location.hash === "#main") return;
@@ -78,8 +84,7 @@ async function show() {
   say("");
   shownNow = new AbortController();
   const { signal } = shownNow;
-  const world = nameOfWorld();
-  tag.textContent = world === undefined ? "sandbox" : `world: ${shown(world)}`;
+  showAccount();
   if (isLogin() ? personOfPage() === undefined || invitation !== "" : keyOfTab() === undefined) return letIn();
   const [path = "", search = ""] = location.hash.replace(/^#\/?/, "").split("?");
   const [asked = "", ...words] = path.split("/");
@@ -111,6 +116,27 @@ async function show() {
     main.append(problem(error));
   }
 }
+
+/** Names the account that is open. A key alone does not say whether it is a world's: the server does. */
+function showAccount() {
+  const world = nameOfWorld();
+  tag.textContent = world === undefined ? "sandbox" : `world: ${shown(world)}`;
+  const key = keyOfTab();
+  if (world !== undefined || isLogin() || key === undefined || key === lookedUp) return;
+  lookedUp = key;
+  void call("/__cofre/world", {}, { key }).then(
+    (answer) => {
+      const { world: open } = /** @type {{ world: { name: string } | null }} */ (answer);
+      if (open === null || keyOfTab() !== key) return;
+      nameWorld(open.name);
+      showAccount();
+    },
+    () => undefined,
+  );
+}
+
+/** The key whose account was asked for, so that it is asked for once. */
+let lookedUp = "";
 
 /**
  * Whoever was at a field stays at the field of that name; whoever followed a link begins at the top.
@@ -165,7 +191,7 @@ function whoIsIt({ name, role }) {
 async function letIn(why, mayBe = !wasAsked) {
   if (!isLogin()) return askForKey(why);
   shownNow.abort();
-  for (const dialog of document.querySelectorAll("dialog")) dialog.close();
+  closeDialogs();
   document.title = "Cofre";
   nav.hidden = true;
   // Another person may see other views.
@@ -197,7 +223,7 @@ async function showRole() {
   const person = personOfPage();
   if (person === undefined) return;
   // What a question would lead to may not be allowed any more.
-  for (const dialog of document.querySelectorAll("dialog")) dialog.close();
+  closeDialogs();
   const typed = typedIn(main);
   const { hash } = location;
   nav.replaceChildren();
@@ -247,13 +273,24 @@ function askForKey(why) {
     h(
       "p",
       {},
-      "The first start of the server has shown two keys. The secret one opens this page: it stays in this tab and goes to this server only.",
+      "The first start of the server has shown two keys. The secret one opens this page: it stays in the tabs of this page and goes to this server only.",
     ),
     form,
     said,
   );
   input.focus();
+  // Once: a key that was forgotten here is not brought back by another tab.
+  if (why !== undefined || hasAskedTabs) return;
+  hasAskedTabs = true;
+  void keyOfOtherTab().then((key) => {
+    if (key === undefined || keyOfTab() !== undefined || input.value !== "") return;
+    keepKey(key);
+    void show();
+  });
 }
+
+/** Whether this page has asked the other tabs for their key since it was loaded. */
+let hasAskedTabs = false;
 
 /**
  * @param {string} key
@@ -269,7 +306,10 @@ async function enter(key, said) {
   }
 }
 
+// Lists restore their place themselves, when their rows are there.
+history.scrollRestoration = "manual";
 addEventListener("hashchange", () => void show());
+if (!isLogin()) offerKey();
 if (isLogin()) {
   addEventListener(sessionOver, () => {
     left = { person: personBefore(), address: location.hash, typed: typedIn(main, false) };

@@ -7,6 +7,14 @@ export function minorOf(amount) {
 }
 
 /**
+ * An amount as people type it, with the decimal point that the server reads: `100,00` becomes `100.00`.
+ * @param {string} typed
+ */
+export function withPoint(typed) {
+  return typed.trim().replace(/^(\d+),(\d{1,2})$/, "$1.$2");
+}
+
+/**
  * @param {bigint} minor
  * @param {string} like an amount of the same currency
  */

@@ -61,7 +61,8 @@ function deliveryText({ endpoint, state, attempts, outcome, due_at: due, message
     `, ${attempts} ${attempts === 1 ? "attempt" : "attempts"}`,
     outcome === undefined ? "" : ", ",
     outcome === undefined ? "" : foreign(outcomeWords(outcome)),
-    due === undefined ? "" : `, next ${due}`,
+    // Before its first attempt it is due already, and waits behind an earlier one of its payment.
+    due === undefined ? "" : attempts === 0 ? ", waits for its turn" : `, next ${due}`,
     message === undefined ? "" : `, in the message of #${message}`,
   ];
 }

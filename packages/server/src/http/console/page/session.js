@@ -75,10 +75,10 @@ export function keepAccount(id) {
 
 /**
  * What goes with every call, beside the session that the browser sends by itself. What the page asks while nobody touches it does not keep the session.
+ * @param {string} [account] the account that is asked about
  * @returns {Readonly<Record<string, string>>}
  */
-export function sessionHeaders() {
-  const account = accountOfTab();
+export function sessionHeaders(account = accountOfTab()) {
   const isOwn = wasTouched;
   wasTouched = false;
   return {

@@ -2,6 +2,7 @@
 import { call, newName } from "./api.js";
 import { field, foreign, h, problem, select } from "./dom.js";
 import { stateMark } from "./list.js";
+import { withPoint } from "./money.js";
 import { testCards } from "./test-cards.js";
 import { own } from "./words.js";
 
@@ -69,7 +70,7 @@ export async function tryView(main) {
       const { token } = /** @type {{ token: string }} */ (await call("/ws/token", stored));
       const payment = {
         merchant_payment_code: `try-${newName().slice(0, 12)}`,
-        amount_total: amount.value.trim(),
+        amount_total: withPoint(amount.value),
         currency_code: currency,
         ...customer,
         payment_type_code: "creditcard",

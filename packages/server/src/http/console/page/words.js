@@ -35,7 +35,24 @@ const states = {
 };
 
 /** @type {readonly (readonly [value: string, text: string])[]} */
-export const stateOptions = Object.entries(states).map(([state, [text]]) => [state, text]);
+export const stateOptions = [
+  .../** @type {(readonly [string, string])[]} */ (Object.entries(states).map(([state, [text]]) => [state, text])),
+  ["refunded", "Refunded"],
+  ["partly_refunded", "Partly refunded"],
+  ["charged_back", "Charged back"],
+];
+
+/**
+ * What has become of a captured payment's money, in a word, and the colour's name.
+ * @param {bigint} captured
+ * @param {bigint} refunded
+ * @param {boolean} isChargedBack
+ */
+export function moneyWords(captured, refunded, isChargedBack) {
+  if (isChargedBack) return { text: "Charged back", colour: "bad" };
+  if (refunded === 0n) return stateWords("captured");
+  return refunded === captured ? { text: "Refunded", colour: "over" } : { text: "Partly refunded", colour: "held" };
+}
 
 /** @type {readonly (readonly [value: string, text: string])[]} */
 export const brandOptions = [

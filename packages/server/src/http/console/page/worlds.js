@@ -1,5 +1,5 @@
 // The worlds of this server, and the time of the one that is open.
-import { call, canLeaveWorld, enterWorld, isOpen, leaveWorld, lookUp, offers } from "./api.js";
+import { call, canLeaveWorld, enterWorld, isOpen, leaveWorld, lookUp, offers, subjectOfTab } from "./api.js";
 import { ask, facts, field, foreign, h, problem, say, select } from "./dom.js";
 import { liveList } from "./live-list.js";
 import { keepFresh } from "./poll.js";
@@ -98,6 +98,8 @@ function timeOf({ now, running }) {
 async function openWorld(section, trouble, signal) {
   const told = h("div");
   const controls = h("div");
+  // The world that is shown, whichever is open when a button is pressed.
+  const subject = subjectOfTab();
   let made = "";
   /** @type {((world: World, clock: Clock) => void) | undefined} */
   let update;
@@ -125,7 +127,7 @@ async function openWorld(section, trouble, signal) {
    */
   const act = async (path, fields, words) => {
     try {
-      const answer = await call(path, fields);
+      const answer = await call(path, fields, subject);
       trouble.replaceChildren();
       say(words(answer));
       if (fields["do"] === "delete") {
