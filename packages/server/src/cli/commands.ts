@@ -3,6 +3,7 @@ import { backupCommand, incarnationCommand, restoreCommand } from "./backup.ts";
 import { chaosCommand } from "./chaos.ts";
 import { clockCommand } from "./clock.ts";
 import type { CommandRow } from "./command.ts";
+import { doctorCommand } from "./doctor.ts";
 import { envCommand } from "./env.ts";
 import { faultCommand } from "./fault.ts";
 import { listenCommand } from "./listen.ts";
@@ -48,6 +49,7 @@ export const commands = {
   proxy: proxyCommand,
   env: envCommand,
   scan: scanCommand,
+  doctor: doctorCommand,
   help: { summary: "this text, or more of one command", mayName: "COMMAND", options: {}, examples: ["cofre help", "cofre help listen"] },
 } as const satisfies Readonly<Record<string, CommandRow>>;
 

@@ -7,12 +7,10 @@ export function helpText(version: string): string {
   const summaries = commandRows.map(([name, row]) => [name, row.summary] as const);
   return `Cofre ${version}: a self-hosted card vault and card payment service.
 
-Usage: cofre [command] [options]
+Usage: cofre [command] [options], cofre --help, cofre --version
 
 Commands:
 ${columns(summaries)}
-
-  --help, --version
 
 \`cofre help COMMAND\` shows what a command takes, with examples.
 \`cofre config\` shows every setting, what it does and what holds: environment variables, over which options of start win.
