@@ -1,4 +1,5 @@
-import { FormReader, isBlank, readJsonBody, textStart } from "./form-reader.ts";
+import { FormReader } from "./form-reader.ts";
+import { isBlank, readJsonBody, textStart, unwrapped } from "./json-reader.ts";
 import { LiftedValues } from "./lifting.ts";
 import { requestLimits } from "./limits.ts";
 import { multipartStart, readMultipart } from "./multipart-reader.ts";
@@ -119,8 +120,8 @@ function result(
   if (query?.hasRequestBody === true && form?.hasRequestBody === true) throw repeatedField("request_body");
   let params: GrowingObject = json ?? emptyObject();
   if (query?.json !== undefined) params = mergeLayers(query.json, params);
-  if (form !== undefined) params = mergeLayers(form.fields, params);
-  if (query !== undefined) params = mergeLayers(query.fields, params);
+  if (form !== undefined) params = mergeLayers(unwrapped(form.fields), params);
+  if (query !== undefined) params = mergeLayers(unwrapped(query.fields), params);
   const isRepaired = query?.repaired === true || form?.repaired === true;
   return new DecodedRequest(params, isRepaired ? repairedForm : noWarnings, lifting);
 }

@@ -1,13 +1,12 @@
-import { hexValues, JsonReader } from "./json-reader.ts";
+import { hexValues, readJsonBody } from "./json-reader.ts";
 import { isCryptogram, isGuarded, isLifted, knownName, knownNameOfText, requestBodyName, textOfKnownName } from "./known-names.ts";
 import type { LiftedValues } from "./lifting.ts";
 import { requestLimits } from "./limits.ts";
 import { repeatedField, requestError, requestErrors } from "./request-errors.ts";
 import { isTreeObject } from "./tree.ts";
 import { type Charset, readText } from "./text.ts";
-import type { Tree, TreeObject } from "./tree.ts";
-import { emptyObject } from "./tree-object.ts";
-import type { GrowingObject } from "./tree-object.ts";
+import type { Tree } from "./tree.ts";
+import { emptyObject, type GrowingObject } from "./tree-object.ts";
 import { WireError } from "./wire-error.ts";
 
 const ampersand = 0x26;
@@ -15,7 +14,6 @@ const percent = 0x25;
 const plus = 0x2b;
 const blank = 0x20;
 const equals = 0x3d;
-const openBracket = 0x5b;
 const closeBracket = 0x5d;
 const replacement = "\ufffd";
 
@@ -26,7 +24,7 @@ const replacement = "\ufffd";
 export class FormReader {
   readonly fields: GrowingObject = emptyObject();
   /** What `request_body` held. */
-  json: TreeObject | undefined;
+  json: GrowingObject | undefined;
   /** true: `request_body` was cut by a raw `&` and read to the end of the text instead (interface 1.2, step 3). */
   repaired = false;
   hasRequestBody = false;
@@ -169,10 +167,12 @@ export class FormReader {
       if (this.#seen.has(name)) throw repeatedField(textOfKnownName(leaf));
       this.#seen.add(name);
     }
+    // A list of bodies: none of them is the request.
+    if (isRequestBodyName(path[0] ?? "") && /^\d*$/.test(path[1] ?? "")) throw requestError("unsupported_body");
     const liftedAt = path.findIndex((key) => isLifted(knownNameOfText(key)));
     if (liftedAt < 0) {
-      if (knownNameOfText(path[0] ?? "") !== requestBodyName)
-        this.#set(path, valueStart === valueEnd ? undefined : this.#text(valueStart, valueEnd));
+      if (isRequestBodyName(last)) this.#set(path, this.#innerJson(valueStart, valueEnd, path.length));
+      else this.#set(path, valueStart === valueEnd ? undefined : this.#text(valueStart, valueEnd));
       return;
     }
     const isPlain = liftedAt === path.length - 1;
@@ -186,6 +186,13 @@ export class FormReader {
   #text(start: number, end: number): string {
     const text = readText(this.#bytes, start, end, this.#charset);
     return text.includes("\0") ? text.replaceAll("\0", replacement) : text;
+  }
+
+  /** JSON in a field that is named `request_body` within another. */
+  #innerJson(start: number, end: number, depth: number): GrowingObject | undefined {
+    const json = readJsonBody(this.#bytes, start, end, this.#members, this.#lifting, this.#charset, depth + 1);
+    this.#members = json?.membersLeft ?? this.#members;
+    return json?.tree;
   }
 
   /** Puts a value at a path; undefined takes away what an earlier field put there. */
@@ -208,6 +215,10 @@ export class FormReader {
     if (value !== undefined) holder[slot] = value;
     else if (existing !== undefined) Reflect.deleteProperty(holder, slot);
   }
+}
+
+function isRequestBodyName(name: string): boolean {
+  return knownNameOfText(name) === requestBodyName;
 }
 
 type Holder = GrowingObject | Tree[];
@@ -244,41 +255,4 @@ function slotOf(holder: GrowingObject | Tree[], key: string): string | undefined
   let index = Object.keys(holder).length;
   while (holder[String(index)] !== undefined) index += 1;
   return String(index);
-}
-
-/** Reads text that should be a JSON object. undefined: it is empty or an empty array, which some clients send for nothing (interface E7). */
-export function readJsonBody(
-  bytes: Buffer,
-  start: number,
-  end: number,
-  members: number,
-  lifting: LiftedValues,
-  charset: Charset,
-): { readonly tree: TreeObject; readonly membersLeft: number } | undefined {
-  const from = textStart(bytes, start, end);
-  if (from === end) return undefined;
-  if (bytes[from] === openBracket) {
-    if (isEmptyArray(bytes, from, end)) return undefined;
-    throw requestError("unsupported_body");
-  }
-  const reader = new JsonReader(bytes, from, end, members, lifting, charset);
-  reader.scan();
-  return { tree: reader.build(), membersLeft: reader.membersLeft };
-}
-
-/** Where the text begins: behind a byte order mark and blanks. */
-export function textStart(bytes: Uint8Array, start: number, end: number): number {
-  let at = start;
-  if (end - at >= 3 && bytes[at] === 0xef && bytes[at + 1] === 0xbb && bytes[at + 2] === 0xbf) at += 3;
-  while (at < end && isBlank(bytes[at] ?? 0)) at += 1;
-  return at;
-}
-
-export function isBlank(byte: number): boolean {
-  return byte === blank || (byte >= 0x09 && byte <= 0x0d && byte !== 0x0b && byte !== 0x0c);
-}
-
-function isEmptyArray(bytes: Uint8Array, from: number, end: number): boolean {
-  const close = textStart(bytes, from + 1, end);
-  return bytes[close] === closeBracket && textStart(bytes, close + 1, end) === end;
 }

@@ -5,8 +5,8 @@ import type { LiftedValues } from "./lifting.ts";
 import { requestLimits } from "./limits.ts";
 import { repeatedField, requestError } from "./request-errors.ts";
 import { type Charset, readText } from "./text.ts";
-import type { Lifted, Tree, TreeObject } from "./tree.ts";
-import { emptyObject } from "./tree-object.ts";
+import { isTreeObject, type Lifted, type Tree } from "./tree.ts";
+import { emptyObject, type GrowingObject, mergeLayers } from "./tree-object.ts";
 
 /**
  * Reads one JSON object (RFC 8259, strictly) from bytes, in two steps. `scan` checks the whole text, copies the sensitive values
@@ -17,8 +17,8 @@ import { emptyObject } from "./tree-object.ts";
  * null and "" leave no member. Numbers keep their text. A repeated guarded name is refused, of other names the last value wins.
  */
 
-/** What an entry of the tape holds. `nothing` is null or "", `erased` a value that is overwritten and not kept. */
-const kinds = { ascii: 0, utf8: 1, escaped: 2, yes: 3, no: 4, nothing: 5, erased: 6, lifted: 7, object: 8, array: 9, end: 10 } as const;
+/** What an entry of the tape holds. `nothing` is null or "", `inner` a string that holds JSON itself. */
+const kinds = { ascii: 0, utf8: 1, escaped: 2, yes: 3, no: 4, nothing: 5, inner: 6, lifted: 7, object: 8, array: 9, end: 10 } as const;
 
 /** kind, name (index in known-names, or one of the two below), name start, name end, value start, value end. */
 const entryWords = 6;
@@ -82,7 +82,10 @@ export class JsonReader {
   readonly #end: number;
   readonly #lifting: LiftedValues;
   readonly #charset: Charset;
+  readonly #depth: number;
   readonly #lifted: Lifted[] = [];
+  /** The texts of the `inner` entries, without their escapes, in their order; and how deep each is. */
+  readonly #inner: { readonly text: Buffer; readonly depth: number }[] = [];
   #at: number;
   #members: number;
   #tapeEnd = 0;
@@ -90,8 +93,8 @@ export class JsonReader {
   #high = 0;
   #escaped = false;
 
-  /** Reads `bytes[start..end)`; `members` is how many the request may still have. */
-  constructor(bytes: Buffer, start: number, end: number, members: number, lifting: LiftedValues, charset: Charset) {
+  /** Reads `bytes[start..end)`; `members` is how many the request may still have, `depth` how deep the object is in it. */
+  constructor(bytes: Buffer, start: number, end: number, members: number, lifting: LiftedValues, charset: Charset, depth = 1) {
     this.#bytes = bytes;
     this.#start = start;
     this.#end = end;
@@ -99,6 +102,7 @@ export class JsonReader {
     this.#members = members;
     this.#lifting = lifting;
     this.#charset = charset;
+    this.#depth = depth;
   }
 
   /** How many members the rest of the request may have. */
@@ -110,19 +114,32 @@ export class JsonReader {
   scan(): void {
     this.#skipBlanks();
     if (this.#byte() !== openBrace) throw requestError("malformed_json");
-    this.#scanObject(1, nameInText, 0, 0);
+    this.#scanObject(this.#depth, nameInText, 0, 0);
     this.#skipBlanks();
     if (this.#at !== this.#end) throw requestError("malformed_json");
   }
 
-  /** After `scan`: overwrites the sensitive values and returns the tree. */
-  build(): TreeObject {
+  /** After `scan`: overwrites the sensitive values and returns the tree. Throws a WireError when JSON within it is none. */
+  build(): GrowingObject {
     for (let at = 0; at < this.#tapeEnd; at += entryWords) {
       const kind = word(at);
-      if (kind === kinds.lifted || kind === kinds.erased) this.#bytes.fill(0, word(at + 4), word(at + 5));
+      if (kind === kinds.lifted || kind === kinds.inner) this.#bytes.fill(0, word(at + 4), word(at + 5));
     }
     const text = this.#bytes.toString("latin1", this.#start, this.#end);
-    return new TreeBuilder(this.#bytes, this.#start, text, this.#lifted, this.#charset).object();
+    const builder = new TreeBuilder(this.#bytes, this.#start, text, this.#lifted, this.#charset);
+    const tree = builder.object();
+    // Only now: there is one tape.
+    for (const [index, inner] of this.#inner.entries()) this.#readInner(inner, builder.inner[index]);
+    return tree;
+  }
+
+  #readInner({ text, depth }: { readonly text: Buffer; readonly depth: number }, into: GrowingObject | undefined): void {
+    assert(into !== undefined, "every inner entry of the tape has its object");
+    const read = readJsonBody(text, 0, text.length, this.#members, this.#lifting, this.#charset, depth);
+    text.fill(0);
+    if (read === undefined) return;
+    this.#members = read.membersLeft;
+    Object.assign(into, read.tree);
   }
 
   #byte(): number {
@@ -189,7 +206,7 @@ export class JsonReader {
         this.#at += 1;
         this.#skipBlanks();
         if (isLifted(member)) this.#scanLifted(depth, member, start, end);
-        else if (member === requestBodyName) this.#scanErased(depth);
+        else if (member === requestBodyName) this.#scanRequestBody(depth, member, start, end);
         else this.#scanValue(depth, member, start, end);
         this.#skipBlanks();
         const byte = this.#byte();
@@ -284,20 +301,27 @@ export class JsonReader {
     this.#note(kinds.lifted, name, nameStart, nameEnd, start, end);
   }
 
-  /** JSON inside JSON is no encoding of this interface, but could hold a card: it is not kept. */
-  #scanErased(depth: number): void {
-    const start = this.#at;
-    this.#scanIgnored(depth);
-    this.#note(kinds.erased, nameInText, 0, 0, start, this.#at);
+  /** What `request_body` holds is a part of the request wherever it is: an object, or a string that holds one. */
+  #scanRequestBody(depth: number, name: number, nameStart: number, nameEnd: number): void {
+    if (this.#byte() !== quote) return this.#scanValue(depth, name, nameStart, nameEnd);
+    const start = this.#at + 1;
+    this.#scanString();
+    const end = this.#at - 1;
+    if (end === start) return this.#note(kinds.nothing, name, nameStart, nameEnd, 0, 0);
+    const room = this.#lifting.room(end - start);
+    this.#inner.push({ text: room.subarray(0, unescapeJson(this.#bytes, start, end, room)), depth: depth + 1 });
+    this.#note(kinds.inner, name, nameStart, nameEnd, start, end);
   }
 
   /** Checks a value and forgets it. */
   #scanIgnored(depth: number): void {
     const tapeEnd = this.#tapeEnd;
     const lifted = this.#lifted.length;
+    const inner = this.#inner.length;
     this.#scanValue(depth, nameInText, 0, 0);
     this.#tapeEnd = tapeEnd;
     this.#lifted.length = lifted;
+    this.#inner.length = inner;
   }
 
   #liftEscaped(start: number, end: number, name: number): Lifted {
@@ -392,6 +416,8 @@ class TreeBuilder {
   readonly #text: string;
   readonly #lifted: readonly Lifted[];
   readonly #charset: Charset;
+  /** What `inner` entries hold goes into these objects, in their order. */
+  readonly inner: GrowingObject[] = [];
   #nextLifted = 0;
   #at = 0;
 
@@ -403,11 +429,10 @@ class TreeBuilder {
     this.#charset = charset;
   }
 
-  object(): TreeObject {
+  object(): GrowingObject {
     const object = emptyObject();
     for (let at = this.#next(); word(at) !== kinds.end; at = this.#next()) {
       const kind = word(at);
-      if (kind === kinds.erased) continue;
       const name = this.#name(at);
       if (kind !== kinds.nothing) object[name] = this.#value(at);
       else if (object[name] !== undefined) Reflect.deleteProperty(object, name);
@@ -450,6 +475,11 @@ class TreeBuilder {
         return "true";
       case kinds.no:
         return "false";
+      case kinds.inner: {
+        const object = emptyObject();
+        this.inner.push(object);
+        return object;
+      }
       case kinds.object:
         return this.object();
       case kinds.array:
@@ -501,6 +531,28 @@ function unescapeBytes(bytes: Uint8Array, start: number, end: number, to: Uint8A
 }
 
 /**
+ * Writes a string with escapes, which have been checked, to `to` as the JSON text that it is, and returns its length. Beyond ASCII the escapes
+ * stay: in JSON such characters are only in strings, where an escape says the same in every charset.
+ */
+function unescapeJson(bytes: Uint8Array, start: number, end: number, to: Uint8Array): number {
+  let length = 0;
+  for (let at = start; at < end;) {
+    const byte = bytes[at] ?? 0;
+    const letter = bytes[at + 1] ?? 0;
+    const unit = byte === backslash && letter === lowerU ? codeUnit(bytes, at + 2) : -1;
+    if (unit >= 0x80) {
+      to.set(bytes.subarray(at, at + escapeBytes), length);
+      length += escapeBytes;
+    } else {
+      to[length] = byte !== backslash ? byte : unit < 0 ? (simpleEscapes[letter] ?? 0) : unit;
+      length += 1;
+    }
+    at += byte !== backslash ? 1 : letter === lowerU ? escapeBytes : 2;
+  }
+  return length;
+}
+
+/**
  * Card digits are ASCII, and what may separate them is in UTF-8. Anything else only has to stay wrong: a byte that no check accepts stands for it.
  * The number of bytes written.
  */
@@ -542,4 +594,55 @@ function unescape(bytes: Buffer, start: number, end: number, charset: Charset): 
   }
   if (end > run) text += readText(bytes, run, end, charset);
   return text.toWellFormed();
+}
+
+/** Reads text that should be a JSON object. undefined: it is empty or an empty array, which some clients send for nothing (interface E7). */
+export function readJsonBody(
+  bytes: Buffer,
+  start: number,
+  end: number,
+  members: number,
+  lifting: LiftedValues,
+  charset: Charset,
+  depth = 1,
+): { readonly tree: GrowingObject; readonly membersLeft: number } | undefined {
+  const from = textStart(bytes, start, end);
+  if (from === end) return undefined;
+  if (bytes[from] === openBracket) {
+    if (isEmptyArray(bytes, from, end)) return undefined;
+    throw requestError("unsupported_body");
+  }
+  const reader = new JsonReader(bytes, from, end, members, lifting, charset, depth);
+  reader.scan();
+  const tree = unwrapped(reader.build());
+  return { tree, membersLeft: reader.membersLeft };
+}
+
+/** The object with what its own `request_body` holds laid over it: the inner value counts, and of a guarded name both must be the same. */
+export function unwrapped(outer: GrowingObject): GrowingObject {
+  const inner = outer[requestBody];
+  if (inner === undefined) return outer;
+  Reflect.deleteProperty(outer, requestBody);
+  if (Array.isArray(inner) && inner.length === 0) return outer;
+  if (!isTreeObject(inner)) throw requestError("unsupported_body");
+  return mergeLayers(outer, unwrapped(inner));
+}
+
+const requestBody = textOfKnownName(requestBodyName);
+
+/** Where the text begins: behind a byte order mark and blanks. */
+export function textStart(bytes: Uint8Array, start: number, end: number): number {
+  let at = start;
+  if (end - at >= 3 && bytes[at] === 0xef && bytes[at + 1] === 0xbb && bytes[at + 2] === 0xbf) at += 3;
+  while (at < end && isBlank(bytes[at] ?? 0)) at += 1;
+  return at;
+}
+
+export function isBlank(byte: number): boolean {
+  return byte === blank || (byte >= 0x09 && byte <= 0x0d && byte !== 0x0b && byte !== 0x0c);
+}
+
+function isEmptyArray(bytes: Uint8Array, from: number, end: number): boolean {
+  const close = textStart(bytes, from + 1, end);
+  return bytes[close] === closeBracket && textStart(bytes, close + 1, end) === end;
 }

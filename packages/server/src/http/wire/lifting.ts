@@ -16,6 +16,7 @@ const { dash } = separatorKinds;
 export class LiftedValues {
   readonly all: Lifted[] = [];
   readonly #blocks: Uint8Array[] = [];
+  readonly #texts: Uint8Array[] = [];
   #used = 0;
 
   /** Copies `source[start..end)`; the caller overwrites the source. */
@@ -31,6 +32,13 @@ export class LiftedValues {
     return this.#add(new Lifted(block.subarray(from, from + length), true));
   }
 
+  /** Memory of its own for text that may hold sensitive values; overwritten with them. */
+  room(length: number): Buffer {
+    const buffer = new ArrayBuffer(length);
+    this.#texts.push(new Uint8Array(buffer));
+    return Buffer.from(buffer);
+  }
+
   /** An array, an object, or too long: says that there was something, without its bytes. */
   malformed(): Lifted {
     return this.#add(new Lifted(new Uint8Array(0), false));
@@ -38,6 +46,7 @@ export class LiftedValues {
 
   wipe(): void {
     for (const block of this.#blocks) block.fill(0);
+    for (const text of this.#texts) text.fill(0);
   }
 
   #add(lifted: Lifted): Lifted {
