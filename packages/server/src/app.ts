@@ -34,6 +34,7 @@ import { createHttpServer, type HttpServer } from "./http/server.ts";
 import { worldsEndpoints } from "./http/admin/worlds-endpoint.ts";
 import type { EndpointDeps, OperationRunner } from "./http/wire/endpoints/deps.ts";
 import { wireEndpoints } from "./http/wire/endpoints/index.ts";
+import { CardLikeNames } from "./http/wire/card-like-names.ts";
 import { maskCardNumbers } from "./http/wire/card-like.ts";
 import { WireError } from "./http/wire/wire-error.ts";
 import { createInstallation, type Installation, type InstallationRecording } from "./installation.ts";
@@ -297,6 +298,7 @@ export async function startCofre(config: Config, log: Log, ports: Ports = system
         return installation.requests.answer(merchantId, key, digest, runHere, refuseKey);
       },
     },
+    cardLikeNames: new CardLikeNames(),
     // Where another server carries payments out, nothing is simulated here.
     sandbox: simulators.size > 0 ? { loseNextAuthorization } : undefined,
   };
@@ -350,7 +352,7 @@ export async function startCofre(config: Config, log: Log, ports: Ports = system
           }),
           paymentEndpoint(runner),
           paymentsEndpoint(runner),
-          figuresEndpoint(runner, deps.clockOf),
+          figuresEndpoint(deps),
           tokensEndpoint(runner),
           statsEndpoint(({ id }) => {
             const world = worldOf(id);

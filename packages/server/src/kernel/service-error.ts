@@ -10,6 +10,7 @@ interface ErrorSpec {
 /** Every way an operation can refuse or fail, once. The wire form of each is a row in http/wire/errors.ts. */
 export const serviceErrors = {
   payment_not_found: { message: "No payment of this merchant has this identifier.", retry: "never" },
+  payment_code_holds_card: { message: "The merchant_payment_code holds the number of the card.", retry: "never" },
   payment_code_taken: { message: "A payment with this merchant_payment_code exists.", retry: "never" },
   payment_already_captured: { message: "The payment has already been captured.", retry: "never" },
   payment_cancelled: { message: "The payment is cancelled.", retry: "never" },
@@ -25,6 +26,7 @@ export const serviceErrors = {
   refund_window_over: { message: "The time in which this payment can be refunded is over.", retry: "never" },
   refund_amount_invalid: { message: "The amount to refund is not an amount above zero.", retry: "never" },
   refund_amount_too_high: { message: "The amount to refund exceeds what is left of the payment.", retry: "never" },
+  refund_code_holds_card: { message: "The merchant_refund_code holds the number of the payment's card.", retry: "never" },
   refund_code_taken: { message: "A refund with this merchant_refund_code exists.", retry: "never" },
   refund_limit_reached: { message: "The payment has as many refunds as it can have.", retry: "never" },
   request_key_reused: { message: "This Idempotency-Key came with another request before.", retry: "never" },

@@ -98,7 +98,7 @@ export const accountSettings = {
   strictAmounts: { ...flag(false), doc: "Whether an amount with more than two decimals is refused instead of rounded half up." },
   refuseCardLikeCodes: {
     ...flag(true),
-    doc: "Whether a merchant_payment_code or merchant_refund_code that is a card number is refused instead of kept.",
+    doc: "Whether a merchant_payment_code, merchant_refund_code or Idempotency-Key that holds the number of the card is refused instead of kept.",
   },
   notifySynchronous: { ...flag(true), doc: "Whether a payment that is paid or declined within its own request is notified as well." },
   routes: {

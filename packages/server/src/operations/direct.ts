@@ -14,6 +14,7 @@ import type { Brand } from "../vault/brand.ts";
 import { cardByToken, withCard } from "./card-in-hand.ts";
 import { factsOf, madeUnder, unlessCarriedOut } from "./carried-out.ts";
 import { read } from "./commit.ts";
+import { withoutOwnNumber } from "./own-number-in-order.ts";
 import type { DirectInput } from "./direct-input.ts";
 import { connectorFor } from "./follow-up.ts";
 import { meetLateApproval } from "./late-approval.ts";
@@ -32,6 +33,7 @@ export interface Direct {
 export const direct = defineOperation<DirectInput, Direct>({
   name: "direct",
   errors: [
+    "payment_code_holds_card",
     "payment_code_taken",
     "token_not_found",
     "token_taken",
@@ -53,8 +55,9 @@ export const direct = defineOperation<DirectInput, Direct>({
     ),
 });
 
-async function charge(context: OperationContext, input: DirectInput): Promise<Direct> {
-  return withCard(context, input.source, async (orderCard, toAuthorize) => {
+async function charge(context: OperationContext, asked: DirectInput): Promise<Direct> {
+  return withCard(context, asked.source, async (orderCard, toAuthorize) => {
+    const input = { ...asked, order: withoutOwnNumber(asked.order, toAuthorize.card.pan, context.account) };
     refusePlanOf(orderCard.brand, input);
     const priced = priceAndRoute(context, input, orderCard, toAuthorize);
     refuseByTraits(context, priced, toAuthorize, input);

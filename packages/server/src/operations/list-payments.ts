@@ -10,6 +10,8 @@ const mostLookedAt = 2_000;
 
 export interface ListInput {
   readonly filter: PaymentFilter;
+  /** A whole hash or code, unchanged: the filter's text has no card number in it, and a code can look like one. */
+  readonly name: string | undefined;
   readonly before: PaymentId | undefined;
   readonly limit: number;
 }
@@ -22,8 +24,8 @@ export const listPayments = defineOperation<ListInput, PaymentList>({
   name: "list_payments",
   errors: [],
 
-  async run(context, { filter, before, limit }) {
-    const named = before === undefined && filter.text !== undefined ? await paymentNamed(context, filter.text) : undefined;
+  async run(context, { filter, name, before, limit }) {
+    const named = before === undefined && name !== undefined ? await paymentNamed(context, name) : undefined;
     const passes = named !== undefined && passesRest(named, filter);
     if (named !== undefined) return { payments: passes ? [named] : [], next: undefined };
     const page = { limit, lookAt: mostLookedAt, ...(before === undefined ? {} : { before }) };

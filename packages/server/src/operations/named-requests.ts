@@ -52,14 +52,14 @@ export class NamedRequests {
     key: string,
     digest: string,
     run: () => Promise<A>,
-    refuseKey?: () => void,
+    refuseKey?: () => Promise<void>,
   ): Promise<A | (Answered & { readonly replayed: true })> {
     return this.#turns.take(`${merchantId} ${key}`, async () => {
       const known = await read(this.#store.namedRequest(merchantId, key));
       if (known !== undefined && known.digest !== digest) throw new ServiceError("request_key_reused");
       if (known?.answer !== undefined) return { ...known.answer, keep: true, replayed: true };
       if (known !== undefined && this.#mayRunElsewhere(merchantId, known)) throw new ServiceError("request_key_taken");
-      if (known === undefined) refuseKey?.();
+      if (known === undefined) await refuseKey?.();
       const claim: NamedRequest = known ?? { key, digest, claimedAt: this.#clock.now(), answer: undefined };
       if (known === undefined) {
         await this.#write(merchantId, claim, "nothing");

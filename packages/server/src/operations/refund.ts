@@ -4,6 +4,7 @@ import { ServiceError } from "../kernel/service-error.ts";
 import type { Random } from "../kernel/random.ts";
 import type { Payment } from "../payment/payment.ts";
 import type { Refund, RefundId } from "../payment/refund.ts";
+import { holdsMasked } from "../vault/own-number.ts";
 import { cancel } from "./cancel.ts";
 import { carriedOutOn, traces, unlessCarriedOut } from "./carried-out.ts";
 import { read } from "./commit.ts";
@@ -24,6 +25,7 @@ const refundErrors = [
   "refund_window_over",
   "refund_amount_invalid",
   "refund_amount_too_high",
+  "refund_code_holds_card",
   "refund_code_taken",
   "refund_limit_reached",
 ] as const;
@@ -40,6 +42,9 @@ export const refund = defineOperation<RefundInput, Refunded>({
       const asked = refundAskedForBy(current, request);
       id = asked?.id ?? newRefundId(context.random);
       if (asked !== undefined) return undefined;
+      const isRefused =
+        context.account.settings.refuseCardLikeCodes && code !== undefined && holdsMasked(code, current.order.card.maskedPan);
+      if (isRefused) throw new ServiceError("refund_code_holds_card");
       return decideRefund(current, { id, code, amount, description, request }, context.account.settings, context.clock.now());
     });
     return { payment, refund: refundOf(payment, id) };

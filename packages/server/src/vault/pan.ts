@@ -87,7 +87,7 @@ function isOfBase64(byte: number): boolean {
 }
 
 /** The check digit of ISO/IEC 7812-1, over ASCII digits; false when a byte is not a digit. */
-function passesLuhn(digits: Uint8Array): boolean {
+export function passesLuhn(digits: Uint8Array): boolean {
   let sum = 0;
   for (let index = digits.length - 1, doubled = false; index >= 0; index -= 1, doubled = !doubled) {
     const digit = (digits[index] ?? 0) - zero;

@@ -3,7 +3,7 @@ import { readdirSync, readFileSync } from "node:fs";
 import { join } from "node:path";
 import { test } from "node:test";
 import { temporaryFolder } from "../command.ts";
-import { directBody, integrationKey, startWorld } from "../world.ts";
+import { directBody, integrationKey, startWorld, testCard } from "../world.ts";
 
 /*
  * A card number where names are kept as they are: the name of a request, and every text of the settings. It is refused, and in no byte of the data directory. Free texts of
@@ -15,7 +15,7 @@ const written = [number, `x-${number}`, "5555-5555-5555-4444", "5555 5555 5555 4
 
 test("names and settings that are kept hold no card number, in the answers or on disk", async (context) => {
   const folder = temporaryFolder(context);
-  const world = await startWorld({ environment: { COFRE_DATA_DIR: folder } });
+  await using world = await startWorld({ environment: { COFRE_DATA_DIR: folder } });
   const refused: unknown[] = [];
   for (const [index, text] of written.entries()) {
     const settings = [
@@ -40,11 +40,13 @@ test("names and settings that are kept hold no card number, in the answers or on
         refused.push(body["status_code"]);
       }
     }
+    // Keys are held against the card of their request: docs/decisions/0007.
+    const creditcard = { ...testCard, card_number: number };
     for (const path of ["/ws/direct", "/ws/capture", "/ws/cancel", "/ws/refund"]) {
       await fetch(world.url + path, {
         method: "POST",
         headers: { "Idempotency-Key": text },
-        body: JSON.stringify(directBody(`named-${index}`, { note: text, order_number: text })),
+        body: JSON.stringify(directBody(`named-${index}`, { note: text, order_number: text, creditcard })),
       });
     }
     await world.postJson("/ws/direct", directBody(`plain-${index}`, { note: text, order_number: `control-${index}`, name: text }));

@@ -336,8 +336,8 @@ const provocations: Readonly<Record<string, () => Promise<Answer>>> = {
     await named("catalogue", "00");
     return named("catalogue", "01");
   },
-  "COFRE-47": () => refund("00", { merchant_refund_code: "4111111111111111" }),
-  "COFRE-151": () => named("order-4111111111111111", "00"),
+  "COFRE-47": async () => refund(await sale(), { merchant_refund_code: "4111111111111111" }),
+  "COFRE-151": async () => named("order-4111111111111111", await sale()),
   "COFRE-46": () => named("two words", "00"),
   "COFRE-42": () => post("/ws/documentbalance", { currency_code: "USD" }),
 };

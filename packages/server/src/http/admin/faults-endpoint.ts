@@ -1,11 +1,11 @@
 import { closestTo } from "../../kernel/closest.ts";
 import type { MerchantId } from "../../kernel/ids.ts";
 import { declineReasons, type DeclineReason } from "../../payment/payment.ts";
+import { holdsTestNumber } from "../../vault/test-numbers.ts";
 import { type Fault, type FaultBoard, mostFaults, mostTimes, type WaitingFault } from "../faults/fault-board.ts";
 import { type FaultKind, faultKindNames, rowOf } from "../faults/fault-kinds.ts";
 import { isInterfacePath } from "../routes.ts";
 import { errorAnswer, type WireAnswer } from "../wire/answer.ts";
-import { holdsCardNumber } from "../wire/card-like.ts";
 import type { Endpoint } from "../wire/endpoint.ts";
 import { lengthOf } from "../wire/fields.ts";
 import { isTreeObject, textOf, type TreeObject } from "../wire/tree.ts";
@@ -109,11 +109,11 @@ function readPath(add: TreeObject, allowed: readonly string[]): string | undefin
   throw new WireError("COFRE-92", `Parameter add.path must be ${which}${closest === undefined ? "" : `. Did you mean ${closest}?`}`);
 }
 
-/** A card number in it would be kept and listed. */
+/** A payment's code, which may look like a card number by chance: only a published one, which would be kept and listed, is refused. */
 function readCode(add: TreeObject): string | undefined {
   if (!given(add, "merchant_payment_code")) return undefined;
   const code = textOf(add, "merchant_payment_code")?.trim();
-  if (code === undefined || code === "" || lengthOf(code) > longestFaultCode || /\p{Cc}/u.test(code) || holdsCardNumber(code)) {
+  if (code === undefined || code === "" || lengthOf(code) > longestFaultCode || /\p{Cc}/u.test(code) || holdsTestNumber(code)) {
     throw new WireError(
       "COFRE-93",
       `Parameter add.merchant_payment_code must have between 1 and ${longestFaultCode} characters, and no card number in it`,

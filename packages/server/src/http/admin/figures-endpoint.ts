@@ -1,13 +1,13 @@
 import { formatTimestamp, parseInstant } from "../../kernel/calendar.ts";
-import type { Clock } from "../../kernel/clock.ts";
 import { scaleOf } from "../../kernel/currency.ts";
+import type { MerchantId } from "../../kernel/ids.ts";
 import { type Instant, instant } from "../../kernel/instant.ts";
 import { formatAmount } from "../../kernel/money.ts";
-import type { Account } from "../../merchant/account.ts";
 import { type Counted, type CountInput, countPayments, type Period, periods, type Tally } from "../../operations/count-payments.ts";
 import { errorAnswer, type WireAnswer } from "../wire/answer.ts";
+import { type CardLikeNames, keptNames } from "../wire/card-like-names.ts";
 import type { Endpoint } from "../wire/endpoint.ts";
-import { answering, type OperationRunner } from "../wire/endpoints/deps.ts";
+import { answering, type EndpointDeps } from "../wire/endpoints/deps.ts";
 import { fieldOf } from "../wire/fields.ts";
 import type { TreeObject } from "../wire/tree.ts";
 
@@ -17,12 +17,14 @@ export const mostPeriods = 100;
 const usualPeriods: Readonly<Record<Period, number>> = { hour: 24, day: 30 };
 export const periodNames = ["hour", "day"] as const satisfies readonly Period[];
 
+type FiguresDeps = Pick<EndpointDeps, "runner" | "clockOf" | "cardLikeNames">;
+
 /**
  * `/__cofre/figures`: how many of the account's payments were made `per` hour or day, how many of them were approved and declined, of each brand too, and what
  * was authorized and captured. The last 24 hours or 30 days of the account's own time unless `from` and `to` say otherwise. 10,000 payments at most,
- * the newest: `complete` says whether these are all.
+ * the newest: `complete` says whether these are all. `card_like_names` counts since the process started.
  */
-export function figuresEndpoint(runner: OperationRunner, clockOf: (account: Account) => Clock): Endpoint {
+export function figuresEndpoint({ runner, clockOf, cardLikeNames }: FiguresDeps): Endpoint {
   return {
     path: "/__cofre/figures",
     key: "secret",
@@ -31,7 +33,10 @@ export function figuresEndpoint(runner: OperationRunner, clockOf: (account: Acco
     async handle({ params, account }) {
       const input = inputOf(params, clockOf(account).now());
       if ("status" in input) return input;
-      return answering("query", async () => figuresBody(input, await runner.run(countPayments, account, input)));
+      return answering("query", async () => {
+        const counted = await runner.run(countPayments, account, input);
+        return figuresBody(input, counted, countsOf(cardLikeNames, account.id));
+      });
     },
   };
 }
@@ -54,13 +59,23 @@ function inputOf(params: TreeObject, now: Instant): CountInput | WireAnswer {
   return errorAnswer("COFRE-63", `Parameters from and to must be times in UTC with at most ${mostPeriods} hours or days between them`);
 }
 
-function figuresBody({ per, from, to }: CountInput, { periods: counted, brands, lookedAt, complete }: Counted): string {
+/** Each name that is kept, in the wire's small letters. */
+function countsOf(names: CardLikeNames, merchantId: MerchantId): Readonly<Record<string, number>> {
+  return Object.fromEntries(keptNames.map((name) => [name.toLowerCase().replaceAll("-", "_"), names.count(merchantId, name)]));
+}
+
+function figuresBody(
+  { per, from, to }: CountInput,
+  { periods: counted, brands, lookedAt, complete }: Counted,
+  cardLikeNames: Readonly<Record<string, number>>,
+): string {
   return JSON.stringify({
     per,
     from: formatTimestamp(from),
     to: formatTimestamp(to),
     periods: counted.map(({ from: begin, tally }) => ({ from: formatTimestamp(begin), ...shown(tally) })),
     brands: brands.map(({ brand, tally }) => ({ brand, ...shown(tally) })),
+    card_like_names: cardLikeNames,
     looked_at: lookedAt,
     complete,
     status: "SUCCESS",

@@ -69,6 +69,7 @@ function inputOf(params: TreeObject): ListInput | WireAnswer {
       ...(brand === undefined ? {} : { brand }),
       ...(search === undefined ? {} : { text: maskedText(inOnePiece(search), longestSearch) }),
     },
+    name: search,
     before,
     limit: Number(limit),
   };

@@ -8,8 +8,8 @@ import { validateSettings } from "../../merchant/settings.ts";
 import { newKey } from "../../operations/sandbox-account.ts";
 import type { World, WorldPlan } from "../../twin/world.ts";
 import { WorldRefused, type Worlds } from "../../twin/worlds.ts";
+import { holdsTestNumber } from "../../vault/test-numbers.ts";
 import { errorAnswer, type WireAnswer } from "../wire/answer.ts";
-import { namesCard } from "../wire/card-like.ts";
 import type { Endpoint, OpenRequest, WireHeaders, WireRequest } from "../wire/endpoint.ts";
 import { serviceUnavailable, wireErrorOf } from "../wire/errors.ts";
 import { isTreeObject, textOf, type TreeObject } from "../wire/tree.ts";
@@ -194,9 +194,9 @@ const creating = ["name", "seed", "clock", "running", "new_integration_key", "ne
 /** Clients send them with everything. Nobody is asked who makes a world. */
 const keys = ["integration_key", "public_integration_key"];
 
-/** Nothing that people type here is longer, and no card number is shown to whoever lists worlds. */
+/** Nothing that people type here is longer. A name is shown in lists: it is not a card number that people test with. */
 function isText(value: unknown): boolean {
-  return typeof value === "string" && value.length >= 1 && value.length <= 100 && !namesCard(value);
+  return typeof value === "string" && value.length >= 1 && value.length <= 100 && !holdsTestNumber(value);
 }
 
 function booleanOf(text: string): boolean | undefined {
@@ -224,7 +224,7 @@ async function act({ worlds }: WorldsDeps, params: TreeObject, { id }: Account, 
   const action = worldActions.find((name) => name === asked);
   if (action === undefined) return errorAnswer("COFRE-75", `Parameter do must be one of ${worldActions.join(", ")}`);
   const name = textOf(params, "name") ?? "";
-  if ((action === "snapshot" || action === "restore") && (!/^[\w.-]{1,50}$/.test(name) || namesCard(name))) {
+  if ((action === "snapshot" || action === "restore") && (!/^[\w.-]{1,50}$/.test(name) || holdsTestNumber(name))) {
     return invalid("name", "of 1 to 50 letters, digits, dots, dashes and underscores, and no card number");
   }
   if (action === "delete") {

@@ -270,6 +270,14 @@ export const answerSchemas = {
     to: time,
     periods: { type: "array", items: node({ from: time, ...tally }), description: "All of them, oldest first." },
     brands: { type: "array", items: node({ brand: text, ...tally }), description: "Those with payments, the most used first." },
+    card_like_names: {
+      ...node({
+        merchant_payment_code: { type: "integer" },
+        merchant_refund_code: { type: "integer" },
+        idempotency_key: { type: "integer" },
+      }),
+      description: "How many accepted names looked like a card number, since the process started.",
+    },
     looked_at: { type: "integer" },
     complete: { ...flag, description: "false: there are more than 10,000 payments, and the oldest are not counted." },
     status: success,

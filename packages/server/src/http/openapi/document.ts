@@ -179,7 +179,7 @@ function answersOf(endpoint: Endpoint, row: OperationRow): Readonly<Record<strin
     ...(row.idempotent === true
       ? { "Idempotent-Replayed": { description: "true: the first answer to this Idempotency-Key again.", schema: { type: "string" } } }
       : {}),
-    ...(row.id === "direct"
+    ...(row.idempotent === true
       ? {
           "X-Cofre-Warning": {
             description: "What may be a mistake in a request that was accepted, for example a rounded amount.",

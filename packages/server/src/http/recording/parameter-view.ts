@@ -6,14 +6,14 @@ import { isTreeObject, Lifted, type Tree, type TreeObject } from "../wire/tree.t
 import { apart } from "./apart.ts";
 
 /** What is shown of a value. What has no row is not shown, whatever it is called. */
-type Showing = "text" | "token" | "hash" | "number" | "secret" | "node";
+type Showing = "text" | "name" | "token" | "hash" | "number" | "secret" | "node";
 
 const rows: ReadonlyMap<string, Showing> = new Map([
   ...shownAs(
     "text",
     ["operation", "mode", "country", "currency_code", "currency_base_code", "currency_base", "payment_type_code"],
     ["amount", "amount_total", "amount_itens", "amount_shipping", "instalments", "create_token", "auto_capture", "manual_review"],
-    ["merchant_payment_code", "merchant_refund_code", "merchant_capture_code", "refund_id", "order_number", "description"],
+    ["description"],
     ["name", "email", "document", "document_type", "person_type", "birth_date", "phone_number", "customer_ip", "device_id"],
     ["zipcode", "address", "street_number", "street_complement", "city", "state"],
     ["note", "user_value_1", "user_value_2", "user_value_3", "user_value_4", "user_value_5", "notification_url", "soft_descriptor"],
@@ -22,6 +22,8 @@ const rows: ReadonlyMap<string, Showing> = new Map([
     ["action", "next", "reason", "times", "of", "connector"],
     ["set", "advance", "run", "kind", "path", "delay_ms", "clear"],
   ),
+  // Kept unchanged elsewhere, and looked for by the whole name.
+  ...shownAs("name", ["merchant_payment_code", "merchant_refund_code", "merchant_capture_code", "refund_id", "order_number"]),
   ...shownAs("token", ["token"]),
   ...shownAs("hash", ["hash"]),
   ...shownAs("number", ["card_number", "network_token_pan"]),
@@ -102,6 +104,8 @@ function textOf(value: Tree, how: Exclude<Showing, "node">): string | undefined 
     case "hash":
       // Digits follow each other by chance in it.
       return isPaymentId(value) ? apart(value) : masked(value);
+    case "name":
+      return apart(maskedText(oneLine(value), longestValue));
     default:
       return masked(value);
   }

@@ -1,3 +1,5 @@
+import { decodedPieces, digitsOf, escape, literalPieces, mayHaveDigits, type Piece } from "../../kernel/written-digits.ts";
+
 /**
  * People type card numbers into any field. What looks like one must not be kept or repeated in clear (docs/wire/parity.md, card numbers
  * in other fields): 13 to 19 digits that pass the Luhn check and begin as some scheme's cards do, in one piece, in groups, or inside of
@@ -46,15 +48,14 @@ export function namesCard(text: string, isKnown: (digits: string) => boolean = (
   );
 }
 
-/**
- * Whether a token that a merchant chose holds a card number. In a hash or a UUID, digits follow each other by chance: there only a
- * number counts that has letters, or the token's ends, on both sides.
- */
-export function tokenHoldsCard(token: string): boolean {
-  const isHexadecimal = /^[\da-f-]+$/i.test(token) && /[a-f]/i.test(token);
-  return isHexadecimal
-    ? runsOf(token).some((run) => cardSpans(run).some(({ start, end }) => start === 0 && end === run.digits.length))
-    : holdsCardNumber(token);
+/** Whether a text is a hash or a UUID, as programs draw them: digits follow each other by chance in it. */
+export function isDrawn(text: string): boolean {
+  return /^[\da-f-]{32,}$/i.test(text) && /[a-f]/i.test(text);
+}
+
+/** Whether a card number has letters, or the ends of the text, on both sides: what counts in a hash. */
+function holdsCardApart(text: string): boolean {
+  return runsOf(text).some((run) => cardSpans(run).some(({ start, end }) => start === 0 && end === run.digits.length));
 }
 
 /** Digits that only separators stand between, and where each stands in the text. */
@@ -87,72 +88,9 @@ function runsOf(text: string): readonly Run[] {
   return escape.test(text) ? [...runs, ...readRuns(decodedPieces(text))] : runs;
 }
 
-/** Whether a text has enough digits for a card number: most have not. Escapes of digits are written with digits; another script's character can stand for two of them. */
+/** Whether a text has enough digits for a card number: most have not. */
 export function mayHoldCard(text: string): boolean {
-  let digits = 0;
-  for (let index = 0; index < text.length; index += 1) {
-    const unit = text.charCodeAt(index);
-    if (unit >= 0x30 && unit <= 0x39) digits += 1;
-    else if (unit > 0x7f) digits += 2;
-    if (digits >= shortest) return true;
-  }
-  return false;
-}
-
-/** A character and what stands for it in the text. */
-interface Piece {
-  readonly character: string;
-  readonly start: number;
-  readonly end: number;
-}
-
-function* literalPieces(text: string): Generator<Piece> {
-  let start = 0;
-  for (const character of text) {
-    yield { character, start, end: start + character.length };
-    start += character.length;
-  }
-}
-
-/** `%34`, also escaped again; `\u0034`; `&#52;`, `&#x34;`; and entities with names, which are blanks and dashes at most. */
-const escape = /(?:%(?:25){0,3}[\da-f]{2})+|\\u[\da-f]{4}|&#x?[\da-f]{1,6};|&[a-z]{2,8};/i;
-const escapes = new RegExp(escape.source, "gi");
-const octet = /%(?:25)*([\da-f]{2})/gi;
-
-function* decodedPieces(text: string): Generator<Piece> {
-  let at = 0;
-  for (const { 0: written, index } of text.matchAll(escapes)) {
-    for (const piece of literalPieces(text.slice(at, index))) yield { ...piece, start: at + piece.start, end: at + piece.end };
-    at = index + written.length;
-    if (written.startsWith("%")) yield* octets(written, index);
-    else yield { character: unescaped(written), start: index, end: at };
-  }
-  for (const piece of literalPieces(text.slice(at))) yield { ...piece, start: at + piece.start, end: at + piece.end };
-}
-
-function unescaped(written: string): string {
-  if (written.startsWith("\\")) return String.fromCharCode(Number.parseInt(written.slice(2), 16));
-  if (!written.startsWith("&#")) return " ";
-  const isHexadecimal = /^&#x/i.test(written);
-  const code = Number.parseInt(written.slice(isHexadecimal ? 3 : 2), isHexadecimal ? 16 : 10);
-  return code <= 0x10_ff_ff ? String.fromCodePoint(code) : " ";
-}
-
-/** Percent-encoded UTF-8: each character with the escapes that it was written with. */
-function* octets(written: string, offset: number): Generator<Piece> {
-  const units = Array.from(written.matchAll(octet), ({ 0: unit, 1: hex = "", index }) => ({
-    byte: Number.parseInt(hex, 16),
-    start: offset + index,
-    end: offset + index + unit.length,
-  }));
-  for (let index = 0; index < units.length;) {
-    const first = units[index]?.byte ?? 0;
-    const length = first < 0xc0 ? 1 : first < 0xe0 ? 2 : first < 0xf0 ? 3 : 4;
-    const taken = units.slice(index, index + length);
-    const character = Buffer.from(taken.map(({ byte }) => byte)).toString("utf8");
-    yield { character, start: taken[0]?.start ?? offset, end: taken.at(-1)?.end ?? offset };
-    index += taken.length;
-  }
+  return mayHaveDigits(text, shortest);
 }
 
 function readRuns(pieces: Iterable<Piece>): readonly Run[] {
@@ -187,26 +125,6 @@ function readRuns(pieces: Iterable<Piece>): readonly Run[] {
   }
   close();
   return runs;
-}
-
-/** The ASCII digits that a character stands for; undefined when it stands for none. */
-function digitsOf(character: string): string | undefined {
-  const unit = character.charCodeAt(0);
-  if (unit <= 0x7f) return unit >= 0x30 && unit <= 0x39 ? character : undefined;
-  if (!/\p{N}/u.test(character)) return undefined;
-  let folded = "";
-  for (const part of character.normalize("NFKC")) {
-    if (/\d/.test(part)) folded += part;
-    else if (/\p{Nd}/u.test(part)) folded += String(digitValue(part.codePointAt(0) ?? 0));
-  }
-  return folded === "" ? undefined : folded;
-}
-
-/** Unicode keeps the ten digits of a script together, from zero up; sets that follow each other (the mathematical ones) do so in tens. */
-function digitValue(codePoint: number): number {
-  let zero = codePoint;
-  while (/\p{Nd}/u.test(String.fromCodePoint(zero - 1))) zero -= 1;
-  return (codePoint - zero) % 10;
 }
 
 function isLetter(character: string): boolean {
@@ -339,12 +257,12 @@ const longestName = 128;
 
 /**
  * A payment's hash or code as it may stand in an error message: whole, since it is what the payment is looked for by. Not when it holds
- * what looks like a card number or has thirteen digits in a row; in a hash or a UUID these come about by chance (`tokenHoldsCard`).
+ * what looks like a card number or has thirteen digits in a row; in a hash or a UUID these come about by chance.
  */
 export function echoName(name: string): string {
   const isPlain = name.length <= longestName && !controlOrHalfPair.test(name);
   const isHash = /^[\da-f-]{32,48}$/i.test(name) && /[a-f]/i.test(name);
-  const holdsCard = isHash ? tokenHoldsCard(name) : /\d{13}/.test(name) || holdsCardNumber(name);
+  const holdsCard = isHash ? holdsCardApart(name) : /\d{13}/.test(name) || holdsCardNumber(name);
   return isPlain && !holdsCard ? name : echo(name);
 }
 

@@ -1,7 +1,7 @@
 import { type StoredCredential, storedCredentialReasons, type ThreeDSecure } from "../../payment/payment.ts";
 import type { DirectInput } from "../../operations/direct-input.ts";
 import { brandOf } from "../../vault/bin.ts";
-import { maskedText } from "./card-like.ts";
+import { cut } from "./card-like.ts";
 import type { CardReading } from "./card-node.ts";
 import { fieldOf, hasWrongShape, nodeOf } from "./fields.ts";
 import { invalid, required } from "./rules.ts";
@@ -45,7 +45,7 @@ export function readStoredCredential(parent: TreeObject): StoredCredential | und
     use,
     initiator,
     reason: storedCredentialReasons.find((name) => name === why) ?? plain,
-    mandateId: mandate === undefined ? undefined : maskedText(mandate, credentialLongest.mandate),
+    mandateId: mandate === undefined ? undefined : cut(mandate, credentialLongest.mandate),
   };
 }
 
@@ -105,5 +105,5 @@ function threeDSecureInvalid(field: string): WireError {
 
 function shortText(node: TreeObject, name: string, characters: number): string | undefined {
   const text = fieldOf(node, name);
-  return text === undefined ? undefined : maskedText(text, characters);
+  return text === undefined ? undefined : cut(text, characters);
 }

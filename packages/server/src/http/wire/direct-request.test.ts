@@ -1,6 +1,7 @@
 import assert from "node:assert/strict";
 import { describe, test } from "node:test";
 import * as fc from "fast-check";
+import { numberUnder } from "../../../test/vectors/cards.ts";
 import { startOfDay } from "../../kernel/calendar.ts";
 import type { MerchantId } from "../../kernel/ids.ts";
 import type { Account, AccountSettings } from "../../merchant/account.ts";
@@ -138,7 +139,6 @@ const breaches: readonly Breach[] = [
     change: payment({ amount_itens: 0, amount_shipping: 0 }),
     group: "sum",
   },
-  { code: 9, message: invalid("payment.merchant_payment_code"), change: payment({ merchant_payment_code: visa }), group: "code" },
   { code: 9, message: required("payment.merchant_payment_code"), change: payment({ merchant_payment_code: " " }), group: "code" },
   { code: 9, message: invalid("payment.merchant_payment_code"), change: payment({ merchant_payment_code: "a\u0007b" }), group: "code" },
   { code: 9, message: invalid("payment.merchant_payment_code"), change: payment({ merchant_payment_code: "a\ud800b" }), group: "code" },
@@ -607,15 +607,46 @@ describe("an accepted direct request", () => {
     assert.equal(read(requestWith(card({ auto_capture: false }), payment({ auto_capture: "0" }))).order.autoCapture, false);
   });
 
-  test("a code that is a card number is kept where the account allows it, and one that only looks like it always", () => {
+  test("a code that holds the card's number, however it is written, is kept only where the account allows it", () => {
     const withCode = (code: string): Request => requestWith(payment({ merchant_payment_code: code }));
-    for (const code of [visa, "4111-1111-1111-1111", `order ${visa}`]) {
-      assert.equal(refusalOf(() => read(withCode(code))).statusCode, "BP-DR-9");
+    const wide = String.fromCodePoint(...Array.from(visa, (digit) => 0xff10 + Number(digit)));
+    for (const code of [
+      visa,
+      "4111-1111-1111-1111",
+      "4111\u00a01111\u20131111:1111",
+      `order ${visa}`,
+      `99${visa}`,
+      `${visa}1230`,
+      `00${visa}00`,
+      `a${visa}b`,
+      "4111a1111b1111c1111",
+      `%34${visa.slice(1)}`,
+      `&#52;${visa.slice(1)}`,
+      wide,
+    ]) {
+      assert.equal(refusalOf(() => read(withCode(code))).statusCode, "BP-DR-9", code);
       assert.equal(read(withCode(code), accountWith({ refuseCardLikeCodes: false })).order.code, code);
     }
-    // Another check digit; a number of no brand that can be charged here; digits glued to it; the time.
-    for (const code of ["4111111111111112", `69${"0".repeat(13)}8`, `99${visa}`, "20261128181328000417"]) {
-      assert.equal(read(withCode(code)).order.code, code);
+    const wallet = { card_number: null, network_token_pan: visa, network_token_expire_date: "12/2030", network_token_cryptogram: "AAAA" };
+    const network = requestWith(payment({ merchant_payment_code: `n-${visa}` }), card(wallet));
+    assert.equal(refusalOf(() => read(network)).statusCode, "BP-DR-9", "of a network token");
+  });
+
+  test("a code that only looks like a card number is kept: another card's, another check digit, the time, ids with a date", () => {
+    for (const code of [
+      "5555555555554444",
+      "4111111111111112",
+      "4111111111111129",
+      "20261128181328000417",
+      // With the date of a day in 2027, which begins as Mastercard's second series does, and with the seconds or milliseconds of a time.
+      numberUnder("271109843218", 16),
+      numberUnder("410017980109737", 16).replace("17", "-17"),
+    ]) {
+      assert.equal(read(requestWith(payment({ merchant_payment_code: code }))).order.code, code);
+      assert.equal(
+        read(requestWith(payment({ notification_url: `https://shop.example/n/${code}` }))).order.notificationUrl,
+        `https://shop.example/n/${code}`,
+      );
     }
   });
 
@@ -1009,17 +1040,11 @@ describe("card data of a direct request", () => {
     "street_complement",
     "customer_ip",
     "device_id",
-    "notification_url",
     "person_type",
     "document_type",
     "token",
     ...[1, 2, 3, 4, 5].map((number) => `user_value_${number}`),
   ];
-
-  test("a notification address that holds it is not kept", () => {
-    const { order } = read(requestWith(payment({ notification_url: `https://shop.example/?card=${visa}` })));
-    assert.equal(order.notificationUrl, undefined);
-  });
 
   test("no refusal quotes a digit of a card number, wherever it was", () => {
     const anywhere = fc.constantFrom(

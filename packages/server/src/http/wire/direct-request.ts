@@ -20,10 +20,11 @@ import { offeredInstalments, refuseInstalments } from "../../payment/instalments
 import type { Customer, PaymentOrder, Pricing } from "../../payment/payment.ts";
 import { maximumAmount, priceOrder } from "../../payment/pricing.ts";
 import { brandOf } from "../../vault/bin.ts";
+import { holdsPan } from "../../vault/own-number.ts";
 import { Pan } from "../../vault/pan.ts";
 import { addUpTo, amountIn } from "./amounts.ts";
 import { cardOf, cardRules, readCardToCharge, wipeCard, type CardContext, type CardReading } from "./card-node.ts";
-import { controlOrHalfPair, echo, holdsCardNumber, maskCardNumbers, maskedText, namesCard } from "./card-like.ts";
+import { controlOrHalfPair, cut, echo, isDrawn, maskCardNumbers, maskedText } from "./card-like.ts";
 import { refuseChosenToken } from "./chosen-token.ts";
 import { isStoredCredential, readStoredCredential, readThreeDSecure, refuseCryptogram } from "./credential-nodes.ts";
 import { cardNodeOf, fieldOf, flagOf, hasWrongShape, lengthOf, nodeOf } from "./fields.ts";
@@ -124,10 +125,10 @@ export const directRules = inOrder<DirectReading>([
   // not be read is the name of more than one payment.
   {
     code: 9,
-    broken: ({ code, account }) =>
+    broken: ({ code, account, card }) =>
       code === undefined
         ? required("payment.merchant_payment_code")
-        : (controlOrHalfPair.test(code) || code.includes("\ufffd") || isRefusedCode(code, account)) &&
+        : (controlOrHalfPair.test(code) || code.includes("\ufffd") || holdsOwnNumber(code, account, card)) &&
           invalid("payment.merchant_payment_code"),
   },
   { code: 10, broken: ({ code, account }) => exceeds(code, directLongest.code[account.settings.profile]) && codeTooLong(account) },
@@ -364,9 +365,9 @@ export function mayHaveMade(params: TreeObject, { amount, country, customer }: P
   );
 }
 
-/** docs/decisions/0007: a code that is the number of a card that we could charge, where the account has not allowed it. */
-export function isRefusedCode(code: string, { settings }: Account): boolean {
-  return settings.refuseCardLikeCodes && namesCard(code, isOfKnownBrand);
+/** docs/decisions/0007: a code that holds the number of the card, where the account has not allowed it. Of a token the operation asks the same. */
+function holdsOwnNumber(code: string, { settings }: Account, card: CardReading | undefined): boolean {
+  return settings.refuseCardLikeCodes && card?.pan !== undefined && holdsPan(code, card.pan);
 }
 
 /** Digits that came as text: the copy that the brand is read from is wiped, the text is beyond that. */
@@ -385,19 +386,20 @@ function instalmentsOf(text: string | undefined, payment: TreeObject): number | 
 }
 
 /**
- * Only Brazil's documents carry check digits strong enough to tell a company's fourteen digits from a card number's; elsewhere
- * what looks like a card number is no document.
+ * Only Brazil's documents carry check digits strong enough to tell a company's fourteen digits from a card number's. Elsewhere no document has the
+ * digits of a brand's cards, and what has them is kept as a mask.
  */
 function documentOf(country: Country, text: string, local: boolean, payment: TreeObject): DocumentResult {
   const result = documentFor(country.code, text, local, fieldOf(payment, "document_type"));
-  return country.code !== "br" && result !== "invalid" && holdsCardNumber(result.normalized) ? "invalid" : result;
+  if (country.code === "br" || result === "invalid" || !isOfKnownBrand(result.normalized)) return result;
+  return { normalized: maskCardNumbers(result.normalized) };
 }
 
 /** Digits only. 8 to 15 of them (interface 3.2); no telephone number is as long as a card number and passes for one. */
 function phoneOf(text: string | undefined): string | undefined {
   const digits = withoutSeparators(text ?? "");
   if (!/^\d{8,15}$/.test(digits)) return undefined;
-  return digits.length >= 14 && holdsCardNumber(digits) ? undefined : digits;
+  return isOfKnownBrand(digits) ? undefined : digits;
 }
 
 /** `iframe` is what the quoted message still allows; it makes no difference. */
@@ -495,7 +497,7 @@ function refuseResponsible({ personType, responsible }: DirectReading): string |
 function refuseTokenLength({ payment, newToken, card }: DirectReading): string | false {
   if (hasWrongShape(payment, "token")) return invalid("payment.token");
   if (hasWrongShape(cardNodeOf(payment) ?? noFields, "token")) return invalid("payment.creditcard.token");
-  const refused = newToken !== undefined && refuseChosenToken("payment.token", newToken);
+  const refused = newToken !== undefined && refuseChosenToken("payment.token", newToken, card?.pan);
   return refused !== false
     ? refused
     : exceeds(card?.token, directLongest.chargeToken) && tooLong("payment.creditcard.token", directLongest.chargeToken);
@@ -536,7 +538,7 @@ function orderOf(reading: DirectReading): DirectOrder {
     note: freeText(payment, "note", directLongest.note),
     userValues: reading.userValues.map((value) => (value === undefined ? undefined : maskCardNumbers(value))),
     notificationUrl: notificationUrlOf(payment),
-    deviceId: freeText(payment, "device_id", directLongest.deviceId) ?? freeText(reading.params, "device_id", directLongest.deviceId),
+    deviceId: deviceIdIn(payment) ?? deviceIdIn(reading.params),
     storedCredential: readStoredCredential(payment),
     threeDSecure: readThreeDSecure(cardNodeOf(payment) ?? noFields, reading.card, isStoredCredential(payment)),
   };
@@ -579,6 +581,12 @@ function freeText(object: TreeObject, name: string, characters: number): string 
   return text === undefined ? undefined : maskedText(text, characters);
 }
 
+/** Digits follow each other by chance in what is drawn for it. */
+function deviceIdIn(object: TreeObject): string | undefined {
+  const text = fieldOf(object, "device_id");
+  return text !== undefined && isDrawn(text) ? cut(text, directLongest.deviceId) : freeText(object, "device_id", directLongest.deviceId);
+}
+
 /** As many as there are: what is missing at the end is no value. */
 function userValuesIn(payment: TreeObject): readonly (string | undefined)[] {
   const values = userValueNames.map((name) => fieldOf(payment, name));
@@ -586,12 +594,12 @@ function userValuesIn(payment: TreeObject): readonly (string | undefined)[] {
 }
 
 /**
- * An address that cannot be used, or that holds what looks like a card number, is not kept: the account's own address takes its place.
- * A masked one would send the notification elsewhere.
+ * An address that cannot be used is not kept: the account's own address takes its place. So it does, in the operation, for one that holds the
+ * number of the card: a masked one would send the notification elsewhere.
  */
 function notificationUrlOf(payment: TreeObject): string | undefined {
   const text = fieldOf(payment, "notification_url");
-  if (text === undefined || text.length > directLongest.notificationUrl || holdsCardNumber(text)) return undefined;
+  if (text === undefined || text.length > directLongest.notificationUrl) return undefined;
   return /^https?:\/\//i.test(text) && URL.canParse(text) ? text : undefined;
 }
 

@@ -127,7 +127,11 @@ export const catalogue: readonly CatalogueRow[] = [
   told("BP-DR-6", "Amount reported is less than the minimum amount", "below the country's minimum in its own currency; zero"),
   told("BP-DR-7", "Amount must be less than {currency} {amount}", "above the account's limit"),
   told("BP-DR-8", "If passed, amount_itens + amount_shipping must be equal to amount_total", "their sum is another"),
-  told("BP-DR-9", "Field payment.merchant_payment_code is {required | invalid}", "missing; with control characters; a card number"),
+  told(
+    "BP-DR-9",
+    "Field payment.merchant_payment_code is {required | invalid}",
+    "missing; with control characters; holds the number of the card",
+  ),
   told("BP-DR-10", "Parameter merchant_payment_code can have {40 | 128} characters maximum", "longer; 128 on profile B"),
   told("BP-DR-11", "Parameter payment.order_number can have 40 characters maximum", "longer"),
   told("BP-DR-12", "Parameter {user_value_n} can have 20 characters maximum", "a longer user value"),
@@ -191,7 +195,7 @@ export const catalogue: readonly CatalogueRow[] = [
   told(
     "BP-DR-66",
     "Field {payment.token | token} {must have between 32 and 128 characters | must not hold a card number | is accepted with the integration_key only}",
-    "a chosen token of another length, with a card number in it, or with the public key",
+    "a chosen token of another length, with the number of the card in it, or with the public key",
   ),
   told("BP-DR-67", "Field payment.creditcard.card_due_date is in the past", "its month is over everywhere"),
   ...[68, 69, 70, 71, 72, 73].map((number) => never(`BP-DR-${number}`, "Direct debit", bank)),
@@ -412,10 +416,10 @@ export const catalogue: readonly CatalogueRow[] = [
   told(
     "COFRE-151",
     "Header Idempotency-Key holds a card number",
-    "a key that is kept would be one; the account's refuseCardLikeCodes allows it",
+    "the number of the card of this request or payment; the account's refuseCardLikeCodes allows it",
   ),
   told("COFRE-46", "Header Idempotency-Key must have between 1 and 255 characters without blanks", "an empty or too long key"),
-  told("COFRE-47", "Parameter merchant_refund_code is invalid", "a card number, a list or an object"),
+  told("COFRE-47", "Parameter merchant_refund_code is invalid", "the number of the payment's card, a list or an object"),
 ];
 
 /** The catalogue as two tables: what is told, and what never is. */

@@ -90,6 +90,7 @@ const refundRows = {
   payment_not_refundable: { code: "BP-REF-7", message: "Only confirmed payments can be refunded", httpStatus: 200 },
   refund_not_found: { code: "BP-REF-9", message: "Refund not found", httpStatus: 200 },
   refund_not_cancellable: { code: "BP-REF-10", message: "Refund cannot be cancelled", httpStatus: 200 },
+  refund_code_holds_card: { code: "COFRE-47", message: "Parameter merchant_refund_code is invalid", httpStatus: 200 },
   refund_code_taken: { code: "BP-REF-11", message: "Refund already exists with this merchant_refund_code", httpStatus: 200 },
   payment_already_refunded: { code: "BP-REF-12", message: "Payment has already been refunded", httpStatus: 200 },
   refund_window_over: { code: "COFRE-24", message: "The time in which this payment can be refunded is over", httpStatus: 200 },
@@ -103,6 +104,7 @@ const familyRows: Record<ErrorFamily, Partial<Record<ServiceErrorCode, ErrorRow>
   direct: {
     ...always,
     ...cardRows,
+    payment_code_holds_card: { code: "BP-DR-9", message: "Field payment.merchant_payment_code is invalid", httpStatus: 200 },
     payment_code_taken: codeTaken,
     instalments_not_offered: noSuchPlan,
     card_foreign: { code: "BP-DR-83", message: "Foreign cards are not processed", httpStatus: 200 },

@@ -1,19 +1,25 @@
 import { assert } from "../../kernel/assert.ts";
 import { sha256Hex } from "../../kernel/digest.ts";
-import type { NamedRequests } from "../../operations/named-requests.ts";
+import { type CardNamed, maskedPanOf } from "../../operations/masked-pan-of.ts";
+import { holdsDigits, holdsMasked } from "../../vault/own-number.ts";
 import type { WireAnswer } from "./answer.ts";
-import { answeringAnswer } from "./endpoints/deps.ts";
-import type { KeyedEndpoint } from "./endpoint.ts";
+import { holdsCardNumber } from "./card-like.ts";
+import { answeringAnswer, type EndpointDeps } from "./endpoints/deps.ts";
+import type { KeyedEndpoint, WireRequest } from "./endpoint.ts";
 import type { ErrorFamily } from "./errors.ts";
-import { isRefusedCode } from "./direct-request.ts";
-import { Lifted, type Tree } from "./tree.ts";
+import { cardNodeOf, fieldOf, nodeOf } from "./fields.ts";
+import { Lifted, textOf, type Tree, type TreeObject } from "./tree.ts";
 import { WireError } from "./wire-error.ts";
 
 /**
  * The endpoint, with an Idempotency-Key taken: the same key and the same request get the first answer again, marked by the
  * header `Idempotent-Replayed`. The interface has no such header; without it nothing changes.
  */
-export function idempotent(endpoint: KeyedEndpoint, family: ErrorFamily, requests: Pick<NamedRequests, "answer">): KeyedEndpoint {
+export function idempotent(
+  endpoint: KeyedEndpoint,
+  family: ErrorFamily,
+  { requests, runner }: Pick<EndpointDeps, "requests" | "runner">,
+): KeyedEndpoint {
   assert(endpoint.key === "secret", "only whoever may move money names requests");
   return {
     ...endpoint,
@@ -23,10 +29,9 @@ export function idempotent(endpoint: KeyedEndpoint, family: ErrorFamily, request
       if (!/^[\x21-\x7e]{1,255}$/.test(key)) {
         throw new WireError("COFRE-46", "Header Idempotency-Key must have between 1 and 255 characters without blanks");
       }
-      const refuseKey = (): void => {
-        // The key is kept as it is, like a code. In what is drawn for it, such as a UUID, digits follow each other by chance.
-        if (!isDrawn(key) && isRefusedCode(key, request.account))
-          throw new WireError("COFRE-151", "Header Idempotency-Key holds a card number");
+      const refuseKey = async (): Promise<void> => {
+        if (!request.account.settings.refuseCardLikeCodes || !(await holdsOwnNumber(key, request, runner))) return;
+        throw new WireError("COFRE-151", "Header Idempotency-Key holds a card number");
       };
       const digest = sha256Hex(`${endpoint.path}\n${canonical(request.params)}`);
       return answeringAnswer(family, async () => {
@@ -41,8 +46,37 @@ export function idempotent(endpoint: KeyedEndpoint, family: ErrorFamily, request
   };
 }
 
-function isDrawn(key: string): boolean {
-  return /^[\da-f-]{32,}$/i.test(key) && /[a-f]/i.test(key);
+/**
+ * The key is kept unchanged, like a code (docs/decisions/0007), and before anything else is: whether it holds the number of the request's card is
+ * known now. A stored card is looked up only for a key that has the form of a card number somewhere, and compared by its mask.
+ */
+async function holdsOwnNumber(key: string, { params, account }: WireRequest, runner: EndpointDeps["runner"]): Promise<boolean> {
+  if (holdsLifted(key, params)) return true;
+  const named = holdsCardNumber(key) ? cardNamedBy(params) : undefined;
+  const maskedPan = named === undefined ? undefined : await runner.run(maskedPanOf, account, named);
+  return maskedPan !== undefined && holdsMasked(key, maskedPan);
+}
+
+const shortestPan = 14;
+
+function holdsLifted(key: string, tree: Tree): boolean {
+  if (typeof tree === "string") return false;
+  if (tree instanceof Lifted) return tree.bytes.length >= shortestPan && holdsDigits(key, tree.bytes);
+  return Object.values(tree).some((member: Tree) => holdsLifted(key, member));
+}
+
+/** The card that a request is about, as far as it names one. What is wrong with the names is for the operation to say. */
+function cardNamedBy(params: TreeObject): CardNamed | undefined {
+  const payment = nodeOf(params, "payment");
+  if (payment !== undefined) {
+    const token = fieldOf(cardNodeOf(payment) ?? payment, "token") ?? fieldOf(payment, "token");
+    return token === undefined ? undefined : { token };
+  }
+  const [hash, code] = [textOf(params, "hash"), textOf(params, "merchant_payment_code")];
+  if (hash !== undefined || code !== undefined) return { payment: hash === undefined ? { code: code ?? "" } : { hash } };
+  const [id, refundCode] = [textOf(params, "refund_id"), textOf(params, "merchant_refund_code")];
+  if (id !== undefined && /^\d{1,9}$/.test(id)) return { refund: { id: Number(id) } };
+  return refundCode === undefined ? undefined : { refund: { code: refundCode } };
 }
 
 const replayed: NonNullable<WireAnswer["headers"]> = [["Idempotent-Replayed", "true"]];

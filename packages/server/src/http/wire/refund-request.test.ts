@@ -35,11 +35,10 @@ describe("a refund that is asked for", () => {
     );
   });
 
-  test("is refused with a name or an operation of another shape, and with a code that is a card number", () => {
+  test("is refused with a name or an operation of another shape", () => {
     for (const [query, code] of [
       ["operation[]=cancel", "BP-REF-2"],
       ["merchant_refund_code[]=r-1", "COFRE-47"],
-      ["merchant_refund_code=4111111111111111", "COFRE-47"],
       ["operation=cancel&merchant_refund_code=r-1&refund_id[]=7", "BP-REF-8"],
     ] as const) {
       assert.equal(
@@ -47,11 +46,6 @@ describe("a refund that is asked for", () => {
         code,
       );
     }
-    const kept: Account = { ...account, settings: { ...account.settings, refuseCardLikeCodes: false } };
-    assert.equal(
-      codeOf(() => readRefundRequest(params(`hash=${hash}&amount=40&merchant_refund_code=4111111111111111`), kept)),
-      undefined,
-    );
   });
 
   test("has its amount under one name only", () => {
@@ -140,10 +134,10 @@ describe("a refund that is taken back", () => {
 });
 
 test("refundOrCancel gives everything back, whatever amount stands beside it", () => {
-  const input = readRefundOrCancel(params(`operation=request&hash=${hash}&amount=1&description=gave+up`), account);
+  const input = readRefundOrCancel(params(`operation=request&hash=${hash}&amount=1&description=gave+up`));
   assert.deepEqual(input, { selector: { hash }, amount: undefined, description: "gave up", code: undefined });
   assert.equal(
-    codeOf(() => readRefundOrCancel(params("description=gave+up"), account)),
+    codeOf(() => readRefundOrCancel(params("description=gave+up"))),
     "BP-REF-1",
   );
 });

@@ -2,7 +2,6 @@ import type { Account } from "../../merchant/account.ts";
 import type { RefundInput, RefundSelector } from "../../operations/direct-input.ts";
 import { roundedText } from "./amounts.ts";
 import { maskCardNumbers } from "./card-like.ts";
-import { isRefusedCode } from "./direct-request.ts";
 import { fieldOf, hasWrongShape, lengthOf } from "./fields.ts";
 import { hasOtherAmount, readSelector } from "./payment-request.ts";
 import { parameterTooLong } from "./rules.ts";
@@ -32,15 +31,15 @@ export type RefundRequest =
 export function readRefundRequest(params: TreeObject, account: Account): RefundRequest {
   if (hasWrongShape(params, "operation")) throw refusal("operation");
   const operation = fieldOf(params, "operation")?.toLowerCase() ?? "request";
-  if (operation === "cancel") return { kind: "cancel", selector: refundNamed(params, account) };
+  if (operation === "cancel") return { kind: "cancel", selector: refundNamed(params) };
   if (operation !== "request") throw refusal("operation");
   const selector = readSelector(params, "refund");
-  return { kind: "request", input: { selector, amount: amountToRefund(params, account), ...textsOf(params, account) } };
+  return { kind: "request", input: { selector, amount: amountToRefund(params, account), ...textsOf(params) } };
 }
 
 /** /ws/refundOrCancel gives back everything: an amount beside it is not looked at (interface 5.4). */
-export function readRefundOrCancel(params: TreeObject, account: Account): RefundInput {
-  return { selector: readSelector(params, "refund"), amount: undefined, ...textsOf(params, account) };
+export function readRefundOrCancel(params: TreeObject): RefundInput {
+  return { selector: readSelector(params, "refund"), amount: undefined, ...textsOf(params) };
 }
 
 /** Zero is how one client says that there is none (interface 1.2, step 8); and nothing is no refund of everything. */
@@ -55,31 +54,30 @@ function amountToRefund(params: TreeObject, account: Account): string {
   return roundedText(text, account);
 }
 
-function textsOf(params: TreeObject, account: Account): Pick<RefundInput, "description" | "code"> {
+function textsOf(params: TreeObject): Pick<RefundInput, "description" | "code"> {
   const description = fieldOf(params, "description") ?? "";
   refuseLongerThan("description", description, refundLongest.description);
-  return { description: maskCardNumbers(description), code: refundCodeIn(params, account) };
+  return { description: maskCardNumbers(description), code: refundCodeIn(params) };
 }
 
-function refundCodeIn(params: TreeObject, account: Account): string | undefined {
+function refundCodeIn(params: TreeObject): string | undefined {
   const text = textOf(params, "merchant_refund_code");
   // Without its code a refund that is sent again would be another one.
   if (hasWrongShape(params, "merchant_refund_code")) throw refusal("codeInvalid");
   if (text === undefined || text.trim() === "") return undefined;
   refuseLongerThan("merchant_refund_code", text, refundLongest.code);
-  if (isRefusedCode(text, account)) throw refusal("codeInvalid");
   return text;
 }
 
 /** The id counts before the code; an id of 0 is none. What is no id at all is no refund's. */
-function refundNamed(params: TreeObject, account: Account): RefundSelector {
+function refundNamed(params: TreeObject): RefundSelector {
   const id = fieldOf(params, "refund_id");
   if (hasWrongShape(params, "refund_id")) throw refusal("unnamed");
   if (id !== undefined && !/^0+$/.test(id)) {
     const number = /^\d{1,10}$/.test(id) ? Number(id) : 0;
     return { id: number <= largestId ? number : 0 };
   }
-  const code = refundCodeIn(params, account);
+  const code = refundCodeIn(params);
   if (code === undefined) throw refusal("unnamed");
   return { code };
 }

@@ -52,7 +52,7 @@ describe("a token request", () => {
     });
     // The control: without one, browsers make tokens.
     assert.equal(read({ token: "" }, {}, {}, "public").token, undefined);
-    for (const token of ["4111111111111111".repeat(2), ["a"]]) assert.throws(() => read({ token }), { statusCode: "BP-DR-66" });
+    for (const token of ["5555555555554444".repeat(2), ["a"]]) assert.throws(() => read({ token }), { statusCode: "BP-DR-66" });
   });
 
   test("becomes a card of the vault", () => {

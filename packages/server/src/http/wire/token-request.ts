@@ -91,12 +91,12 @@ export function answeredType(params: TreeObject, brand: Brand): string {
   return type.paymentType === "debit" ? "debitcard" : (type.brand ?? brand);
 }
 
-function refuseNewToken({ params, token, grants }: TokenReading): string | false {
+function refuseNewToken({ params, card, token, grants }: TokenReading): string | false {
   if (hasWrongShape(params, "token")) return invalid("token");
   if (token === undefined) return false;
   // Whoever reads the page has the public key: with it, names of cards could be tried out, and taken before the merchant does.
   if (grants !== "secret") return "Field token is accepted with the integration_key only";
-  return refuseChosenToken("token", token);
+  return refuseChosenToken("token", token, card?.pan);
 }
 
 /** Browsers send `""` when they cannot tell the brand, which is missing here, and guess wrong otherwise: nothing else is asked (interface 2.6). */

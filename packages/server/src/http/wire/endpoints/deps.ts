@@ -8,6 +8,7 @@ import type { NamedRequests } from "../../../operations/named-requests.ts";
 import type { Operation } from "../../../operations/operation.ts";
 import { StoreError } from "../../../stores/store.ts";
 import { errorAnswer, type WireAnswer } from "../answer.ts";
+import type { CardLikeNames } from "../card-like-names.ts";
 import { wireErrorOf, type ErrorFamily } from "../errors.ts";
 import { WireError } from "../wire-error.ts";
 
@@ -24,6 +25,8 @@ export interface EndpointDeps {
   readonly randomOf: (account: Account) => Random;
   /** Requests that come with an Idempotency-Key. */
   readonly requests: Pick<NamedRequests, "answer">;
+  /** Accepted names that looked like card numbers. */
+  readonly cardLikeNames: CardLikeNames;
   /** What the sandbox can do beside; undefined where money is real. */
   readonly sandbox: SandboxDeps | undefined;
 }

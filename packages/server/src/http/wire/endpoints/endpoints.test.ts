@@ -10,6 +10,7 @@ import type { DirectInput, TokenizeInput, VerifyInput } from "../../../operation
 import { NamedRequests } from "../../../operations/named-requests.ts";
 import { createMemoryStore } from "../../../stores/memory/memory-store.ts";
 import type { WireAnswer } from "../answer.ts";
+import { CardLikeNames } from "../card-like-names.ts";
 import { decodeRequest } from "../decode.ts";
 import type { Endpoint, KeyedEndpoint } from "../endpoint.ts";
 import type { EndpointDeps } from "./deps.ts";
@@ -50,6 +51,7 @@ function depsThat(onInput: (input: unknown) => void, end: () => never): Endpoint
     forget: () => undefined,
     randomOf: () => new SeededRandom("endpoints"),
     requests: new NamedRequests(createMemoryStore(), { now: () => instant(0) }, { isAlone: true }),
+    cardLikeNames: new CardLikeNames(),
     sandbox: undefined,
   };
 }

@@ -1,4 +1,6 @@
-import type { Endpoint } from "../endpoint.ts";
+import { warningOfNames } from "../card-like-names.ts";
+import type { Endpoint, KeyedEndpoint } from "../endpoint.ts";
+import type { ErrorFamily } from "../errors.ts";
 import { idempotent } from "../idempotency.ts";
 import { cancelEndpoint } from "./cancel.ts";
 import { captureEndpoint } from "./capture.ts";
@@ -19,17 +21,18 @@ import { verifyCardEndpoints } from "./verify-card.ts";
 
 /** Every operation of the wire, one line each. */
 export function wireEndpoints(deps: EndpointDeps): readonly Endpoint[] {
-  const { requests } = deps;
+  const named = (endpoint: KeyedEndpoint, family: ErrorFamily): Endpoint =>
+    warningOfNames(idempotent(endpoint, family, deps), deps.cardLikeNames);
   return [
     tokenEndpoint(deps),
     setCvvEndpoint(deps),
     misspeltSetCvvEndpoint,
-    idempotent(directEndpoint(deps), "direct", requests),
+    named(directEndpoint(deps), "direct"),
     ...verifyCardEndpoints(deps),
-    idempotent(captureEndpoint(deps), "capture", requests),
-    idempotent(cancelEndpoint(deps), "cancel", requests),
-    idempotent(refundEndpoint(deps), "refund", requests),
-    idempotent(refundOrCancelEndpoint(deps), "refund_or_cancel", requests),
+    named(captureEndpoint(deps), "capture"),
+    named(cancelEndpoint(deps), "cancel"),
+    named(refundEndpoint(deps), "refund"),
+    named(refundOrCancelEndpoint(deps), "refund_or_cancel"),
     queryEndpoint(deps),
     exchangeEndpoint(deps),
     currencyRatesEndpoint(deps),

@@ -1,5 +1,6 @@
+import { documentFor } from "../../../payment/documents.ts";
 import { errorAnswer } from "../answer.ts";
-import { holdsCardNumber } from "../card-like.ts";
+import { isOfKnownBrand } from "../direct-request.ts";
 import type { Endpoint } from "../endpoint.ts";
 import { fieldOf } from "../fields.ts";
 
@@ -33,6 +34,11 @@ export const zipcodeEndpoint: Endpoint = {
   },
 };
 
+/** A company's fourteen digits can look like a card number. */
+function isCard(document: string): boolean {
+  return isOfKnownBrand(document) && documentFor("br", document, true) === "invalid";
+}
+
 /** No source has a code for a balance that is asked for without a document. */
 export const documentError = { code: "COFRE-42", message: "Parameter document is invalid or not informed" } as const;
 
@@ -47,7 +53,7 @@ export const documentBalanceEndpoint: Endpoint = {
   cors: false,
   async handle({ params }) {
     const document = fieldOf(params, "document")?.replaceAll(/[^a-z0-9]/gi, "");
-    if (document === undefined || document === "" || document.length > 32 || holdsCardNumber(document)) {
+    if (document === undefined || document === "" || document.length > 32 || isCard(document)) {
       return errorAnswer(documentError.code, documentError.message);
     }
     const balance = { document, balance: "3000.00", available: "3000.00", currency_code: "USD" };

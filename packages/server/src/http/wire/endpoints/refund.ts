@@ -41,7 +41,7 @@ export function refundOrCancelEndpoint({ runner }: EndpointDeps): KeyedEndpoint 
     cors: false,
     handle: ({ params, account, named }) =>
       answering("refund_or_cancel", async () => {
-        const input = { ...readRefundOrCancel(params, account), request: named?.digest };
+        const input = { ...readRefundOrCancel(params), request: named?.digest };
         const { payment, refund: made } = await naming(input.selector, runner.run(refundOrCancel, account, input));
         return paymentAnswer(payment, account, made === undefined ? { operation: "cancel" } : { refund: made, operation: "refund" });
       }),

@@ -1,0 +1,40 @@
+import { allDigits } from "../kernel/written-digits.ts";
+import { passesLuhn, type Pan } from "./pan.ts";
+
+/*
+ * Whether a text holds the number of one certain card: in one piece, in groups, with digits or letters between or around them, in any
+ * script or escaped. Unlike a search for whatever looks like a card number it is never right by chance.
+ */
+
+const shownFirst = 6;
+const shownLast = 4;
+
+export function holdsPan(text: string, pan: Pan): boolean {
+  return holdsDigits(text, pan.reveal());
+}
+
+/** The same for digits in ASCII that have not become a `Pan` yet. */
+export function holdsDigits(text: string, digits: Uint8Array): boolean {
+  return allDigits(text, digits.length).some((written) => {
+    for (let start = 0; start + digits.length <= written.length; start += 1) {
+      let same = 0;
+      while (same < digits.length && written.charCodeAt(start + same) === digits[same]) same += 1;
+      if (same === digits.length) return true;
+    }
+    return false;
+  });
+}
+
+/** The same for a card of which only the mask is known: first six digits, last four, length and check digit agree. */
+export function holdsMasked(text: string, maskedPan: string): boolean {
+  const { length } = maskedPan;
+  return allDigits(text, length).some((written) => {
+    for (let start = 0; start + length <= written.length; start += 1) {
+      const end = start + length;
+      if (!written.startsWith(maskedPan.slice(0, shownFirst), start)) continue;
+      if (!written.startsWith(maskedPan.slice(-shownLast), end - shownLast)) continue;
+      if (passesLuhn(Buffer.from(written.slice(start, end), "latin1"))) return true;
+    }
+    return false;
+  });
+}
