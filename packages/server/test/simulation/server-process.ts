@@ -20,6 +20,7 @@ import type { Store } from "../../src/stores/store.ts";
 import { CvvPocket } from "../../src/vault/cvv-pocket.ts";
 import type { Vault } from "../../src/vault/vault.ts";
 import type { Auditor } from "./auditor.ts";
+import { CardLikeNames } from "../../src/http/wire/card-like-names.ts";
 import { createWireServer, type WireServer } from "./wire-server.ts";
 
 /** What one process has of the world: whatever it waits for may be where it dies. */
@@ -114,6 +115,7 @@ export function buildServer({ auditor, ...outside }: Outside): ServerParts {
     forget: (id) => accounts.forget(id),
     randomOf: () => random,
     requests: new NamedRequests(store, clock, share),
+    cardLikeNames: new CardLikeNames(),
     sandbox: undefined,
   });
   return {
