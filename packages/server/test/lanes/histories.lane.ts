@@ -15,17 +15,28 @@ const payments = Number(process.env["COFRE_HISTORY_PAYMENTS"] ?? amount({ quick:
 const paymentsToFind = 2_000;
 
 test(`${payments * callsOfPayment} concurrent calls on ${payments} payments have a legal order for each payment`, async (context) => {
-  const { calls, unheard, outcomes, illegal } = await runHistories({ root: serverRoot, seed, payments });
+  const { calls, unheard, outcomes, slow, illegal } = await runHistories({ root: serverRoot, seed, payments });
   context.diagnostic([...outcomes].map(([outcome, times]) => `${outcome} ${times}`).join("; "));
-  context.diagnostic(`${unheard} of ${calls} calls were cut by their client`);
+  context.diagnostic(`${unheard} of ${calls} calls were cut by their client; ${slow} histories took so long that recovery may have begun`);
   assert.deepEqual(illegal, []);
   assert.ok(unheard > calls / 100, "control: connections were cut");
+  assert.ok(slow < payments / 10, "control: histories end before recovery begins");
   for (const outcome of [
-    ["direct open", "direct captured", "direct BP-DR-0", "direct unheard"],
+    [
+      "direct open",
+      "direct captured",
+      "direct captured, token",
+      "direct authorizing",
+      "direct BP-DR-0",
+      "direct BP-DR-65",
+      "direct unheard",
+    ],
+    ["capture captured 40", "capture COFRE-22", "capture COFRE-20", "token stored", "token BP-DR-65"],
+    ["refund or cancel cancelled", "refund or cancel done", "refund or cancel BP-CAN-3", "refund or cancel BP-REF-12"],
     ["capture captured", "capture BP-CAP-2", "capture BP-CAP-3", "capture BP-CAP-4", "capture BP-CAP-5", "capture unheard"],
     ["cancel cancelled", "cancel BP-CAN-2", "cancel BP-CAN-3", "cancel COFRE-20"],
     ["query captured", "query cancelled", "query open", "query authorizing", "query BP-QRY-2", "query captured, r0 asked"],
-    ["refund done", "refund BP-REF-CAN-2", "refund BP-REF-5", "refund BP-REF-7", "refund BP-REF-12", "refund unheard"],
+    ["refund done", "refund BP-REF-CAN-2", "refund BP-REF-5", "refund BP-REF-7", "refund BP-REF-11", "refund BP-REF-12", "refund unheard"],
     ["cancel refund done", "cancel refund BP-REF-9", "cancel refund unheard"],
   ].flat()) {
     assert.ok((outcomes.get(outcome) ?? 0) > 0, `control: ${outcome} was met`);
@@ -68,6 +79,27 @@ describe("controls: planted races and wrong refusals leave histories without a l
       find: "if (known?.answer !== undefined) return",
       replace: "if (known?.answer !== undefined && known.claimedAt < 0) return",
     },
+    {
+      name: "a charge is refused for its token before its code is looked at",
+      file: "operations/direct.ts",
+      find: `    unlessCarriedOut(
+      () => charge(context, input),
+      () => madeBefore(context, input),
+    ),`,
+      replace: `    charge(context, input).catch((error: unknown) => {
+      if (error instanceof ServiceError && error.code !== "payment_code_taken") throw error;
+      return unlessCarriedOut(
+        () => Promise.reject(error),
+        () => madeBefore(context, input),
+      );
+    }),`,
+    },
+    {
+      name: "a request under a key takes another's work for its own",
+      file: "operations/carried-out.ts",
+      find: `fact === sent && detail["request"] === request)`,
+      replace: `fact === sent && detail["request"] !== "none")`,
+    },
   ];
   for (const bug of planted) {
     test(bug.name, async (context) => {
@@ -88,6 +120,11 @@ describe("controls: the search", () => {
     call({ kind: "capture" }, began, ended, told, key);
   const cancel = (began: number, ended: number, told: string | undefined, key?: string): Call =>
     call({ kind: "cancel" }, began, ended, told, key);
+  const charge = (began: number, ended: number, told: string | undefined, key?: string): Call =>
+    call({ kind: "direct", sale: true, token: "t0" }, began, ended, told, key);
+  const part = (began: number, ended: number, told: string | undefined, key?: string): Call =>
+    call({ kind: "capture", part: true }, began, ended, told, key);
+  const refundOrCancel = (began: number, ended: number, told: string): Call => call({ kind: "refund or cancel" }, began, ended, told);
   const query = (began: number, ended: number, told: string): Call => call({ kind: "query" }, began, ended, told);
   const refund = (refund: RefundName, began: number, ended: number, told: string | undefined, key?: string): Call =>
     call({ kind: "refund", refund }, began, ended, told, key);
@@ -102,9 +139,18 @@ describe("controls: the search", () => {
     ["what nobody heard of need not happen", [created, capture(2, 3, undefined), query(4, 5, "open"), cancel(6, 7, "cancelled")]],
     ["an answer that is kept is old", [...captured, capture(4, 5, "BP-CAP-4", "k"), capture(6, 7, "BP-CAP-4", "k")]],
     [
-      "a request under a key that had no last word is told what has been done",
-      [direct(0, 9, "open"), cancel(1, 2, "COFRE-20", "k"), cancel(10, 11, "cancelled"), cancel(12, 13, "cancelled", "k")],
+      "a request under a key whose outcome is open stays open",
+      [created, cancel(2, 3, "COFRE-22", "k"), query(4, 5, "busy"), cancel(6, 7, "COFRE-20", "k")],
     ],
+    [
+      "a request under a key that did nothing is refused when another one did it",
+      [direct(0, 9, "open"), cancel(1, 2, "COFRE-20", "k"), cancel(10, 11, "cancelled"), cancel(12, 13, "BP-CAN-3", "k")],
+    ],
+    ["a charge with a token of one's own choice comes again", [charge(0, 1, undefined, "k"), charge(2, 3, "captured, token", "k")]],
+    ["the same without a key", [charge(0, 1, undefined), charge(2, 3, "BP-DR-0")]],
+    ["a part is captured", [created, part(2, 3, "captured 40"), query(4, 5, "captured 40"), refund("r1", 6, 7, "BP-REF-5")]],
+    ["the acquirer's answer is lost", [direct(0, 1, "authorizing"), capture(2, 3, "BP-CAP-5"), direct(4, 5, "BP-DR-0")]],
+    ["everything is given back", [...captured, refundOrCancel(4, 5, "done"), query(6, 7, "captured, ra asked")]],
     ["the same request under one key is one refund", [...captured, refund("r0", 4, 5, undefined, "k"), refund("r0", 6, 7, "done", "k")]],
   ];
   const illegal: readonly (readonly [string, readonly Call[]])[] = [
@@ -123,6 +169,14 @@ describe("controls: the search", () => {
     ["cancelled twice", [created, cancel(2, 3, "cancelled"), cancel(4, 5, "cancelled", "k")]],
     ["refused for nothing", [created, cancel(2, 3, "COFRE-20")]],
     ["made twice", [direct(0, 1, "open"), direct(2, 3, "open")]],
+    [
+      "another's cancellation under a key",
+      [direct(0, 9, "open"), cancel(1, 2, "COFRE-20", "k"), cancel(10, 11, "cancelled"), cancel(12, 13, "cancelled", "k")],
+    ],
+    ["another's capture for a part", [created, capture(2, 3, "captured"), part(4, 5, "captured", "k")]],
+    ["a token that is taken hides the payment that took it", [charge(0, 1, undefined), query(2, 3, "captured"), charge(4, 5, "BP-DR-65")]],
+    ["more refunded than the part", [created, part(2, 3, "captured 40"), refund("r1", 4, 5, "done")]],
+    ["captured after the acquirer's answer is lost", [direct(0, 1, "authorizing"), query(2, 3, "captured")]],
     ["an error that is none of the model's", [created, capture(2, 3, "COFRE-14")]],
   ];
   for (const [name, calls] of legal) test(`an order is found: ${name}`, () => assert.ok(hasLegalOrder(calls)));

@@ -4,7 +4,7 @@ import type { Chance } from "../../simulation/chance.ts";
 import { directBody, testCard } from "../../world.ts";
 import type { Call } from "./history-checker.ts";
 import { toldPaymentOf } from "./kill-promises.ts";
-import { type Ask, refundAmounts, refundNames, shown } from "./payment-model.ts";
+import { type Ask, refundAmounts, refundNames, refundOfAll, capturedPart, shownWith, tokenNames, wordOf } from "./payment-model.ts";
 
 export interface HistoryClientOptions {
   readonly port: number;
@@ -47,17 +47,22 @@ export class HistoryClient implements Disposable {
   #draw(): Ask {
     const { chance } = this.#options;
     const dice = chance.below(100);
-    if (dice < 15) return { kind: "direct", sale: chance.happens(400) };
-    if (dice < 28) return { kind: "capture" };
-    if (dice < 33) return { kind: "cancel" };
-    if (dice < 55) return { kind: "query" };
-    return { kind: dice < 83 ? "refund" : "cancel refund", refund: chance.pick(refundNames) };
+    if (dice < 18) {
+      const sale = chance.happens(400);
+      return chance.happens(500) ? { kind: "direct", sale, token: chance.pick(tokenNames) } : { kind: "direct", sale };
+    }
+    if (dice < 30) return { kind: "capture", part: chance.happens(400) };
+    if (dice < 34) return { kind: "cancel" };
+    if (dice < 39) return { kind: "refund or cancel" };
+    if (dice < 42) return { kind: "token", token: chance.pick(tokenNames) };
+    if (dice < 60) return { kind: "query" };
+    return { kind: dice < 85 ? "refund" : "cancel refund", refund: chance.pick(refundNames) };
   }
 
   /** Two names for each request are in use: what comes twice under one is one request, under two it is two. */
   #keyFor(ask: Ask): string | undefined {
     const { chance } = this.#options;
-    return ask.kind === "query" || !chance.happens(350)
+    return ask.kind === "query" || ask.kind === "token" || !chance.happens(450)
       ? undefined
       : `${Object.values(ask).join("-").replaceAll(" ", "-")}-${chance.below(2)}`;
   }
@@ -106,8 +111,18 @@ function requestOf(ask: Ask, code: string, integrationKey: string): Request {
   switch (ask.kind) {
     case "direct": {
       const creditcard = { ...testCard, card_due_date: "12/2060", auto_capture: ask.sale };
-      return { path: "/ws/direct", body: { ...directBody(code, { creditcard }), integration_key: integrationKey } };
+      const stored = ask.token === undefined ? {} : { create_token: true, token: tokenOf(code, ask.token) };
+      return { path: "/ws/direct", body: { ...directBody(code, { creditcard, ...stored }), integration_key: integrationKey } };
     }
+    case "token": {
+      const card = { ...testCard, card_due_date: "12/2060" };
+      const body = { integration_key: integrationKey, country: "br", token: tokenOf(code, ask.token), creditcard: card };
+      return { path: "/ws/token", body };
+    }
+    case "capture":
+      return { path: "/ws/capture", body: ask.part === true ? { ...named, amount: `${capturedPart}.00` } : named };
+    case "refund or cancel":
+      return { path: "/ws/refundOrCancel", body: { ...named, description: "x", merchant_refund_code: `${code}-${refundOfAll}` } };
     case "refund": {
       const amount = `${refundAmounts[ask.refund]}.00`;
       const refund = { operation: "request", amount, description: "x", merchant_refund_code: `${code}-${ask.refund}` };
@@ -123,20 +138,29 @@ function requestOf(ask: Ask, code: string, integrationKey: string): Request {
   }
 }
 
+/** Every payment has tokens of its own. */
+function tokenOf(code: string, name: string): string {
+  return `${code}-${name}-`.padEnd(40, "k");
+}
+
 /** What an answer says, in the words of payment-model.ts. */
 function toldBy(ask: Ask, answer: Answer): string {
+  if (ask.kind === "token" && answer["status"] === "SUCCESS") return "stored";
   const payment = toldPaymentOf(answer);
   if (payment === undefined) return String(answer["status_code"]);
   if (ask.kind === "refund" || ask.kind === "cancel refund") return "done";
-  const { status, captureAvailable, preApproved } = payment;
+  const { status, captureAvailable, preApproved, amount } = payment;
   if (status === "PE" && !captureAvailable) return preApproved ? "busy" : "authorizing";
-  const phase = status === "CO" ? "captured" : status === "CA" ? "cancelled" : "open";
-  return ask.kind === "query" ? shown(phase, refundsOf(answer)) : phase;
+  if (ask.kind === "refund or cancel" && answer["refund"] !== undefined) return "done";
+  const word = wordOf(status === "CO" ? "captured" : status === "CA" ? "cancelled" : "open", Number(amount));
+  if (ask.kind === "query") return shownWith(word, refundsOf(answer));
+  const { token } = answer["payment"] as { readonly token?: string };
+  return ask.kind === "direct" && ask.token !== undefined && token !== undefined ? `${word}, token` : word;
 }
 
-function refundsOf(answer: Answer): Parameters<typeof shown>[1] {
+function refundsOf(answer: Answer): Parameters<typeof shownWith>[1] {
   const { refunds = [] } = answer["payment"] as { readonly refunds?: readonly Answer[] };
   return Object.fromEntries(
-    refunds.map((refund) => [String(refund["merchant_refund_code"]).slice(-2), refund["status"] === "CA" ? "cancelled" : "asked"]),
+    refunds.map((refund) => [String(refund["merchant_refund_code"]).slice(-2), { isCancelled: refund["status"] === "CA" }]),
   );
 }

@@ -1,4 +1,4 @@
-import { type Ask, effectOf, keptOf, noLastWord, nothingYet, type PaymentState } from "./payment-model.ts";
+import { type Ask, effectsOf, keptOf, noLastWord, nothingYet, type PaymentState } from "./payment-model.ts";
 
 /** One call and what came of it. Times are in milliseconds of one clock. */
 export interface Call {
@@ -11,19 +11,26 @@ export interface Call {
   readonly told: string | undefined;
 }
 
+interface Step {
+  readonly next: PaymentState;
+  readonly isOver: boolean;
+}
+
 /** The states after the call, or a part of it, took effect in `state`; none when the answer could not have been given then. */
-function after(state: PaymentState, call: Call, index: number): { readonly next: PaymentState; readonly isOver: boolean } | undefined {
+function after(state: PaymentState, call: Call, index: number): readonly Step[] {
   const { ask, key, told } = call;
   const fits = (answer: string): boolean => told === undefined || told === answer;
   const kept = key === undefined ? undefined : state.kept[key];
-  if (kept !== undefined && kept !== noLastWord) return fits(kept) ? { next: state, isOver: true } : undefined;
-  const effect = effectOf(state, ask, index, kept === noLastWord);
-  if (effect.told === undefined) return { next: effect.next, isOver: false };
-  // While a capture or a cancellation is with the acquirer, a query shows a payment with which nothing can be done.
-  const isBusy = ask.kind === "query" && told === "busy" && state.phase === "open";
-  if (!isBusy && !fits(effect.told)) return undefined;
-  const { next } = effect;
-  return { next: key === undefined ? next : { ...next, kept: { ...next.kept, [key]: keptOf(effect.told) } }, isOver: true };
+  if (kept !== undefined && kept !== noLastWord) return fits(kept) ? [{ next: state, isOver: true }] : [];
+  // While a capture or a cancellation is with the acquirer, an answer that shows the payment shows one with which nothing can be done.
+  const isBusy = told === "busy" && state.phase === "open";
+  return effectsOf(state, ask, index, key).flatMap((effect): readonly Step[] => {
+    if (effect.told === undefined) return [{ next: effect.next, isOver: false }];
+    if (!fits(effect.told) && !(isBusy && effect.next === state)) return [];
+    const { next } = effect;
+    const word = isBusy ? noLastWord : keptOf(effect.told);
+    return [{ next: key === undefined ? next : { ...next, kept: { ...next.kept, [key]: word } }, isOver: true }];
+  });
 }
 
 /**
@@ -49,8 +56,7 @@ export function hasLegalOrder(calls: readonly Call[]): boolean {
       if (call === undefined || call.began > firstEnd) return false;
       // A twin under the same key waits until the first has its answer.
       if (maker !== undefined && maker !== index && call.key !== undefined && call.key === calls[maker]?.key) return false;
-      const step = after(state, call, index);
-      return step !== undefined && search(step.isOver ? done | (1n << BigInt(index)) : done, step.next);
+      return after(state, call, index).some((step) => search(step.isOver ? done | (1n << BigInt(index)) : done, step.next));
     });
   };
   return search(0n, nothingYet);

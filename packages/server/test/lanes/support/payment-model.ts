@@ -1,23 +1,46 @@
-/** What a merchant asks about one payment of 100.00. */
+/** What a merchant asks about one payment of 100.00, or about a token of its own choice. */
 export type Ask =
-  | { readonly kind: "direct"; readonly sale: boolean }
-  | { readonly kind: "capture" | "cancel" | "query" }
-  | { readonly kind: "refund" | "cancel refund"; readonly refund: RefundName };
+  | { readonly kind: "direct"; readonly sale: boolean; readonly token?: TokenName }
+  | { readonly kind: "capture"; readonly part?: boolean }
+  | { readonly kind: "cancel" | "query" | "refund or cancel" }
+  | { readonly kind: "refund" | "cancel refund"; readonly refund: RefundName }
+  | { readonly kind: "token"; readonly token: TokenName };
 
-/** The refunds that may be asked for, by their merchant_refund_code, and how much each gives back of the 100.00. */
+/** The refunds that may be asked for, by their merchant_refund_code, and how much each gives back. */
 export const refundAmounts = { r0: 40, r1: 70, r2: 100, r3: 30 } as const;
 export type RefundName = keyof typeof refundAmounts;
 export const refundNames: readonly RefundName[] = ["r0", "r1", "r2", "r3"];
+/** The refund of all that is left, which refundOrCancel asks for. */
+export const refundOfAll = "ra";
+/** How much of the 100 a partial capture takes. */
+export const capturedPart = 40;
 
-/** A payment as its merchant can tell it apart, and what is kept under the merchant's Idempotency-Keys. */
-export interface PaymentState {
-  /** Authorizing: there, and the call of this index waits for the acquirer. */
-  readonly phase: "absent" | "open" | "captured" | "cancelled" | { readonly authorizing: number };
-  readonly refunds: Readonly<Partial<Record<RefundName, "asked" | "cancelled">>>;
-  readonly kept: Readonly<Record<string, string>>;
+export const tokenNames = ["t0", "t1"] as const;
+export type TokenName = (typeof tokenNames)[number];
+
+type Phase = "absent" | "open" | "captured" | "cancelled" | "authorizing" | "capturing" | "voiding";
+
+interface RefundState {
+  readonly amount: number;
+  readonly isCancelled: boolean;
 }
 
-export const nothingYet: PaymentState = { phase: "absent", refunds: {}, kept: {} };
+/** A payment as its merchant can tell it apart, what is kept under the merchant's Idempotency-Keys, and which keys did what. */
+export interface PaymentState {
+  /**
+   * An object: there, and the call of this index waits for the acquirer. The words that end in -ing: the acquirer's answer is lost, and
+   * recovery comes after the history.
+   */
+  readonly phase: Phase | { readonly authorizing: number };
+  readonly captured: number;
+  readonly refunds: Readonly<Record<string, RefundState>>;
+  readonly tokens: readonly TokenName[];
+  readonly kept: Readonly<Record<string, string>>;
+  /** By effect (`direct`, `capture`, `void`, `refund r0`, `cancel refund r0`, `token`) the key under which it was asked for. */
+  readonly owners: Readonly<Record<string, string>>;
+}
+
+export const nothingYet: PaymentState = { phase: "absent", captured: 0, refunds: {}, tokens: [], kept: {}, owners: {} };
 
 /** A call that takes effect: the state that it leaves, and what its caller is told. Undefined told: it is not over yet. */
 export interface Effect {
@@ -25,62 +48,138 @@ export interface Effect {
   readonly told: string | undefined;
 }
 
-/**
- * In words of the wire: an error's code, or the state that the answer shows. `isResumed`: it came under this Idempotency-Key before and
- * had no last word; then whoever asks for what has been done by now is told that it is done, as it may have been this request.
- */
-export function effectOf(state: PaymentState, ask: Ask, index: number, isResumed: boolean): Effect {
+/** All that the call may come to, in words of the wire: an error's code, or the state that the answer shows. */
+export function effectsOf(state: PaymentState, ask: Ask, index: number, key: string | undefined): readonly Effect[] {
   const { phase } = state;
-  const is = (told: string): Effect => ({ next: state, told });
-  const moves = (next: Partial<PaymentState>, told: string): Effect => ({ next: { ...state, ...next }, told });
-  const isAuthorizing = typeof phase === "object";
+  const is = (told: string): readonly Effect[] => [{ next: state, told }];
+  const isAuthorizing = phase === "authorizing" || typeof phase === "object";
   switch (ask.kind) {
-    case "direct": {
-      if (phase === "absent") return { next: { ...state, phase: { authorizing: index } }, told: undefined };
-      if (!isAuthorizing || phase.authorizing !== index) return is("BP-DR-0");
-      const done = ask.sale ? "captured" : "open";
-      return moves({ phase: done }, done);
-    }
-    case "capture":
+    case "direct":
+      return directEffects(state, ask, index, key);
+    case "capture": {
       if (isAuthorizing) return is("BP-CAP-5");
       if (phase === "absent") return is("BP-CAP-2");
       if (phase === "cancelled") return is("BP-CAP-3");
-      return phase === "captured" ? is(isResumed ? "captured" : "BP-CAP-4") : moves({ phase: "captured" }, "captured");
+      if (phase === "captured") return is(isOwn(state, "capture", key) ? phaseWord(state) : "BP-CAP-4");
+      if (phase !== "open") return is("COFRE-20");
+      const next = owned({ ...state, phase: "captured", captured: ask.part === true ? capturedPart : 100 }, "capture", key);
+      return [
+        { next, told: phaseWord(next) },
+        { next: { ...state, phase: "capturing" }, told: "COFRE-22" },
+      ];
+    }
     case "cancel":
-      if (isAuthorizing) return is("COFRE-20");
-      if (phase === "absent") return is("BP-CAN-2");
-      if (phase === "open") return moves({ phase: "cancelled" }, "cancelled");
-      return is(phase === "cancelled" && isResumed ? "cancelled" : "BP-CAN-3");
+      return phase === "absent" ? is("BP-CAN-2") : cancelEffects(state, key);
+    case "refund or cancel":
+      if (phase === "absent") return is("BP-REF-CAN-2");
+      // What is captured between its look and its cancellation is refused, and asked for again.
+      return phase === "captured" ? [...refundEffects(state, refundOfAll, key), ...is("BP-CAN-3")] : cancelEffects(state, key);
     case "query":
-      return is(isAuthorizing ? "authorizing" : phase === "absent" ? "BP-QRY-2" : shown(phase, state.refunds));
+      return is(phase === "absent" ? "BP-QRY-2" : shown(state));
     case "refund":
-      return refundEffect(state, ask.refund);
-    default:
-      if (state.refunds[ask.refund] === undefined) return is("BP-REF-9");
-      if (state.refunds[ask.refund] === "cancelled") return is("BP-REF-10");
-      return moves({ refunds: { ...state.refunds, [ask.refund]: "cancelled" } }, "done");
+      return phase === "absent" ? is("BP-REF-CAN-2") : refundEffects(state, ask.refund, key);
+    case "token":
+      if (state.tokens.includes(ask.token)) return is("BP-DR-65");
+      return [{ next: { ...state, tokens: [...state.tokens, ask.token] }, told: "stored" }];
+    default: {
+      const { refund: name } = ask;
+      const refund = state.refunds[name];
+      const effect = `cancel refund ${name}`;
+      if (refund === undefined) return is("BP-REF-9");
+      if (refund.isCancelled) return is(isOwn(state, effect, key) ? "done" : "BP-REF-10");
+      const refunds = { ...state.refunds, [name]: { ...refund, isCancelled: true } };
+      return [{ next: owned({ ...state, refunds }, effect, key), told: "done" }];
+    }
   }
 }
 
-function refundEffect(state: PaymentState, name: RefundName): Effect {
-  const is = (told: string): Effect => ({ next: state, told });
-  if (state.phase === "absent") return is("BP-REF-CAN-2");
+function directEffects(
+  state: PaymentState,
+  { sale, token }: Extract<Ask, { kind: "direct" }>,
+  index: number,
+  key: string | undefined,
+): readonly Effect[] {
+  const { phase, tokens } = state;
+  const isTaken = token !== undefined && tokens.includes(token);
+  if (phase === "absent") {
+    const begun: Effect = { next: owned({ ...state, phase: { authorizing: index } }, "direct", key), told: undefined };
+    // The token is looked at first: it may be taken after that look, and then the payment goes without.
+    return isTaken ? [{ next: state, told: "BP-DR-65" }, begun] : [begun];
+  }
+  if (typeof phase === "object" && phase.authorizing === index) {
+    const stores = token !== undefined && !isTaken;
+    const done: PaymentState = { ...state, phase: sale ? "captured" : "open", captured: sale ? 100 : 0 };
+    const next = stores ? owned({ ...done, tokens: [...tokens, token] }, "token", key ?? "nobody") : done;
+    return [
+      { next, told: phaseWord(next) + (stores ? ", token" : "") },
+      { next: { ...state, phase: "authorizing" }, told: "authorizing" },
+    ];
+  }
+  if (!isOwn(state, "direct", key)) return [{ next: state, told: "BP-DR-0" }];
+  return [{ next: state, told: phaseWord(state) + (isOwn(state, "token", key) && token !== undefined ? ", token" : "") }];
+}
+
+function cancelEffects(state: PaymentState, key: string | undefined): readonly Effect[] {
+  const is = (told: string): readonly Effect[] => [{ next: state, told }];
+  if (state.phase === "captured") return is("BP-CAN-3");
+  if (state.phase === "cancelled") return is(isOwn(state, "void", key) ? "cancelled" : "BP-CAN-3");
+  if (state.phase !== "open") return is("COFRE-20");
+  return [
+    { next: owned({ ...state, phase: "cancelled" }, "void", key), told: "cancelled" },
+    { next: { ...state, phase: "voiding" }, told: "COFRE-22" },
+  ];
+}
+
+function refundEffects(state: PaymentState, name: string, key: string | undefined): readonly Effect[] {
+  const is = (told: string): readonly Effect[] => [{ next: state, told }];
+  const effect = `refund ${name}`;
+  if (isOwn(state, effect, key)) return is("done");
   if (state.phase !== "captured") return is("BP-REF-7");
-  const left = refundNames.reduce((rest, each) => (state.refunds[each] === "asked" ? rest - refundAmounts[each] : rest), 100);
-  if (left === 0) return is("BP-REF-12");
-  if (refundAmounts[name] > left) return is("BP-REF-5");
   if (state.refunds[name] !== undefined) return is("BP-REF-11");
-  return { next: { ...state, refunds: { ...state.refunds, [name]: "asked" } }, told: "done" };
+  const left = Object.values(state.refunds).reduce((rest, { amount, isCancelled }) => (isCancelled ? rest : rest - amount), state.captured);
+  if (left === 0) return is("BP-REF-12");
+  const amount = name === refundOfAll ? left : refundAmounts[name as RefundName];
+  if (amount > left) return is("BP-REF-5");
+  return [{ next: owned({ ...state, refunds: { ...state.refunds, [name]: { amount, isCancelled: false } } }, effect, key), told: "done" }];
+}
+
+function isOwn({ owners }: PaymentState, effect: string, key: string | undefined): boolean {
+  return key !== undefined && owners[effect] === key;
+}
+
+function owned(state: PaymentState, effect: string, key: string | undefined): PaymentState {
+  return key === undefined ? state : { ...state, owners: { ...state.owners, [effect]: key } };
+}
+
+/** The state of a payment in one word, and how much of it is captured where that is a part. */
+export function wordOf(phase: string, captured: number): string {
+  return phase === "captured" && captured !== 100 ? `captured ${captured}` : phase;
+}
+
+function phaseWord({ phase, captured }: PaymentState): string {
+  if (typeof phase === "object") return "authorizing";
+  return phase === "capturing" || phase === "voiding" ? "busy" : wordOf(phase, captured);
 }
 
 /** A payment in words: its status, and its refunds by their codes. */
-export function shown(phase: string, refunds: PaymentState["refunds"]): string {
-  return [phase, ...refundNames.flatMap((name) => (refunds[name] === undefined ? [] : [`${name} ${refunds[name]}`]))].join(", ");
+export function shownWith(word: string, refunds: Readonly<Record<string, Pick<RefundState, "isCancelled">>>): string {
+  const told = [...refundNames, refundOfAll].flatMap((name) => {
+    const refund = refunds[name];
+    return refund === undefined ? [] : [`${name} ${refund.isCancelled ? "cancelled" : "asked"}`];
+  });
+  return [word, ...told].join(", ");
+}
+
+function shown(state: PaymentState): string {
+  const word = phaseWord(state);
+  return word === "busy" || word === "authorizing" ? word : shownWith(word, state.refunds);
 }
 
 /** What is kept under an Idempotency-Key: the answer, or that there was none yet that is a last word. */
 export function keptOf(told: string): string {
-  return told === "COFRE-20" ? noLastWord : told;
+  return told === "COFRE-20" || told === "COFRE-22" || told === "authorizing" || told === "busy" || told.endsWith(", token")
+    ? noLastWord
+    : told;
 }
 
 export const noLastWord = "no last word";
