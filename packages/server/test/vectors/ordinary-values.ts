@@ -35,6 +35,13 @@ const dateOf = (chance: Chance): readonly [year: string, month: string, day: str
 const uuid = (chance: Chance): string =>
   `${hex(chance, 8)}-${hex(chance, 4)}-4${hex(chance, 3)}-${oneOf(chance, ["8", "9", "a", "b"])}${hex(chance, 3)}-${hex(chance, 12)}`;
 
+/** State, month, CNPJ, model, series, number and code, and a check digit modulo 11. */
+function invoiceKey(chance: Chance): string {
+  const body = `35${dateOf(chance).join("").slice(2, 6)}${digits(chance, 37)}`;
+  const sum = Array.from(body, Number).reduceRight((total, digit, index) => total + digit * (2 + ((42 - index) % 8)), 0);
+  return `${body}${sum % 11 < 2 ? 0 : 11 - (sum % 11)}`;
+}
+
 export const codes: readonly Kind[] = [
   { kind: "WooCommerce: order id and seconds", make: (chance) => `${1 + chance(500_000)}_${Math.floor(time(chance) / 1_000)}` },
   { kind: "WooCommerce: wc_order_ and a key", make: (chance) => `wc_order_${from(chance, "abcdefghijkmnopqrstuvwxyz0123456789", 13)}` },
@@ -62,7 +69,7 @@ export const codes: readonly Kind[] = [
   { kind: "UUID without dashes", make: (chance) => uuid(chance).replaceAll("-", "") },
   { kind: "Snowflake", make: (chance) => `1${digits(chance, 18)}` },
   { kind: "invoice number", make: (chance) => `F${pad(chance(999), 3)}-${pad(chance(99_999_999), 8)}` },
-  { kind: "Brazilian invoice key", make: (chance) => `35${digits(chance, 38)}` },
+  { kind: "Brazilian invoice key", make: invoiceKey },
   { kind: "dotted id", make: (chance) => [4, 4, 4, 4].map((width) => digits(chance, width)).join(".") },
   { kind: "groups of four with blanks", make: (chance) => [4, 4, 4, 4].map((width) => digits(chance, width)).join(" ") },
   ...[12, 13, 14, 15, 16, 17, 18, 19].map((count) => ({ kind: `${count} random digits`, make: (chance: Chance) => digits(chance, count) })),
@@ -202,7 +209,7 @@ export const documents: readonly (Kind & { readonly country: string })[] = [
   { kind: "a passport", country: "pe", make: (chance) => `${from(chance, "ABCDEFGHPX", 2)}${digits(chance, 7)}` },
 ];
 
-const streets = ["Rua E", "Av. Paulista", "Calle 26", "Jr. de la Unión", "Avenida El Cid", "Carrera 7", "Pasaje CVC"] as const;
+const streets = ["Rua E", "Av. Paulista", "Calle 26", "Jr. de la Unión", "Avenida El Cid", "Carrera 7", "Pasaje Cuzco"] as const;
 
 export const texts: readonly Kind[] = [
   ...names,

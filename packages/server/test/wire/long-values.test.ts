@@ -68,6 +68,12 @@ const worst: Readonly<Record<string, (bytes: number) => string>> = {
   "escaped digits": (bytes) => "%34".repeat(bytes / 4),
   "a digit and much else": (bytes) => `${"1a".repeat(12)}${"-".repeat(bytes - 40)}`,
   "at signs and points": (bytes) => `a@${".a".repeat(bytes / 2 - 20)}@`,
+  "words for security codes": (bytes) => "cvv ".repeat(bytes / 4),
+  "words run together": (bytes) => "codverifica".repeat(bytes / 11),
+  "named codes": (bytes) => "cvv 123 ".repeat(bytes / 8),
+  "two digits and a word": (bytes) => `1${"a".repeat(bytes / 2)}1${"b".repeat(bytes / 2 - 10)}cvv`,
+  "cards and codes": (bytes) => "4111111111111111 123 ".repeat(bytes / 21),
+  "tracks that go on": (bytes) => "4111111111111111^".repeat(bytes / 17),
   zeros: (bytes) => `${"0".repeat(bytes - 1)}x`,
 };
 

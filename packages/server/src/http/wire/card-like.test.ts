@@ -1,6 +1,7 @@
 import assert from "node:assert/strict";
 import { describe, test } from "node:test";
 import * as fc from "fast-check";
+import { numberUnder } from "../../../test/vectors/cards.ts";
 import { separatorKind } from "../../kernel/separators.ts";
 import { echo, echoName, holdsCardNumber, maskCardNumbers, maskedText, namesCard, oneLine } from "./card-like.ts";
 
@@ -43,8 +44,8 @@ describe("card numbers in free text", () => {
   });
 
   test("are found beside other groups of digits", () => {
-    assert.equal(maskCardNumbers("4111 1111 1111 1111 12 30 123"), "4111 11xx xxxx 1111 12 30 123");
-    assert.equal(maskCardNumbers("order 77 4111111111111111 321"), "order 77 411111xxxxxx1111 321");
+    assert.equal(maskCardNumbers("4111 1111 1111 1111 12 30 123"), "4111 11xx xxxx 1111 12 30 xxx");
+    assert.equal(maskCardNumbers("order 77 4111111111111111 321"), "order 77 411111xxxxxx1111 xxx");
   });
 
   test("are found inside runs that are longer than any card number", () => {
@@ -201,6 +202,164 @@ describe("card numbers in free text", () => {
       }),
     );
   });
+});
+
+describe("security codes and tracks in free text", () => {
+  test("are masked behind a card number: groups of three or four digits, and digits that are glued to it", () => {
+    for (const [text, masked] of [
+      ["card 4111 1111 1111 1111 exp 12/35 cvv 837", "card 4111 11xx xxxx 1111 exp 12/35 cvv xxx"],
+      ["4111111111111111 837", "411111xxxxxx1111 xxx"],
+      ["4111111111111111, 12/2035, 8370", "411111xxxxxx1111, 12/2035, xxxx"],
+      ["378282246310005 / 1234 Ana", "378282xxxxx0005 / xxxx Ana"],
+      ["4111111111111111123", "411111xxxxxx1111xxx"],
+      // The nineteen digits pass the check, too: which digits are the last of the number is not known.
+      ["4111111111111111837", "411111xxxxxxxxxxxxx"],
+      ["41111111111111111235", "411111xxxxxx1111xxxx"],
+      ["41111111111111111235837", "411111xxxxxx1111xxxxxxx"],
+      ["4111-1111-1111-1111 (Ana Lima, visa gold) 837", "4111-11xx-xxxx-1111 (Ana Lima, visa gold) xxx"],
+      ["4111111111111111\n837", "411111xxxxxx1111\nxxx"],
+      ["4111111111111111 \uff18\uff13\uff17", "411111xxxxxx1111 xxx"],
+      ["4111111111111111%20837", "411111xxxxxx1111%20xxx"],
+    ] as const) {
+      assert.equal(maskCardNumbers(text), masked);
+    }
+    // The control: farther away, and groups of other lengths.
+    const far = `411111xxxxxx1111 ${"a".repeat(40)} 837`;
+    assert.equal(maskCardNumbers(far.replace("xxxxxx", "111111")), far);
+    assert.equal(maskCardNumbers("4111111111111111 ap 12, 80230-01"), "411111xxxxxx1111 ap 12, 80230-01");
+  });
+
+  test("never show a security code in the last four of a number that the code makes longer", () => {
+    for (let cvv = 0; cvv < 1_000; cvv += 1) {
+      const glued = String(cvv).padStart(3, "0");
+      assert.ok(!maskCardNumbers(`4111111111111111${glued}`).endsWith(glued), glued);
+    }
+  });
+
+  test("of tracks nothing is left behind the number", () => {
+    for (const [text, masked] of [
+      [";4111111111111111=35121010000012345678?", ";411111xxxxxx1111=xxxxxxxxxxxxxxxxxxxx?"],
+      ["4111111111111111=3512101123456789 ok", "411111xxxxxx1111=xxxxxxxxxxxxxxxx ok"],
+      ["4111111111111111D35121010000012345F", "411111xxxxxx1111DxxxxxxxxxxxxxxxxxF"],
+      ["%B4111111111111111^LIMA/ANA^35121010000012300000?", "%B411111xxxxxx1111^xxxx/xxx^xxxxxxxxxxxxxxxxxxxx?"],
+      ["%B4111 1111 1111 1111 ^ LIMA ^ 3512101?.", "%B4111 11xx xxxx 1111 ^ xxxx ^ xxxxxxx?."],
+    ] as const) {
+      assert.equal(maskCardNumbers(text), masked);
+    }
+  });
+
+  test("are masked where they are named, also without a number, in Portuguese, Spanish and English", () => {
+    for (const name of [
+      "cvv",
+      "CVV2:",
+      "Cvc ",
+      "cvc2=",
+      "o cvc do cart\u00e3o: ",
+      "cvn #",
+      "ccv",
+      "csc: ",
+      "CID: ",
+      "cid=",
+      '"card_cvv":"',
+      "cardCvv ",
+      "cod seg ",
+      "c\u00f3d. seg.: ",
+      "co\u0301digo de seguranc\u0327a ",
+      "c\u00f3digo de seguran\u00e7a do cart\u00e3o \u00e9 ",
+      "codigo de seguridad es el ",
+      "C\u00f3digo Seguridad ",
+      "c\u00f3digo verificador: ",
+      "clave de seguridad ",
+      "security code is ",
+      "security_code=",
+      "securityCode: ",
+      "card code ",
+      "o cvv do meu cart\u00e3o \u00e9 ",
+    ]) {
+      for (const [code, masked] of [
+        ["837", "xxx"],
+        ["8370", "xxxx"],
+        ["8 3 7", "x x x"],
+      ] as const) {
+        assert.equal(maskCardNumbers(`pague j\u00e1, ${name}${code}.`), `pague j\u00e1, ${name}${masked}.`);
+      }
+    }
+    assert.equal(maskCardNumbers("cvv%20837"), "cvv%20xxx");
+  });
+
+  test("what is neither stays as it is", () => {
+    for (const text of [
+      "Rua El Cid 300",
+      "Pasaje CVC, 6626",
+      "CVC Viagens, Rua 300",
+      "Cidade 300",
+      "Seguran\u00e7a 24h, portaria 120",
+      "c\u00f3digo do pr\u00e9dio 4321",
+      "cvv 12345",
+      "cvv 12",
+      "security code 123456",
+      "seguro 300",
+      "cvv\n837",
+      "segunda 1430, Av. 300",
+    ]) {
+      assert.equal(maskCardNumbers(text), text);
+    }
+  });
+});
+
+test("numbers of every scheme are masked", () => {
+  const schemes: readonly (readonly [scheme: string, prefix: string, lengths: readonly number[]])[] = [
+    ["Visa", "4", [13, 16, 19]],
+    ["Mastercard", "2221", [16]],
+    ["Mastercard", "2720", [16]],
+    ["Mastercard", "51", [16]],
+    ["American Express", "34", [15]],
+    ["Diners", "36", [14, 15, 16, 17, 18, 19]],
+    ["Diners", "305", [14, 16, 19]],
+    ["Diners", "3095", [14, 16, 19]],
+    ["Diners", "39", [14, 16, 19]],
+    ["JCB", "3528", [16, 17, 18, 19]],
+    ["JCB", "3589", [16, 19]],
+    ["UnionPay", "62", [16, 17, 18, 19]],
+    ["UnionPay", "8100", [16, 19]],
+    ["UnionPay", "8171", [16, 19]],
+    ["Mir", "2200", [16, 17, 18, 19]],
+    ["Mir", "2204", [16, 19]],
+    ["Maestro", "5018", [12, 13, 14, 15, 16, 17, 18, 19]],
+    ["Maestro", "5000", [12, 13, 16, 19]],
+    ["Maestro", "6304", [12, 13, 16, 19]],
+    ["Maestro", "6759", [12, 13, 16, 18, 19]],
+    ["Maestro", "6762", [12, 13, 16, 18, 19]],
+    ["RuPay", "60", [16]],
+    ["RuPay", "6521", [16]],
+    ["RuPay", "81", [16]],
+    ["RuPay", "82", [16]],
+    ["RuPay", "508", [16]],
+    ["Troy", "9792", [16]],
+    ["Mada", "968201", [16]],
+    ["Mada", "588845", [16]],
+    ["UATP", "1354", [15]],
+    ["Discover", "6011", [16, 19]],
+    ["Discover", "644", [16, 19]],
+    ["Elo", "506699", [16]],
+    ["Hipercard", "606282", [16, 19]],
+    ["Aura", "507860", [19]],
+    ["Cabal", "604201", [16]],
+    ["Naranja", "589562", [16]],
+    ["Carnet", "286900", [16]],
+    ["Verve", "506099", [16, 18, 19]],
+  ];
+  for (const [scheme, prefix, lengths] of schemes) {
+    for (const length of lengths) {
+      const number = numberUnder(`${prefix}${"13579246801357924680".slice(0, length - prefix.length - 1)}`, length);
+      const shown = maskCardNumbers(`paid with ${number}.`);
+      assert.ok(holdsCardNumber(number), `${scheme} ${length}`);
+      assert.ok(
+        shown.startsWith(`paid with ${number.slice(0, 6)}x`) && !shown.includes(number.slice(6, -4)),
+        `${scheme} ${length}: ${shown}`,
+      );
+    }
+  }
 });
 
 test("an echo is short, in one line and without card numbers", () => {

@@ -1,14 +1,16 @@
 import { decodedPieces, digitsOf, escape, literalPieces, mayHaveDigits, type Piece } from "../../kernel/written-digits.ts";
+import { hasSchemeShape, longestNumber, shortestNumber } from "../../vault/schemes.ts";
+import { type Hidden, hideBehind, hideSecurityCodes, mayNameSecurityCode } from "./security-codes.ts";
 
 /**
  * People type card numbers into any field. What looks like one must not be kept or repeated in clear (docs/wire/parity.md, card numbers
- * in other fields): 13 to 19 digits that pass the Luhn check and begin as some scheme's cards do, in one piece, in groups, or inside of
- * a longer piece. Digits of all scripts count, also written as `%34`, `&#52;` or `\u0034`.
+ * in other fields): 12 to 19 digits that pass the Luhn check and begin as some scheme's cards do, in one piece, in groups, or inside of
+ * a longer piece. So must security codes and track data (security-codes.ts). Digits of all scripts count, also written as `%34`, `&#52;` or `\u0034`.
  *
  * Each digit is looked at a bounded number of times: the work grows with the text's length and with nothing else.
  */
-const shortest = 13;
-const longest = 19;
+const shortest = shortestNumber;
+const longest = longestNumber;
 const shownFirst = 6;
 const shownLast = 4;
 
@@ -25,9 +27,43 @@ export function holdsCardNumber(text: string): boolean {
   return runsOf(text).some((run) => cardSpans(run).length > 0);
 }
 
-/** `text` with an `x` for each middle digit of whatever looks like a card number; first six and last four stay, separators too. */
+/**
+ * `text` with an `x` for each middle digit of whatever looks like a card number; first six and last four stay, separators too. Behind a number
+ * also for what may be its security code or its track, and anywhere for a security code that is named as such.
+ */
 export function maskCardNumbers(text: string): string {
-  return maskSpans(text, cardSpans);
+  const namesCode = mayNameSecurityCode(text);
+  if (!namesCode && !mayHoldCard(text)) return text;
+  const hidden: Hidden[] = [];
+  const readings = [literalPieces, ...(escape.test(text) ? [decodedPieces] : [])];
+  for (const read of readings) {
+    const runs = readRuns(read(text));
+    const found = runs.map((run) => ({ run, spans: cardSpans(run) })).filter(({ spans }) => spans.length > 0);
+    if (found.length === 0 && !namesCode) continue;
+    const pieces = [...read(text)];
+    const folded = foldedText(pieces);
+    const isCard = new Uint8Array(pieces.length);
+    for (const { run, spans } of found) {
+      hideMiddles(run, spans, hidden);
+      for (const { start, end } of spans) for (let index = start; index < end; index += 1) isCard[run.places[index] ?? 0] = 1;
+    }
+    const hide = (index: number): void => void hidden.push(pieces[index] ?? { start: 0, end: 0 });
+    for (const { run, spans } of found) {
+      for (const { end } of spans) hideBehind(folded, (run.places[end - 1] ?? 0) + 1, isCard, hide);
+    }
+    if (namesCode) hideSecurityCodes(folded, hide);
+  }
+  return withoutHidden(text, hidden);
+}
+
+/** One character for each piece, so that an index in it is a piece's: digits in ASCII, the rest in small letters. */
+function foldedText(pieces: readonly Piece[]): string {
+  let folded = "";
+  for (const { character } of pieces) {
+    const small = digitsOf(character)?.slice(-1) ?? character.toLowerCase();
+    folded += small.length === 1 ? small : "\ufffd";
+  }
+  return folded;
 }
 
 /** At most `characters` of a text that people type, without the middle of any card number in it. */
@@ -63,6 +99,8 @@ interface Run {
   readonly digits: string;
   readonly starts: readonly number[];
   readonly ends: readonly number[];
+  /** Of each digit, the number of the piece that it is written in. */
+  readonly places: readonly number[];
   /** Where groups begin, by the index of their first digit. */
   readonly groups: ReadonlySet<number>;
 }
@@ -98,17 +136,21 @@ function readRuns(pieces: Iterable<Piece>): readonly Run[] {
   let digits = "";
   let starts: number[] = [];
   let ends: number[] = [];
+  let places: number[] = [];
+  let place = -1;
   let groups = new Set<number>();
   let gap = 0;
   const close = (): void => {
-    if (digits.length >= shortest) runs.push({ digits, starts, ends, groups });
+    if (digits.length >= shortest) runs.push({ digits, starts, ends, places, groups });
     if (digits === "") return;
     digits = "";
     starts = [];
     ends = [];
+    places = [];
     groups = new Set();
   };
   for (const { character, start, end } of pieces) {
+    place += 1;
     const folded = digitsOf(character);
     if (folded === undefined) {
       gap += 1;
@@ -121,6 +163,7 @@ function readRuns(pieces: Iterable<Piece>): readonly Run[] {
     for (let count = 0; count < folded.length; count += 1) {
       starts.push(start);
       ends.push(end);
+      places.push(place);
     }
   }
   close();
@@ -136,6 +179,36 @@ function isLetter(character: string): boolean {
  * number touches is searched for one with digits glued to it.
  */
 function cardSpans(run: Run): readonly Span[] {
+  const keys = invoiceKeysIn(run);
+  if (keys.length === 0) return spansIn(run);
+  return spansIn(run).filter(({ start, end }) => !keys.some((key) => key.start <= start && end <= key.end));
+}
+
+const invoiceKeyDigits = 44;
+
+/** Groups that are the key of a Brazilian electronic invoice, by its length and check digit: almost each has a card number in it by chance. */
+function invoiceKeysIn(run: Run): readonly Span[] {
+  const keys: Span[] = [];
+  if (run.digits.length < invoiceKeyDigits) return keys;
+  const groups = [...run.groups, run.digits.length];
+  for (const [index, start] of groups.entries()) {
+    const end = groups[index + 1] ?? start;
+    if (end - start === invoiceKeyDigits && isInvoiceKey(run.digits.slice(start, end))) keys.push({ start, end });
+  }
+  return keys;
+}
+
+/** Weights 2 to 9 from the right, then 2 again, modulo 11. */
+function isInvoiceKey(digits: string): boolean {
+  let sum = 0;
+  for (let index = 0; index < invoiceKeyDigits - 1; index += 1) {
+    sum += (digits.charCodeAt(index) - 0x30) * (2 + ((invoiceKeyDigits - 2 - index) % 8));
+  }
+  const rest = sum % 11;
+  return digits.charCodeAt(invoiceKeyDigits - 1) - 0x30 === (rest < 2 ? 0 : 11 - rest);
+}
+
+function spansIn(run: Run): readonly Span[] {
   const whole = spansWith(run, (start, end) => isGroupStart(run, start) && isGroupStart(run, end));
   let next = 0;
   let covered = 0;
@@ -149,9 +222,12 @@ function cardSpans(run: Run): readonly Span[] {
 function spansWith(run: Run, isWanted: (start: number, end: number) => boolean): readonly Span[] {
   const spans: Span[] = [];
   for (let start = 0; start + shortest <= run.digits.length; start += 1) {
+    const firstFour = firstFourAt(run.digits, start);
     for (let end = Math.min(run.digits.length, start + longest); end >= start + shortest; end -= 1) {
-      if (!hasSchemeShape(run.digits, start, end) || !isWanted(start, end)) continue;
-      if (!isCutOut(run, start, end) || !passesLuhn(run.digits, start, end)) continue;
+      const isWhole = isGroupStart(run, start) && isGroupStart(run, end);
+      if (!hasSchemeShape(firstFour, end - start, isWhole) || !isWanted(start, end)) continue;
+      const isPart = !hasSchemeShape(firstFour, end - start, false);
+      if (!isCutOut(run, start, end, isPart) || !passesLuhn(run.digits, start, end)) continue;
       spans.push({ start, end });
       break;
     }
@@ -161,48 +237,32 @@ function spansWith(run: Run, isWanted: (start: number, end: number) => boolean):
 
 /**
  * Whether a card number can be here, by how the digits are grouped. It is all of them, or one whole group, or inside of one long group
- * (with a security code behind it, say); or what it takes of each group is as long as the groups of card numbers are, or as its other
- * groups. Otherwise two telephone numbers beside each other would be a card every sixth time. Nobody has cards of thirteen digits any
- * more: they do not count inside of anything.
+ * (with a security code behind, say); or what it takes of each group is as long as the groups of card numbers are, or as its other
+ * groups. Otherwise two telephone numbers beside each other would be a card every sixth time. `isStrict`: a form that dates and counters have too is
+ * one group, or all there is in groups of four.
  */
-function isCutOut(run: Run, start: number, end: number): boolean {
-  if (start === 0 && end === run.digits.length) return true;
+function isCutOut(run: Run, start: number, end: number, isStrict: boolean): boolean {
+  const isAll = start === 0 && end === run.digits.length;
+  if (isAll && !isStrict) return true;
   const isWhole = isGroupStart(run, start) && isGroupStart(run, end);
-  if (end - start === shortest && !isWhole) return false;
   let from = start;
   let width = 0;
   let groups = 0;
   let hasCardGroups = true;
+  let hasFours = true;
   let hasEqualGroups = isWhole;
   for (let at = start + 1; at <= end; at += 1) {
     if (at < end && !run.groups.has(at)) continue;
     const taken = at - from;
     if (width === 0) width = taken;
-    hasCardGroups &&= taken >= 4 && taken <= 6;
+    hasCardGroups &&= taken <= 6 && (taken >= 4 || (isWhole && at === end && width === 4));
+    hasFours &&= at === end ? taken <= 5 : taken === 4;
     hasEqualGroups &&= width < 4 && (taken === width || (at === end && taken < width));
     from = at;
     groups += 1;
   }
+  if (isStrict) return groups === 1 || (isAll && hasFours);
   return groups === 1 || hasCardGroups || hasEqualGroups;
-}
-
-/** Any length of section 2.6 for its first digits, and those of other schemes, which are none of ours but somebody's card all the same. */
-function hasSchemeShape(digits: string, start: number, end: number): boolean {
-  const first = digits.charCodeAt(start) - 0x30;
-  const second = digits.charCodeAt(start + 1) - 0x30;
-  switch (end - start) {
-    case 13:
-      return first === 4;
-    case 14:
-      return first === 3 && (second === 0 || second === 6 || second === 8 || second === 9);
-    case 15:
-      return first === 3 && (second === 4 || second === 7);
-    case 16:
-      if (first === 2) return second >= 2 && second <= 8;
-      return first === 3 ? second === 5 || second === 8 : first >= 4 && first <= 6;
-    default:
-      return first === 3 ? second === 8 : first >= 4 && first <= 6;
-  }
 }
 
 function passesLuhn(digits: string, start: number, end: number): boolean {
@@ -214,19 +274,40 @@ function passesLuhn(digits: string, start: number, end: number): boolean {
   return sum % 10 === 0;
 }
 
-/** Every digit of the spans but the first six and the last four becomes as many `x` as it has characters: no text changes its length. */
-function maskSpans(text: string, spansOf: (run: Run) => readonly Span[]): string {
-  const hidden: { readonly start: number; readonly end: number }[] = [];
-  for (const run of runsOf(text)) {
-    let done = 0;
-    for (const { start, end } of spansOf(run)) {
-      // Spans come in the order of their starts, so that each digit is hidden once.
-      for (let index = Math.max(done, start + shownFirst); index < end - shownLast; index += 1) {
-        hidden.push({ start: run.starts[index] ?? 0, end: run.ends[index] ?? 0 });
-      }
-      done = Math.max(done, end - shownLast);
+/** Every digit of the spans but the first six and the last four. Spans come in the order of their starts, so that each digit is hidden once. */
+function hideMiddles(run: Run, spans: readonly Span[], hidden: Hidden[]): void {
+  let done = 0;
+  for (const span of spans) {
+    const { start, end } = span;
+    const last = hasShorterNumber(run, span) ? end : end - shownLast;
+    for (let index = Math.max(done, start + shownFirst); index < last; index += 1) {
+      hidden.push({ start: run.starts[index] ?? 0, end: run.ends[index] ?? 0 });
     }
+    done = Math.max(done, last);
   }
+}
+
+function firstFourAt(digits: string, start: number): number {
+  let value = 0;
+  for (let index = start; index < start + 4; index += 1) value = value * 10 + digits.charCodeAt(index) - 0x30;
+  return value;
+}
+
+/** Whether a number in one piece may be a shorter one with a security code or a date glued to it: its last four would be part of those. */
+function hasShorterNumber(run: Run, { start, end }: Span): boolean {
+  if (nextGroup(run, start) < end) return false;
+  const firstFour = firstFourAt(run.digits, start);
+  for (let shorter = end - 1; shorter >= start + shortestWithCode; shorter -= 1) {
+    if (hasSchemeShape(firstFour, shorter - start, false) && passesLuhn(run.digits, start, shorter)) return true;
+  }
+  return false;
+}
+
+/** Nothing shorter has a security code that is glued to it. */
+const shortestWithCode = 14;
+
+/** As many `x` as the hidden ranges have characters: no text changes its length. */
+function withoutHidden(text: string, hidden: Hidden[]): string {
   if (hidden.length === 0) return text;
   let masked = "";
   let at = 0;
@@ -240,6 +321,8 @@ function maskSpans(text: string, spansOf: (run: Run) => readonly Span[]): string
 }
 
 const longestEcho = 40;
+/** So many digits in a row may be a card number that was mistyped. */
+const shortestEcho = 13;
 
 /**
  * A value of the request as it may stand in an error message: short, one line, without anything that looks like a card number, and
@@ -247,9 +330,11 @@ const longestEcho = 40;
  */
 export function echo(text: string): string {
   const shown = oneLine(cut(text, longestEcho + lookAhead));
-  return maskSpans(shown, ({ digits }) => [{ start: 0, end: digits.length }])
-    .slice(0, longestEcho)
-    .toWellFormed();
+  const hidden: Hidden[] = [];
+  for (const run of runsOf(shown)) {
+    if (run.digits.length >= shortestEcho) hideMiddles(run, [{ start: 0, end: run.digits.length }], hidden);
+  }
+  return withoutHidden(shown, hidden).slice(0, longestEcho).toWellFormed();
 }
 
 /** A hash has 48 characters, the longest code of a payment 128. */

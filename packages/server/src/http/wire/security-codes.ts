@@ -1,0 +1,106 @@
+import { mayHaveDigits } from "../../kernel/written-digits.ts";
+
+/**
+ * Security codes and track data in texts: neither may be kept after an authorization, masked number or not (PCI DSS 3.3.1). What is read is
+ * folded text: one character for each of the original's, digits in ASCII, letters small. The work is bounded for each number and each word.
+ */
+
+/** Characters of a text that are replaced. */
+export interface Hidden {
+  readonly start: number;
+  readonly end: number;
+}
+
+/** How far behind a card number its security code is looked for. */
+const reach = 40;
+/** The longest track has 79 characters. */
+const longestTrack = 80;
+/** Blanks between a number and what follows it on its track. */
+const mostBlanks = 3;
+
+/** In Portuguese, Spanish and English, with accents or without, also decomposed; not a word's middle where the letters are those of other words. */
+const words = [
+  "cvv2?|cvn2?|ccv2?",
+  // Also the name of shops and streets: its digits follow at once, or a word says that it is a card's.
+  "cvc2?(?=[\\s:=#.\"'()*_-]{0,6}\\d|[\\s:]{1,3}[\\p{L}\\s]{0,6}(?:cart|tarj|card|é|es|is)(?!\\p{L}{6}))",
+  "(?<![\\p{L}\\p{N}])csc",
+  "(?<![\\p{L}\\p{N}])cid(?=\\s{0,3}[:=#])",
+  "c[oó]\\u0301?d(?:igo)?[\\s._-]{0,3}(?:d[eao][\\s._-]{0,3})?seg(?:uran[cç]\\u0327?a|uridad)?",
+  "c[oó]\\u0301?d(?:igo)?[\\s._-]{0,3}(?:d[eao][\\s._-]{0,3})?verifica\\p{L}{0,8}",
+  "(?:clave|n[uú]\\u0301?mero|d[ií]\\u0301?gitos?)[\\s._-]{0,3}de[\\s._-]{0,3}segur(?:an[cç]\\u0327?a|idad)",
+  "(?:security|verification|card|cvv|cvc)[\\s._-]{0,3}(?:code|value|number)",
+  "sec[\\s._-]{0,3}code",
+].join("|");
+
+/** At most so much stands between the word and its digits: `do cartão é`, `":"`. */
+const between = "[^\\p{N}\\n]{0,24}?";
+const code = "\\d(?:[ .-]?\\d){2,3}(?!\\d)";
+const word = new RegExp(words, "iu");
+const namedCode = new RegExp(`(?:${words})(${between})(${code})`, "giu");
+
+/** A part of each word, which is looked for first: it costs a tenth. */
+const parts = /cv|csc|cid|seg|sec|verif|card/i;
+
+/** Whether a text has three digits and a word for security codes: most have not. */
+export function mayNameSecurityCode(text: string): boolean {
+  return mayHaveDigits(text, 3) && parts.test(text) && word.test(text);
+}
+
+/** Hides the digits of security codes that are named as such. */
+export function hideSecurityCodes(folded: string, hide: (index: number) => void): void {
+  for (const match of folded.matchAll(namedCode)) {
+    const end = match.index + match[0].length;
+    hideDigits(folded, end - (match[2] ?? "").length, end, hide);
+  }
+}
+
+/**
+ * Hides what may be the security code or the rest of the track of a card number that ends before `from`: digits that are glued to it; what is
+ * behind `=`, `D` or `^`; and groups of three or four digits in the next forty characters, but for the year of a date. Other card numbers (`isCard`) are
+ * left alone.
+ */
+export function hideBehind(folded: string, from: number, isCard: Uint8Array, hide: (index: number) => void): void {
+  let at = from;
+  for (; isDigit(folded, at) && isCard[at] === 0; at += 1) hide(at);
+  hideTrack(folded, at, hide);
+  const end = Math.min(folded.length, from + reach);
+  for (; at < end; at += 1) {
+    if (!isDigit(folded, at)) continue;
+    let next = at;
+    let hasCard = false;
+    for (; isDigit(folded, next) && next - at <= 4; next += 1) hasCard ||= isCard[next] === 1;
+    const length = next - at;
+    if (!hasCard && (length === 3 || length === 4) && !isYear(folded, at, next)) hideDigits(folded, at, next, hide);
+    while (isDigit(folded, next) && next < end) next += 1;
+    at = next;
+  }
+}
+
+function hideTrack(folded: string, from: number, hide: (index: number) => void): void {
+  let at = from;
+  while (at - from < mostBlanks && /\s/.test(folded.charAt(at))) at += 1;
+  const separator = folded[at];
+  const isFirst = separator === "^";
+  if (!isFirst && separator !== "=" && !(separator === "d" && isDigit(folded, at + 1))) return;
+  for (let index = at + 1; index < Math.min(folded.length, at + longestTrack); index += 1) {
+    const character = folded.charAt(index);
+    if (character === "?" || character === "\n") return;
+    // The second track is digits and separators; the first has the holder's name, too.
+    if (isFirst ? /[\p{L}\p{N}]/u.test(character) : isDigit(folded, index)) hide(index);
+    else if (!isFirst && character !== "=" && character !== "d" && !/\s/.test(character)) return;
+  }
+}
+
+/** `2035` behind `12/` or `12-`: a card's year is no secret. */
+function isYear(folded: string, at: number, next: number): boolean {
+  return next - at === 4 && folded.startsWith("20", at) && /(?<!\d)\d{1,2}\s?[/-]\s?$/.test(folded.slice(Math.max(0, at - 6), at));
+}
+
+function hideDigits(folded: string, from: number, to: number, hide: (index: number) => void): void {
+  for (let index = from; index < to; index += 1) if (isDigit(folded, index)) hide(index);
+}
+
+function isDigit(folded: string, at: number): boolean {
+  const unit = folded.charCodeAt(at);
+  return unit >= 0x30 && unit <= 0x39;
+}
