@@ -341,7 +341,7 @@ export async function startCofre(config: Config, log: Log, ports: Ports = system
               store: kept,
               clock: time,
               keys: world === undefined ? notificationKeys : worldKeys,
-              nudge: () => sending.nudge(),
+              nudge: () => sending.nudge(id),
               name: world?.alias ?? id,
               change: async (settingsAfter) => {
                 const changed = await runner.run(changeSettings, account, settingsAfter);

@@ -113,7 +113,7 @@ export function createInstallation(parts: InstallationParts): Installation {
     share,
     report: ({ kind, ...facts }) =>
       log.write({ event: kind === "delivered" ? "notification_delivered" : "notification_failed", kind, ...facts }),
-    alarm: (what, { merchantId }) =>
+    alarm: (what, merchantId) =>
       log.write({ event: "alarm", kind: "unexpected_failure", what, where: undefined, merchantId, paymentId: undefined }),
     attempted: (attempt) => recording?.attempted(attempt, clock.now()),
   });
@@ -131,7 +131,7 @@ export function createInstallation(parts: InstallationParts): Installation {
     deliverTo: ({ settings }, { order }) => targetsOf(endpointsOf(settings), order.notificationUrl),
     gatherFor: ({ settings }, deliverTo) => gatheringOf(endpointsOf(settings), deliverTo),
     told: ({ settings }, change) => {
-      dispatcher.nudge(change.merchantId);
+      dispatcher.nudge(change.merchantId, change.deliverTo);
       // What another process sends, nobody here sees ending.
       return dispatcher.sendsFor(change.merchantId) ? firstAttempts.of(change, settings.notificationChaos) : undefined;
     },

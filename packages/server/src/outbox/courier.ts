@@ -21,6 +21,12 @@ export interface CourierParts {
   readonly clock: Clock;
 }
 
+/** What came of it, and how long that took the receiver. */
+export interface Sent {
+  readonly outcome: SendOutcome;
+  readonly tookMs: number;
+}
+
 /** Puts a message on the wire: its body, its id, which is the same at each attempt, and its signatures. */
 export class Courier {
   readonly #parts: CourierParts;
@@ -36,7 +42,7 @@ export class Courier {
   }
 
   /** `broken`: no signature fits. Rejects as signing does. */
-  async send(message: Message, { url, secrets, signatures }: Target, broken: boolean, signal: AbortSignal): Promise<SendOutcome> {
+  async send(message: Message, { url, secrets, signatures }: Target, broken: boolean, signal: AbortSignal): Promise<Sent> {
     const { sign, sender, clock, nameOf } = this.#parts;
     const body = messageBody(message);
     const [{ merchantId, endpoint, attempts }] = message;
@@ -51,6 +57,8 @@ export class Courier {
       "X-Cofre-Attempt": String(attempts + 1),
       ...(broken ? withBrokenSignatures(signed) : signed),
     };
-    return sender.send({ url, headers, body, timeoutMs }, signal);
+    const begun = clock.now();
+    const outcome = await sender.send({ url, headers, body, timeoutMs }, signal);
+    return { outcome, tookMs: clock.now() - begun };
   }
 }

@@ -6,16 +6,19 @@ import type { Scheduler } from "../kernel/scheduler.ts";
 import { ServiceError } from "../kernel/service-error.ts";
 import type { Share, Tenure } from "../kernel/share.ts";
 import { slotOf } from "../kernel/slot.ts";
-import { type Store, StoreError } from "../stores/store.ts";
-import { AttemptPlaces, type Way } from "./attempt-places.ts";
+import { type DueMerchant, type DueQueue, type Store, StoreError } from "../stores/store.ts";
 import { chaosPlan } from "./chaos.ts";
 import { Courier, type CourierParts } from "./courier.ts";
 import { decideDelivery } from "./delivery.ts";
 import { DeliveryBook } from "./delivery-book.ts";
-import { isUrlEndpoint, type NotificationSettings, type Target, targetOf, urlTarget } from "./endpoint.ts";
-import { type EndpointLane, EndpointLanes } from "./endpoint-lanes.ts";
-import { type Delivery, type EndpointId, type EndpointKey, messageNumber, openMessage } from "./events.ts";
+import { isUrlEndpoint, type NotificationSettings, originQueue, queueOf, type Target, targetOf, urlTarget } from "./endpoint.ts";
+import { type Delivery, type EndpointId, type EndpointKey, messageNumber, openMessage, type QueueKey } from "./events.ts";
 import { allAs, eachOf, gathered, type Message } from "./message.ts";
+import { type QueueLane, QueueLanes } from "./queue-lanes.ts";
+import { type Answered, type Passage, ReceiverLimit } from "./receiver-limit.ts";
+import type { SendOutcome } from "./sender.ts";
+import { Shares } from "./shares.ts";
+import { Turns } from "./turns.ts";
 
 /** Port: what accounts say about their notifications. */
 export interface NotificationAccounts {
@@ -26,7 +29,7 @@ export interface NotificationAccounts {
 }
 
 export interface DispatcherParts extends CourierParts {
-  readonly store: Pick<Store, "endpointsDue" | "deliveriesDue" | "deliveriesOfMessage" | "paymentById" | "commit">;
+  readonly store: Pick<Store, "merchantsDue" | "queuesDue" | "deliveriesDue" | "deliveriesOfMessage" | "paymentById" | "commit">;
   readonly accounts: NotificationAccounts;
   readonly random: Random;
   /** Whose chance a delivery's next attempt is drawn from, where it may not depend on which receiver answered first. */
@@ -34,14 +37,14 @@ export interface DispatcherParts extends CourierParts {
   readonly scheduler: Scheduler;
   /** Whose notifications are this process's to send. */
   readonly share: Share;
-  /** Told of every attempt, and of endpoints that begin to rest. Never throws. */
+  /** Told of every attempt, and of queues that begin to rest. Never throws. */
   readonly report: (event: DeliveryEvent) => void;
   /** Told of every attempt when its end has been kept. Never throws. */
   readonly attempted?: (attempt: DeliveryAttempt) => void;
   /** Told when an attempt at this delivery has ended, or was put off. Never throws. */
   readonly ended?: (delivery: Delivery) => void;
   /** Told of what should not be: the property that did not hold, or the class of the error. Never throws. */
-  readonly alarm: (what: string, endpoint: EndpointKey) => void;
+  readonly alarm: (what: string, merchantId: MerchantId) => void;
   /** true: one attempt at a time, in the order in which they were read, so that receivers hear everything in one order. */
   readonly inOrder?: () => boolean;
   /** How often the store is asked for what is due, apart from nudges. A second unless given. */
@@ -69,38 +72,56 @@ export interface DeliveryAttempt {
 const usualPollMs = second;
 /** Notifications of one moment are taken up together. */
 const nudgeMs = 2;
-const endpointsPerRead = 200;
+/** Messages under way, and queues that are read ahead of their turn, of all merchants. */
+const places = 256;
+const merchantsPerRead = 64;
+const queuesPerRead = 32;
+/** Of one merchant, in one round: the next round goes on behind them. */
+const queuesPerRound = 128;
 const deliveriesPerRead = 64;
-/** How many messages to one endpoint may have been answered without that being kept yet: all would be sent again after a crash. */
+/** Queues of changes that are waited for to be taken up together; the next poll finds the others. */
+const mostNudged = 1_000;
+/** How many messages of one queue may have been answered without that being kept yet: all would be sent again after a crash. */
 const mostUnwritten = 32;
-/** So long a message that is not full waits for one that is under way, before it is looked whether it is full by now. */
+/** A message that is not full waits this long for one that is under way, before it is looked whether it is full by now. */
 const gatherMs = 50;
-/** So long it waits at most: a receiver that hangs must not delay what it could hear beside that. */
+/** The longest that it waits: a receiver that hangs must not delay what it could hear beside that. */
 const longestGatherMs = second;
 
 /**
- * Delivers what changes have committed. Owns one timer, a bounded number of attempts under way, and what it knows about endpoints, all of
- * which may be lost at any moment: a delivery is tried until a commit says that it is done, so receivers may hear the same message
- * again, under the same id. Of several processes each dispatches for the merchants whose slots it holds.
+ * Delivers what changes have committed. Owns one timer, a bounded number of attempts under way, and what it knows about queues and
+ * receivers, all of which may be lost at any moment: a delivery is tried until a commit says that it is done, so receivers may hear the same
+ * message again, under the same id. Of several processes each dispatches for the merchants whose slots it holds.
  */
 export class Dispatcher {
   readonly #parts: DispatcherParts;
-  readonly #lanes = new EndpointLanes();
-  /** Those with something in their queue, whose turn comes first before those whose turn has been. */
-  readonly #ready = new Set<EndpointLane>();
-  readonly #places: AttemptPlaces;
+  readonly #lanes = new QueueLanes();
+  readonly #turns = new Turns();
+  readonly #places = new Shares(places);
+  /** Of lanes that hold deliveries or read them. */
+  readonly #lookAhead = new Shares(places);
+  /** By merchant and origin: of receivers that something is on its way to, or was a short while ago. */
+  readonly #limits = new Map<string, ReceiverLimit>();
   readonly #courier: Courier;
   readonly #book: DeliveryBook;
   readonly #tasks = new Set<Promise<void>>();
   readonly #stopping = new AbortController();
+  /** By name. */
+  readonly #nudged = new Map<string, QueueKey>();
+  readonly #nudgedMerchants = new Set<MerchantId>();
   #cancelPoll: (() => void) | undefined;
   #cancelNudge: (() => void) | undefined;
   #rounds: Promise<void> = Promise.resolve();
   #queuedRound: Promise<void> | undefined;
+  /** Where the next round goes on; undefined: with the merchant that is longest due. */
+  #nextMerchant: DueMerchant | undefined;
+  /** Of merchants with more queues due than a round looks at. */
+  readonly #nextQueues = new Map<MerchantId, DueQueue>();
+  /** The last round has not seen all that was due. */
+  #isCutShort = false;
 
   constructor(parts: DispatcherParts) {
     this.#parts = parts;
-    this.#places = new AttemptPlaces(() => parts.inOrder?.() === true);
     this.#courier = new Courier(parts);
     this.#book = new DeliveryBook(parts.store, parts.clock);
   }
@@ -111,26 +132,39 @@ export class Dispatcher {
   }
 
   /**
-   * There is something new to deliver, of this merchant if one is named: it is taken up at once. Costs next to nothing. What is another
-   * process's to send that one finds with its next poll.
+   * There is something new to deliver: to these endpoints of this merchant; without endpoints, of this merchant; without a merchant, of any.
+   * It is taken up at once, and nothing else is looked at. What is another process's to send that one finds with its next poll.
    */
-  nudge(merchantId?: MerchantId): void {
-    if (this.#cancelNudge !== undefined || this.#stopping.signal.aborted) return;
-    if (merchantId !== undefined && !this.sendsFor(merchantId)) return;
-    this.#cancelNudge = this.#parts.scheduler.after(nudgeMs, () => {
-      this.#cancelNudge = undefined;
+  nudge(merchantId?: MerchantId, endpoints: readonly EndpointId[] = []): void {
+    if (this.#stopping.signal.aborted) return;
+    if (merchantId === undefined) {
       void this.#nextRound();
+      return;
+    }
+    if (!this.sendsFor(merchantId)) return;
+    if (endpoints.length === 0) this.#nudgedMerchants.add(merchantId);
+    for (const endpoint of endpoints) {
+      const queue = queueOf(endpoint);
+      if (this.#nudged.size < mostNudged) this.#nudged.set(`${merchantId} ${queue}`, { merchantId, queue });
+    }
+    this.#cancelNudge ??= this.#parts.scheduler.after(nudgeMs, () => {
+      this.#cancelNudge = undefined;
+      this.#run(this.#fillNudged());
     });
   }
 
   /** Sends what is due now and what becomes due by it; resolves when nothing is under way any more. */
   async runDue(): Promise<void> {
     this.#lanes.tidy();
-    await this.#nextRound();
-    while (this.#tasks.size > 0) await Promise.all(this.#tasks);
+    do {
+      this.#nextMerchant = undefined;
+      this.#nextQueues.clear();
+      await this.#nextRound(Number.POSITIVE_INFINITY);
+      while (this.#tasks.size > 0) await Promise.all(this.#tasks);
+    } while (this.#isCutShort && !this.#stopping.signal.aborted);
   }
 
-  /** The first moment after `now` at which an endpoint that rests is asked again. */
+  /** The first moment after `now` at which a queue that rests is tried again. */
   restsUntil(now: Instant): Instant | undefined {
     return this.#lanes.restsUntil(now);
   }
@@ -157,27 +191,51 @@ export class Dispatcher {
     });
   }
 
-  /** Resolves after a round that begins from now on. Those who ask before it has begun share it. */
-  #nextRound(): Promise<void> {
+  /** Resolves after a round that begins from now on. Those who ask before it has begun share it. `mostQueues`: of each merchant. */
+  #nextRound(mostQueues = queuesPerRound): Promise<void> {
     this.#queuedRound ??= this.#rounds = this.#rounds.then(() => {
       this.#queuedRound = undefined;
-      return this.#round();
+      return this.#round(mostQueues);
     });
     return this.#queuedRound;
   }
 
-  /** Begins what is due of all endpoints, as far as there is room; what ends makes room for the rest. */
-  async #round(): Promise<void> {
+  /** Never rejects. */
+  #run(work: Promise<void>): void {
+    const task = work.finally(() => this.#tasks.delete(task));
+    this.#tasks.add(task);
+  }
+
+  /** Takes up the queues of the changes that were told of. Never rejects. */
+  async #fillNudged(): Promise<void> {
+    const keys = Array.from(this.#nudged.values());
+    const merchants = Array.from(this.#nudgedMerchants);
+    this.#nudged.clear();
+    this.#nudgedMerchants.clear();
+    await this.#fillAll(keys);
+    try {
+      for (const merchantId of merchants) await this.#fillMerchant(merchantId, queuesPerRound);
+    } catch {
+      // A store that is down says so itself, and the next poll asks again.
+    }
+    this.#pump();
+  }
+
+  /** Begins what is due, as far as there is room; what ends makes room for the rest. Goes on where the last round ended. */
+  async #round(mostQueues: number): Promise<void> {
     try {
       const slots = new Set(this.#parts.share.held().keys());
       if (slots.size === 0) return;
-      let after: EndpointKey | undefined;
+      this.#isCutShort = this.#nextMerchant !== undefined;
       do {
-        const due: readonly EndpointKey[] = await this.#parts.store.endpointsDue(this.#parts.clock.now(), after, endpointsPerRead, slots);
-        for (const key of due) await this.#fill(this.#lanes.of(key));
-        this.#pump();
-        after = due.length === endpointsPerRead ? due.at(-1) : undefined;
-      } while (after !== undefined && !this.#stopping.signal.aborted);
+        const due = await this.#parts.store.merchantsDue(this.#parts.clock.now(), this.#nextMerchant, merchantsPerRead, slots);
+        this.#nextMerchant = due.length === merchantsPerRead ? due.at(-1) : undefined;
+        for (const { merchantId } of due) {
+          await this.#fillMerchant(merchantId, mostQueues);
+          this.#pump();
+        }
+      } while (this.#nextMerchant !== undefined && this.#lookAhead.taken < places / 2 && !this.#stopping.signal.aborted);
+      if (this.#nextMerchant !== undefined) this.#isCutShort = true;
       for (const lane of this.#lanes.catchingUp()) await this.#fill(lane);
       this.#pump();
     } catch {
@@ -185,126 +243,201 @@ export class Dispatcher {
     }
   }
 
-  /** Reads what may be tried next, when nothing that was read is left and the endpoint is to be asked at all. Never rejects. */
-  async #fill(lane: EndpointLane): Promise<void> {
+  /** Reads ahead in the merchant's queues that are due, as far as its share goes. Rejects as reads of the store do. */
+  async #fillMerchant(merchantId: MerchantId, mostQueues: number): Promise<void> {
+    let after = this.#nextQueues.get(merchantId);
+    this.#nextQueues.delete(merchantId);
+    for (let seen = 0; !this.#stopping.signal.aborted;) {
+      const isFull = !this.#lookAhead.isFree(merchantId);
+      this.#isCutShort ||= isFull;
+      if (isFull || seen >= mostQueues) {
+        if (after !== undefined) this.#nextQueues.set(merchantId, after);
+        return;
+      }
+      const due: readonly DueQueue[] = await this.#parts.store.queuesDue(merchantId, this.#parts.clock.now(), after, queuesPerRead);
+      await this.#fillAll(due.map(({ queue }) => ({ merchantId, queue })));
+      seen += due.length;
+      after = due.at(-1);
+      if (due.length < queuesPerRead) return;
+    }
+  }
+
+  /** Never rejects. */
+  async #fillAll(keys: readonly QueueKey[]): Promise<void> {
+    const fill = async (key: QueueKey): Promise<void> => {
+      await this.#fill(this.#lanes.of(key));
+      this.#pump();
+    };
+    if (this.#isInOrder) for (const key of keys) await fill(key);
+    else await Promise.all(keys.map(fill));
+  }
+
+  /** Reads what may be tried next, when nothing that was read is left and the receiver is to be asked at all. Never rejects. */
+  async #fill(lane: QueueLane): Promise<void> {
     if (lane.reading) lane.readAgain = true;
     if (lane.queue.length > 0 || lane.reading || lane.stuck || this.#stopping.signal.aborted) return;
+    if (this.#isGathering(lane) || !this.#isAsked(lane)) return;
     // What has been answered would be read once more; it is kept in a moment, and then asks for this again.
-    if (lane.underWay.size > lane.sending || this.#isGathering(lane) || !this.#hasRoom(lane)) return;
+    if (lane.underWay.size > lane.sending && lane.sending * 2 >= this.#limitOf(lane).most) return;
+    if (!this.#lookAhead.isFree(lane.key.merchantId)) {
+      this.#isCutShort = true;
+      return;
+    }
     lane.tenure = this.#tenureOf(lane.key.merchantId);
     if (lane.tenure === undefined) return this.#leave(lane);
     lane.reading = true;
     lane.readAgain = false;
-    await this.#read(lane);
+    this.#lookAhead.take(lane.key.merchantId);
+    const fresh = await this.#read(lane);
     lane.reading = false;
+    if (fresh.length > 0) this.#load(lane, fresh);
+    else this.#lookAhead.giveBack(lane.key.merchantId);
     if (lane.readAgain) await this.#fill(lane);
   }
 
-  /** Never rejects. */
-  async #read(lane: EndpointLane): Promise<void> {
-    const { store, clock } = this.#parts;
-    // Those that end while the read is on its way may still be due in what it brings.
-    const busy = new Set(lane.underWay);
+  /** Has a place of the look-ahead already. */
+  #load(lane: QueueLane, deliveries: readonly Delivery[]): void {
+    lane.queue = deliveries;
+    this.#turns.add(lane, originOf(lane));
+  }
+
+  /** What is left of the queue is still due, and is read again when its time comes. */
+  #unload(lane: QueueLane): void {
+    if (lane.queue.length === 0) return;
+    lane.queue = [];
+    this.#turns.remove(lane, originOf(lane));
+    this.#lookAhead.giveBack(lane.key.merchantId);
+  }
+
+  /** What may be tried now. Never rejects. */
+  async #read(lane: QueueLane): Promise<readonly Delivery[]> {
+    const { store, clock, accounts } = this.#parts;
+    const { merchantId, queue } = lane.key;
     try {
+      lane.settings = await accounts.settingsOf(merchantId);
+      const isOfUrls = isUrlEndpoint(queue);
+      const configured = isOfUrls ? undefined : lane.settings?.endpoints.find(({ id }) => id === queue);
+      lane.target = configured === undefined ? undefined : targetOf(configured, clock.now());
+      if (configured !== undefined && lane.target === undefined) return [];
+      // Those that end while the read is on its way may still be due in what it brings.
+      const busy = new Set(lane.underWay);
       const horizon = lane.catchingUp ? endOfTime : clock.now();
       const most = Math.max(deliveriesPerRead, lane.target?.hashesPerCall ?? 1);
       const due = await store.deliveriesDue(lane.key, horizon, most + busy.size);
-      const fresh = due.filter((each) => !busy.has(messageNumber(each)) && !busy.has(each.number));
-      const [first] = fresh;
       if (due.length === 0) lane.catchingUp = false;
-      if (first === undefined || !(await this.#aim(lane, first, fresh))) return;
-      lane.queue = fresh;
-      this.#ready.add(lane);
+      const fresh = due.filter((each) => !busy.has(messageNumber(each)) && !busy.has(each.number));
+      if (isOfUrls || configured !== undefined) return fresh;
+      await this.#book.remove(fresh);
+      lane.readAgain ||= fresh.length > 0;
     } catch (error) {
       this.#trouble(lane, error);
     }
+    return [];
   }
 
   #tenureOf(merchantId: MerchantId): Tenure | undefined {
     return this.#parts.share.held().get(slotOf(merchantId));
   }
 
-  /** The endpoint is another process's now. */
-  #leave(lane: EndpointLane): void {
-    lane.queue = [];
+  /** The queue is another process's now. */
+  #leave(lane: QueueLane): void {
+    this.#unload(lane);
     lane.catchingUp = false;
-    this.#ready.delete(lane);
   }
 
   /** Something went wrong on our side: what is due stays due, and is looked at again with the next poll. */
-  #trouble(lane: EndpointLane, error: unknown): void {
+  #trouble(lane: QueueLane, error: unknown): void {
     lane.stuck = true;
-    lane.queue = [];
+    this.#unload(lane);
     // A store that is down says so itself.
     if (error instanceof StoreError || error instanceof ServiceError) return;
-    this.#parts.alarm(error instanceof BrokenInvariant ? error.message : error instanceof Error ? error.name : "unknown", lane.key);
+    this.#parts.alarm(
+      error instanceof BrokenInvariant ? error.message : error instanceof Error ? error.name : "unknown",
+      lane.key.merchantId,
+    );
   }
 
-  /** Finds out how the endpoint is reached now. false when it is not: it is off, or gone, and then so are its deliveries. */
-  async #aim(lane: EndpointLane, first: Delivery, fresh: readonly Delivery[]): Promise<boolean> {
-    const { accounts, store, clock } = this.#parts;
-    const { merchantId, endpoint } = lane.key;
-    lane.settings = await accounts.settingsOf(merchantId);
-    if (isUrlEndpoint(endpoint)) {
-      const url = (await store.paymentById(merchantId, first.paymentId))?.order.notificationUrl;
-      assert(url !== undefined, "a delivery to a payment's own address is of a payment that has one");
-      lane.target = urlTarget(url);
-      return true;
-    }
-    const configured = lane.settings?.endpoints.find(({ id }) => id === endpoint);
-    lane.target = configured === undefined ? undefined : targetOf(configured, clock.now());
-    if (configured === undefined) await this.#book.remove(fresh);
-    return lane.target !== undefined;
-  }
-
-  /** Begins attempts, one of each endpoint in turn, until there is no room or nothing to begin. */
+  /** Begins attempts, of each merchant in turn, until there is no room or nothing to begin. */
   #pump(): void {
-    for (let begun = true; begun;) {
-      begun = false;
-      const turns = Array.from(this.#ready);
-      for (const lane of turns) {
-        if (!this.#begin(lane)) continue;
-        begun = true;
-        // To the end of the line.
-        this.#ready.delete(lane);
-        if (lane.queue.length > 0) this.#ready.add(lane);
+    this.#turns.go(
+      (merchantId) => this.#mayBegin(merchantId),
+      (lane) => this.#begin(lane),
+    );
+  }
+
+  #mayBegin(merchantId: MerchantId): boolean {
+    return this.#isInOrder ? this.#places.takenBy(merchantId) === 0 : this.#places.isFree(merchantId);
+  }
+
+  /** One at a time. */
+  get #isInOrder(): boolean {
+    return this.#parts.inOrder?.() === true;
+  }
+
+  /** Whether another attempt may be begun. */
+  #hasRoom(lane: QueueLane): boolean {
+    const limit = this.#limitOf(lane);
+    return limit.underWay < limit.most && this.#isAsked(lane);
+  }
+
+  /** Whether the receiver is to be asked at all, and our own store keeps up. */
+  #isAsked(lane: QueueLane): boolean {
+    const { circuit, sending, underWay } = lane;
+    const room = circuit.room(this.#parts.clock.now(), this.#limitOf(lane).most);
+    // In doubt, about the receiver or about our own store, nothing is begun before what was begun is over and kept.
+    return circuit.calm ? room > 0 && underWay.size - sending < mostUnwritten : underWay.size < room;
+  }
+
+  #limitOf(lane: QueueLane): ReceiverLimit {
+    const name = `${lane.key.merchantId} ${originOf(lane)}`;
+    const known = this.#limits.get(name);
+    if (known !== undefined) return known;
+    // The oldest that nothing is on its way to; of the others there are no more than places.
+    if (this.#limits.size >= mostLimits) {
+      for (const [other, oldest] of this.#limits) {
+        this.#limits.delete(other);
+        if (oldest.underWay === 0) break;
+        this.#limits.set(other, oldest);
       }
     }
+    const limit = new ReceiverLimit();
+    this.#limits.set(name, limit);
+    return limit;
   }
 
-  /** Whether another attempt may be begun, as far as the endpoint goes. */
-  #hasRoom({ circuit, sending, underWay }: EndpointLane): boolean {
-    const room = circuit.room(this.#parts.clock.now(), this.#places.perServer);
-    // In doubt, about the endpoint or about our own store, nothing is begun before what was begun is over and kept.
-    return circuit.calm ? sending < room && underWay.size < mostUnwritten : underWay.size < room;
-  }
-
-  #begin(lane: EndpointLane): boolean {
-    const { target, key, underWay } = lane;
-    if (lane.queue.length === 0) this.#ready.delete(lane);
-    if (target === undefined || this.#stopping.signal.aborted || !this.#hasRoom(lane)) return false;
-    const way = { merchantId: key.merchantId, origin: target.origin };
-    if (!this.#places.isFree(way)) return false;
+  #begin(lane: QueueLane): boolean {
+    const { key, underWay } = lane;
+    if (lane.queue.length === 0 || this.#stopping.signal.aborted || !this.#hasRoom(lane)) return false;
     const end = lane.tenure?.begin();
     if (end === undefined) this.#leave(lane);
-    const message = end === undefined ? undefined : this.#take(lane, target);
+    const message = end === undefined ? undefined : this.#take(lane, lane.target?.hashesPerCall ?? 1);
     if (message === undefined || end === undefined) {
       end?.();
       return false;
     }
     for (const { number } of message) underWay.add(number);
-    const answered = this.#occupy(lane, way);
-    const task = this.#attempt(lane, message, target, answered).then(async () => {
+    const passage = this.#limitOf(lane).begin();
+    this.#places.take(key.merchantId);
+    lane.sending += 1;
+    let isSending = true;
+    const answered = (): void => {
+      if (!isSending) return;
+      isSending = false;
+      passage.ended();
+      this.#places.giveBack(key.merchantId);
+      lane.sending -= 1;
+    };
+    const task = this.#attempt(lane, message, passage, answered).then(async () => {
       answered();
       for (const { number } of message) underWay.delete(number);
-      this.#tasks.delete(task);
       end();
       lane.gatheringAt = undefined;
-      // More of this endpoint, among it what waited for this one; then whoever waited for the room.
+      // More of this queue, among it what waited for this one; then others that waited for the room.
       await this.#fill(lane);
       this.#pump();
+      if (this.#isCutShort && this.#lookAhead.taken < places / 4) void this.#nextRound();
     });
-    this.#tasks.add(task);
+    this.#run(task);
     return true;
   }
 
@@ -312,47 +445,36 @@ export class Dispatcher {
    * The next message of a lane, out of its queue; undefined when there is none, or when it waits for what is under way. One that may hold
    * several and is not full does so for a second at most: what happens meanwhile goes with it.
    */
-  #take(lane: EndpointLane, { hashesPerCall }: Target): Message | undefined {
+  #take(lane: QueueLane, hashesPerCall: number): Message | undefined {
     const [first, ...others] = lane.queue;
     if (first === undefined) return undefined;
     const message = gathered(first, others, hashesPerCall, lane.settings?.chaos);
     const isYoung = this.#parts.clock.now() - first.dueAt < longestGatherMs;
     if (first.message === openMessage && message.length < hashesPerCall && lane.underWay.size > 0 && isYoung) {
-      // Still due, and read anew with what has come.
-      lane.queue = [];
-      this.#ready.delete(lane);
+      // Still due, and read again with what has come.
+      this.#unload(lane);
       lane.gatheringAt = this.#parts.clock.now();
       return undefined;
     }
     const taken = new Set(message);
-    lane.queue = lane.queue.filter((each) => !taken.has(each));
+    const left = lane.queue.filter((each) => !taken.has(each));
+    if (left.length === 0) this.#unload(lane);
+    lane.queue = left;
     return message;
   }
 
-  #isGathering({ gatheringAt, underWay }: EndpointLane): boolean {
+  #isGathering({ gatheringAt, underWay }: QueueLane): boolean {
     if (gatheringAt === undefined || underWay.size === 0) return false;
     const sinceMs = this.#parts.clock.now() - gatheringAt;
     // The clock may have been set back since.
     return 0 <= sinceMs && sinceMs < gatherMs;
   }
 
-  /** Takes a place of the lane's and one on the way; whoever calls what it returns gives both back, once. */
-  #occupy(lane: EndpointLane, way: Way): () => void {
-    const giveBack = this.#places.take(way);
-    lane.sending += 1;
-    let isHeld = true;
-    return () => {
-      giveBack();
-      if (isHeld) lane.sending -= 1;
-      isHeld = false;
-    };
-  }
-
   /** Never rejects. */
-  async #attempt(lane: EndpointLane, message: Message, target: Target, answered: () => void): Promise<void> {
+  async #attempt(lane: QueueLane, message: Message, passage: Passage, answered: () => void): Promise<void> {
     try {
-      const whole = await this.#book.fix(message);
-      if (whole !== undefined) await this.#deliver(lane, whole, target, answered);
+      const [whole, target] = await Promise.all([this.#book.fix(message), this.#targetOf(lane, message)]);
+      if (whole !== undefined) await this.#deliver(lane, whole, target, { answered, kept: passage.kept });
     } catch (error) {
       // Whatever was sent is sent again, under the same id. What failed together counts once.
       if (!lane.stuck) lane.circuit.failed(this.#parts.clock.now(), undefined);
@@ -362,7 +484,15 @@ export class Dispatcher {
     }
   }
 
-  async #deliver(lane: EndpointLane, message: Message, target: Target, answered: () => void): Promise<void> {
+  /** How the receiver of a message is reached: payments of one origin have addresses of their own. */
+  async #targetOf({ target, key }: QueueLane, [{ paymentId }]: Message): Promise<Target> {
+    if (target !== undefined) return target;
+    const url = (await this.#parts.store.paymentById(key.merchantId, paymentId))?.order.notificationUrl;
+    assert(url !== undefined, "a delivery to a payment's own address is of a payment that has one");
+    return urlTarget(url);
+  }
+
+  async #deliver(lane: QueueLane, message: Message, target: Target, { answered, kept }: Told): Promise<void> {
     const { clock, random, randomFor, accounts } = this.#parts;
     const [first] = message;
     const plan = lane.settings === undefined ? undefined : chaosPlan(lane.settings.chaos, first);
@@ -380,9 +510,9 @@ export class Dispatcher {
       return;
     }
     const { signal } = this.#stopping;
-    const outcome = await this.#courier.send(message, target, plan?.breakSignature === true, signal);
+    const { outcome, tookMs } = await this.#courier.send(message, target, plan?.breakSignature === true, signal);
     if (plan?.double === true) await this.#courier.send(message, target, plan.breakSignature, signal);
-    // Nobody knows what the receiver has seen: it is told again.
+    // What the receiver has seen is not known: it is sent again.
     if (outcome.kind === "failed" && outcome.cause === "aborted") return;
 
     const now = clock.now();
@@ -391,12 +521,12 @@ export class Dispatcher {
     if (verdict !== "delivered") {
       lane.catchingUp = false;
       if (lane.circuit.failed(now, restUntil)) {
-        lane.queue = [];
+        this.#unload(lane);
         this.#report("resting", decided);
       }
     }
     if (verdict === "gone") {
-      lane.queue = [];
+      this.#unload(lane);
       await accounts.switchOff(first.merchantId, first.endpoint, now);
     }
     const written = this.#book.write(next);
@@ -405,7 +535,11 @@ export class Dispatcher {
     this.#pump();
     await written;
     // Not before that is kept: a store that takes nothing must not have the receiver hear the same again and again.
-    if (verdict === "delivered" && lane.circuit.succeeded()) lane.catchingUp = true;
+    kept(answerOf(outcome), tookMs);
+    if (verdict === "delivered" && lane.circuit.succeeded()) {
+      lane.catchingUp = true;
+      this.#limitOf(lane).reset();
+    }
     for (const each of next) this.#report(verdict, each);
     this.#tell(message, target, verdict, next);
   }
@@ -417,6 +551,25 @@ export class Dispatcher {
   #report(kind: DeliveryEvent["kind"], { merchantId, endpoint, paymentId, number, attempts, outcome }: Delivery): void {
     this.#parts.report({ kind, merchantId, endpoint, paymentId, number, attempts, outcome });
   }
+}
+
+/** What hears how an attempt goes: that the receiver has answered, and that what came of it is kept. */
+interface Told extends Pick<Passage, "kept"> {
+  readonly answered: () => void;
+}
+
+/** Receivers whose limits are known; of one that is forgotten it is found out again. */
+const mostLimits = 4_096;
+
+/** Names the server of a queue's receiver, as far as it is known before a payment is read. */
+function originOf({ target, key }: QueueLane): string {
+  return target === undefined ? key.queue : originQueue(target.url);
+}
+
+function answerOf(outcome: SendOutcome): Answered {
+  if (outcome.kind !== "answered") return "failed";
+  if (outcome.status === 429 || outcome.status === 503) return "too_many";
+  return outcome.status >= 200 && outcome.status <= 299 ? "good" : "failed";
 }
 
 /** After every moment that a delivery can be due at. */

@@ -17,7 +17,7 @@ export interface EgressOptions {
 const longestBody = 16_384;
 const connectTimeoutMs = 10_000;
 /** Across all accounts; the dispatcher's limits are lower. */
-const connectionsPerOrigin = 32;
+const connectionsPerOrigin = 256;
 
 /** Owns the connections to receivers. */
 export interface Egress extends Sender {

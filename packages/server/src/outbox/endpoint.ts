@@ -1,7 +1,7 @@
 import { sha256Hex } from "../kernel/digest.ts";
 import type { MerchantId } from "../kernel/ids.ts";
 import { type Instant, instant } from "../kernel/instant.ts";
-import type { EndpointId, Notification } from "./events.ts";
+import type { EndpointId, Notification, QueueId } from "./events.ts";
 
 /**
  * What a message can be signed with (signature.ts): `rsa` is the interface's own signature, `hmac` and `ed25519` are those of Standard
@@ -74,8 +74,6 @@ export const maximumHashesPerCall = 100;
 export interface Target {
   readonly endpoint: EndpointId;
   readonly url: string;
-  /** Of the URL: which server it is on. */
-  readonly origin: string;
   /** Names of the secrets that sign, the newest first. */
   readonly secrets: readonly string[];
   readonly signatures: readonly SignatureKind[];
@@ -101,12 +99,32 @@ export function endpointId({ id }: Pick<NotificationEndpoint, "id">): EndpointId
   return id as EndpointId;
 }
 
-/** The name of a payment's own address: equal addresses share a queue. */
+/** `url-` and a digest of the origin. */
+const urlQueueLength = urlPrefix.length + 16;
+
+/**
+ * The name of a payment's own address: `url-`, 16 hex characters of its origin's digest, a dash, and 32 of the whole address's. Before origins
+ * were queues it was `url-` and the 32; what was made then keeps its name.
+ */
 export function urlEndpoint(url: string): EndpointId {
-  return (urlPrefix + sha256Hex(url).slice(0, 32)) as EndpointId;
+  return `${originQueue(url)}-${sha256Hex(url).slice(0, 32)}` as EndpointId;
 }
 
-export function isUrlEndpoint(endpoint: EndpointId): boolean {
+/** The queue of payments' own addresses at the origin of this one, which also names the origin. */
+export function originQueue(url: string): QueueId {
+  return (urlPrefix + sha256Hex(originOf(url)).slice(0, 16)) as QueueId;
+}
+
+/**
+ * The queue that deliveries to an endpoint wait in. Payments' own addresses at one origin share one: an order number in the query makes no
+ * queue of its own. The stores' migrations say the same in SQL.
+ */
+export function queueOf(endpoint: EndpointId): QueueId {
+  const isOfOrigin = isUrlEndpoint(endpoint) && endpoint[urlQueueLength] === "-";
+  return (isOfOrigin ? endpoint.slice(0, urlQueueLength) : endpoint) as QueueId;
+}
+
+export function isUrlEndpoint(endpoint: EndpointId | QueueId): boolean {
   return endpoint.startsWith(urlPrefix);
 }
 
@@ -118,13 +136,13 @@ export function targetOf(endpoint: NotificationEndpoint, now: Instant): Target |
   const versions = rotating ? [secretVersion, secretVersion - 1] : [secretVersion];
   const secrets = versions.map((version) => secretName(endpoint, version));
   const { url } = endpoint;
-  return { endpoint: endpointId(endpoint), url, origin: originOf(url), secrets, signatures, hashesPerCall };
+  return { endpoint: endpointId(endpoint), url, secrets, signatures, hashesPerCall };
 }
 
 /** How a payment's own address is reached: all of an account's are signed with one secret, in every way, and tell of one payment. */
 export function urlTarget(url: string): Target {
   const [secrets, signatures] = [[urlSecretName], signatureKinds];
-  return { endpoint: urlEndpoint(url), url, origin: originOf(url), secrets, signatures, hashesPerCall: 1 };
+  return { endpoint: urlEndpoint(url), url, secrets, signatures, hashesPerCall: 1 };
 }
 
 function originOf(url: string): string {

@@ -12,16 +12,24 @@ export interface Notification {
 }
 
 /**
- * Whom a merchant's notifications go to: the name of one of the account's endpoints, or `url-` and 32 hex characters, the address
- * that a payment brought itself (endpoint.ts).
+ * Receiver of a merchant's notifications: the name of one of the account's endpoints, or `url-` with digests of the origin and the whole of
+ * the address that a payment brought itself (urlEndpoint in endpoint.ts).
  */
 export type EndpointId = string & { readonly [brand]: "EndpointId" };
+/** Deliveries that share a turn, a limit and a circuit: those of one endpoint of the account, or of all payments' own addresses at one origin. */
+export type QueueId = string & { readonly [brand]: "QueueId" };
 declare const brand: unique symbol;
 
-/** The queue of one endpoint. */
+/** One endpoint of one merchant. */
 export interface EndpointKey {
   readonly merchantId: MerchantId;
   readonly endpoint: EndpointId;
+}
+
+/** One queue of one merchant. */
+export interface QueueKey {
+  readonly merchantId: MerchantId;
+  readonly queue: QueueId;
 }
 
 /** `waiting` until it was `delivered` or has `failed` for good; either can be asked for again, and waits again. */

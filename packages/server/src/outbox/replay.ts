@@ -3,8 +3,8 @@ import type { MerchantId, PaymentId } from "../kernel/ids.ts";
 import type { Instant } from "../kernel/instant.ts";
 import type { OutboxRow, Store } from "../stores/store.ts";
 import { deliveryChange } from "./delivery.ts";
-import { gatheringOf, type NotificationSettings, targetsOf } from "./endpoint.ts";
-import { type Delivery, newDelivery, openMessage } from "./events.ts";
+import { gatheringOf, isUrlEndpoint, type NotificationSettings, targetsOf } from "./endpoint.ts";
+import { type Delivery, type EndpointId, newDelivery, openMessage } from "./events.ts";
 import { eachOf, type Message } from "./message.ts";
 
 /** Which notifications an account wants to hear again. */
@@ -75,7 +75,7 @@ async function replayRow(parts: ReplayParts, row: OutboxRow, { endpoints }: Noti
   const targets = targetsOf(endpoints, payment?.order.notificationUrl);
   const gathering = new Set(gatheringOf(endpoints, targets));
   for (const endpoint of targets) {
-    const delivery = known.find((each) => each.number === number && each.endpoint === endpoint);
+    const delivery = known.find((each) => each.number === number && isSameReceiver(each.endpoint, endpoint));
     if (delivery?.state === "waiting") continue;
     const now = clock.now();
     count +=
@@ -84,6 +84,11 @@ async function replayRow(parts: ReplayParts, row: OutboxRow, { endpoints }: Noti
         : await askAgain(parts, delivery);
   }
   return count;
+}
+
+/** A payment has one address of its own, which has had another name in the version before. */
+function isSameReceiver(left: EndpointId, right: EndpointId): boolean {
+  return left === right || (isUrlEndpoint(left) && isUrlEndpoint(right));
 }
 
 /** With all that are in its message. When several of them are asked for at a time one of the changes is committed and counts them all. */

@@ -2,7 +2,7 @@ import type { KeyDigest, MerchantId, PaymentId, TokenDigest } from "../kernel/id
 import type { Instant } from "../kernel/instant.ts";
 import type { Slots } from "../kernel/slot.ts";
 import type { Account } from "../merchant/account.ts";
-import type { Delivery, DeliveryState, EndpointKey, Notification } from "../outbox/events.ts";
+import type { Delivery, DeliveryState, EndpointKey, Notification, QueueId, QueueKey } from "../outbox/events.ts";
 import type { MoneyOutcome } from "../payment/money-outcome.ts";
 import type { PaymentState } from "../payment/payment-machine.ts";
 import type { Payment } from "../payment/payment.ts";
@@ -94,16 +94,18 @@ export interface Store {
    */
   deliveriesOf(merchantId: MerchantId, from: number, limit: number, state?: OpenDeliveryState): Promise<readonly Delivery[]>;
   /**
-   * Endpoints of all merchants with a waiting delivery whose time has come at `now`, in the order of merchants and then of names,
-   * from after `after`, at most `limit`. With `slots` only those of merchants in them.
+   * Merchants with a delivery that may be tried at `now`, those whose earliest is longest due first, then in the order of their ids; from
+   * after `after` on, at most `limit`. With `slots` only merchants in them. A parked queue does not count before its time.
    */
-  endpointsDue(now: Instant, after: EndpointKey | undefined, limit: number, slots?: Slots): Promise<readonly EndpointKey[]>;
+  merchantsDue(now: Instant, after: DueMerchant | undefined, limit: number, slots?: Slots): Promise<readonly DueMerchant[]>;
+  /** Queues of this merchant with a delivery that may be tried at `now`, in the same order, then in that of their names; from after `after` on, at most `limit`. */
+  queuesDue(merchantId: MerchantId, now: Instant, after: DueQueue | undefined, limit: number): Promise<readonly DueQueue[]>;
   /**
-   * Deliveries to this endpoint that may be tried at `now`: waiting, their time has come, and no delivery to it with a lower number
-   * that tells of the same payment is waiting and in order. Longest due first, then by number, at most `limit`. Of a message that holds several
-   * its first stands for all, whatever the others wait for.
+   * Deliveries of this queue that may be tried at `now`, parked or not: waiting, their time has come, and no delivery to the same endpoint
+   * with a lower number that tells of the same payment is waiting and in order. Longest due first, then by number, then by endpoint, at most
+   * `limit`. Of a message that holds several its first stands for all, whatever the others wait for.
    */
-  deliveriesDue(to: EndpointKey, now: Instant, limit: number): Promise<readonly Delivery[]>;
+  deliveriesDue(of: QueueKey, now: Instant, limit: number): Promise<readonly Delivery[]>;
   /** Deliveries to this endpoint that go together in the message of this number, in the order of their numbers; 100 at most are. */
   deliveriesOfMessage(to: EndpointKey, message: number): Promise<readonly Delivery[]>;
 
@@ -191,6 +193,18 @@ export interface OutboxRow extends Notification {
   /** Version of the payment that the notification tells of. */
   readonly version: number;
   readonly at: Instant;
+}
+
+/** A merchant with a delivery that is due, and since when. */
+export interface DueMerchant {
+  readonly merchantId: MerchantId;
+  readonly dueAt: Instant;
+}
+
+/** A queue of a merchant with a delivery that is due, and since when. */
+export interface DueQueue {
+  readonly queue: QueueId;
+  readonly dueAt: Instant;
 }
 
 export interface HeldSlots {

@@ -42,9 +42,10 @@ const statements = {
   deliveriesOf: ["cofre_gateway", "delivery_number"],
   deliveriesWaiting: ["cofre_gateway", "delivery_number"],
   deliveriesFailed: ["cofre_gateway", "delivery_failed"],
-  endpointsDue: ["cofre_jobs", "delivery_due"],
+  merchantsDue: ["cofre_jobs", "due_merchant_due"],
+  queuesDue: ["cofre_jobs", "due_queue_due"],
   // By all columns of a delivery's key, which are also those of its primary key.
-  deliveriesDue: ["cofre_jobs", "delivery_due", "delivery_number", "delivery_payment"],
+  deliveriesDue: ["cofre_jobs", "delivery_number", "due_delivery_pkey"],
   deliveriesOfMessage: ["cofre_gateway", "delivery_message"],
   // Functions over two small tables, of nodes and of slots.
   holdSlots: ["cofre_jobs"],
@@ -154,7 +155,10 @@ function describePlans(databases: TestDatabases): void {
     assert.deepEqual([...new Set(paths)].toSorted(), [
       "account_pkey",
       "card_pkey",
+      "delivery_payment",
       "delivery_pkey",
+      "due_delivery_pkey",
+      "due_queue_due",
       "merchant_pkey",
       "named_request_pkey",
       "outbox_pkey",

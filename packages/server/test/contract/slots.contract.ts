@@ -132,7 +132,7 @@ export function describeSlotReads(name: string, open: () => Promise<Store>): voi
       assert.deepEqual([after.length, after[0]?.id, after.at(-1)?.id], [slotCount, whole[1]?.id, seen.id]);
     });
 
-    test("endpoints: of the slots asked for", async (context) => {
+    test("merchants with deliveries: of the slots asked for", async (context) => {
       const store = await open();
       context.after(() => store.close());
       const shop = "shop" as EndpointId;
@@ -142,13 +142,13 @@ export function describeSlotReads(name: string, open: () => Promise<Store>): voi
         await store.commit(given.paymentChange(payment, told));
       }
       const now = instant(given.start + 1_000_000);
-      const whole = await store.endpointsDue(now, undefined, 100);
+      const whole = await store.merchantsDue(now, undefined, 100);
       assert.equal(whole.length, slotCount);
       for (const wanted of [[], [0], [31], [1, 2, 3, 30]]) {
         const slots = new Set(wanted);
         const expected = whole.filter(({ merchantId }) => slots.has(slotOf(merchantId)));
-        assert.deepEqual(await store.endpointsDue(now, undefined, 100, slots), expected, wanted.join());
-        assert.deepEqual(await store.endpointsDue(now, expected[0], 2, slots), expected.slice(1, 3), wanted.join());
+        assert.deepEqual(await store.merchantsDue(now, undefined, 100, slots), expected, wanted.join());
+        assert.deepEqual(await store.merchantsDue(now, expected[0], 2, slots), expected.slice(1, 3), wanted.join());
       }
     });
   });

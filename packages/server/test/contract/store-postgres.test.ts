@@ -28,6 +28,7 @@ const withoutMerchant: ReadonlyMap<string, string> = new Map([
   ["account_key_pkey", "a key's digest is what names the merchant; a small table that every server may have whole"],
   ["refund_pkey", "the interface's refund ids are one for all merchants, and 31 bits long"],
   ["payment_due", "the jobs serve all merchants by time; not unique, so each server has its own part"],
+  ["due_merchant_due", "the jobs serve all merchants by time; not unique"],
   ["card_no", "the job that forgets unused cards looks at all; not unique"],
   ["person_pkey", "people who use the console are of the installation and of no merchant: few, and kept in one place"],
   ["person_name", "the same"],

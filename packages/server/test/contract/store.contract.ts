@@ -7,6 +7,7 @@ import { formatMoney } from "../../src/kernel/money.ts";
 import { balancesOf } from "../../src/ledger/balances.ts";
 import { entryKinds, ledgerAccounts } from "../../src/ledger/journal.ts";
 import type { JournalEntry } from "../../src/ledger/journal.ts";
+import { queueOf } from "../../src/outbox/endpoint.ts";
 import { type EndpointId, notificationKinds } from "../../src/outbox/events.ts";
 import { chargebackFacts } from "../../src/payment/chargeback.ts";
 import { paymentFacts, paymentNotes } from "../../src/payment/payment-machine.ts";
@@ -794,7 +795,7 @@ export function describeStoreContract(name: string, open: () => Promise<Store>):
       );
 
       assert.deepEqual(await store.cardByToken(merchantA, given.tokenDigest(2)), given.newCard(2));
-      const due = await store.deliveriesDue({ merchantId: merchantA, endpoint: shop }, start, 10);
+      const due = await store.deliveriesDue({ merchantId: merchantA, queue: queueOf(shop) }, start, 10);
       assert.deepEqual(
         due.map(({ paymentId, number }) => [paymentId, number]),
         [[given.paymentId(4), 1]],

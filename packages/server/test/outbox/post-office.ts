@@ -124,7 +124,7 @@ export class PostOffice {
     });
     const result = await this.store.commit(change).catch(() => undefined);
     if (result?.outcome !== "committed") return undefined;
-    this.#process?.dispatcher.nudge();
+    this.#process?.dispatcher.nudge(payment.merchantId, deliverTo);
     return next;
   }
 
@@ -199,7 +199,8 @@ export class PostOffice {
     const { store } = this;
     return {
       store: {
-        endpointsDue: (now, after, limit, slots) => step("endpointsDue", () => store.endpointsDue(now, after, limit, slots)),
+        merchantsDue: (now, after, limit, slots) => step("merchantsDue", () => store.merchantsDue(now, after, limit, slots)),
+        queuesDue: (merchantId, now, after, limit) => step("queuesDue", () => store.queuesDue(merchantId, now, after, limit)),
         deliveriesDue: (to, now, limit) => step("deliveriesDue", () => store.deliveriesDue(to, now, limit)),
         deliveriesOfMessage: (to, message) => step("deliveriesOfMessage", () => store.deliveriesOfMessage(to, message)),
         paymentById: (merchantId, id) => step("paymentById", () => store.paymentById(merchantId, id)),

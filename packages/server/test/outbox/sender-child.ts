@@ -73,7 +73,7 @@ for (let number = Number(first); number < Number(first) + Number(count); number 
         gatherFor: gatheringOf(endpoints, deliverTo),
       }),
     );
-    dispatcher.nudge();
+    dispatcher.nudge(payment.merchantId, deliverTo);
   }
 }
 process.stdout.write("committed\n");

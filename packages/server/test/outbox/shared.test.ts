@@ -57,7 +57,8 @@ function given8Merchants(context: TestContext, { receiverMs = 3 * second, readMs
     const endpoints = [{ id: "shop", url: "http://127.0.0.1:1/", enabled: true, secretVersion: 1 }];
     const dispatcher = new Dispatcher({
       store: {
-        endpointsDue: (now, after, limit, slots) => alive(() => store.endpointsDue(now, after, limit, slots)),
+        merchantsDue: (now, after, limit, slots) => alive(() => store.merchantsDue(now, after, limit, slots)),
+        queuesDue: (merchantId, now, after, limit) => alive(() => store.queuesDue(merchantId, now, after, limit)),
         deliveriesOfMessage: (to, message) => store.deliveriesOfMessage(to, message),
         deliveriesDue: (to, now, limit) =>
           alive(async () => {
@@ -146,7 +147,7 @@ describe("several nodes that send notifications", () => {
     // Long enough for what had queued up, four at a time.
     await time.pass(30 * second);
     assert.equal(heard.size, committed());
-    assert.deepEqual(await store.endpointsDue(instant(Number.MAX_SAFE_INTEGER), undefined, 10), [], "and it is written down");
+    assert.deepEqual(await store.merchantsDue(instant(Number.MAX_SAFE_INTEGER), undefined, 10), [], "and it is written down");
     const repeats = Array.from(heard.values()).filter((nodes) => nodes.length > 1);
     // Only what was under way when it died, four for each merchant at most, and never by one node twice.
     assert.ok(repeats.length <= 4 * merchants.length, `${repeats.length}`);

@@ -15,9 +15,9 @@ export const plantedDeliveryBugs: readonly PlantedBug[] = [
   {
     name: "a delivery is written down as made before it is sent",
     file: dispatcher,
-    find: `    const outcome = await this.#courier.send(message, target, plan?.breakSignature === true, signal);`,
+    find: `    const { outcome, tookMs } = await this.#courier.send(message, target, plan?.breakSignature === true, signal);`,
     replace: `    await this.#book.write(allAs(message, { ...first, attempts: first.attempts + 1, state: "delivered" }));
-    const outcome = await this.#courier.send(message, target, plan?.breakSignature === true, signal);`,
+    const { outcome, tookMs } = await this.#courier.send(message, target, plan?.breakSignature === true, signal);`,
   },
   {
     name: "a message that is sent again has another id",
@@ -33,9 +33,9 @@ export const plantedDeliveryBugs: readonly PlantedBug[] = [
   },
   {
     name: "a payment's messages overtake one that is tried again",
-    file: memoryStore,
-    find: `at <= now && number <= (heads.get(paymentId) ?? number))`,
-    replace: `at <= now && number <= (heads.get(paymentId) ?? number) + 1)`,
+    file: "stores/memory/due-deliveries.ts",
+    find: `first < 0 ? chain : chain.slice(0, first + 1)`,
+    replace: `first < 0 ? chain : chain.slice(0, first + 2)`,
   },
   {
     name: "an answer that refuses a message counts as its delivery",

@@ -86,8 +86,8 @@ export function buildServer({ auditor, ...outside }: Outside): ServerParts {
     random,
     acquirerTimeoutMs,
     deliverTo: ({ settings }, { order }) => targetsOf(endpointsOf(settings), order.notificationUrl),
-    told: () => {
-      dispatcher.nudge();
+    told: (_, { merchantId, deliverTo }) => {
+      dispatcher.nudge(merchantId, deliverTo);
       return undefined;
     },
     alarm: (alarm) => auditor.alarm(alarm),

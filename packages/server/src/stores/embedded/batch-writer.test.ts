@@ -91,9 +91,13 @@ test("what is due, in flight, to be delivered, or named by a refund or mandate i
   assert.match(plan("paymentsInFlight"), /; SEARCH payment USING COVERING INDEX payment_due /);
   assert.match(plan("paymentByMandate"), /^SEARCH payment USING INDEX payment_mandate \(merchant=\? AND mandate=\?\)$/);
   assert.match(plan("paymentByRefundId"), /SEARCH refund USING INTEGER PRIMARY KEY/);
-  assert.match(plan("deliveriesDue"), /^SEARCH delivery USING INDEX delivery_due \(lane=\? AND due_at<\?\);/);
-  // Not all that the endpoint has ever been told.
-  assert.match(plan("deliveriesDue"), /; SEARCH earlier USING INDEX delivery_payment \(payment=\? AND number<\?\);/);
+  assert.match(plan("merchantsDue"), /^SEARCH due_merchant USING (COVERING )?INDEX due_merchant_due \(\(due_at,merchant\)>/);
+  assert.match(plan("queuesDue"), /^SEARCH due_queue USING (COVERING )?INDEX due_queue_due \(merchant=\? AND \(due_at,queue\)>/);
+  assert.match(
+    plan("deliveriesDue"),
+    /^SEARCH due_delivery USING PRIMARY KEY \(queue=\? AND due_at<\?\); SEARCH delivery USING PRIMARY KEY/,
+  );
+  assert.doesNotMatch(plan("deliveriesDue"), /TEMP B-TREE/);
   assert.match(plan("paymentByRefundCode"), /SEARCH refund USING (COVERING )?INDEX refund_code \(merchant=\? AND code=\?\)/);
 });
 

@@ -4,7 +4,7 @@ import type { KeyDigest, MerchantId, PaymentId, TokenDigest } from "../../kernel
 import type { Instant } from "../../kernel/instant.ts";
 import { everySlot, slotCount, slotMask, type Slots } from "../../kernel/slot.ts";
 import type { Account } from "../../merchant/account.ts";
-import type { Delivery, EndpointKey } from "../../outbox/events.ts";
+import type { Delivery, EndpointKey, QueueKey } from "../../outbox/events.ts";
 import { dueAt } from "../../payment/due.ts";
 import type { Payment } from "../../payment/payment.ts";
 import type { RefundId } from "../../payment/refund.ts";
@@ -17,6 +17,8 @@ import { StoreError } from "../store.ts";
 import type {
   AccountByKey,
   CardAge,
+  DueMerchant,
+  DueQueue,
   HeldSlots,
   ListedCard,
   ListPage,
@@ -33,7 +35,7 @@ import { messageOf } from "../change-message.ts";
 import { commitResultOf } from "../commit-result.ts";
 import { type Identity, identityFromRow, type IdentityRaise, type IdentityRow, type IdentityStore } from "../identity.ts";
 import { makeFilesPrivate, makeFolderOf } from "./data-folder.ts";
-import { deliveriesInState, deliveryColumns, deliveryFromRow, type DeliveryRow, keyOfLane, notificationColumns } from "./delivery-rows.ts";
+import { deliveriesInState, deliveryColumns, deliveryFromRow, type DeliveryRow, notificationColumns } from "./delivery-rows.ts";
 import { laneOf } from "./delivery-writer.ts";
 import { EmbeddedPeople } from "./embedded-people.ts";
 import { openForReading } from "./open-database.ts";
@@ -237,18 +239,20 @@ class SqliteStore implements RunningStore {
     return rows.map(deliveryFromRow);
   }
 
-  async endpointsDue(
-    now: Instant,
-    after: EndpointKey | undefined,
-    limit: number,
-    slots: Slots = everySlot,
-  ): Promise<readonly EndpointKey[]> {
-    const lane = after === undefined ? "" : laneOf(after.merchantId, after.endpoint);
-    return this.#rows<{ readonly lane: string }>("endpointsDue", lane, slotMask(slots), now, limit).map((row) => keyOfLane(row.lane));
+  async merchantsDue(now: Instant, after: DueMerchant | undefined, limit: number, slots = everySlot): Promise<readonly DueMerchant[]> {
+    const { dueAt: from = beforeAllTime, merchantId = "" } = after ?? {};
+    return this.#rows<DueMerchant>("merchantsDue", from, merchantId, now, slotMask(slots), limit).map((row) => ({ ...row }));
   }
 
-  async deliveriesDue({ merchantId, endpoint }: EndpointKey, now: Instant, limit: number): Promise<readonly Delivery[]> {
-    return this.#rows<DeliveryRow>("deliveriesDue", laneOf(merchantId, endpoint), now, limit).map(deliveryFromRow);
+  async queuesDue(merchantId: MerchantId, now: Instant, after: DueQueue | undefined, limit: number): Promise<readonly DueQueue[]> {
+    const { dueAt: from = beforeAllTime, queue } = after ?? {};
+    return this.#rows<DueQueue>("queuesDue", merchantId, from, queue === undefined ? "" : laneOf(merchantId, queue), now, limit).map(
+      (row) => ({ ...row }),
+    );
+  }
+
+  async deliveriesDue({ merchantId, queue }: QueueKey, now: Instant, limit: number): Promise<readonly Delivery[]> {
+    return this.#rows<DeliveryRow>("deliveriesDue", laneOf(merchantId, queue), now, limit).map(deliveryFromRow);
   }
 
   async deliveriesOfMessage({ merchantId, endpoint }: EndpointKey, message: number): Promise<readonly Delivery[]> {
@@ -357,6 +361,8 @@ class SqliteStore implements RunningStore {
   }
 }
 
+const beforeAllTime = -1;
+
 export const sql = {
   identity: "SELECT keys, epoch, beat, is_copy, server FROM identity",
   accountByKey: `SELECT lower(hex(account.id)) AS id, version, name, settings, grants, mac FROM account_key
@@ -402,22 +408,14 @@ export const sql = {
     WHERE outbox.merchant = unhex(?) AND outbox.number >= ? ORDER BY outbox.number, lane LIMIT ?`,
   deliveriesWaiting: deliveriesInState("waiting"),
   deliveriesFailed: deliveriesInState("failed"),
-  // One step from each lane to the next, whatever waits in it.
-  endpointsDue: `WITH RECURSIVE each_lane (lane) AS (
-      SELECT min(lane) FROM delivery WHERE state = 'waiting' AND lane > ?
-      UNION ALL
-      SELECT (SELECT min(lane) FROM delivery WHERE state = 'waiting' AND lane > each_lane.lane) FROM each_lane WHERE lane IS NOT NULL
-    )
-    SELECT lane FROM each_lane
-    WHERE (? >> slot_of(substr(lane, 1, 8))) & 1 AND EXISTS (SELECT 1 FROM delivery WHERE state = 'waiting' AND delivery.lane = each_lane.lane AND due_at <= ?) LIMIT ?`,
-  // Left to itself, SQLite looks for an earlier one among all that the endpoint was ever told.
-  deliveriesDue: `SELECT ${deliveryColumns} FROM delivery JOIN payment ON payment.no = delivery.payment
-    WHERE delivery.state = 'waiting' AND lane = ? AND delivery.due_at <= ? AND NOT EXISTS (
-      SELECT 1 FROM delivery AS earlier INDEXED BY delivery_payment WHERE earlier.payment = delivery.payment AND earlier.number < delivery.number
-        AND earlier.lane = delivery.lane AND earlier.state = 'waiting' AND earlier.in_order = 1
-    ) AND (message IS NULL OR message IN (0, delivery.number) OR (
+  merchantsDue: `SELECT merchant AS merchantId, due_at AS dueAt FROM due_merchant
+    WHERE (due_at, merchant) > (?, ?) AND due_at <= ? AND (? >> slot_of(merchant)) & 1 ORDER BY due_at, merchant LIMIT ?`,
+  queuesDue: `SELECT substr(queue, 10) AS queue, due_at AS dueAt FROM due_queue
+    WHERE merchant = ? AND (due_at, queue) > (?, ?) AND due_at <= ? ORDER BY due_at, queue LIMIT ?`,
+  deliveriesDue: `SELECT ${deliveryColumns} FROM due_delivery CROSS JOIN delivery USING (lane, number) JOIN payment ON payment.no = delivery.payment
+    WHERE queue = ? AND due_delivery.due_at <= ? AND (message IS NULL OR message IN (0, delivery.number) OR (
       SELECT first.state FROM delivery AS first WHERE first.lane = delivery.lane AND first.number = delivery.message
-    ) IS NOT 'waiting') ORDER BY delivery.due_at, delivery.number LIMIT ?`,
+    ) IS NOT 'waiting') ORDER BY due_delivery.due_at, due_delivery.number, due_delivery.lane LIMIT ?`,
   deliveriesOfMessage: `SELECT ${deliveryColumns} FROM delivery JOIN payment ON payment.no = delivery.payment
     WHERE lane = ? AND message = ? AND message > 0 ORDER BY delivery.number`,
 } as const;
@@ -454,7 +452,8 @@ function prepareAll(database: DatabaseSync): Record<StatementName, StatementSync
     deliveriesOf: database.prepare(sql.deliveriesOf),
     deliveriesWaiting: database.prepare(sql.deliveriesWaiting),
     deliveriesFailed: database.prepare(sql.deliveriesFailed),
-    endpointsDue: database.prepare(sql.endpointsDue),
+    merchantsDue: database.prepare(sql.merchantsDue),
+    queuesDue: database.prepare(sql.queuesDue),
     deliveriesDue: database.prepare(sql.deliveriesDue),
     deliveriesOfMessage: database.prepare(sql.deliveriesOfMessage),
   };

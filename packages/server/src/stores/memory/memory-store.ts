@@ -5,7 +5,7 @@ import type { Clock } from "../../kernel/clock.ts";
 import type { Scheduler } from "../../kernel/scheduler.ts";
 import { everySlot, slotOf, type Slots } from "../../kernel/slot.ts";
 import type { Account } from "../../merchant/account.ts";
-import { type Delivery, type EndpointKey, messageNumber, newDelivery, openMessage } from "../../outbox/events.ts";
+import { type Delivery, type EndpointKey, messageNumber, newDelivery, openMessage, type QueueKey } from "../../outbox/events.ts";
 import { dueAt } from "../../payment/due.ts";
 import type { Payment } from "../../payment/payment.ts";
 import type { RefundId } from "../../payment/refund.ts";
@@ -18,6 +18,8 @@ import { StoreError } from "../store.ts";
 import type {
   AccountByKey,
   CardAge,
+  DueMerchant,
+  DueQueue,
   HeldSlots,
   ListedCard,
   ListPage,
@@ -30,6 +32,7 @@ import type {
   StoredAccountKey,
 } from "../store.ts";
 import type { WorldStore, WorldStoreOptions } from "../world-store.ts";
+import { DueDeliveries } from "./due-deliveries.ts";
 import { SlotTable } from "./slot-table.ts";
 
 /**
@@ -108,8 +111,7 @@ class MemoryStore implements WorldStore {
   readonly #numbered = new Map<MerchantId, OutboxRow[]>();
   /** By merchant, number and endpoint. */
   readonly #deliveries = new Map<string, Delivery>();
-  /** Those that wait, by merchant and endpoint. */
-  readonly #waiting = new Map<string, Map<number, Delivery>>();
+  #due = new DueDeliveries();
   readonly #slots: SlotTable;
   /** Commits that wait for the scheduler: close() lets them finish. */
   readonly #underWay = new Set<Promise<unknown>>();
@@ -285,39 +287,23 @@ class MemoryStore implements WorldStore {
       .slice(0, limit);
   }
 
-  async endpointsDue(
-    now: Instant,
-    after: EndpointKey | undefined,
-    limit: number,
-    slots: Slots = everySlot,
-  ): Promise<readonly EndpointKey[]> {
-    this.#beforeRead("endpointsDue");
-    const due: EndpointKey[] = [];
-    for (const waiting of this.#waiting.values()) {
-      const [first] = waiting.values();
-      if (first === undefined || (after !== undefined && compareKeys(first, after) <= 0)) continue;
-      if (!slots.has(slotOf(first.merchantId))) continue;
-      if (some(waiting.values(), ({ dueAt: at }) => at <= now)) due.push({ merchantId: first.merchantId, endpoint: first.endpoint });
-    }
-    return due.toSorted(compareKeys).slice(0, limit);
+  async merchantsDue(now: Instant, after: DueMerchant | undefined, limit: number, slots = everySlot): Promise<readonly DueMerchant[]> {
+    this.#beforeRead("merchantsDue");
+    return taken(this.#due.merchants(now, after), limit, ({ merchantId }) => slots.has(slotOf(merchantId)));
   }
 
-  async deliveriesDue({ merchantId, endpoint }: EndpointKey, now: Instant, limit: number): Promise<readonly Delivery[]> {
+  async queuesDue(merchantId: MerchantId, now: Instant, after: DueQueue | undefined, limit: number): Promise<readonly DueQueue[]> {
+    this.#beforeRead("queuesDue");
+    return taken(this.#due.queues(merchantId, now, after), limit, () => true);
+  }
+
+  async deliveriesDue(of: QueueKey, now: Instant, limit: number): Promise<readonly Delivery[]> {
     this.#beforeRead("deliveriesDue");
-    const waiting = [...(this.#waiting.get(keyOf(merchantId, endpoint))?.values() ?? [])];
-    /** Of each payment, the lowest number that others wait for. */
-    const heads = new Map<PaymentId, number>();
-    for (const { paymentId, number, inOrder } of waiting) {
-      if (inOrder) heads.set(paymentId, Math.min(number, heads.get(paymentId) ?? number));
-    }
-    const numbers = new Set(waiting.map(({ number }) => number));
-    /** Whether another one stands for it. */
-    const follows = (each: Delivery): boolean => messageNumber(each) !== each.number && numbers.has(messageNumber(each));
-    return waiting
-      .filter(({ paymentId, number, dueAt: at }) => at <= now && number <= (heads.get(paymentId) ?? number))
-      .filter((each) => !follows(each))
-      .toSorted((left, right) => (left.dueAt === right.dueAt ? left.number - right.number : left.dueAt - right.dueAt))
-      .slice(0, limit);
+    /** Whether another one that waits stands for it. */
+    const follows = (each: Delivery): boolean =>
+      messageNumber(each) !== each.number &&
+      this.#deliveries.get(deliveryKey({ ...each, number: messageNumber(each) }))?.state === "waiting";
+    return taken(this.#due.deliveries(of, now), limit, (each) => !follows(each));
   }
 
   async deliveriesOfMessage({ merchantId, endpoint }: EndpointKey, message: number): Promise<readonly Delivery[]> {
@@ -393,7 +379,7 @@ class MemoryStore implements WorldStore {
     for (const [key, length] of this.#settingsLengths) copy.#settingsLengths.set(key, length);
     for (const [key, rows] of this.#numbered) copy.#numbered.set(key, [...rows]);
     for (const [key, value] of this.#deliveries) copy.#deliveries.set(key, value);
-    for (const [key, waiting] of this.#waiting) copy.#waiting.set(key, new Map(waiting));
+    copy.#due = this.#due.copy();
     return copy;
   }
 
@@ -403,7 +389,7 @@ class MemoryStore implements WorldStore {
       if (at !== undefined && at > now && (next === undefined || at < next)) next = at;
     };
     for (const { current } of this.#payments.values()) consider(dueAt(current));
-    for (const waiting of this.#waiting.values()) for (const { dueAt: at } of waiting.values()) consider(at);
+    consider(this.#due.nextAfter(now));
     return next;
   }
 
@@ -593,12 +579,7 @@ class MemoryStore implements WorldStore {
 
   #writeDelivery(next: Delivery): void {
     this.#deliveries.set(deliveryKey(next), next);
-    const key = keyOf(next.merchantId, next.endpoint);
-    const waiting = this.#waiting.get(key) ?? new Map<number, Delivery>();
-    if (next.state === "waiting") waiting.set(next.number, next);
-    else waiting.delete(next.number);
-    if (waiting.size === 0) this.#waiting.delete(key);
-    else this.#waiting.set(key, waiting);
+    this.#due.write(next);
   }
 
   #writeCard({ merchantId, card, cardUse, cardErasure }: Change): void {
@@ -655,13 +636,14 @@ function compare(left: string, right: string): number {
   return left < right ? -1 : left > right ? 1 : 0;
 }
 
-function compareKeys(left: EndpointKey, right: EndpointKey): number {
-  return left.merchantId === right.merchantId ? compare(left.endpoint, right.endpoint) : compare(left.merchantId, right.merchantId);
-}
-
-function some<T>(values: Iterable<T>, holds: (value: T) => boolean): boolean {
-  for (const value of values) if (holds(value)) return true;
-  return false;
+/** The first of the values that pass. */
+function taken<T>(values: Iterable<T>, limit: number, passes: (value: T) => boolean): readonly T[] {
+  const found: T[] = [];
+  for (const value of values) {
+    if (found.length >= limit) break;
+    if (passes(value)) found.push(value);
+  }
+  return found;
 }
 
 function later(left: Instant, right: Instant): Instant {

@@ -22,7 +22,14 @@ export async function migrate(connection: Connection): Promise<void> {
       const found = checksums.get(no);
       if (found === checksum) continue;
       if (found !== undefined) throw new PostgresOpenError("changed");
-      await connection.run(`BEGIN; ${text} INSERT INTO migration VALUES (${no}, '${checksum}', now()); COMMIT`);
+      const note = `INSERT INTO migration VALUES (${no}, '${checksum}', now());`;
+      // A procedure commits as it goes, which it can't within a transaction; it takes as long as it takes.
+      if (text.startsWith("CALL ")) {
+        const [limit] = await connection.rows<{ readonly text: string }>("limit", "SELECT current_setting('statement_timeout') AS text");
+        await connection.run("SET statement_timeout = 0");
+        await connection.run(text);
+        await connection.run(`SET statement_timeout = '${limit?.text ?? 0}'; ${note}`);
+      } else await connection.run(`BEGIN; ${text} ${note} COMMIT`);
     }
   } finally {
     await connection.rows("unlock", "SELECT pg_advisory_unlock($1)", [migrationLock]).catch(() => undefined);

@@ -5,7 +5,7 @@ import { instant, type Instant } from "../../kernel/instant.ts";
 import { everySlot, slotMask, type Slots } from "../../kernel/slot.ts";
 import type { Secret } from "../../kernel/secret.ts";
 import type { Account } from "../../merchant/account.ts";
-import type { Delivery, EndpointKey } from "../../outbox/events.ts";
+import type { Delivery, EndpointKey, QueueKey } from "../../outbox/events.ts";
 import { dueAt } from "../../payment/due.ts";
 import type { Payment } from "../../payment/payment.ts";
 import type { RefundId } from "../../payment/refund.ts";
@@ -35,6 +35,8 @@ import { StoreError } from "../store.ts";
 import type {
   AccountByKey,
   CardAge,
+  DueMerchant,
+  DueQueue,
   HeldSlots,
   ListedCard,
   ListPage,
@@ -351,18 +353,18 @@ class PostgresStore implements RunningStore {
     return (await this.#of<DeliveryRow>("cofre_gateway", merchantId, statement, from, limit)).map(deliveryFromRow);
   }
 
-  async endpointsDue(
-    now: Instant,
-    after: EndpointKey | undefined,
-    limit: number,
-    slots: Slots = everySlot,
-  ): Promise<readonly EndpointKey[]> {
-    const { merchantId = "", endpoint = "" } = after ?? {};
-    return this.#all<EndpointKey>("cofre_jobs", "endpointsDue", merchantId, endpoint, now, limit, slotMask(slots));
+  async merchantsDue(now: Instant, after: DueMerchant | undefined, limit: number, slots = everySlot): Promise<readonly DueMerchant[]> {
+    const { dueAt: from = beforeAllTime, merchantId = "" } = after ?? {};
+    return this.#all<DueMerchant>("cofre_jobs", "merchantsDue", from, merchantId, now, slotMask(slots), limit);
   }
 
-  async deliveriesDue({ merchantId, endpoint }: EndpointKey, now: Instant, limit: number): Promise<readonly Delivery[]> {
-    const rows = await this.#all<DeliveryRow>("cofre_jobs", "deliveriesDue", merchantId, endpoint, now, limit);
+  async queuesDue(merchantId: MerchantId, now: Instant, after: DueQueue | undefined, limit: number): Promise<readonly DueQueue[]> {
+    const { dueAt: from = beforeAllTime, queue = "" } = after ?? {};
+    return this.#all<DueQueue>("cofre_jobs", "queuesDue", merchantId, from, queue, now, limit);
+  }
+
+  async deliveriesDue({ merchantId, queue }: QueueKey, now: Instant, limit: number): Promise<readonly Delivery[]> {
+    const rows = await this.#all<DeliveryRow>("cofre_jobs", "deliveriesDue", merchantId, queue, now, limit);
     return rows.map(deliveryFromRow);
   }
 
@@ -510,6 +512,8 @@ function onlyPayment(rows: readonly PaymentRow[]): Payment | undefined {
   assert(rows.length <= 1, "a merchant has at most one payment with a given name");
   return rows[0] === undefined ? undefined : paymentFromRow(rows[0]);
 }
+
+const beforeAllTime = -1;
 
 type HeldSlotsRow = Omit<HeldSlots, "slots"> & { readonly slots: string };
 

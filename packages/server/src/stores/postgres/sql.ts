@@ -72,27 +72,17 @@ export const sql = {
   deliveriesOf: `SELECT ${delivery} FROM delivery WHERE merchant = ${merchant} AND number >= $2 ORDER BY number, endpoint LIMIT $3`,
   deliveriesWaiting: deliveriesIn("waiting"),
   deliveriesFailed: deliveriesIn("failed"),
-  // One step from each endpoint to the next, whatever waits for it.
-  endpointsDue: `WITH RECURSIVE each_one AS (
-      (SELECT merchant, endpoint FROM delivery WHERE state = 'waiting' AND (merchant, endpoint) > (${merchant}, $2)
-        ORDER BY merchant, endpoint LIMIT 1)
-      UNION ALL
-      SELECT following.merchant, following.endpoint FROM each_one CROSS JOIN LATERAL (
-        SELECT merchant, endpoint FROM delivery WHERE state = 'waiting' AND (merchant, endpoint) > (each_one.merchant, each_one.endpoint)
-        ORDER BY merchant, endpoint LIMIT 1) AS following
-    )
-    SELECT ${hexOf("merchant", "merchantId")}, endpoint FROM each_one
-    WHERE ${inSlots("merchant", "$5")} AND (SELECT min(due_at) FROM delivery WHERE state = 'waiting' AND delivery.merchant = each_one.merchant
-      AND delivery.endpoint = each_one.endpoint) <= $3
-    ORDER BY merchant, endpoint LIMIT $4`,
-  deliveriesDue: `SELECT ${delivery} FROM delivery WHERE state = 'waiting' AND merchant = ${merchant} AND endpoint = $2 AND due_at <= $3
-    AND NOT EXISTS (
-      SELECT 1 FROM delivery AS earlier WHERE earlier.merchant = delivery.merchant AND earlier.payment = delivery.payment
-        AND earlier.endpoint = delivery.endpoint AND earlier.number < delivery.number AND earlier.state = 'waiting' AND earlier.in_order = 1
-    ) AND (message IS NULL OR message IN (0, number) OR (
+  merchantsDue: `SELECT ${hexOf("merchant", "merchantId")}, due_at AS "dueAt" FROM due_merchant
+    WHERE (due_at, merchant) > ($1, decode($2, 'hex')) AND due_at <= $3 AND ${inSlots("merchant", "$4")} ORDER BY due_at, merchant LIMIT $5`,
+  queuesDue: `SELECT queue, due_at AS "dueAt" FROM due_queue
+    WHERE merchant = ${merchant} AND (due_at, queue) > ($2, $3) AND due_at <= $4 ORDER BY due_at, queue LIMIT $5`,
+  deliveriesDue: `SELECT ${delivery} FROM (
+      SELECT merchant, endpoint, number, due_at AS from_at FROM due_delivery WHERE merchant = ${merchant} AND queue = $2 AND due_at <= $3
+    ) AS due JOIN delivery USING (merchant, endpoint, number)
+    WHERE message IS NULL OR message IN (0, number) OR (
       SELECT first.state FROM delivery AS first WHERE first.merchant = delivery.merchant AND first.endpoint = delivery.endpoint
         AND first.number = delivery.message
-    ) IS DISTINCT FROM 'waiting') ORDER BY due_at, number LIMIT $4`,
+    ) IS DISTINCT FROM 'waiting' ORDER BY from_at, number, endpoint LIMIT $4`,
   deliveriesOfMessage: `SELECT ${delivery} FROM delivery WHERE merchant = ${merchant} AND endpoint = $2 AND message = $3 AND message > 0
     ORDER BY number`,
   time: "SELECT (extract(epoch FROM clock_timestamp()) * 1000)::bigint AS now",

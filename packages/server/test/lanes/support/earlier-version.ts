@@ -1,10 +1,13 @@
 import { plantedCopy } from "./planted-copy.ts";
 
 /** How many migrations that version lacks. */
-export const migrationsSince = 6;
+export const migrationsSince = 9;
+
+/** The queue of a delivery. */
+const queue = "CASE WHEN left(endpoint, 4) = 'url-' AND substr(endpoint, 21, 1) = '-' THEN left(endpoint, 20) ELSE endpoint END";
 
 /**
- * A copy of this version as it was before its newest migrations (005 to 010): without them, and without what uses them. Made from the working tree, for a
+ * A copy of this version as it was before its newest migrations (005 to 013): without them, and without what uses them. Made from the working tree, for a
  * clone need not have a history; whoever adds a migration says here what the version before did in place of what rests on it. The caller
  * removes it.
  */
@@ -13,7 +16,21 @@ export function earlierCopy(): string {
     {
       name: "the newest migrations are not there",
       file: "stores/postgres/migrations/index.ts",
-      find: "[tables, writer, runs, roles, leases, reports, worldPlaces, people, messages, macs]",
+      find: `[
+  tables,
+  writer,
+  runs,
+  roles,
+  leases,
+  reports,
+  worldPlaces,
+  people,
+  messages,
+  macs,
+  identity,
+  dueQueues,
+  fillDueQueues,
+]`,
       replace: "[tables, writer, runs, roles]",
     },
     {
@@ -25,11 +42,34 @@ export function earlierCopy(): string {
     {
       name: "each delivery is due for itself",
       file: "stores/postgres/sql.ts",
-      find: `AND (message IS NULL OR message IN (0, number) OR (
+      find: `WHERE message IS NULL OR message IN (0, number) OR (
       SELECT first.state FROM delivery AS first WHERE first.merchant = delivery.merchant AND first.endpoint = delivery.endpoint
         AND first.number = delivery.message
-    ) IS DISTINCT FROM 'waiting') `,
+    ) IS DISTINCT FROM 'waiting' `,
       replace: "",
+    },
+    {
+      name: "due merchants are found among all deliveries",
+      file: "stores/postgres/sql.ts",
+      find: `AS "dueAt" FROM due_merchant\n`,
+      replace: `AS "dueAt" FROM (SELECT merchant, min(due_at) AS due_at FROM delivery WHERE state = 'waiting' GROUP BY merchant) AS due_merchant\n`,
+    },
+    {
+      name: "due queues are found among all deliveries",
+      file: "stores/postgres/sql.ts",
+      find: `AS "dueAt" FROM due_queue\n`,
+      replace: `AS "dueAt" FROM (SELECT merchant, ${queue} AS queue, min(due_at) AS due_at FROM delivery
+      WHERE state = 'waiting' GROUP BY 1, 2) AS due_queue\n`,
+    },
+    {
+      name: "due deliveries are found among all deliveries",
+      file: "stores/postgres/sql.ts",
+      find: `AS from_at FROM due_delivery WHERE`,
+      replace: `AS from_at FROM (SELECT merchant, ${queue} AS queue, due_at, number, endpoint FROM delivery AS waiting
+        WHERE state = 'waiting' AND NOT EXISTS (
+          SELECT 1 FROM delivery AS earlier WHERE earlier.merchant = waiting.merchant AND earlier.payment = waiting.payment
+            AND earlier.endpoint = waiting.endpoint AND earlier.number < waiting.number AND earlier.state = 'waiting' AND earlier.in_order = 1
+        )) AS due_delivery WHERE`,
     },
     {
       name: "each process does the jobs of all merchants",

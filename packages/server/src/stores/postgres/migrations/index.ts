@@ -9,6 +9,22 @@ import { people } from "./008-people.ts";
 import { messages } from "./009-messages.ts";
 import { macs } from "./010-macs.ts";
 import { identity } from "./011-identity.ts";
+import { dueQueues } from "./012-due-queues.ts";
+import { fillDueQueues } from "./013-fill-due-queues.ts";
 
 /** In order. One that was released never changes: its checksum is kept in the database. */
-export const migrations: readonly string[] = [tables, writer, runs, roles, leases, reports, worldPlaces, people, messages, macs, identity];
+export const migrations: readonly string[] = [
+  tables,
+  writer,
+  runs,
+  roles,
+  leases,
+  reports,
+  worldPlaces,
+  people,
+  messages,
+  macs,
+  identity,
+  dueQueues,
+  fillDueQueues,
+];

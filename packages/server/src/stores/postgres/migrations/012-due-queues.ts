@@ -1,0 +1,195 @@
+/**
+ * What may be delivered, by the time from which it may be: reading what is due costs what is due, however much waits for later. The embedded
+ * store's 008-due-queues.ts says what the three tables hold.
+ *
+ * Triggers keep them in step with `delivery`, whatever writes it: the functions here, a node of the version before, or a move of a file. They
+ * run once for each statement, so `move_deliveries_1` now moves all deliveries of a change by one. A batch holds the lock of each of its
+ * merchants, so no two transactions write rows of the same merchant.
+ */
+export const dueQueues = `
+CREATE TABLE due_delivery (
+  merchant bytea NOT NULL CHECK (length(merchant) = 4),
+  queue text COLLATE "C" NOT NULL,
+  due_at bigint NOT NULL,
+  number bigint NOT NULL,
+  endpoint text COLLATE "C" NOT NULL,
+  PRIMARY KEY (merchant, queue, due_at, number, endpoint)
+);
+
+CREATE TABLE due_queue (
+  merchant bytea NOT NULL CHECK (length(merchant) = 4),
+  queue text COLLATE "C" NOT NULL,
+  first_at bigint NOT NULL,
+  parked_until bigint,
+  due_at bigint NOT NULL,
+  PRIMARY KEY (merchant, queue),
+  CHECK (due_at = greatest(first_at, parked_until))
+);
+CREATE INDEX due_queue_due ON due_queue (merchant, due_at, queue);
+
+CREATE TABLE due_merchant (
+  merchant bytea PRIMARY KEY CHECK (length(merchant) = 4),
+  due_at bigint NOT NULL
+);
+CREATE INDEX due_merchant_due ON due_merchant (due_at, merchant);
+
+-- Few rows, each written many times a second.
+ALTER TABLE due_delivery SET (autovacuum_vacuum_scale_factor = 0.01, autovacuum_vacuum_threshold = 1000);
+ALTER TABLE due_queue SET (fillfactor = 50, autovacuum_vacuum_scale_factor = 0, autovacuum_vacuum_threshold = 1000);
+ALTER TABLE due_merchant SET (fillfactor = 50, autovacuum_vacuum_scale_factor = 0, autovacuum_vacuum_threshold = 1000);
+
+GRANT SELECT ON due_delivery, due_queue, due_merchant TO cofre_jobs;
+
+CREATE FUNCTION queue_of_1(endpoint text) RETURNS text LANGUAGE sql IMMUTABLE PARALLEL SAFE AS
+  'SELECT CASE WHEN left(endpoint, 4) = ''url-'' AND substr(endpoint, 21, 1) = ''-'' THEN left(endpoint, 20) ELSE endpoint END';
+
+CREATE FUNCTION place_queue_1(owner bytea, name text) RETURNS void LANGUAGE plpgsql AS $$
+DECLARE
+  first bigint;
+BEGIN
+  SELECT due_at INTO first FROM due_delivery WHERE merchant = owner AND queue = name ORDER BY due_at LIMIT 1;
+  IF first IS NULL THEN
+    DELETE FROM due_queue WHERE merchant = owner AND queue = name;
+  ELSE
+    INSERT INTO due_queue AS known (merchant, queue, first_at, due_at) VALUES (owner, name, first, first)
+    ON CONFLICT (merchant, queue) DO UPDATE SET first_at = first, due_at = greatest(first, known.parked_until) WHERE known.first_at <> first;
+  END IF;
+  IF FOUND THEN PERFORM place_merchant_1(owner); END IF;
+END
+$$;
+
+CREATE FUNCTION place_merchant_1(owner bytea) RETURNS void LANGUAGE plpgsql AS $$
+DECLARE
+  first bigint;
+BEGIN
+  SELECT due_at INTO first FROM due_queue WHERE merchant = owner ORDER BY due_at LIMIT 1;
+  IF first IS NULL THEN
+    DELETE FROM due_merchant WHERE merchant = owner;
+  ELSE
+    INSERT INTO due_merchant AS known (merchant, due_at) VALUES (owner, first)
+    ON CONFLICT (merchant) DO UPDATE SET due_at = first WHERE known.due_at <> first;
+  END IF;
+END
+$$;
+
+CREATE FUNCTION deliveries_made_1() RETURNS trigger LANGUAGE plpgsql AS $$
+DECLARE
+  place record;
+BEGIN
+  INSERT INTO due_delivery (merchant, queue, due_at, number, endpoint)
+  SELECT merchant, queue_of_1(endpoint), due_at, number, endpoint FROM written
+  WHERE state = 'waiting' AND NOT EXISTS (
+    SELECT 1 FROM delivery AS earlier WHERE earlier.merchant = written.merchant AND earlier.payment = written.payment
+      AND earlier.endpoint = written.endpoint AND earlier.number < written.number AND earlier.state = 'waiting' AND earlier.in_order = 1);
+  -- A replay may add a delivery before others.
+  DELETE FROM due_delivery USING written, delivery AS later
+  WHERE written.state = 'waiting' AND written.in_order = 1 AND later.merchant = written.merchant AND later.payment = written.payment
+    AND later.endpoint = written.endpoint AND later.number > written.number AND later.state = 'waiting'
+    AND due_delivery.merchant = later.merchant AND due_delivery.queue = queue_of_1(later.endpoint) AND due_delivery.due_at = later.due_at
+    AND due_delivery.number = later.number AND due_delivery.endpoint = later.endpoint;
+  FOR place IN SELECT DISTINCT merchant, queue_of_1(endpoint) AS queue FROM written WHERE state = 'waiting' LOOP
+    PERFORM place_queue_1(place.merchant, place.queue);
+  END LOOP;
+  RETURN NULL;
+END
+$$;
+
+CREATE FUNCTION deliveries_moved_1() RETURNS trigger LANGUAGE plpgsql AS $$
+DECLARE
+  place record;
+BEGIN
+  DELETE FROM due_delivery USING replaced
+  WHERE replaced.state = 'waiting' AND due_delivery.merchant = replaced.merchant AND due_delivery.queue = queue_of_1(replaced.endpoint)
+    AND due_delivery.due_at = replaced.due_at AND due_delivery.number = replaced.number AND due_delivery.endpoint = replaced.endpoint;
+  -- Of each payment that the statement touched: all that is to be delivered to the same endpoint.
+  DELETE FROM due_delivery USING written, delivery AS later
+  WHERE written.state = 'waiting' AND written.in_order = 1 AND later.merchant = written.merchant AND later.payment = written.payment
+    AND later.endpoint = written.endpoint AND later.number > written.number AND later.state = 'waiting'
+    AND due_delivery.merchant = later.merchant AND due_delivery.queue = queue_of_1(later.endpoint) AND due_delivery.due_at = later.due_at
+    AND due_delivery.number = later.number AND due_delivery.endpoint = later.endpoint;
+  INSERT INTO due_delivery (merchant, queue, due_at, number, endpoint)
+  SELECT delivery.merchant, queue_of_1(delivery.endpoint), delivery.due_at, delivery.number, delivery.endpoint
+  FROM written JOIN delivery ON delivery.merchant = written.merchant AND delivery.payment = written.payment
+    AND delivery.endpoint = written.endpoint AND delivery.number >= written.number AND delivery.state = 'waiting'
+  WHERE NOT EXISTS (
+    SELECT 1 FROM delivery AS earlier WHERE earlier.merchant = delivery.merchant AND earlier.payment = delivery.payment
+      AND earlier.endpoint = delivery.endpoint AND earlier.number < delivery.number AND earlier.state = 'waiting' AND earlier.in_order = 1)
+  ON CONFLICT DO NOTHING;
+  FOR place IN SELECT DISTINCT merchant, queue_of_1(endpoint) AS queue FROM written LOOP
+    PERFORM place_queue_1(place.merchant, place.queue);
+  END LOOP;
+  RETURN NULL;
+END
+$$;
+
+CREATE TRIGGER deliveries_made AFTER INSERT ON delivery REFERENCING NEW TABLE AS written
+  FOR EACH STATEMENT EXECUTE FUNCTION deliveries_made_1();
+CREATE TRIGGER deliveries_moved AFTER UPDATE ON delivery REFERENCING OLD TABLE AS replaced NEW TABLE AS written
+  FOR EACH STATEMENT EXECUTE FUNCTION deliveries_moved_1();
+
+CREATE FUNCTION account_changed_1() RETURNS trigger LANGUAGE plpgsql AS $$
+BEGIN
+  UPDATE due_queue SET parked_until = NULL, due_at = first_at WHERE merchant = NEW.merchant AND parked_until IS NOT NULL;
+  IF FOUND THEN PERFORM place_merchant_1(NEW.merchant); END IF;
+  RETURN NULL;
+END
+$$;
+CREATE TRIGGER account_changed AFTER UPDATE ON account FOR EACH ROW EXECUTE FUNCTION account_changed_1();
+
+CREATE OR REPLACE FUNCTION move_deliveries_1(owner bytea, moved jsonb) RETURNS void LANGUAGE plpgsql AS $$
+BEGIN
+  IF EXISTS (SELECT 1 FROM jsonb_array_elements(moved) AS each (part) WHERE part -> 2 = 'null') THEN
+    IF EXISTS (SELECT 1 FROM jsonb_array_elements(moved) AS each (part) WHERE part -> 2 = 'null'
+      AND NOT EXISTS (SELECT 1 FROM payment WHERE merchant = owner AND id = decode(part ->> 3, 'hex'))) THEN
+      RAISE EXCEPTION USING ERRCODE = 'foreign_key_violation', MESSAGE = 'a delivery is of a notification that was committed';
+    END IF;
+    INSERT INTO delivery (merchant, endpoint, number, payment, kind, version, state, asked_at, due_at, attempts, outcome, in_order, message)
+    SELECT owner, part ->> 0, (part ->> 1)::bigint, decode(part ->> 3, 'hex'), part ->> 4, (part -> 5 ->> 0)::integer, part -> 5 ->> 1,
+      (part -> 5 ->> 2)::bigint, (part -> 5 ->> 3)::bigint, (part -> 5 ->> 4)::integer, part -> 5 ->> 5, (part -> 5 ->> 6)::smallint,
+      (part -> 5 ->> 7)::bigint
+    FROM jsonb_array_elements(moved) AS each (part) WHERE part -> 2 = 'null';
+  END IF;
+  UPDATE delivery SET version = (part -> 5 ->> 0)::integer, state = part -> 5 ->> 1, asked_at = (part -> 5 ->> 2)::bigint,
+    due_at = (part -> 5 ->> 3)::bigint, attempts = (part -> 5 ->> 4)::integer, outcome = part -> 5 ->> 5,
+    in_order = (part -> 5 ->> 6)::smallint,
+    -- A node of the version before this column says nothing of it.
+    message = CASE WHEN jsonb_array_length(part -> 5) > 7 THEN (part -> 5 ->> 7)::bigint ELSE message END
+  FROM jsonb_array_elements(moved) AS each (part)
+  WHERE part -> 2 <> 'null' AND delivery.merchant = owner AND delivery.endpoint = part ->> 0 AND delivery.number = (part ->> 1)::bigint;
+END
+$$;
+
+-- One merchant at a time under the lock that its batches take, and committed, so that others' changes wait for none of it.
+CREATE PROCEDURE fill_due_queues_1() LANGUAGE plpgsql AS $$
+DECLARE
+  owner bytea;
+  place record;
+BEGIN
+  FOR owner IN SELECT merchant FROM merchant UNION SELECT merchant FROM account LOOP
+    PERFORM lock_merchants_1(ARRAY[owner]);
+    INSERT INTO due_delivery (merchant, queue, due_at, number, endpoint)
+    SELECT merchant, queue_of_1(endpoint), due_at, number, endpoint FROM delivery
+    WHERE merchant = owner AND state = 'waiting' AND NOT EXISTS (
+      SELECT 1 FROM delivery AS earlier WHERE earlier.merchant = owner AND earlier.payment = delivery.payment
+        AND earlier.endpoint = delivery.endpoint AND earlier.number < delivery.number AND earlier.state = 'waiting' AND earlier.in_order = 1)
+    ON CONFLICT DO NOTHING;
+    FOR place IN SELECT DISTINCT queue FROM due_delivery WHERE merchant = owner LOOP
+      PERFORM place_queue_1(owner, place.queue);
+    END LOOP;
+    COMMIT;
+  END LOOP;
+END
+$$;
+
+DO $$
+DECLARE
+  made text;
+BEGIN
+  FOREACH made IN ARRAY ARRAY['queue_of_1(text)', 'place_queue_1(bytea, text)', 'place_merchant_1(bytea)', 'deliveries_made_1()',
+    'deliveries_moved_1()', 'account_changed_1()'] LOOP
+    EXECUTE format('REVOKE ALL ON FUNCTION %s FROM PUBLIC', made);
+  END LOOP;
+  REVOKE ALL ON PROCEDURE fill_due_queues_1() FROM PUBLIC;
+END
+$$;
+`;

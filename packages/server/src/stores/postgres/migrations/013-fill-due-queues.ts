@@ -1,0 +1,2 @@
+/** What waited before there were queues. Commits as it goes, and may be called again. */
+export const fillDueQueues = `CALL fill_due_queues_1()`;

@@ -1,0 +1,181 @@
+import assert from "node:assert/strict";
+import { describe, test } from "node:test";
+import { hour, second } from "../../src/kernel/instant.ts";
+import type { MerchantId } from "../../src/kernel/ids.ts";
+import { type EndpointId, newDelivery } from "../../src/outbox/events.ts";
+import * as given from "../contract/store-fixtures.ts";
+import { deliveriesOf, endpoint, ok, PostOffice, type Received, status } from "./post-office.ts";
+
+const innocent = given.merchantId(99);
+const hostile = [1, 2, 3, 4].map((number) => given.merchantId(number));
+const hanging = { outcome: ok, afterMs: hour };
+
+/** Milliseconds from each notification of the merchant until its first attempt. */
+function waits(received: readonly Received[], committed: ReadonlyMap<string, number>): number[] {
+  return received.flatMap(({ hash, attempt, at }) => {
+    const since = committed.get(hash);
+    return attempt > 1 || since === undefined ? [] : [at - since];
+  });
+}
+
+function percentile(values: readonly number[], share: number): number {
+  return values.toSorted((left, right) => left - right)[Math.floor(values.length * share)] ?? Number.NaN;
+}
+
+/** Commits `perSecond` notifications of a merchant a second for `seconds`; when each was committed, by its payment's hash. */
+async function eachSecond(office: PostOffice, merchantId: MerchantId, perSecond: number, seconds: number): Promise<Map<string, number>> {
+  const committed = new Map<string, number>();
+  for (let count = 0; count < perSecond * seconds; count += 1) {
+    const { id } = await office.event(merchantId);
+    committed.set(id, office.time.now());
+    await office.run(Math.floor(((count + 1) * second) / perSecond) - Math.floor((count * second) / perSecond));
+  }
+  return committed;
+}
+
+describe("one receiver", () => {
+  test("that answers in 300 ms is given 150 messages a second and more", async () => {
+    const office = new PostOffice({ answer: () => ({ outcome: ok, afterMs: 300 }) });
+    office.account(given.merchantA, [endpoint("shop")]);
+    for (let count = 0; count < 4_000; count += 1) await office.event(given.merchantA);
+    office.start();
+    await office.run(5 * second);
+    const before = office.received.length;
+    await office.run(10 * second);
+    const perSecond = (office.received.length - before) / 10;
+    assert.ok(perSecond >= 150, `${perSecond} a second`);
+    await office.stop();
+  });
+
+  test("that answers in 300 ms hears of 100 charges a second within a second", async () => {
+    const office = new PostOffice({ answer: () => ({ outcome: ok, afterMs: 300 }) });
+    office.account(given.merchantA, [endpoint("shop")]);
+    office.start();
+    const committed = await eachSecond(office, given.merchantA, 100, 30);
+    await office.run(2 * second);
+    const late = waits(office.received, committed);
+    assert.equal(late.length, 3_000);
+    // The first seconds show how much it takes.
+    const steady = late.slice(500);
+    assert.ok(percentile(steady, 0.99) < second, `p99 ${percentile(steady, 0.99)} ms`);
+    await office.stop();
+  });
+
+  test("whose workers are few is given about as many messages at a time, and stays quick", async () => {
+    const workers = 10;
+    /** When each of its workers is free. */
+    const free = Array.from({ length: workers }, () => 0);
+    let [slowest, most] = [0, 0];
+    const office = new PostOffice({
+      answer: ({ at }) => {
+        const worker = free.indexOf(Math.min(...free));
+        const done = Math.max(at, free[worker] ?? 0) + 100;
+        free[worker] = done;
+        if (office.received.length > 2_000) slowest = Math.max(slowest, done - at);
+        return { outcome: ok, afterMs: done - at };
+      },
+    });
+    office.account(given.merchantA, [endpoint("shop")]);
+    for (let count = 0; count < 6_000; count += 1) await office.event(given.merchantA);
+    office.start();
+    await office.run(20 * second);
+    const [early, late] = [5, 15].map(
+      (at) => office.received.filter((each) => each.at < (office.received[0]?.at ?? 0) + at * second).length,
+    );
+    most = ((late ?? 0) - (early ?? 0)) / 10;
+    assert.ok(most > 70, `${most} a second of 100`);
+    assert.ok(slowest < 400, `the slowest of the later ones took ${slowest} ms instead of 100`);
+    await office.stop();
+  });
+
+  test("that says 429 to more than it takes is given less, and everything in the end", async () => {
+    let underWay = 0;
+    const refused: number[] = [];
+    const office = new PostOffice({
+      answer: ({ at }) => {
+        if (underWay >= 10) {
+          refused.push(at);
+          return { outcome: status(429), afterMs: 20 };
+        }
+        underWay += 1;
+        void office.time.sleep(200).then(() => (underWay -= 1));
+        return { outcome: ok, afterMs: 200 };
+      },
+    });
+    office.account(given.merchantA, [endpoint("shop")]);
+    for (let count = 0; count < 2_000; count += 1) await office.event(given.merchantA);
+    office.start();
+    await office.run(hour);
+    assert.ok((await deliveriesOf(office.store, given.merchantA)).every(({ state }) => state === "delivered"));
+    assert.ok(refused.length > 0 && refused.length < 400, `${refused.length} refused of 2,000`);
+    await office.stop();
+  });
+});
+
+describe("other merchants", () => {
+  test("with a thousand addresses on servers that hang delay an innocent one by less than a second", async () => {
+    const office = new PostOffice({ answer: ({ url }) => (url.includes("hangs") ? hanging : { outcome: ok, afterMs: 20 }) });
+    office.account(innocent, [endpoint("shop")]);
+    for (const merchantId of hostile) office.account(merchantId, []);
+    for (const [index, merchantId] of hostile.entries()) {
+      for (let count = 0; count < 250; count += 1)
+        await office.event(merchantId, `https://hangs${index}-${count % 2}.example/?order=${count}`);
+    }
+    office.start();
+    await office.run(second);
+    const committed = await eachSecond(office, innocent, 10, 60);
+    await office.run(second);
+    const late = waits(office.received, committed);
+    assert.equal(late.length, 600);
+    assert.ok(Math.max(...late) < 100, `the slowest took ${Math.max(...late)} ms`);
+    await office.stop();
+  });
+
+  test("with a server that hangs for each address leave a quarter of the places for one that has none", async () => {
+    const office = new PostOffice({ answer: ({ url }) => (url.includes("hangs") ? hanging : { outcome: ok, afterMs: 20 }) });
+    office.account(innocent, [endpoint("shop")]);
+    const many = Array.from({ length: 20 }, (_, number) => given.merchantId(number + 1));
+    for (const merchantId of many) {
+      office.account(merchantId, []);
+      for (let count = 0; count < 60; count += 1) await office.event(merchantId, `https://hangs${count}.example/`);
+    }
+    office.start();
+    await office.run(second);
+    // Each of them has one at least, and together they have no more than three quarters beside that.
+    assert.ok(office.received.length <= 192 + many.length, `${office.received.length} under way`);
+    const committed = await eachSecond(office, innocent, 5, 10);
+    await office.run(second);
+    assert.ok(Math.max(...waits(office.received, committed)) < 100);
+    await office.stop();
+  });
+
+  test("with 50,000 due deliveries delay another one's first by less than a second, and fill no more memory than a few queues", async () => {
+    const office = new PostOffice();
+    const [busy] = hostile;
+    assert.ok(busy !== undefined);
+    office.account(busy, []);
+    office.account(innocent, [endpoint("shop")]);
+    const now = office.time.now();
+    const payment = await office.payment(busy, "https://order.example/");
+    for (let number = 1; number <= 50_000; number += 1) {
+      // As the version before named them: a queue for each address.
+      const name = `url-${number.toString(16).padStart(32, "0")}` as EndpointId;
+      const next = newDelivery({ merchantId: busy, endpoint: name, number, paymentId: payment.id, kind: "update" }, now);
+      await office.store.commit({
+        merchantId: busy,
+        at: now,
+        facts: [],
+        entries: [],
+        notifications: [],
+        deliveries: [{ next, replaces: undefined }],
+      });
+    }
+    const { id } = await office.event(innocent);
+    office.start();
+    await office.run(second);
+    const first = office.received.find(({ hash }) => hash === id);
+    assert.ok(first !== undefined && first.at - now < second);
+    assert.ok(office.received.length < 10_000, "control: the others are not all sent");
+    await office.stop();
+  });
+});
