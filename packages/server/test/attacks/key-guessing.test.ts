@@ -15,8 +15,9 @@ test("every wrong key gets one answer, however near it is", async (context) => {
   const near = [
     ...Array.from(integrationKey, (_, index) => integrationKey.slice(0, index)).slice(1),
     ...Array.from(integrationKey, (_, index) => `${integrationKey.slice(0, index)}X${integrationKey.slice(index + 1)}`),
-    `${integrationKey} `,
-    ` ${integrationKey}`,
+    `${integrationKey} x`,
+    `x ${integrationKey}`,
+    integrationKey.replace("_", " _"),
     `${integrationKey}\u0000`,
     integrationKey.toUpperCase(),
     publicIntegrationKey,
