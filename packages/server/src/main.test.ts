@@ -298,7 +298,7 @@ describe("a started server", () => {
     serving.child.kill("SIGTERM");
     assert.equal(await serving.exitCode(), 0);
     assert.equal(serving.stderr.includes("chosen-"), false);
-    assert.match(serving.stderr, /\(the one you chose\)/);
+    assert.match(serving.stderr, /Its keys are the ones that you chose/);
   });
 
   test("says in words that its port is taken, and ends with 1", async (context) => {

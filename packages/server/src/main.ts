@@ -209,7 +209,9 @@ function startProblem(error: unknown, config: Config): string {
       return `port ${port} of ${config.host} is taken. Another Cofre? Choose another with ${variable}=N or ${flag} N (npm start -- ${flag} N); 0 is a free one.`;
     }
     case "EACCES":
-      return `this user may not listen on port ${config.port} or may not use the directory ${config.dataDirectory}.`;
+    case "EPERM":
+    case "EROFS":
+      return accessProblem(error, config);
     case "locked":
       return `${error.message}. Is a Cofre running with the directory ${config.dataDirectory}? Another one takes --data-dir D and --port N of its own (npm start -- --data-dir D --port N).`;
     case "cannot_open":
@@ -220,6 +222,17 @@ function startProblem(error: unknown, config: Config): string {
     default:
       return error.message;
   }
+}
+
+/** The error says which call was refused, and of files which one. */
+function accessProblem(error: Error, config: Config): string {
+  const path = "path" in error && typeof error.path === "string" ? error.path : undefined;
+  if (path === undefined) return `this user may not listen on port ${config.port}; ports below 1024 often need another user.`;
+  // What is kept nowhere still needs a file that the database removes at once.
+  if (config.dataDirectory === ":memory:") {
+    return `this user cannot write ${path}. A start with :memory: needs a writable folder for temporary files: set TMPDIR to one, or mount one (docker run --tmpfs /tmp).`;
+  }
+  return `this user cannot use ${path}, in the directory ${config.dataDirectory}. --data-dir D takes another directory.`;
 }
 
 function bannerFor(config: Config, address: { readonly host: string; readonly port: number }, made: FirstStartKeys): string {

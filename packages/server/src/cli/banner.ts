@@ -1,3 +1,4 @@
+import { clientNames } from "./env.ts";
 import { exampleDueDate } from "../kernel/calendar.ts";
 import type { Instant } from "../kernel/instant.ts";
 
@@ -25,7 +26,7 @@ export function reachableHost(host: string): string {
 /** What to do next about TLS; said at every start that listens with it. */
 export function tlsLines(port: number): string {
   return `With TLS on port ${port}, for client libraries whose hosts are fixed: run \`cofre proxy\` beside this, then
-  eval "$(cofre env CLIENT)"   in the client's shell; CLIENT is one of node, ruby, php, curl
+  eval "$(cofre env CLIENT)"   in the client's shell; CLIENT is one of ${clientNames.join(", ")}
 `;
 }
 
@@ -36,9 +37,9 @@ export function firstStartBanner(start: FirstStart): string {
   return `
 Cofre is listening at ${url}
 
-A sandbox account was made. These keys are shown this once:
-  integration key         ${start.integrationKey ?? "(the one you chose)"}
-  public integration key  ${start.publicIntegrationKey ?? "(the one you chose)"}
+A sandbox account was made. ${keysTitle(start)}
+  integration key         ${start.integrationKey ?? "the value of COFRE_SANDBOX_INTEGRATION_KEY"}
+  public integration key  ${start.publicIntegrationKey ?? "the value of COFRE_SANDBOX_PUBLIC_INTEGRATION_KEY"}
 ${start.isConsoleByKey ? consoleLines(url, start.integrationKey) : ""}
 Try it, one after the other in a shell:
 
@@ -56,10 +57,23 @@ export function laterStartLines({ host, port }: { readonly host: string; readonl
   return `Cofre is listening at ${baseUrl(host, port)}, the console too: ${how}.\n`;
 }
 
+/** Chosen keys are not shown, and so not "once". */
+function keysTitle({ integrationKey, publicIntegrationKey }: FirstStart): string {
+  if (integrationKey === undefined && publicIntegrationKey === undefined) return "Its keys are the ones that you chose:";
+  return integrationKey === undefined || publicIntegrationKey === undefined
+    ? "The key that was made is shown only now:"
+    : "These keys are shown only now:";
+}
+
 function consoleLines(url: string, integrationKey: string | undefined): string {
-  return `
+  return integrationKey === undefined
+    ? `
+Payments in a browser, which asks for the integration key:
+  ${url}/
+`
+    : `
 Payments in a browser, opened by the key behind the #:
-  ${url}/${integrationKey === undefined ? "" : `#key=${integrationKey}`}
+  ${url}/#key=${integrationKey}
 `;
 }
 

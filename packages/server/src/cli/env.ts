@@ -62,12 +62,12 @@ const clients = {
 
 type ClientName = keyof typeof clients;
 
-const names = Object.keys(clients) as ClientName[];
+export const clientNames = Object.keys(clients) as readonly ClientName[];
 
 /** Prints variables for a shell. */
 export const envCommand: ClientCommand = {
   summary: "print the variables that lead a client library, unmodified, through the proxy to this Cofre",
-  words: names,
+  words: clientNames,
   needsWord: true,
   options: {
     "--proxy-port": { form: "N", doc: "where the proxy listens" },
@@ -79,8 +79,8 @@ export const envCommand: ClientCommand = {
   run: (call, host) =>
     tellingProblems(host.say, async () => {
       const { dataDirectory, proxyPort } = settingsOf(call, host);
-      const name = names.find((each) => each === call.word);
-      if (name === undefined) throw new ClientProblem(`Which client? One of ${names.join(", ")}.`, { misuse: true });
+      const name = clientNames.find((each) => each === call.word);
+      if (name === undefined) throw new ClientProblem(`Which client? One of ${clientNames.join(", ")}.`, { misuse: true });
       if (proxyPort === 0) throw new ClientProblem("--proxy-port must be the port that `cofre proxy` has told.", { misuse: true });
       if (!isTlsPrepared(dataDirectory)) {
         throw new ClientProblem(`There is no authority in ${dataDirectory} yet: \`cofre start --tls\` makes it. --data-dir names another.`);

@@ -379,7 +379,7 @@ describe("the link for an admin", () => {
     };
     const process = Command.cofre(context, ["start"], environment);
     const [, port, invitation = ""] = await process.said(/http:\/\/127\.0\.0\.1:(\d+)\/#invite=(\S+)\n/);
-    assert.match(process.stderr, /These keys are shown this once/);
+    assert.match(process.stderr, /These keys are shown only now/);
     assert.ok(!process.stderr.includes("#key="), "no key opens the page");
     const response = await fetch(`http://127.0.0.1:${port}/__cofre/enrolment`, {
       method: "POST",

@@ -28,6 +28,19 @@ async function startAnew(): Promise<void> {
   world = await startWorld();
 }
 
+test("every array says what its items are: generators of clients leave out a schema with one that does not", () => {
+  const missing: string[] = [];
+  const visit = (value: unknown, path: string): void => {
+    if (typeof value !== "object" || value === null) return;
+    const { type, items } = value as { readonly type?: unknown; readonly items?: unknown };
+    const isArray = type === "array" || (Array.isArray(type) && type.includes("array"));
+    if (isArray && items === undefined) missing.push(path);
+    for (const [name, inner] of Object.entries(value)) visit(inner, `${path}/${name}`);
+  };
+  visit(api, "");
+  assert.deepEqual(missing, []);
+});
+
 type Request = Record<string, unknown>;
 type Path = readonly string[];
 

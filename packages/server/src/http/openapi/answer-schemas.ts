@@ -157,9 +157,9 @@ export const answerSchemas = {
   CurrencyRatesAnswer: node({ currency_rates: { type: "array", items: refTo("CurrencyRate") }, status: success }),
   CurrencyRate: node({ code: text, base_code: text, name: text, rate: amount }),
   PropertiesAnswer: properties,
-  KeyIsValid: node({ status: success, ...keyCheck, body: { type: "array", maxItems: 0 } }),
+  KeyIsValid: node({ status: success, ...keyCheck, body: { type: "array", items: {}, maxItems: 0 } }),
   KeyIsInvalid: node({ status: { const: "CONFLICT" }, ...keyCheck, body: node({ error: text }) }),
-  FingerprintAnswer: node({ ebanx_session_id: text, providers: { type: "array", maxItems: 0 } }),
+  FingerprintAnswer: node({ ebanx_session_id: text, providers: { type: "array", items: {}, maxItems: 0 } }),
   Nothing: node({}),
   ZipcodeAnswer: node({ zipcode: node({ state: text, city: text, name: text }), status: success }),
   DocumentBalanceAnswer: node({
@@ -213,7 +213,11 @@ export const answerSchemas = {
           parameters_left_out: { type: "number" },
           hash: textOrNull,
           merchant_payment_code: textOrNull,
-          answer: { type: ["object", "array", "null"], description: "null while there is none, and when it is longer than what is kept." },
+          answer: {
+            type: ["object", "array", "null"],
+            items: {},
+            description: "null while there is none, and when it is longer than what is kept.",
+          },
         },
         {
           http_status: { type: "number" },
@@ -300,13 +304,20 @@ export const answerSchemas = {
   }),
   SettingsAnswer: node(
     { settings: { type: "object", description: "Every switch of the account, by name." }, status: success },
-    { described: { type: "array", description: "With `describe`: name, default, allowed, doc, and values where they are few." } },
+    {
+      described: {
+        type: "array",
+        items: { type: "object" },
+        description: "With `describe`: name, default, allowed, doc, and values where they are few.",
+      },
+    },
   ),
   NotificationsAnswer: node(
     {
-      notifications: { type: "array" },
+      notifications: { type: "array", items: { type: "object" } },
       endpoints: {
         type: "array",
+        items: { type: "object" },
         description:
           "Who hears: id, url, enabled, and state: on, off (somebody has switched it off, at `off_at`) or gone (it has answered 410, at `gone_at`); with a key also secret.",
       },

@@ -1,6 +1,6 @@
 // Payments, newest first: found, filtered, and kept fresh.
 import { call } from "./api.js";
-import { field, foreign, h, searchForm, select } from "./dom.js";
+import { field, foreign, h, searchForm, select, shown } from "./dom.js";
 import { liveList } from "./live-list.js";
 import { bothAmounts, minorOf } from "./money.js";
 import { mayDo } from "./session.js";
@@ -48,9 +48,18 @@ function cells(payment) {
     stateMark(state, payment),
     bothAmounts(payment),
     h("span", { class: "card" }, `${brand} ${pan}`),
-    h("span", { class: "customer" }, foreign(name), " ", foreign(email, "soft")),
+    h("span", { class: "customer" }, foreign(name), " ", addressOf(email)),
     h("time", { datetime: `${opened.replace(" ", "T")}Z` }, opened),
   ];
+}
+
+/**
+ * An e-mail address, which may break before its @ and its points and inside of no word that fits a line.
+ * @param {string} email
+ */
+function addressOf(email) {
+  const parts = shown(email).split(/(?=[@.])/);
+  return h("bdi", { class: "soft address" }, ...parts.flatMap((part, place) => (place === 0 ? [part] : [h("wbr"), part])));
 }
 
 /**
