@@ -53,8 +53,9 @@ import { SystemRandom } from "./kernel/system-random.ts";
 import { systemScheduler } from "./kernel/system-scheduler.ts";
 import type { MoveSides } from "./move/move-store.ts";
 import type { Log, LogEvent } from "./observe/log-event.ts";
-import { sandboxEgress } from "./outbox/address-guard.ts";
+import { type EgressPolicy, productionEgress, readDestination, refusalTexts, sandboxEgress, withNetworks } from "./outbox/address-guard.ts";
 import { createEgress } from "./outbox/egress.ts";
+import type { AddressCheck } from "./merchant/receiver-address.ts";
 import {
   makeRsaPair,
   type NotificationKeys,
@@ -176,8 +177,11 @@ export async function startCofre(config: Config, log: Log, ports: Ports = system
   });
   const reportDropped = droppedValues(log, clock);
   const { connectors, simulators } = await openConnectors(config, ports, log, reportDropped, parts);
-  const egress = createEgress({ policy: sandboxEgress, scheduler });
+  const policies = egressPolicies(config);
+  const egress = createEgress({ policy: policies.own, scheduler });
   parts.defer(() => egress.close());
+  const worldEgress = policies.worlds === policies.own ? egress : createEgress({ policy: policies.worlds, scheduler });
+  parts.defer(() => worldEgress.close());
   const sign = createSigner(notificationKeys);
   // Where money is real nothing of it is there.
   const recorder = config.environment === "sandbox" ? new Recorder({ elapsedMs: systemElapsed }) : undefined;
@@ -234,6 +238,7 @@ export async function startCofre(config: Config, log: Log, ports: Ports = system
   const worlds = new Worlds({
     ...surroundings,
     vault: worldVault,
+    sender: worldEgress,
     // The same in every installation: so are ids and signatures of worlds with one seed.
     sign: createSigner(worldKeys),
     name: "worlds",
@@ -281,12 +286,14 @@ export async function startCofre(config: Config, log: Log, ports: Ports = system
   };
   const loseNextAuthorization = (merchantId: MerchantId) => instruct(merchantId, { next: "lose_answer", times: 1, of: "authorize" });
 
+  const addressCheck = ({ id }: Account): AddressCheck => addressCheckOf(worlds.of(id) === undefined ? policies.own : policies.worlds);
   const deps: EndpointDeps = {
     runner,
     clockOf: ({ id }) => installationOf(id).clock,
     holderOf,
     forget,
     randomOf: ({ id }) => installationOf(id).random,
+    addressCheck,
     requests: {
       answer(merchantId, key, digest, run, refuseKey) {
         const installation = installationOf(merchantId);
@@ -361,7 +368,7 @@ export async function startCofre(config: Config, log: Log, ports: Ports = system
           ...(recorder === undefined
             ? []
             : [requestsEndpoint(recorder), timelineEndpoint({ runner, storeOf: ({ id }) => installationOf(id).store, recorder })]),
-          settingsEndpoint(runner, { forget }, connectors.names),
+          settingsEndpoint(runner, { forget }, connectors.names, addressCheck),
           simulatorEndpoint(instruct, [...simulators.keys()]),
           ...(isSandbox
             ? [
@@ -385,6 +392,7 @@ export async function startCofre(config: Config, log: Log, ports: Ports = system
                   isAccount: (id) => ownIds.has(id),
                   isClosed: people !== undefined,
                   connectorNames: connectors.names,
+                  checkAddress: addressCheckOf(policies.worlds),
                   otherNodes: nodes?.forwarder,
                 }),
                 faultsEndpoint(faultBoard, operations, (id) => worlds.of(id) !== undefined || simulators.size > 0),
@@ -479,6 +487,30 @@ function shareEvent(event: ShareEvent): LogEvent {
   const [seconds, which] = [Math.abs(event.aheadMs) / second, event.aheadMs > 0 ? "ahead of" : "behind"];
   const what = `this machine's clock is ${seconds.toFixed(1)} s ${which} the database server's`;
   return { event: "alarm", kind: "clock_off", what, where: undefined, ...noPayment };
+}
+
+/** Where notifications of the server's own accounts may go, and those of worlds. */
+interface EgressPolicies {
+  readonly own: EgressPolicy;
+  readonly worlds: EgressPolicy;
+}
+
+function egressPolicies({ environment, console: mode, host, notificationNetworks = [] }: Config): EgressPolicies {
+  const own = withNetworks(environment === "sandbox" ? sandboxEgress : productionEgress, notificationNetworks);
+  // Anybody who reaches the server may make a world, and would reach what listens on this machine alone.
+  const isOpen = mode !== "login" && !isLoopback(host);
+  return { own, worlds: isOpen ? withNetworks(productionEgress, notificationNetworks) : own };
+}
+
+function isLoopback(host: string): boolean {
+  return host.toLowerCase() === "localhost" || host === "::1" || /^127(?:\.\d{1,3}){3}$/.test(host);
+}
+
+function addressCheckOf(policy: EgressPolicy): AddressCheck {
+  return (url) => {
+    const destination = readDestination(policy, url);
+    return "refused" in destination ? refusalTexts[destination.refused] : undefined;
+  };
 }
 
 interface Nodes {

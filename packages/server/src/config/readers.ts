@@ -1,4 +1,5 @@
 import { X509Certificate } from "node:crypto";
+import { isAddress } from "../kernel/network-address.ts";
 import { Secret } from "../kernel/secret.ts";
 
 /** What became of a setting's text: a value, or what is wrong with it in words that complete "COFRE_X ...". Never quotes the text of a secret. */
@@ -71,4 +72,21 @@ export function readDatabaseUrl(text: string): Reading<Secret<string>> {
     return { problem: "must ask for TLS with ?sslmode=verify-full: the server is not on this machine" };
   }
   return { value: new Secret(text) };
+}
+
+const mostNetworks = 32;
+/** The largest private networks there are. */
+const shortestPrefix = { 4: 8, 6: 7 } as const;
+
+/** Networks in CIDR notation, separated by commas. */
+export function readNetworks(text: string): Reading<readonly string[]> {
+  const networks = text.split(",").map((each) => each.trim());
+  if (networks.length <= mostNetworks && networks.every(isNetwork)) return { value: networks };
+  return { problem: `must be at most ${mostNetworks} networks such as 172.16.0.0/12, with commas between them` };
+}
+
+function isNetwork(text: string): boolean {
+  const [, address = "", prefix] = /^([\d.]+|[\da-f:]+)\/(\d{1,3})$/i.exec(text) ?? [];
+  const [family, longest] = address.includes(":") ? ([6, 128] as const) : ([4, 32] as const);
+  return isAddress(address) && Number(prefix) >= shortestPrefix[family] && Number(prefix) <= longest;
 }

@@ -1,5 +1,14 @@
 import { readConnectors } from "./connector-list.ts";
-import { type Reading, readCertificates, readDatabaseUrl, readKey, readLoopbackUrl, readNodeUrl, readUpstreamUrl } from "./readers.ts";
+import {
+  type Reading,
+  readCertificates,
+  readDatabaseUrl,
+  readKey,
+  readLoopbackUrl,
+  readNetworks,
+  readNodeUrl,
+  readUpstreamUrl,
+} from "./readers.ts";
 
 interface Setting<Value> {
   readonly variable: `COFRE_${string}`;
@@ -144,6 +153,13 @@ export const settings = {
     secret: true,
     read: readKey,
     doc: "Public integration key of the sandbox account, for browsers. Differs from the secret one.",
+  },
+  notificationNetworks: {
+    variable: "COFRE_NOTIFICATION_NETWORKS",
+    form: "networks such as 172.16.0.0/12, with commas between them",
+    fallback: undefined,
+    read: readNetworks,
+    doc: "Private networks in which receivers of notifications are called, on every port and over http too: those of containers beside this one, for example. See [notifications](../concepts/notifications.md#where-it-may-go).",
   },
   acquirerUrl: {
     variable: "COFRE_ACQUIRER_URL",

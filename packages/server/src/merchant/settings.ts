@@ -9,6 +9,7 @@ import {
   readEndpoints,
   signatureKinds,
 } from "../outbox/endpoint.ts";
+import { type AddressCheck, isHidden, meantAddress } from "./receiver-address.ts";
 import { maximumRoutes, readRoutes, type Route } from "./routing.ts";
 import { countryCodes } from "../payment/countries.ts";
 import { rateTableNames, taxPolicyNames } from "../payment/pricing-tables.ts";
@@ -173,19 +174,23 @@ export type SettingsResult = { readonly settings: AccountSettings } | { readonly
 
 /**
  * `current` with `changes` laid over it; `simulator` and `notificationChaos` may hold some of its settings only. Anything unknown or not allowed is a problem,
- * one sentence each, which never quotes a value, and then nothing is changed.
+ * one sentence each, which never quotes a value, and then nothing is changed. `check`: of addresses of receivers that are new. One that is given back as it
+ * was shown, without its password, is the one that is kept.
  */
 export function validateSettings(
   changes: Readonly<Record<string, unknown>>,
   current: AccountSettings = defaultAccountSettings(),
+  check: AddressCheck = () => undefined,
 ): SettingsResult {
-  const { simulator, notificationChaos, ...others } = changes;
+  const { simulator, notificationChaos, ...others } = withMeantAddresses(changes, current);
   const problems = [
     ...problemsOf(accountSettings, others, "", "some"),
     ...(simulator === undefined ? [] : problemsOf(simulatorSettings, simulator, "simulator.", "some")),
     ...(notificationChaos === undefined ? [] : problemsOf(chaosSettings, notificationChaos, "notificationChaos.", "some")),
   ];
   if (problems.length > 0) return { problems };
+  const refused = addressProblems(others, current, check);
+  if (refused.length > 0) return { problems: refused };
   const settings = {
     ...current,
     ...others,
@@ -196,6 +201,37 @@ export function validateSettings(
     simulator: { ...current.simulator, ...(isRecord(simulator) ? simulator : {}) },
   };
   return { settings };
+}
+
+function withMeantAddresses(changes: Readonly<Record<string, unknown>>, current: AccountSettings): Readonly<Record<string, unknown>> {
+  const { notificationUrl, notificationEndpoints } = changes;
+  const endpoints = notificationEndpoints === undefined ? undefined : readEndpoints(notificationEndpoints);
+  return {
+    ...changes,
+    ...(typeof notificationUrl === "string" ? { notificationUrl: meantAddress(notificationUrl, current.notificationUrl) } : {}),
+    ...(endpoints === undefined
+      ? {}
+      : { notificationEndpoints: endpoints.map((each) => ({ ...each, url: meantAddress(each.url, keptUrl(current, each)) })) }),
+  };
+}
+
+function keptUrl({ notificationEndpoints }: AccountSettings, { id }: NotificationEndpoint): string | undefined {
+  return notificationEndpoints.find((each) => each.id === id)?.url;
+}
+
+/** Of addresses that are not kept already: what was let in before the configuration changed is let be. */
+function addressProblems(others: Readonly<Record<string, unknown>>, current: AccountSettings, check: AddressCheck): readonly string[] {
+  const problem = (name: string, url: string, kept: string | undefined): readonly string[] => {
+    if (url === "" || url === kept) return [];
+    const reason = isHidden(url) ? "has *** for its password, which must be given" : check(url);
+    return reason === undefined ? [] : [`${name}: the address ${reason}.`];
+  };
+  const { notificationUrl = "" } = others;
+  const endpoints = readEndpoints(others["notificationEndpoints"]) ?? [];
+  return [
+    ...problem("notificationUrl", String(notificationUrl), current.notificationUrl),
+    ...endpoints.flatMap((each, index) => problem(`notificationEndpoints[${index}]`, each.url, keptUrl(current, each))),
+  ];
 }
 
 function problemsOf(table: Readonly<Record<string, Setting<unknown>>>, values: unknown, prefix: string, expects: "some" | "all"): string[] {

@@ -5,17 +5,23 @@ import { assert } from "../kernel/assert.ts";
 export interface EgressPolicy {
   /** Ports of public addresses, which are spoken to over https alone. */
   readonly ports: readonly number[];
-  /** Networks (CIDR) that may be reached although they are not public, on every port, over http too. */
+  /** Networks (CIDR) that may be reached although they are not public, on every port, over http too. What `neverReached` has stays refused. */
   readonly allowedNetworks: readonly string[];
 }
 
 const publicPorts = [443, 8443];
 
 export const productionEgress: EgressPolicy = { ports: publicPorts, allowedNetworks: [] };
+const thisMachine = ["127.0.0.0/8", "::1/128"];
 /** A laptop's or a CI's receiver listens on the machine itself. */
-export const sandboxEgress: EgressPolicy = { ports: publicPorts, allowedNetworks: ["127.0.0.0/8", "::1/128"] };
+export const sandboxEgress: EgressPolicy = { ports: publicPorts, allowedNetworks: thisMachine };
 
-/** `url`: not an address of the web, or with a password in it. `scheme`: http where https is needed. */
+/** The same with the networks that the operator names (COFRE_NOTIFICATION_NETWORKS). */
+export function withNetworks(policy: EgressPolicy, networks: readonly string[]): EgressPolicy {
+  return networks.length === 0 ? policy : { ...policy, allowedNetworks: [...policy.allowedNetworks, ...networks] };
+}
+
+/** `url`: not an address of the web. `scheme`: http where https is needed. */
 export type EgressRefusalCause = "url" | "scheme" | "port" | "address";
 
 /** A place to connect to. `host` is a name or an address in its plain form, without brackets. */
@@ -24,7 +30,18 @@ export interface Destination {
   readonly host: string;
   readonly port: number;
   readonly encrypted: boolean;
+  /** Of `user:password@` in the address: what is sent as `Authorization` (RFC 7617). */
+  readonly authorization: string | undefined;
 }
+
+/** Why an address is refused, for people: completes "the address ...". */
+export const refusalTexts: Readonly<Record<EgressRefusalCause, string>> = {
+  url: "must begin with http:// or https:// and name a host",
+  scheme:
+    "must begin with https://: without TLS only networks in COFRE_NOTIFICATION_NETWORKS are called, and this machine by a sandbox that listens on it alone",
+  port: "must have port 443 or 8443",
+  address: "is in a private or reserved network, which is called only where COFRE_NOTIFICATION_NETWORKS names it",
+};
 
 /**
  * Reads a receiver's address and refuses what no resolution of its name could make right. The WHATWG parser behind URL turns decimal,
@@ -32,12 +49,13 @@ export interface Destination {
  */
 export function readDestination(policy: EgressPolicy, text: string): Destination | { readonly refused: EgressRefusalCause } {
   const url = URL.canParse(text) ? new URL(text) : undefined;
-  if (url === undefined || url.username !== "" || url.password !== "") return { refused: "url" };
+  const authorization = url === undefined ? undefined : basicAuthorization(url);
+  if (url === undefined || authorization === null) return { refused: "url" };
   if (url.protocol !== "https:" && url.protocol !== "http:") return { refused: "scheme" };
   const encrypted = url.protocol === "https:";
   const host = url.hostname.startsWith("[") ? url.hostname.slice(1, -1) : url.hostname;
   const port = url.port === "" ? (encrypted ? 443 : 80) : Number(url.port);
-  const destination = { url, host, port, encrypted };
+  const destination = { url, host, port, encrypted, authorization };
   if (ipaddr.isValid(host)) {
     const refused = refusalOf(policy, destination, host);
     return refused === undefined ? destination : { refused };
@@ -45,6 +63,22 @@ export function readDestination(policy: EgressPolicy, text: string): Destination
   if (policy.allowedNetworks.length > 0) return destination;
   if (!encrypted) return { refused: "scheme" };
   return policy.ports.includes(port) ? destination : { refused: "port" };
+}
+
+/** null: it cannot be sent, since a colon ends the user's name. */
+function basicAuthorization({ username, password }: URL): string | undefined | null {
+  if (username === "" && password === "") return undefined;
+  const [user, secret] = [decoded(username), decoded(password)];
+  return user.includes(":") ? null : `Basic ${Buffer.from(`${user}:${secret}`).toString("base64")}`;
+}
+
+function decoded(text: string): string {
+  try {
+    return decodeURIComponent(text);
+  } catch {
+    // A percent sign of its own.
+    return text;
+  }
 }
 
 /** Why this address must not be dialled for this destination; undefined when it may. */
@@ -57,7 +91,9 @@ export function refusalOf(
   if (!ipaddr.isValid(address) || /^::\d+\./.test(address)) return "address";
   // An IPv4 address that is written as IPv6 is dialled as what it is.
   const parsed = ipaddr.process(address);
-  if (policy.allowedNetworks.some((network) => isWithin(parsed, network))) return undefined;
+  if (!neverReached.has(parsed.range()) && !insides.has(parsed.toString())) {
+    if (policy.allowedNetworks.some((network) => isWithin(parsed, network))) return undefined;
+  }
   if (!isPublic(parsed)) return "address";
   if (!encrypted) return "scheme";
   return policy.ports.includes(port) ? undefined : "port";
@@ -68,8 +104,10 @@ type Address = ReturnType<typeof ipaddr.process>;
 /** Global unicast (RFC 4291); what lies outside of it is not assigned, or translates to IPv4. */
 const globalUnicast = ipaddr.parseCIDR("2000::/3");
 
-/** Public addresses that belong to a cloud's inside: the host agent of Azure. */
-const insides = new Set(["168.63.129.16"]);
+/** Addresses of a cloud's inside beside those of link-local networks: the host agent of Azure, the metadata of AWS. */
+const insides = new Set(["168.63.129.16", "fd00:ec2::254"]);
+/** A network that is named may hold such addresses, and they are no receiver's: 169.254.169.254 gives away a machine's rights. */
+const neverReached: ReadonlySet<string> = new Set(["unspecified", "broadcast", "multicast", "linkLocal"]);
 
 function isPublic(address: Address): boolean {
   if (address.range() !== "unicast" || insides.has(address.toString())) return false;

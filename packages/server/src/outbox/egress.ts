@@ -1,7 +1,8 @@
 import { lookup } from "node:dns/promises";
 import type { Agent, buildConnector, Dispatcher } from "undici";
 import type { Scheduler } from "../kernel/scheduler.ts";
-import { type EgressPolicy, type EgressRefusalCause, readDestination, refusalOf } from "./address-guard.ts";
+import { type Destination, type EgressPolicy, type EgressRefusalCause, readDestination, refusalOf } from "./address-guard.ts";
+import { passOverInterimAnswers } from "./interim-answers.ts";
 import type { Sender, SendFailure, SendOutcome, SendRequest } from "./sender.ts";
 
 export interface EgressOptions {
@@ -57,7 +58,7 @@ export function createEgress(options: EgressOptions): Egress {
       agent ??= makeAgent();
       // First: what loading takes is not the receiver's fault.
       const ready = await agent;
-      return new Exchange(request, scheduler, signal).run(ready, destination.url);
+      return new Exchange(request, scheduler, signal).run(ready, destination);
     },
 
     async close() {
@@ -104,8 +105,9 @@ class Exchange implements Dispatcher.DispatchHandler {
   }
 
   /** Never rejects. */
-  run(agent: Agent, { origin, pathname, search }: URL): Promise<SendOutcome> {
-    const { headers, body } = this.#request;
+  run(agent: Agent, { url: { origin, pathname, search }, authorization }: Destination): Promise<SendOutcome> {
+    const { body } = this.#request;
+    const headers = authorization === undefined ? this.#request.headers : { ...this.#request.headers, Authorization: authorization };
     if (this.#signal?.aborted === true) this.#abort();
     else agent.dispatch({ origin, path: pathname + search, method: "POST", headers, body }, this);
     return this.#ended.promise;
@@ -119,6 +121,11 @@ class Exchange implements Dispatcher.DispatchHandler {
 
   onResponseStart(_: Dispatcher.DispatchController, status: number, headers: Readonly<Record<string, unknown>>): void {
     const retryAfter = headers["retry-after"];
+    if (status < 200) {
+      // More of them than are passed over, or another protocol.
+      this.#cut({ kind: "failed", cause: "answer" });
+      return;
+    }
     this.#status = status;
     this.#retryAfter = typeof retryAfter === "string" ? retryAfter : undefined;
   }
@@ -204,7 +211,8 @@ function guardedConnect(build: typeof buildConnector, { policy, resolve = resolv
       try {
         // Nothing unchecked can be here, addresses in the URL itself included; that is asked of the connection all the same.
         if (failure === null) check(socket.remoteAddress ?? "");
-        callback(...result);
+        if (failure === null) callback(null, passOverInterimAnswers(socket));
+        else callback(...result);
       } catch (error) {
         socket?.destroy();
         callback(error instanceof Error ? error : new Error("no address"), null);

@@ -180,7 +180,7 @@ export function withNextSecret(
 
 /**
  * Reads an account's endpoints from plain JSON, as settings are changed: a list of objects with `id` and `url`, and the other members
- * if need be. Undefined when it is anything else. Whether an address may be reached is decided when it is dialled (egress.ts).
+ * if need be. Undefined when it is anything else. Whether an address may be reached is looked at when it is given (settings.ts) and decided when it is dialled (egress.ts).
  */
 export function readEndpoints(value: unknown): readonly NotificationEndpoint[] | undefined {
   if (!Array.isArray(value) || value.length > maximumEndpoints) return undefined;

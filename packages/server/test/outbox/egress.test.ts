@@ -4,7 +4,7 @@ import { createServer, type IncomingMessage, type RequestListener, type Server }
 import { createServer as createTcpServer, type Server as TcpServer, type Socket } from "node:net";
 import { describe, test, type TestContext } from "node:test";
 import { systemScheduler } from "../../src/kernel/system-scheduler.ts";
-import { type EgressPolicy, productionEgress, readDestination, sandboxEgress } from "../../src/outbox/address-guard.ts";
+import { type EgressPolicy, productionEgress, readDestination, sandboxEgress, withNetworks } from "../../src/outbox/address-guard.ts";
 import { createEgress, type EgressOptions } from "../../src/outbox/egress.ts";
 import type { SendOutcome } from "../../src/outbox/sender.ts";
 import { freePort } from "../free-port.ts";
@@ -103,6 +103,79 @@ describe("a receiver that answers", () => {
     });
     assert.deepEqual(await sending(context)(url), { kind: "answered", status: 200, retryAfter: undefined });
     await closed.promise;
+  });
+});
+
+describe("a receiver that answers in the meantime", () => {
+  const final = "HTTP/1.1 200 OK\r\nContent-Length: 2\r\n\r\nok";
+  const one = "HTTP/1.1 100 Continue\r\n\r\n";
+  for (const [what, interim] of [
+    ["100, as IIS does", one],
+    ["102 and 103", "HTTP/1.1 102 Processing\r\n\r\nHTTP/1.1 103 Early Hints\r\nLink: </a>\r\n\r\n"],
+    ["sixteen of them", one.repeat(16)],
+    ["none, as a control", ""],
+  ] as const) {
+    test(`with ${what} is heard to its end, and its connection is used again`, async (context) => {
+      let connections = 0;
+      const port = await listening(
+        context,
+        createTcpServer((socket) => {
+          connections += 1;
+          socket.on("data", (chunk) => {
+            if (chunk.toString().includes(body)) socket.write(interim, () => setImmediate(() => socket.write(final)));
+          });
+        }),
+      );
+      const send = sending(context);
+      for (let time = 0; time < 3; time += 1) {
+        assert.deepEqual(await send(`http://127.0.0.1:${port}/`), { kind: "answered", status: 200, retryAfter: undefined });
+      }
+      assert.ok(connections < 3);
+    });
+  }
+
+  test("without end has failed", async (context) => {
+    const url = await talking(context, (socket) => {
+      const more = (): void => {
+        if (!socket.destroyed) socket.write("HTTP/1.1 103 Early Hints\r\n\r\n", () => setImmediate(more));
+      };
+      more();
+    });
+    assert.deepEqual(await sending(context)(url), { kind: "failed", cause: "answer" });
+  });
+
+  test("with another protocol, which was not offered, has failed", async (context) => {
+    const url = await talking(context, (socket) =>
+      socket.write("HTTP/1.1 101 Switching Protocols\r\nUpgrade: x\r\nConnection: upgrade\r\n\r\n"),
+    );
+    assert.equal((await sending(context)(url)).kind, "failed");
+  });
+});
+
+describe("a receiver whose address has a user and a password", () => {
+  for (const [userinfo, sent] of [
+    ["shop:secret", "shop:secret"],
+    ["shop:", "shop:"],
+    ["token", "token:"],
+    ["jos%C3%A9:p%40ss%3Aword%2F", "josé:p@ss:word/"],
+    ["shop:100%", "shop:100%"],
+  ] as const) {
+    test(`hears them as Basic authorization: ${userinfo}`, async (context) => {
+      let heard: readonly unknown[] = [];
+      const url = await answering(context, (request, response) => {
+        heard = [request.headers.authorization, request.url, request.headers.host];
+        response.end();
+      });
+      const { port } = new URL(url);
+      assert.equal((await sending(context)(`http://${userinfo}@127.0.0.1:${port}/hook?a=1`)).kind, "answered");
+      assert.deepEqual(heard, [`Basic ${Buffer.from(sent).toString("base64")}`, "/hook?a=1", `127.0.0.1:${port}`]);
+      assert.equal((await sending(context)(`http://127.0.0.1:${port}/`)).kind, "answered");
+      assert.equal(heard[0], undefined, "control");
+    });
+  }
+
+  test("is refused when the user's name has a colon, which ends it", async (context) => {
+    assert.deepEqual(await sending(context)("http://a%3Ab:secret@127.0.0.1:1/"), { kind: "refused", cause: "url" });
   });
 });
 
@@ -233,6 +306,59 @@ describe("addresses that must not be reached", () => {
       const reachable = "url" in destination && /^(?:127\.|::1$|::ffff:7f|.*localhost$|loop|mapped|mixed)/.test(destination.host);
       if (!reachable) assert.equal((await send(url)).kind, "refused", url);
     }
+  });
+
+  test("a network that the operator names is reached by number and by name, on any port and over http, and none beside it", () => {
+    const named = ["172.16.0.0/12", "fd12:3456::/32"];
+    for (const policy of [withNetworks(sandboxEgress, named), withNetworks(productionEgress, named)]) {
+      for (const url of [
+        "http://172.17.0.2:3000/hook",
+        "http://172.31.255.255/",
+        "http://app:3000/hook",
+        "http://[fd12:3456::7]:80/",
+        "http://2886795266:8080/",
+      ])
+        assert.ok("url" in readDestination(policy, url), url);
+      for (const url of ["http://100.64.0.1/", "http://10.0.0.5:3000/hook", "http://192.168.0.1/", "http://[fd12:3457::7]/"])
+        assert.deepEqual(readDestination(policy, url), { refused: "address" }, url);
+    }
+    assert.deepEqual(readDestination(withNetworks(productionEgress, named), "http://127.0.0.1/"), { refused: "address" });
+  });
+
+  test("a network that is named does not open what is never a receiver: metadata, link-local, multicast, nothing at all", () => {
+    const policy = withNetworks(sandboxEgress, [
+      "169.0.0.0/8",
+      "168.0.0.0/8",
+      "0.0.0.0/8",
+      "224.0.0.0/8",
+      "fe80::/10",
+      "fd00::/8",
+      "ff00::/8",
+    ]);
+    for (const host of ["169.254.169.254", "168.63.129.16", "0.0.0.0", "224.0.0.1", "[fe80::1]", "[fd00:ec2::254]", "[ff02::1]"])
+      assert.deepEqual(readDestination(policy, `http://${host}/`), { refused: "address" }, host);
+    assert.ok("url" in readDestination(policy, "http://[fd00::1]/"), "control");
+  });
+
+  test("in a network that is named the address of a name is checked when it is dialled", async (context) => {
+    let arrived = 0;
+    const port = await listening(
+      context,
+      createServer((_, response) => {
+        arrived += 1;
+        response.end();
+      }),
+      "127.0.0.2",
+    );
+    const policy = withNetworks(productionEgress, ["127.0.0.2/32"]);
+    const answers = [["127.0.0.2"], ["127.0.0.2", "10.0.0.1"], ["127.0.0.3"]];
+    let asked = 0;
+    const outcomes: string[] = [];
+    for (const _ of answers) {
+      const send = sending(context, { policy, resolve: async () => answers[asked++] ?? [] });
+      outcomes.push((await send(`http://app:${port}/`)).kind);
+    }
+    assert.deepEqual([outcomes, arrived], [["answered", "refused", "refused"], 1]);
   });
 
   test("public addresses are let through on the ports of https, by name and by number", () => {

@@ -112,10 +112,11 @@ export function buildServer({ auditor, ...outside }: Outside): ServerParts {
     runner,
     clockOf: () => clock,
     holderOf: (key) => accounts.byKey(key),
+    addressCheck: () => () => undefined,
+    cardLikeNames: new CardLikeNames(),
     forget: (id) => accounts.forget(id),
     randomOf: () => random,
     requests: new NamedRequests(store, clock, share),
-    cardLikeNames: new CardLikeNames(),
     sandbox: undefined,
   });
   return {

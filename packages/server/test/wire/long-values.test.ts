@@ -56,6 +56,7 @@ const endpoints = wireEndpoints({
   randomOf: () => new SeededRandom("long values"),
   requests: new NamedRequests(createMemoryStore(), { now: () => instant(0) }, { isAlone: true }),
   cardLikeNames: new CardLikeNames(),
+  addressCheck: () => () => undefined,
   sandbox: undefined,
 });
 

@@ -4,6 +4,7 @@ import type { Account, AccountSettings } from "../../merchant/account.ts";
 import { endpointsOf, endpointsSwitched } from "../../merchant/notification-endpoints.ts";
 import { type Delivery, openMessage } from "../../outbox/events.ts";
 import { receiverPublicKey, receiverSecret, type NotificationKeys } from "../../outbox/notification-keys.ts";
+import { shownAddress } from "../../merchant/receiver-address.ts";
 import { type NotificationEndpoint, secretName, urlSecretName } from "../../outbox/endpoint.ts";
 import { replay, type ReplayParts, type ReplaySelection } from "../../outbox/replay.ts";
 import type { OutboxRow } from "../../stores/store.ts";
@@ -98,7 +99,7 @@ async function list(
   }));
   const endpoints = endpointsOf(account.settings).map((each) => ({
     id: each.id,
-    url: each.url,
+    url: shownAddress(each.url),
     enabled: each.enabled && each.goneAt === undefined,
     state: stateOf(each),
     ...(each.offAt === undefined ? {} : { off_at: formatTimestamp(each.offAt) }),

@@ -1,6 +1,7 @@
-import type { AccountSettings } from "../../merchant/account.ts";
+import type { Account, AccountSettings } from "../../merchant/account.ts";
 import { accountSettings, describedSettings, validateSettings } from "../../merchant/settings.ts";
 import { changeSettings } from "../../operations/change-settings.ts";
+import { type AddressCheck, shownAddress, shownEndpoints } from "../../merchant/receiver-address.ts";
 import type { AccountDirectory } from "../../operations/account-directory.ts";
 import { errorAnswer, type WireAnswer } from "../wire/answer.ts";
 import type { Endpoint } from "../wire/endpoint.ts";
@@ -19,6 +20,7 @@ export function settingsEndpoint(
   runner: OperationRunner,
   accounts: Pick<AccountDirectory, "forget">,
   connectorNames: readonly string[],
+  checkFor: (account: Account) => AddressCheck,
 ): Endpoint {
   return {
     path: "/__cofre/settings",
@@ -33,13 +35,14 @@ export function settingsEndpoint(
       if (!isTreeObject(asked)) return errorAnswer("COFRE-30", inside);
       if (holdsCard(asked)) return errorAnswer("COFRE-31", cardInSettings);
       const changes = typedSettings(asked, account.settings);
-      const checked = validateSettings(changes, account.settings);
+      const check = checkFor(account);
+      const checked = validateSettings(changes, account.settings, check);
       if ("problems" in checked) return errorAnswer("COFRE-31", checked.problems.join(" "));
       // What was stored before the configuration changed is let be.
       if (changes["routes"] !== undefined && !leadTo(checked.settings, connectorNames)) return unknownConnector(connectorNames);
       return answering("query", async () => {
         const changed = await runner.run(changeSettings, account, (current) => {
-          const again = validateSettings(changes, current);
+          const again = validateSettings(changes, current, check);
           return "settings" in again ? again.settings : current;
         });
         accounts.forget(account.id);
@@ -59,5 +62,11 @@ export function unknownConnector(connectorNames: readonly string[]): WireAnswer 
 }
 
 function settingsBody(settings: AccountSettings, describe = false): string {
-  return JSON.stringify({ settings, ...(describe ? { described: describedSettings() } : {}), status: "SUCCESS" });
+  const { notificationUrl, notificationEndpoints } = settings;
+  const receivers = { notificationUrl: shownAddress(notificationUrl), notificationEndpoints: shownEndpoints(notificationEndpoints) };
+  return JSON.stringify({
+    settings: { ...settings, ...receivers },
+    ...(describe ? { described: describedSettings() } : {}),
+    status: "SUCCESS",
+  });
 }

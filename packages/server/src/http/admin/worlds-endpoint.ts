@@ -5,6 +5,7 @@ import type { Instant } from "../../kernel/instant.ts";
 import type { Random } from "../../kernel/random.ts";
 import type { Account } from "../../merchant/account.ts";
 import { validateSettings } from "../../merchant/settings.ts";
+import type { AddressCheck } from "../../merchant/receiver-address.ts";
 import { newKey } from "../../operations/sandbox-account.ts";
 import type { World, WorldPlan } from "../../twin/world.ts";
 import { WorldRefused, type Worlds } from "../../twin/worlds.ts";
@@ -31,6 +32,8 @@ export interface WorldsDeps {
   readonly isAccount: (id: MerchantId) => boolean;
   /** Names of the acquirers that routes may lead to. */
   readonly connectorNames: readonly string[];
+  /** Where notifications of worlds may go. */
+  readonly checkAddress: AddressCheck;
   /** Whether a list of worlds, and a new one, takes a key of the server's own accounts: where people sign in, it does. */
   readonly isClosed: boolean;
   /** Where there are other nodes, whose worlds are listed too: where people sign in for them alone, for nodes have no key to ask each other with. */
@@ -147,7 +150,10 @@ const refused: Readonly<Record<WorldRefused["reason"], WireAnswer>> = {
   unplaced: errorAnswer(serviceUnavailable.code, serviceUnavailable.message, serviceUnavailable.httpStatus),
 };
 
-function readPlan({ clock, random, connectorNames }: WorldsDeps, params: TreeObject): { readonly plan: WorldPlan } | WireAnswer {
+function readPlan(
+  { clock, random, connectorNames, checkAddress }: WorldsDeps,
+  params: TreeObject,
+): { readonly plan: WorldPlan } | WireAnswer {
   const unknown = Object.keys(params).find((name) => !creating.includes(name) && !keys.includes(name));
   if (unknown !== undefined) return errorAnswer("COFRE-70", `Parameters of a world are ${creating.join(", ")}`);
   for (const name of creating) {
@@ -172,7 +178,7 @@ function readPlan({ clock, random, connectorNames }: WorldsDeps, params: TreeObj
   if (holdsCard(asked)) return errorAnswer("COFRE-31", cardInSettings);
   const plain = validateSettings({});
   if ("problems" in plain) throw new Error("settings have defaults");
-  const checked = validateSettings(typedSettings(asked, plain.settings), plain.settings);
+  const checked = validateSettings(typedSettings(asked, plain.settings), plain.settings, checkAddress);
   if ("problems" in checked) return errorAnswer("COFRE-31", checked.problems.join(" "));
   if (!leadTo(checked.settings, connectorNames)) return unknownConnector(connectorNames);
   const id = newMerchantId(random);

@@ -1,4 +1,5 @@
 import type { DeliveryAttempt } from "../../outbox/dispatcher.ts";
+import { shownAddress } from "../../merchant/receiver-address.ts";
 import type { AttemptFacts } from "../../twin/recording/recorder.ts";
 import { maskedText } from "../wire/card-like.ts";
 import { apart } from "./apart.ts";
@@ -11,7 +12,7 @@ export function attemptFactsOf({ number: attempt, url, verdict, delivery }: Deli
   return {
     paymentId,
     endpoint,
-    url: apart(maskedText(url, longestUrl)),
+    url: apart(maskedText(shownAddress(url), longestUrl)),
     number,
     notificationType: kind,
     attempt,

@@ -1,3 +1,4 @@
+import { shownAddress } from "../../merchant/receiver-address.ts";
 import { isPaymentId } from "../../kernel/ids.ts";
 import { maskOfDigits } from "../../vault/mask.ts";
 import type { ParameterList } from "../../twin/recording/recorder.ts";
@@ -6,7 +7,7 @@ import { isTreeObject, Lifted, type Tree, type TreeObject } from "../wire/tree.t
 import { apart } from "./apart.ts";
 
 /** What is shown of a value. What has no row is not shown, whatever it is called. */
-type Showing = "text" | "name" | "token" | "hash" | "number" | "secret" | "node";
+type Showing = "text" | "name" | "address" | "token" | "hash" | "number" | "secret" | "node";
 
 const rows: ReadonlyMap<string, Showing> = new Map([
   ...shownAs(
@@ -16,7 +17,7 @@ const rows: ReadonlyMap<string, Showing> = new Map([
     ["description"],
     ["name", "email", "document", "document_type", "person_type", "birth_date", "phone_number", "customer_ip", "device_id"],
     ["zipcode", "address", "street_number", "street_complement", "city", "state"],
-    ["note", "user_value_1", "user_value_2", "user_value_3", "user_value_4", "user_value_5", "notification_url", "soft_descriptor"],
+    ["note", "user_value_1", "user_value_2", "user_value_3", "user_value_4", "user_value_5", "soft_descriptor"],
     ["cof_type", "initiator", "trans_type", "transType", "mandate_id"],
     ["threeds_eci", "threeds_version", "threeds_trxid", "threeds_xid"],
     ["action", "next", "reason", "times", "of", "connector"],
@@ -24,6 +25,7 @@ const rows: ReadonlyMap<string, Showing> = new Map([
   ),
   // Kept unchanged elsewhere, and looked for by the whole name.
   ...shownAs("name", ["merchant_payment_code", "merchant_refund_code", "merchant_capture_code", "refund_id", "order_number"]),
+  ...shownAs("address", ["notification_url", "url_status_change_notification"]),
   ...shownAs("token", ["token"]),
   ...shownAs("hash", ["hash"]),
   ...shownAs("number", ["card_number", "network_token_pan"]),
@@ -99,6 +101,8 @@ function textOf(value: Tree, how: Exclude<Showing, "node">): string | undefined 
   if (how === "secret") return secret;
   if (typeof value !== "string") return undefined;
   switch (how) {
+    case "address":
+      return masked(shownAddress(value));
     case "token":
       return shortened(value);
     case "hash":

@@ -3,6 +3,7 @@ import type { MerchantId } from "../../../kernel/ids.ts";
 import type { Random } from "../../../kernel/random.ts";
 import { ServiceError, serviceErrors } from "../../../kernel/service-error.ts";
 import type { Account } from "../../../merchant/account.ts";
+import type { AddressCheck } from "../../../merchant/receiver-address.ts";
 import type { KeyHolder } from "../../../operations/account-directory.ts";
 import type { NamedRequests } from "../../../operations/named-requests.ts";
 import type { Operation } from "../../../operations/operation.ts";
@@ -23,6 +24,8 @@ export interface EndpointDeps {
   readonly forget: (merchantId: MerchantId) => void;
   /** The account's own chance. */
   readonly randomOf: (account: Account) => Random;
+  /** Where notifications of this account may go. */
+  readonly addressCheck: (account: Account) => AddressCheck;
   /** Requests that come with an Idempotency-Key. */
   readonly requests: Pick<NamedRequests, "answer">;
   /** Accepted names that looked like card numbers. */

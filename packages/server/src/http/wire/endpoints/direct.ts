@@ -4,6 +4,7 @@ import { direct, type Direct } from "../../../operations/direct.ts";
 import type { DirectInput } from "../../../operations/direct-input.ts";
 import type { Instant } from "../../../kernel/instant.ts";
 import type { Account } from "../../../merchant/account.ts";
+import type { AddressCheck } from "../../../merchant/receiver-address.ts";
 import { withWarnings, type WireAnswer } from "../answer.ts";
 import { amountWarning } from "../amount-warning.ts";
 import { roundingWarnings } from "../amounts.ts";
@@ -17,7 +18,7 @@ import { WireError } from "../wire-error.ts";
 import { answeringAnswer, type EndpointDeps } from "./deps.ts";
 
 /** POST /ws/direct: charges or authorizes (interface 3). */
-export function directEndpoint({ runner, clockOf, sandbox }: EndpointDeps): KeyedEndpoint {
+export function directEndpoint({ runner, clockOf, sandbox, addressCheck }: EndpointDeps): KeyedEndpoint {
   return {
     path: "/ws/direct",
     key: "secret",
@@ -37,7 +38,8 @@ export function directEndpoint({ runner, clockOf, sandbox }: EndpointDeps): Keye
           const small = sandbox === undefined ? undefined : amountWarning(read.order.amount, account, now);
           if (small !== undefined) warnings.push(small);
           if (sandbox !== undefined) warnings.push(...threeDSecureWarnings(read));
-          return answerOf(await runner.run(direct, account, { ...read, request: named?.digest }), account);
+          const told = toldAddress(read, addressCheck(account), warnings);
+          return answerOf(await runner.run(direct, account, { ...told, request: named?.digest }), account);
         } finally {
           wipeSource(read.source);
         }
@@ -45,6 +47,15 @@ export function directEndpoint({ runner, clockOf, sandbox }: EndpointDeps): Keye
       return withWarnings(answer, warnings);
     },
   };
+}
+
+/** An address that would never be called is not kept, like others that cannot be used: the account's own addresses take its place. */
+function toldAddress(read: DirectInput, check: AddressCheck, warnings: string[]): DirectInput {
+  const { notificationUrl } = read.order;
+  const reason = notificationUrl === undefined ? undefined : check(notificationUrl);
+  if (reason === undefined) return read;
+  warnings.push(`notification_url is not called, the account's own addresses are: it ${reason}`);
+  return { ...read, order: { ...read.order, notificationUrl: undefined } };
 }
 
 /** The request as read. One that is refused now may have been let through before: by other settings, before its card expired. */

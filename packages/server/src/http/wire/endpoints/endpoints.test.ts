@@ -52,6 +52,7 @@ function depsThat(onInput: (input: unknown) => void, end: () => never): Endpoint
     randomOf: () => new SeededRandom("endpoints"),
     requests: new NamedRequests(createMemoryStore(), { now: () => instant(0) }, { isAlone: true }),
     cardLikeNames: new CardLikeNames(),
+    addressCheck: () => () => undefined,
     sandbox: undefined,
   };
 }

@@ -1,0 +1,62 @@
+import assert from "node:assert/strict";
+import { describe, test } from "node:test";
+import { InterimAnswers, mostInterimAnswers } from "./interim-answers.ts";
+
+const final = "HTTP/1.1 200 OK\r\nContent-Length: 2\r\n\r\nok";
+const interim: readonly (readonly [string, string])[] = [
+  ["100", "HTTP/1.1 100 Continue\r\n\r\n"],
+  ["100 of HTTP/1.0, without a reason", "HTTP/1.0 100\r\n\r\n"],
+  ["100 with a header", "HTTP/1.1 100 Continue\r\nServer: x\r\n\r\n"],
+  ["102", "HTTP/1.1 102 Processing\r\n\r\n"],
+  ["103", "HTTP/1.1 103 Early Hints\r\nLink: </a>; rel=preload\r\nLink: </b>\r\n\r\n"],
+  ["an unknown one", "HTTP/1.1 199 Patience\r\n\r\n"],
+  ["several", "HTTP/1.1 100 Continue\r\n\r\nHTTP/1.1 103 Early Hints\r\nLink: </a>\r\n\r\nHTTP/1.1 100 Continue\r\n\r\n"],
+  ["line feeds alone", "HTTP/1.1 100 Continue\n\n"],
+];
+
+/** What is left of a text that comes in these pieces. */
+function left(pieces: readonly string[], answers = new InterimAnswers()): string {
+  return pieces.map((piece) => answers.without(Buffer.from(piece))?.toString() ?? "").join("");
+}
+
+describe("interim answers", () => {
+  for (const [name, text] of interim) {
+    test(`are passed over, in one piece, in two and byte by byte: ${name}`, () => {
+      const whole = text + final;
+      assert.equal(left([whole]), final);
+      for (let at = 0; at <= whole.length; at += 1) assert.equal(left([whole.slice(0, at), whole.slice(at)]), final, String(at));
+      assert.equal(left(whole.split("")), final);
+    });
+  }
+
+  for (const text of [
+    final,
+    "HTTP/1.1 101 Switching Protocols\r\n\r\n",
+    "HTTP/1.1 1x0 ?\r\n\r\n",
+    "HTTP/2 100\r\n\r\n",
+    "ICY 200 OK\r\n\r\n",
+    "\r\n",
+    "x",
+  ]) {
+    test(`control: what is none is left as it is: ${JSON.stringify(text.slice(0, 20))}`, () => {
+      assert.equal(left([text]), text);
+      assert.equal(left(text.split("")), text);
+    });
+  }
+
+  test("are looked for in front of an answer alone, and again behind the next request", () => {
+    const answers = new InterimAnswers();
+    const body = "HTTP/1.1 100 Continue\r\n\r\n";
+    assert.equal(left([final, body], answers), final + body);
+    answers.begin();
+    assert.equal(left([body, final], answers), final);
+  });
+
+  test("are a bounded number with heads of a bounded length", () => {
+    const one = "HTTP/1.1 100 Continue\r\n\r\n";
+    assert.equal(left([one.repeat(mostInterimAnswers) + final]), final);
+    assert.equal(left([one.repeat(mostInterimAnswers + 1) + final]), one + final);
+    const long = `HTTP/1.1 103 Early Hints\r\nLink: ${"a".repeat(20_000)}`;
+    assert.equal(left([long]), long);
+  });
+});
