@@ -43,7 +43,7 @@ import type { Secret } from "./kernel/secret.ts";
 import { ServiceError } from "./kernel/service-error.ts";
 import type { Account } from "./merchant/account.ts";
 import type { MerchantId } from "./kernel/ids.ts";
-import { day, type Instant, minute, second } from "./kernel/instant.ts";
+import { day, hour, type Instant, minute, second } from "./kernel/instant.ts";
 import type { Random } from "./kernel/random.ts";
 import type { Scheduler } from "./kernel/scheduler.ts";
 import { hexOf } from "./kernel/ids.ts";
@@ -67,6 +67,10 @@ import { createSigner } from "./outbox/signature.ts";
 import { type KeyHolder, withKeyMac } from "./operations/account-directory.ts";
 import { changeSettings } from "./operations/change-settings.ts";
 import { FirstStartElsewhere, prepareSandboxAccount, type SandboxKeys } from "./operations/sandbox-account.ts";
+import type { AuditRow } from "./people/audit-chain.ts";
+import type { AuditLog } from "./people/audit-log.ts";
+import { CheckedPeople, isGenuineEntry } from "./people/checked-people.ts";
+import type { PeopleStore } from "./people/people-store.ts";
 import { IncarnationKeeper, nextEpoch } from "./recovery/incarnation-keeper.ts";
 import { RowUpgradeJob } from "./recovery/row-upgrade-job.ts";
 import { type ShareEvent, SlotKeeper } from "./recovery/slot-keeper.ts";
@@ -94,8 +98,14 @@ import { Keyring } from "./vault/keyring.ts";
 import { createLocalVault, type LocalVault } from "./vault/local-vault.ts";
 import { createMemoryKeyProvider, createMemoryWrappedKeyStore } from "./vault/memory-key-provider.ts";
 import { hasKeyFiles, openKeyFiles } from "./vault/root-key-file.ts";
-import { RowMacs, type RowUpgrade } from "./vault/row-mac.ts";
-import { createMemorySecretFile, createSealedSecret, createSealing, type Sealing } from "./vault/sealed-secret.ts";
+import { noEarlierRows, RowMacs, type RowUpgrade } from "./vault/row-mac.ts";
+import {
+  createMemorySecretFile,
+  createSealedSecret,
+  createSealing,
+  type SealedSecretOptions,
+  type Sealing,
+} from "./vault/sealed-secret.ts";
 import type { Vault } from "./vault/vault.ts";
 
 /** A running Cofre. */
@@ -213,11 +223,18 @@ export async function startCofre(config: Config, log: Log, ports: Ports = system
   const { accounts, cardExpiry, dispatcher, recovery } = own;
   cardExpiry.start();
   parts.defer(() => cardExpiry.stop());
+  const peopleStore = new CheckedPeople({
+    store: store.people,
+    macs,
+    lastUnkeyedEntry: () => lastUnkeyedEntryOf(upgrade),
+    refused: (kind, id) => log.write({ event: "row_refused", kind, id }),
+  });
   const rowUpgrade = new RowUpgradeJob({
     store,
     vault,
     withKeyMac: (key) => withKeyMac(macs, key.merchantId, key),
     upgrade,
+    people: peopleStore,
     complete: completeUpgrade,
     clock,
     scheduler,
@@ -327,8 +344,17 @@ export async function startCofre(config: Config, log: Log, ports: Ports = system
   };
   const people =
     config.console === "login"
-      ? await openPeople(config, { accountOf, clock, log, sealing, store, node, forwarder: nodes?.forwarder })
+      ? await openPeople(config, {
+          accountOf,
+          clock,
+          log,
+          sealing,
+          store: peopleStore,
+          node,
+          forwarder: nodes?.forwarder,
+        })
       : undefined;
+  if (people !== undefined) parts.defer(logHeads({ people: peopleStore, log, scheduler }));
   let isOpen = false;
   const server = createHttpServer({
     endpoints: [
@@ -737,7 +763,7 @@ interface Keys {
   readonly macs: RowMacs;
   readonly upgrade: RowUpgrade;
   /** Keeps that no row of an earlier version is left. */
-  readonly completeUpgrade: () => Promise<void>;
+  readonly completeUpgrade: (upgrade: Pick<RowUpgrade, "lastUnkeyedEntry">) => Promise<void>;
   readonly notificationKeys: NotificationKeys;
   /** For secrets that are kept in the store, such as people's. */
   readonly sealing: Sealing;
@@ -818,15 +844,10 @@ async function openKeys(
   const file = files?.secretFile("notifications") ?? createMemorySecretFile();
   const own = { provider: files?.provider ?? createMemoryKeyProvider(ownRandom), random: ownRandom };
   const kept = createSealedSecret({ ...own, file, label });
-  const marker = createSealedSecret({
-    ...own,
-    file: files?.secretFile("rows") ?? createMemorySecretFile(),
-    label: `${environment}/rows`,
-  });
-  const completeUpgrade = async (): Promise<void> => void (await marker.save(Buffer.from(rowsUpgraded)));
-  // What begins now has no rows of before.
-  if (create) await completeUpgrade();
-  const upgrade: RowUpgrade = { earlier: (await marker.load()) === undefined ? "read" : "none" };
+  const note = upgradeNoteOf(config, { ...own, file: files?.secretFile("rows") ?? createMemorySecretFile() });
+  const completeUpgrade: Keys["completeUpgrade"] = ({ lastUnkeyedEntry }) => note.save(lastUnkeyedEntry);
+  if (create) await completeUpgrade(noEarlierRows);
+  const upgrade = await note.load();
   return {
     sealing: createSealing(own),
     vault: createLocalVault({ keyring, environment, random, upgrade }),
@@ -839,8 +860,22 @@ async function openKeys(
   };
 }
 
-/** Content of `rows.sealed`: rows without a MAC are refused from then on. */
-const rowsUpgraded = "every row has a MAC";
+/** The note `rows.sealed`, that no row of an earlier version is left: the number of the last entry of the audit log that may be without a MAC. */
+function upgradeNoteOf({ environment }: Config, parts: Omit<SealedSecretOptions, "label">) {
+  const note = createSealedSecret({ ...parts, label: `${environment}/rows` });
+  return {
+    async load(): Promise<RowUpgrade> {
+      const content = await note.load();
+      if (content === undefined) return { earlier: "read", lastUnkeyedEntry: 0 };
+      return { earlier: "none", lastUnkeyedEntry: Number(Buffer.from(content).toString()) };
+    },
+    save: async (lastUnkeyedEntry: number): Promise<void> => void (await note.save(Buffer.from(String(lastUnkeyedEntry)))),
+  };
+}
+
+function lastUnkeyedEntryOf({ earlier, lastUnkeyedEntry }: RowUpgrade): number {
+  return earlier === "none" ? lastUnkeyedEntry : Number.POSITIVE_INFINITY;
+}
 
 /** Other nodes notice the end of the last earlier one within seconds. */
 const settleMs = 30_000;
@@ -857,7 +892,7 @@ async function refuseOlderBackup(store: RunningStore, upgrade: RowUpgrade): Prom
 }
 
 interface PeopleNeeds extends Omit<PeopleGateParts, "people" | "nodes"> {
-  readonly store: Pick<RunningStore, "people">;
+  readonly store: PeopleStore;
   readonly sealing: Sealing;
   readonly node: string;
   readonly forwarder: Pick<Forwarder, "ownerOfWorld"> | undefined;
@@ -877,7 +912,40 @@ async function openPeople({ environment }: Config, { store, sealing, node, forwa
     passes: new NodePasses({ sealing, environment, node, clock: parts.clock, random: ownRandom }),
   });
   const nodes = forwarder === undefined ? undefined : nodesBeside(forwarder);
-  return consolePeople({ ...parts, nodes, people: createPeople({ ...own, store: store.people, sealing, environment }) });
+  return consolePeople({ ...parts, nodes, people: createPeople({ ...own, store, sealing, environment }) });
+}
+
+const headsMs = hour;
+
+/** Writes the audit log's head into the program's log, at once and each hour: the one is kept where who administers the other may not write. */
+function logHeads({
+  people,
+  log,
+  scheduler,
+}: {
+  readonly people: PeopleStore;
+  readonly log: Log;
+  readonly scheduler: Scheduler;
+}): () => void {
+  let cancel = (): void => undefined;
+  let isOver = false;
+  const next = (waitMs: number): void => {
+    cancel = scheduler.after(waitMs, () => {
+      // A store that is down is asked again an hour later.
+      void people.auditHead().then(
+        (head) => {
+          if (head.number > 0) log.write({ event: "audit_head", ...head });
+        },
+        () => undefined,
+      );
+      if (!isOver) next(headsMs);
+    });
+  };
+  next(0);
+  return () => {
+    isOver = true;
+    cancel();
+  };
 }
 
 /** Of an account, a world's too. */
@@ -890,9 +958,37 @@ function databaseFileOf(dataDirectory: string): string {
 }
 
 /** What `cofre audit` reads: the database if one is named, and otherwise the file, which a server may hold. */
-export async function openAudit({ databaseUrl, dataDirectory }: Config): Promise<OpenAudit> {
-  if (databaseUrl === undefined) return openAuditFile(databaseFileOf(dataDirectory));
-  return (await import("./stores/postgres/audit-database.ts")).openAuditDatabase(databaseUrl);
+export async function openAudit(config: Config): Promise<OpenAudit> {
+  const { databaseUrl, dataDirectory } = config;
+  const audit =
+    databaseUrl === undefined
+      ? openAuditFile(databaseFileOf(dataDirectory))
+      : await (await import("./stores/postgres/audit-database.ts")).openAuditDatabase(databaseUrl);
+  const isGenuine = await entryCheckOf(config).catch((error: unknown) => {
+    if (error instanceof KeyringError) return undefined;
+    throw error;
+  });
+  if (isGenuine === undefined) return audit;
+  const { log } = audit;
+  const checked: AuditLog = {
+    auditAfter: (after, limit) => log.auditAfter(after, limit),
+    auditHead: () => log.auditHead(),
+    personByName: (key) => log.personByName(key),
+    isGenuine,
+  };
+  return { log: checked, close: () => audit.close() };
+}
+
+/** Whether an entry of the audit log was written with the keys in the data directory; undefined when there are none. */
+async function entryCheckOf(config: Config): Promise<((row: AuditRow) => boolean) | undefined> {
+  const { dataDirectory: directory, environment } = config;
+  if (directory === ":memory:" || !(await hasKeyFiles(directory))) return undefined;
+  const files = await openKeyFiles({ directory, environment, create: false, random: ownRandom });
+  const { provider, store, secretFile } = files;
+  const keyring = await Keyring.open({ provider, store, environment, random: ownRandom, clock: systemClock, create: false });
+  const upgrade = await upgradeNoteOf(config, { provider, random: ownRandom, file: secretFile("rows") }).load();
+  const macs = new RowMacs((label) => keyring.derivedKey(label), upgrade);
+  return (row) => isGenuineEntry({ macs, lastUnkeyedEntry: () => lastUnkeyedEntryOf(upgrade) }, row);
 }
 
 /** Copies the file into a directory; a server may hold it. */

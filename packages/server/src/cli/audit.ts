@@ -163,10 +163,12 @@ async function verify(log: AuditLog, noted: readonly AuditHead[], { flags }: Com
       head: entries === 0 ? null : headText(last),
       noted: noted.length,
       fits: fitting === undefined ? null : headText(fitting),
+      macs: log.isGenuine === undefined ? "not checked" : "checked",
     };
     host.print(JSON.stringify(fault === undefined ? { result: "whole", ...facts } : { result: fault.kind, entry: fault.entry, ...facts }));
   } else {
     host.print(fault === undefined ? wholeText(verified, noted.length) : faultText(fault, fitting));
+    if (log.isGenuine === undefined) host.say("There are no keys in COFRE_DATA_DIR, so the MACs of the entries were not checked.");
     if (noted.length === 0)
       host.say("No noted head was given: a log that was cut and noted anew, or computed anew as a whole, would look the same.");
   }
@@ -185,6 +187,8 @@ function faultText({ kind, entry }: NonNullable<VerifiedAudit["fault"]>, fitting
 
 const faultTexts = {
   broken: (entry) => `is broken at entry ${entry}: it, or one before it, was changed or taken away.`,
+  forged: (entry) =>
+    `holds a forged entry ${entry}: a program without the keys of this installation has written it, or changed what is before it.`,
   cut: (entry) => `was cut: entry ${entry} and what came behind it are missing.`,
   rewritten: (entry) =>
     `was rewritten: entry ${entry} is not the one that was noted. It or one before it was changed, and the digests were computed anew.`,

@@ -128,6 +128,16 @@ export const logEvents = {
     doc: "Stored cards that nobody had used for 14 months were forgotten.",
     fields: { forgotten: "number", seen: "number" },
   },
+  row_refused: {
+    level: "error",
+    doc: "A row of a person or of a session was written by a program without the keys of this installation, or put together from others: it counts as not there. See [the audit log](audit.md).",
+    fields: { kind: "text", id: "id" },
+  },
+  audit_head: {
+    level: "info",
+    doc: "The number and digest of the newest entry of the audit log, at the start and once an hour: what is kept of it elsewhere shows later that the log was cut or rewritten.",
+    fields: { number: "number", digest: "text" },
+  },
   rows_upgraded: {
     level: "info",
     doc: "Rows of the version before have keyed token digests and MACs now: rows without a MAC are refused from here on, and that version does not find the cards any more. `unreadable`: cards that do not open.",

@@ -13,6 +13,8 @@ export interface AuditRow {
   readonly body: string;
   /** 64 lower-case hex characters. */
   readonly digest: string;
+  /** Covers the number and the digest, in hex (checked-people.ts). Undefined on an entry of an earlier version. */
+  readonly mac?: string | undefined;
 }
 
 /** The last entry, kept apart: entries that were cut off behind it are missed. */
@@ -29,6 +31,17 @@ export function bodyOf(at: Instant, { actor, origin, act, target, result, of, de
 export function nextInChain(head: AuditHead, body: string): AuditRow {
   const number = head.number + 1;
   return { number, body, digest: sha256Hex(`${head.digest} ${number} ${body}`) };
+}
+
+/** The entries of these acts behind a head, without MACs. */
+export function chainOf(after: AuditHead, at: Instant, acts: readonly Act[]): readonly AuditRow[] {
+  const rows: AuditRow[] = [];
+  for (const act of acts) rows.push(nextInChain(rows.at(-1) ?? after, bodyOf(at, act)));
+  return rows;
+}
+
+export function isSameHead(one: AuditHead, other: AuditHead): boolean {
+  return one.number === other.number && one.digest === other.digest;
 }
 
 /** Whether `row` is the one that follows `head`, as it was written. */

@@ -2,13 +2,15 @@ import { type AuditHead, auditBeginning, follows } from "./audit-chain.ts";
 import type { PeopleStore } from "./people-store.ts";
 
 /** The log as somebody reads it who writes nothing. All methods reject with StoreError. */
-export type AuditLog = Pick<PeopleStore, "auditAfter" | "auditHead" | "personByName">;
+export type AuditLog = Pick<PeopleStore, "auditAfter" | "auditHead" | "personByName" | "isGenuine">;
 
 const piece = 1_000;
 
 export type AuditFault =
   /** The entry is not the one that followed the one before. */
   | { readonly kind: "broken"; readonly entry: number }
+  /** The entry was written by a program without the keys of the installation. */
+  | { readonly kind: "forged"; readonly entry: number }
   /** From this one on entries are missing that were there: the log's own head says so, or a noted one. */
   | { readonly kind: "cut"; readonly entry: number }
   /** The chain leads to another digest than was noted of this entry: it was computed anew. */
@@ -39,6 +41,7 @@ export async function verifyAuditLog(log: AuditLog, noted: readonly AuditHead[] 
     for (const row of rows) {
       const entry = head.number + 1;
       if (!follows(head, row) || (row.number === own.number && row.digest !== own.digest)) return found({ kind: "broken", entry });
+      if (log.isGenuine?.(row) === false) return found({ kind: "forged", entry });
       for (const each of heads.get(entry) ?? []) {
         if (each.digest !== row.digest) return found({ kind: "rewritten", entry });
         fits = each;

@@ -240,6 +240,17 @@ class StoredPeople implements People {
   }
 
   async inviteFirstAdmin(force: boolean): Promise<Secret<string> | undefined> {
+    for (let number = 1; ; number += 1) {
+      try {
+        return await this.#inviteFirstAdmin(number === 1 ? firstAdmin : `${firstAdmin}-${number}`, force);
+      } catch (error) {
+        // A row of that name is there that was written without the key, and must not keep the installation from starting.
+        if (!(error instanceof PeopleError) || error.code !== "name_taken" || number === mostFirstAdmins) throw error;
+      }
+    }
+  }
+
+  #inviteFirstAdmin(name: string, force: boolean): Promise<Secret<string> | undefined> {
     const server: Actor = { kind: "server" };
     return this.#decide<Secret<string> | undefined>(async (at) => {
       const people = await read(this.#options.store.people());
@@ -249,7 +260,7 @@ class StoredPeople implements People {
       const chosen = admins.find(({ state }) => state === "invited" && !force) ?? first ?? admins[0];
       const { change, answer } =
         chosen === undefined
-          ? await this.#newPerson(firstAdmin, "admin", at, server, undefined)
+          ? await this.#newPerson(name, "admin", at, server, undefined)
           : await this.#newLink(chosen, "admin", at, server, undefined);
       return { change, answer: () => answer().invitation };
     });
@@ -548,6 +559,7 @@ class StoredPeople implements People {
 }
 
 const firstAdmin = "admin";
+const mostFirstAdmins = 100;
 const longestTarget = 500;
 const longestDetail = 500;
 

@@ -33,6 +33,8 @@ export interface PeopleStore {
   auditAfter(after: number, limit: number): Promise<readonly AuditRow[]>;
   /** The last one, as it is noted apart from the entries; number 0 when there is none. */
   auditHead(): Promise<AuditHead>;
+  /** Whether an entry was written with the key; not there where there is none. */
+  isGenuine?(row: AuditRow): boolean;
 
   /**
    * Applies the change and writes its acts down, durably and in one transaction: all of it, or nothing. When it rejects with `commit_unknown`, it may
@@ -63,6 +65,8 @@ export interface PersonRecord {
   readonly failures: number;
   readonly lockedUntil: Instant | undefined;
   readonly invitation: { readonly digest: string; readonly endsAt: Instant } | undefined;
+  /** Covers everything above (checked-people.ts). Undefined on a row of an earlier version. */
+  readonly mac?: Uint8Array | undefined;
 }
 
 /** What names are compared by. Names are ASCII (people-service.ts), so case is all there is to it. */
@@ -78,6 +82,8 @@ export interface SessionRecord {
   readonly lastUsedAt: Instant;
   /** When it ends at the latest. */
   readonly endsAt: Instant;
+  /** Covers everything above but the last use. Undefined on a row of an earlier version. */
+  readonly mac?: Uint8Array | undefined;
 }
 
 export interface PeopleChange {
@@ -92,6 +98,8 @@ export interface PeopleChange {
   readonly begins?: SessionRecord;
   /** true: refused unless an active admin is there afterwards. */
   readonly keepsAdmin?: true;
+  /** The entries of `acts` as they go into the log behind this head; without it the store makes them, without MACs. */
+  readonly chain?: { readonly after: AuditHead; readonly rows: readonly AuditRow[] };
 }
 
 export type PeopleResult =
@@ -101,7 +109,9 @@ export type PeopleResult =
   | { readonly outcome: "stale" }
   /** Somebody has the name. */
   | { readonly outcome: "name_taken" }
-  | { readonly outcome: "no_admin" };
+  | { readonly outcome: "no_admin" }
+  /** The log has another head by now than `chain` follows. Before all others. */
+  | { readonly outcome: "head_moved" };
 
 /** What a store answers a change with, on its way through a thread or from a function of the database. */
 export type PeopleOutcome = PeopleResult["outcome"];

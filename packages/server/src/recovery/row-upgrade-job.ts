@@ -4,6 +4,7 @@ import { second } from "../kernel/instant.ts";
 import type { Scheduler } from "../kernel/scheduler.ts";
 import type { AccountKey, Change } from "../stores/change.ts";
 import type { RunningStore, StoredAccountKey } from "../stores/store.ts";
+import type { PeopleStore } from "../people/people-store.ts";
 import type { RowUpgrade } from "../vault/row-mac.ts";
 import type { StoredCard } from "../vault/stored-card.ts";
 import { VaultError } from "../vault/vault.ts";
@@ -16,9 +17,11 @@ export interface RowUpgradeParts {
   /** Seals a card of an earlier version again, for its keyed digest. Rejects with VaultError when it does not open. */
   readonly vault: { readonly adopt: (card: StoredCard) => Promise<StoredCard> };
   readonly withKeyMac: (key: StoredAccountKey) => AccountKey;
+  /** People with MACs: a person that is written gets one. */
+  readonly people: Pick<PeopleStore, "people" | "commit" | "auditHead">;
   readonly upgrade: RowUpgrade;
   /** Keeps durably that no row of an earlier version is left. */
-  readonly complete: () => Promise<void>;
+  readonly complete: (upgrade: Pick<RowUpgrade, "lastUnkeyedEntry">) => Promise<void>;
   readonly clock: Clock;
   readonly scheduler: Scheduler;
   /** How long no node of an earlier version must have been there: the other nodes notice its end meanwhile. */
@@ -95,10 +98,13 @@ export class RowUpgradeJob {
     for (const { id } of await store.accounts()) await store.dropTokenDigests(id);
     const unreadable = await this.#adoptCards();
     await this.#adoptKeys();
+    await this.#adoptPeople();
     // Stopped, or rows that were changed in the same moment.
     if (this.#stopped || unreadable === undefined) return;
     await store.eraseRemains();
-    await complete();
+    const { number: lastUnkeyedEntry } = await this.#parts.people.auditHead();
+    await complete({ lastUnkeyedEntry });
+    upgrade.lastUnkeyedEntry = lastUnkeyedEntry;
     upgrade.earlier = "none";
     report({ cards: this.#cards, unreadable });
   }
@@ -156,6 +162,25 @@ export class RowUpgradeJob {
       if (account === undefined) return;
       const next = { ...account, version: account.version + 1 };
       await store.commit(this.#change(account.id, { account: { next, replaces: account.version, keys: [withKeyMac(key)] } }));
+    }
+  }
+
+  /** Their sessions end with the upgrade. */
+  async #adoptPeople(): Promise<void> {
+    const { people, clock } = this.#parts;
+    for (let pass = 0; pass < mostPasses && !this.#stopped; pass += 1) {
+      const [person] = (await people.people()).filter(({ mac }) => mac === undefined);
+      if (person === undefined) return;
+      const next = { ...person, version: person.version + 1 };
+      const act = {
+        actor: { kind: "server" },
+        origin: undefined,
+        act: "upgrade",
+        target: person.id,
+        result: "done",
+        of: undefined,
+      } as const;
+      await people.commit({ at: clock.now(), acts: [{ ...act, detail: "row MAC" }], person: { next, replaces: person.version } });
     }
   }
 

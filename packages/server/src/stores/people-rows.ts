@@ -1,4 +1,5 @@
 import { type Instant, instant } from "../kernel/instant.ts";
+import type { AuditRow } from "../people/audit-chain.ts";
 import type { PeopleStore, PersonRecord, SessionRecord } from "../people/people-store.ts";
 import type { PersonId, PersonView, Role } from "../people/person.ts";
 
@@ -18,12 +19,14 @@ export interface PersonRow {
   readonly locked_until: number | null;
   readonly invitation: string | null;
   readonly invitation_ends_at: number | null;
+  readonly mac: string | null;
 }
 
 export interface SessionRow {
   readonly started_at: number;
   readonly last_used_at: number;
   readonly ends_at: number;
+  readonly session_mac: string | null;
 }
 
 /** A session with its person. */
@@ -48,6 +51,7 @@ export function personFromRow(row: PersonRow): PersonRecord {
       row.invitation === null || row.invitation_ends_at === null
         ? undefined
         : { digest: row.invitation, endsAt: instant(row.invitation_ends_at) },
+    ...macOf(row.mac),
   };
 }
 
@@ -59,8 +63,22 @@ export function sessionFromRow(digest: string, row: SignedInRow): NonNullable<Aw
     startedAt: instant(row.started_at),
     lastUsedAt: instant(row.last_used_at),
     endsAt: instant(row.ends_at),
+    ...macOf(row.session_mac),
   };
   return { session, person };
+}
+
+/** An entry of the audit log as both SQL stores read it. */
+export interface AuditEntryRow extends Omit<AuditRow, "mac"> {
+  readonly mac: string | null;
+}
+
+export function entryFromRow({ number, body, digest, mac }: AuditEntryRow): AuditRow {
+  return { number, body, digest, ...(mac === null ? {} : { mac }) };
+}
+
+function macOf(hex: string | null): { readonly mac?: Uint8Array } {
+  return hex === null ? {} : { mac: Uint8Array.from(Buffer.from(hex, "hex")) };
 }
 
 function optional(at: number | null): Instant | undefined {

@@ -137,11 +137,12 @@ export const transferTables = {
       locked_until: "integer",
       invitation: "bytes",
       invitation_ends_at: "integer",
+      mac: "bytes",
     },
     key: ["id"],
     shown: ["id"],
   },
-  audit_entry: { columns: { no: "integer", digest: "bytes", body: "text" }, key: ["no"], shown: ["no"] },
+  audit_entry: { columns: { no: "integer", digest: "bytes", body: "text", mac: "bytes" }, key: ["no"], shown: ["no"] },
   identity: { columns: { one: "integer", keys: "text", epoch: "integer", beat: "integer", is_copy: "integer" }, key: ["one"], shown: [] },
   audit_head: { columns: { one: "integer", no: "integer", digest: "bytes" }, key: ["one"], shown: ["no"] },
 } as const satisfies Readonly<Record<string, TransferTable>>;

@@ -5,7 +5,7 @@ import type { Random } from "../kernel/random.ts";
 import type { Card } from "./card.ts";
 import { epochOf, openCard, resealCard, sealCard, type EpochLookup } from "./envelope.ts";
 import type { Keyring } from "./keyring.ts";
-import { type RowField, RowMacs, type RowUpgrade } from "./row-mac.ts";
+import { noEarlierRows, type RowField, RowMacs, type RowUpgrade } from "./row-mac.ts";
 import type { StoredCard } from "./stored-card.ts";
 import { keyedDigest, unkeyedDigest } from "./token.ts";
 import type { CardOwner, CardRef, Vault } from "./vault.ts";
@@ -28,12 +28,10 @@ export interface LocalVault extends Vault {
   adopt(card: StoredCard): Promise<StoredCard>;
 }
 
-const upgraded: RowUpgrade = { earlier: "none" };
-
 /** Keys of merchants' token digests that are kept ready; others are derived again. */
 const digestKeysReady = 4_096;
 
-export function createLocalVault({ keyring, environment, random, upgrade = upgraded }: LocalVaultOptions): LocalVault {
+export function createLocalVault({ keyring, environment, random, upgrade = noEarlierRows }: LocalVaultOptions): LocalVault {
   assert(keyring.environment === environment, "a vault and its keys are of one environment");
   const macs = new RowMacs((label) => keyring.derivedKey(label), upgrade);
   const epochs: EpochLookup = (id) => keyring.epochKey(id);

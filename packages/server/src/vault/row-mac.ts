@@ -16,7 +16,12 @@ export type EarlierRows = "none" | "read" | "written";
 /** The state of one installation's upgrade; changed by the upgrade job alone. */
 export interface RowUpgrade {
   earlier: EarlierRows;
+  /** Number of the last entry of the audit log that may be without a MAC, once no other row may be. */
+  lastUnkeyedEntry: number;
 }
+
+/** What begins now has no rows of before. */
+export const noEarlierRows: Readonly<RowUpgrade> = { earlier: "none", lastUnkeyedEntry: 0 };
 
 /** Makes and checks MACs of rows: HMAC-SHA-256 over the row's fields, under a key that the keyring derives for this kind of row. */
 export class RowMacs {

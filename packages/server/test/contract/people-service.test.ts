@@ -292,14 +292,14 @@ test("of 1,000 random ways to tamper with the log each is noticed, at its place 
       return one;
     },
     function insertEntry() {
-      write("INSERT INTO audit_entry SELECT no + 1, digest, body FROM original WHERE no = ?", entries);
+      write("INSERT INTO audit_entry (no, digest, body) SELECT no + 1, digest, body FROM original WHERE no = ?", entries);
       return entries + 1;
     },
     function insertBetween() {
       const number = anyEntry();
       for (let last = entries; last >= number; last -= 1) write("UPDATE audit_entry SET no = ? WHERE no = ?", last + 1, last);
       const copied = anyEntry();
-      write("INSERT INTO audit_entry SELECT ?, digest, body FROM original WHERE no = ?", number, copied);
+      write("INSERT INTO audit_entry (no, digest, body) SELECT ?, digest, body FROM original WHERE no = ?", number, copied);
       // A copy of itself stands where it stood.
       return copied === number ? number + 1 : number;
     },

@@ -42,7 +42,7 @@ describe("people in the embedded store", () => {
     const attempts = [
       "UPDATE audit_entry SET body = '{}'",
       "DELETE FROM audit_entry",
-      "REPLACE INTO audit_entry VALUES (1, zeroblob(32), '{}')",
+      "REPLACE INTO audit_entry (no, digest, body) VALUES (1, zeroblob(32), '{}')",
       "UPDATE audit_head SET no = 1",
       "UPDATE audit_head SET digest = zeroblob(32)",
       "DELETE FROM audit_head",

@@ -9,6 +9,7 @@ import { instant } from "../../src/kernel/instant.ts";
 import { systemClock } from "../../src/kernel/system-clock.ts";
 import { systemScheduler } from "../../src/kernel/system-scheduler.ts";
 import { SystemRandom } from "../../src/kernel/system-random.ts";
+import { CheckedPeople } from "../../src/people/checked-people.ts";
 import { digestOfKey, withKeyMac } from "../../src/operations/account-directory.ts";
 import { RowUpgradeJob } from "../../src/recovery/row-upgrade-job.ts";
 import type { Change } from "../../src/stores/change.ts";
@@ -36,7 +37,7 @@ const digits = "4111111111111111";
 const chosen = createHash("sha256").update(digits).digest("hex");
 
 async function opened(store: RunningStore, earlier: RowUpgrade["earlier"], hasOlderNodes?: () => Promise<boolean>) {
-  const upgrade: RowUpgrade = { earlier };
+  const upgrade: RowUpgrade = { earlier, lastUnkeyedEntry: 0 };
   const keys = { provider: createMemoryKeyProvider(random), store: createMemoryWrappedKeyStore() };
   const keyring = await Keyring.open({ ...keys, environment, random, clock: systemClock, create: true });
   const vault = createLocalVault({ keyring, environment, random, upgrade });
@@ -47,6 +48,7 @@ async function opened(store: RunningStore, earlier: RowUpgrade["earlier"], hasOl
     store: hasOlderNodes === undefined ? store : Object.assign(Object.create(store) as RunningStore, methodsOf(store), { hasOlderNodes }),
     vault,
     withKeyMac: (key) => withKeyMac(macs, key.merchantId, key),
+    people: new CheckedPeople({ store: store.people, macs, lastUnkeyedEntry: () => 0, refused: () => undefined }),
     upgrade,
     complete: async () => void reports.push("complete"),
     clock: systemClock,

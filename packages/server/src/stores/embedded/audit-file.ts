@@ -3,11 +3,13 @@ import type { AuditLog } from "../../people/audit-log.ts";
 import { StoreError } from "../store.ts";
 import { hasDatabase } from "./data-folder.ts";
 import { EmbeddedPeople } from "./embedded-people.ts";
+import { peopleMacs } from "./migrations/009-people-macs.ts";
+import { migrations } from "./migrations/index.ts";
 import { isSafeVersion, openForReading, Refused, refuseForeign, translated } from "./open-database.ts";
 import { StoreOpenError } from "./open-error.ts";
 
-/** The version of the tables from which on there is an audit log. */
-const firstWithAudit = 3;
+/** The version of the tables from which on the audit log has the columns of today. */
+const firstWithAudit = migrations.indexOf(peopleMacs) + 1;
 
 /**
  * Opens the audit log of a file for reading, whether a server has the file or not: a reader's connection holds up no writer, and no read lasts longer than a

@@ -4,7 +4,7 @@ import type { Instant } from "../../kernel/instant.ts";
 import { auditBeginning, type AuditHead, type AuditRow } from "../../people/audit-chain.ts";
 import type { PeopleChange, PeopleResult, PeopleStore, PersonRecord, SessionRecord } from "../../people/people-store.ts";
 import type { PersonId } from "../../people/person.ts";
-import { personFromRow, type PersonRow, sessionFromRow, type SignedInRow } from "../people-rows.ts";
+import { type AuditEntryRow, entryFromRow, personFromRow, type PersonRow, sessionFromRow, type SignedInRow } from "../people-rows.ts";
 import { StoreError } from "../store.ts";
 import type { PeopleMessage } from "./people-writer.ts";
 import type { WriterThread } from "./writer-thread.ts";
@@ -52,11 +52,11 @@ export class EmbeddedPeople implements PeopleStore {
   }
 
   async auditBefore(before: number | undefined, limit: number): Promise<readonly AuditRow[]> {
-    return this.#rows<AuditRow>("auditBefore", before ?? Number.MAX_SAFE_INTEGER, limit).map((row) => ({ ...row }));
+    return this.#rows<AuditEntryRow>("auditBefore", before ?? Number.MAX_SAFE_INTEGER, limit).map(entryFromRow);
   }
 
   async auditAfter(after: number, limit: number): Promise<readonly AuditRow[]> {
-    return this.#rows<AuditRow>("auditAfter", after, limit).map((row) => ({ ...row }));
+    return this.#rows<AuditEntryRow>("auditAfter", after, limit).map(entryFromRow);
   }
 
   async auditHead(): Promise<AuditHead> {
@@ -97,15 +97,16 @@ export class EmbeddedPeople implements PeopleStore {
 }
 
 const person = `lower(hex(person.id)) AS id, version, name, role, state, created_at, last_signed_in_at, passwords, nullif(lower(hex(totp)), '') AS totp, totp_step,
-  failures, locked_until, nullif(lower(hex(invitation)), '') AS invitation, invitation_ends_at`;
-const entry = "no AS number, body, lower(hex(digest)) AS digest FROM audit_entry";
+  failures, locked_until, nullif(lower(hex(invitation)), '') AS invitation, invitation_ends_at, nullif(lower(hex(person.mac)), '') AS mac`;
+const entry = "no AS number, body, lower(hex(digest)) AS digest, nullif(lower(hex(mac)), '') AS mac FROM audit_entry";
 
 const sql = {
   person: `SELECT ${person} FROM person WHERE person.id = unhex(?)`,
   personByName: `SELECT ${person} FROM person WHERE name_key = ?`,
   personByInvitation: `SELECT ${person} FROM person WHERE person.invitation = unhex(?)`,
   people: `SELECT ${person} FROM person ORDER BY name_key`,
-  session: `SELECT ${person}, started_at, last_used_at, ends_at FROM person_session JOIN person ON person.id = person_session.person
+  session: `SELECT ${person}, started_at, last_used_at, ends_at, nullif(lower(hex(person_session.mac)), '') AS session_mac
+    FROM person_session JOIN person ON person.id = person_session.person
     WHERE digest = unhex(?)`,
   auditBefore: `SELECT ${entry} WHERE no < ? ORDER BY no DESC LIMIT ?`,
   auditAfter: `SELECT ${entry} WHERE no > ? ORDER BY no LIMIT ?`,

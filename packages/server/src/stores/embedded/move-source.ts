@@ -100,9 +100,9 @@ export const rowsOf: Readonly<Record<TransferKind, string>> = {
   named_request: `SELECT lower(hex(merchant)) AS merchant, key, lower(hex(digest)) AS digest, claimed_at, status, body
     FROM named_request ORDER BY named_request.merchant, named_request.key`,
   person: `SELECT lower(hex(id)) AS id, version, name, name_key, role, state, created_at, last_signed_in_at, passwords,
-    nullif(lower(hex(totp)), '') AS totp, totp_step, failures, locked_until, nullif(lower(hex(invitation)), '') AS invitation, invitation_ends_at
-    FROM person ORDER BY person.id`,
-  audit_entry: "SELECT no, lower(hex(digest)) AS digest, body FROM audit_entry ORDER BY no",
+    nullif(lower(hex(totp)), '') AS totp, totp_step, failures, locked_until, nullif(lower(hex(invitation)), '') AS invitation, invitation_ends_at,
+    nullif(lower(hex(mac)), '') AS mac FROM person ORDER BY person.id`,
+  audit_entry: "SELECT no, lower(hex(digest)) AS digest, body, nullif(lower(hex(mac)), '') AS mac FROM audit_entry ORDER BY no",
   identity: "SELECT one, keys, epoch, beat, is_copy FROM identity ORDER BY one",
   audit_head: "SELECT one, no, lower(hex(digest)) AS digest FROM audit_head ORDER BY one",
 };

@@ -16,7 +16,7 @@ const openRefusals = {
   damaged: "the database is damaged; restore it from a backup",
   no_directory: "this is not a directory",
   nothing: "there is no database here",
-  no_audit: "the database was last used by a version of Cofre that had no audit log; start this one once",
+  no_audit: "the database was last used by a version of Cofre whose audit log this one does not read; start this one once",
   missing:
     "the database is missing, empty or without its tables (a copy of cofre.db that was made without cofre.db-wal looks like this), but there are keys beside it: restore it from a copy that cofre backup made, or together with its -wal, or remove root.key, keys.*.json and *.sealed to begin anew",
   other_keys:

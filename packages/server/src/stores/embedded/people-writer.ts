@@ -1,6 +1,6 @@
 import type { DatabaseSync, StatementSync } from "node:sqlite";
 import type { Instant } from "../../kernel/instant.ts";
-import { auditBeginning, type AuditHead, bodyOf, nextInChain } from "../../people/audit-chain.ts";
+import { auditBeginning, type AuditHead, chainOf, isSameHead } from "../../people/audit-chain.ts";
 import { nameKeyOf, type PeopleChange, type PeopleOutcome, type PersonRecord } from "../../people/people-store.ts";
 import type { Outcome } from "../change-message.ts";
 
@@ -34,26 +34,26 @@ export class PeopleWriter {
     this.#hasOtherAdmin = database.prepare("SELECT 1 FROM person WHERE role = 'admin' AND state = 'active' AND id <> unhex(?) LIMIT 1");
     this.#insertPerson = database.prepare(
       `INSERT INTO person (id, version, name, name_key, role, state, created_at, last_signed_in_at, passwords, totp, totp_step, failures,
-         locked_until, invitation, invitation_ends_at)
-       VALUES (unhex(?), ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, unhex(?), ?)`,
+         locked_until, invitation, invitation_ends_at, mac)
+       VALUES (unhex(?), ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, unhex(?), ?, ?)`,
     );
     this.#updatePerson = database.prepare(
       `UPDATE person SET version = ?, role = ?, state = ?, last_signed_in_at = ?, passwords = ?, totp = ?, totp_step = ?, failures = ?,
-         locked_until = ?, invitation = unhex(?), invitation_ends_at = ? WHERE id = unhex(?) AND version = ?`,
+         locked_until = ?, invitation = unhex(?), invitation_ends_at = ?, mac = ? WHERE id = unhex(?) AND version = ?`,
     );
     this.#personByName = database.prepare("SELECT id = unhex(?) AS same FROM person WHERE name_key = ? OR id = unhex(?)");
     this.#endSession = database.prepare("DELETE FROM person_session WHERE digest = unhex(?)");
     this.#endSessions = database.prepare("DELETE FROM person_session WHERE person = unhex(?) AND digest <> unhex(?)");
     this.#forgetSessions = database.prepare("DELETE FROM person_session WHERE ends_at <= ?");
     this.#insertSession = database.prepare(
-      "INSERT INTO person_session (digest, person, started_at, last_used_at, ends_at) VALUES (unhex(?), unhex(?), ?, ?, ?)",
+      "INSERT INTO person_session (digest, person, started_at, last_used_at, ends_at, mac) VALUES (unhex(?), unhex(?), ?, ?, ?, ?)",
     );
     this.#useSession = database.prepare("UPDATE person_session SET last_used_at = ?2 WHERE digest = unhex(?1) AND last_used_at < ?2");
     this.#head = database.prepare("SELECT no AS number, lower(hex(digest)) AS digest FROM audit_head");
     this.#moveHead = database.prepare(
       `INSERT INTO audit_head (one, no, digest) VALUES (1, ?, unhex(?)) ON CONFLICT (one) DO UPDATE SET no = excluded.no, digest = excluded.digest`,
     );
-    this.#insertEntry = database.prepare("INSERT INTO audit_entry (no, digest, body) VALUES (?, unhex(?), ?)");
+    this.#insertEntry = database.prepare("INSERT INTO audit_entry (no, digest, body, mac) VALUES (?, unhex(?), ?, unhex(?))");
   }
 
   /** Unless it answers `committed`, the transaction is to be rolled back. Throws what SQLite throws; then too. */
@@ -63,7 +63,9 @@ export class PeopleWriter {
     return { outcome: "committed", number: 0 };
   }
 
-  #change({ at, acts, person, ends, begins, keepsAdmin }: PeopleChange): PeopleAnswer {
+  #change({ at, acts, person, ends, begins, keepsAdmin, chain }: PeopleChange): PeopleAnswer {
+    let head = (this.#head.get() as AuditHead | undefined) ?? auditBeginning;
+    if (chain !== undefined && !isSameHead(chain.after, head)) return { outcome: "head_moved", number: 0 };
     if (keepsAdmin === true && !this.#keepsAdmin(person?.next)) return { outcome: "no_admin", number: 0 };
     const outcome = person === undefined ? "committed" : this.#person(person.next, person.replaces);
     if (outcome !== "committed") return { outcome, number: 0 };
@@ -73,13 +75,11 @@ export class PeopleWriter {
     }
     if (begins !== undefined) {
       this.#forgetSessions.run(at);
-      this.#insertSession.run(begins.digest, begins.personId, begins.startedAt, begins.lastUsedAt, begins.endsAt);
+      this.#insertSession.run(begins.digest, begins.personId, begins.startedAt, begins.lastUsedAt, begins.endsAt, begins.mac ?? null);
     }
-    let head = (this.#head.get() as AuditHead | undefined) ?? auditBeginning;
     const number = head.number + 1;
-    for (const act of acts) {
-      const row = nextInChain(head, bodyOf(at, act));
-      this.#insertEntry.run(row.number, row.digest, row.body);
+    for (const row of chain?.rows ?? chainOf(head, at, acts)) {
+      this.#insertEntry.run(row.number, row.digest, row.body, row.mac ?? null);
       head = row;
     }
     this.#moveHead.run(head.number, head.digest);
@@ -102,6 +102,7 @@ export class PeopleWriter {
       lockedUntil ?? null,
       invitation?.digest ?? null,
       invitation?.endsAt ?? null,
+      next.mac ?? null,
     ] as const;
     if (replaces !== undefined) {
       const { changes } = this.#updatePerson.run(version, role, state, ...rest, id, replaces);

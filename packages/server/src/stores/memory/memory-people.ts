@@ -1,5 +1,5 @@
 import type { Instant } from "../../kernel/instant.ts";
-import { auditBeginning, type AuditRow, bodyOf, nextInChain } from "../../people/audit-chain.ts";
+import { auditBeginning, type AuditRow, chainOf, isSameHead } from "../../people/audit-chain.ts";
 import {
   nameKeyOf,
   type PeopleChange,
@@ -80,7 +80,8 @@ class MemoryPeople implements PeopleStore {
     if (session !== undefined && session.lastUsedAt < at) this.#sessions.set(digest, { ...session, lastUsedAt: at });
   }
 
-  #apply({ at, acts, person, ends, begins, keepsAdmin }: PeopleChange): PeopleResult {
+  #apply({ at, acts, person, ends, begins, keepsAdmin, chain }: PeopleChange): PeopleResult {
+    if (chain !== undefined && !isSameHead(chain.after, this.#head())) return { outcome: "head_moved" };
     if (keepsAdmin === true && !this.#hasAdmin(person?.next)) return { outcome: "no_admin" };
     if (person !== undefined) {
       const { next, replaces } = person;
@@ -98,7 +99,7 @@ class MemoryPeople implements PeopleStore {
     }
     if (begins !== undefined) this.#sessions.set(begins.digest, begins);
     const number = this.#head().number + 1;
-    for (const act of acts) this.#audit.push(nextInChain(this.#head(), bodyOf(at, act)));
+    this.#audit.push(...(chain?.rows ?? chainOf(this.#head(), at, acts)));
     return { outcome: "committed", number };
   }
 

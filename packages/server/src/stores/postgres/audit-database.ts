@@ -6,8 +6,8 @@ import { PostgresOpenError } from "./open-error.ts";
 import { PostgresPeople } from "./postgres-people.ts";
 import { type PeopleStatement, sql } from "./sql.ts";
 
-/** Of a role or a table: this database has had no version of Cofre with an audit log. */
-const isMissing = /^(?:22023|42P01|42704)$/;
+/** Of a role, a table or a column: this database has had no version of Cofre with the audit log of today. */
+const isMissing = /^(?:22023|42P01|42703|42704)$/;
 
 /** Opens the audit log of a database for reading, beside the nodes that serve it: through the role that may read it and writes nothing by itself. */
 export async function openAuditDatabase(url: Secret<string>): Promise<{ readonly log: AuditLog; close(): Promise<void> }> {
@@ -15,7 +15,7 @@ export async function openAuditDatabase(url: Secret<string>): Promise<{ readonly
   try {
     const opened = await Connection.open(url.reveal(), "cofre_people");
     connection = opened;
-    await opened.rows("auditHead", sql.auditHead);
+    await opened.rows("auditAfter", sql.auditAfter, [0, 0]);
     const log = new PostgresPeople({
       async read<Row extends object>(name: PeopleStatement, ...values: readonly Value[]) {
         try {

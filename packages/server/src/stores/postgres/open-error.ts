@@ -22,7 +22,7 @@ export const postgresRefusals = {
     "there is no synchronous standby, so the loss of the server's disk would lose payments that were answered; connect one, or accept that with COFRE_DATABASE_WAIVE_STANDBY=yes",
   logs_parameters:
     "the server may write statements' parameters to its log: set log_parameter_max_length and log_parameter_max_length_on_error to 0, and leave auto_explain.log_min_duration and pgaudit.log_parameter off",
-  no_audit: "the database has had no version of Cofre yet that has an audit log; start this one once",
+  no_audit: "the database has had no version of Cofre yet whose audit log this one reads; start this one once",
   missing:
     "the database is empty, but there are keys of an installation in COFRE_DATA_DIR: name the database that belongs to them or restore it from its backup, move a cofre.db there with cofre migrate-store, or begin anew with these keys with COFRE_DATABASE_BEGIN_ANEW=yes",
   other_keys:

@@ -4,7 +4,7 @@ import { auditBeginning, type AuditHead, type AuditRow, bodyOf } from "../../peo
 import { nameKeyOf, type PeopleChange, type PeopleOutcome, type PeopleResult, type PeopleStore } from "../../people/people-store.ts";
 import type { PersonRecord, SessionRecord } from "../../people/people-store.ts";
 import type { PersonId } from "../../people/person.ts";
-import { personFromRow, type PersonRow, sessionFromRow, type SignedInRow } from "../people-rows.ts";
+import { type AuditEntryRow, entryFromRow, personFromRow, type PersonRow, sessionFromRow, type SignedInRow } from "../people-rows.ts";
 import { StoreError } from "../store.ts";
 import { type Connection, readOnly, StatementError, type Value } from "./connection.ts";
 import type { PeopleStatement } from "./sql.ts";
@@ -51,12 +51,12 @@ export class PostgresPeople implements PeopleStore {
     return row === undefined ? undefined : sessionFromRow(digest, row);
   }
 
-  auditBefore(before: number | undefined, limit: number): Promise<readonly AuditRow[]> {
-    return this.#sessions.read<AuditRow>("auditBefore", before ?? Number.MAX_SAFE_INTEGER, limit);
+  async auditBefore(before: number | undefined, limit: number): Promise<readonly AuditRow[]> {
+    return (await this.#sessions.read<AuditEntryRow>("auditBefore", before ?? Number.MAX_SAFE_INTEGER, limit)).map(entryFromRow);
   }
 
-  auditAfter(after: number, limit: number): Promise<readonly AuditRow[]> {
-    return this.#sessions.read<AuditRow>("auditAfter", after, limit);
+  async auditAfter(after: number, limit: number): Promise<readonly AuditRow[]> {
+    return (await this.#sessions.read<AuditEntryRow>("auditAfter", after, limit)).map(entryFromRow);
   }
 
   async auditHead(): Promise<AuditHead> {
@@ -142,16 +142,17 @@ const writePeople = "SELECT outcome, number FROM write_people_1($1)";
 const useSession = "SELECT use_person_session_1($1, $2)";
 
 /** What the function of migrations/008-people.ts reads: bytes as hex, the person by its columns, the acts as they go into the chain. */
-function messageOf({ at, acts, person, ends, begins, keepsAdmin }: PeopleChange): string {
-  const bodies = acts.map((act) => bodyOf(at, act));
+function messageOf({ at, acts, person, ends, begins, keepsAdmin, chain }: PeopleChange): string {
+  const bodies = chain === undefined ? acts.map((act) => bodyOf(at, act)) : [];
   return JSON.stringify({
     at,
     acts: bodies,
     person: person === undefined ? undefined : columnsOf(person.next),
     replaces: person?.replaces,
     ends,
-    begins,
+    begins: begins === undefined ? undefined : { ...begins, mac: hexOf(begins.mac) },
     keepsAdmin,
+    chain,
   });
 }
 
@@ -168,11 +169,16 @@ function columnsOf(person: PersonRecord): PersonRow & { readonly name_key: strin
     created_at: createdAt,
     last_signed_in_at: lastSignedInAt ?? null,
     passwords: JSON.stringify(passwords),
-    totp: totp === undefined ? null : Buffer.from(totp).toString("hex"),
+    totp: hexOf(totp) ?? null,
     totp_step: totpStep,
     failures,
     locked_until: lockedUntil ?? null,
     invitation: invitation?.digest ?? null,
     invitation_ends_at: invitation?.endsAt ?? null,
+    mac: hexOf(person.mac) ?? null,
   };
+}
+
+function hexOf(bytes: Uint8Array | undefined): string | undefined {
+  return bytes === undefined ? undefined : Buffer.from(bytes).toString("hex");
 }

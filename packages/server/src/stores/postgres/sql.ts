@@ -17,9 +17,9 @@ const delivery = `${hexOf("merchant", "merchantId")}, endpoint, number, ${hexOf(
 const account = `${hexOf("account.merchant", "id")}, version, name, settings`;
 
 const person = `${hexOf("person.id", "id")}, version, name, role, state, created_at, last_signed_in_at, passwords, ${hexOf("totp", "totp")}, totp_step,
-  failures, locked_until, ${hexOf("invitation", "invitation")}, invitation_ends_at`;
+  failures, locked_until, ${hexOf("invitation", "invitation")}, invitation_ends_at, ${hexOf("person.mac", "mac")}`;
 
-const auditEntry = `no AS number, body, ${hexOf("digest", "digest")} FROM audit_entry`;
+const auditEntry = `no AS number, body, ${hexOf("digest", "digest")}, ${hexOf("mac", "mac")} FROM audit_entry`;
 
 const merchant = "decode($1, 'hex')";
 
@@ -109,7 +109,7 @@ export const sql = {
   personByName: `SELECT ${person} FROM person WHERE name_key = $1`,
   personByInvitation: `SELECT ${person} FROM person WHERE person.invitation = decode($1, 'hex')`,
   people: `SELECT ${person} FROM person ORDER BY name_key`,
-  personSession: `SELECT ${person}, started_at, last_used_at, ends_at FROM person_session JOIN person ON person.id = person_session.person
+  personSession: `SELECT ${person}, started_at, last_used_at, ends_at, ${hexOf("person_session.mac", "session_mac")} FROM person_session JOIN person ON person.id = person_session.person
     WHERE digest = decode($1, 'hex')`,
   auditBefore: `SELECT ${auditEntry} WHERE no < $1 ORDER BY no DESC LIMIT $2`,
   auditAfter: `SELECT ${auditEntry} WHERE no > $1 ORDER BY no LIMIT $2`,

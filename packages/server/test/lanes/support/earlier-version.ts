@@ -1,13 +1,13 @@
 import { plantedCopy } from "./planted-copy.ts";
 
 /** How many migrations that version lacks. */
-export const migrationsSince = 9;
+export const migrationsSince = 10;
 
 /** The queue of a delivery. */
 const queue = "CASE WHEN left(endpoint, 4) = 'url-' AND substr(endpoint, 21, 1) = '-' THEN left(endpoint, 20) ELSE endpoint END";
 
 /**
- * A copy of this version as it was before its newest migrations (005 to 013): without them, and without what uses them. Made from the working tree, for a
+ * A copy of this version as it was before its newest migrations (005 to 014): without them, and without what uses them. Made from the working tree, for a
  * clone need not have a history; whoever adds a migration says here what the version before did in place of what rests on it. The caller
  * removes it.
  */
@@ -30,6 +30,7 @@ export function earlierCopy(): string {
   identity,
   dueQueues,
   fillDueQueues,
+  peopleMacs,
 ]`,
       replace: "[tables, writer, runs, roles]",
     },
@@ -100,14 +101,20 @@ export function earlierCopy(): string {
     {
       name: "token digests are not keyed, and rows have no MACs",
       file: "app.ts",
-      find: `const upgrade: RowUpgrade = { earlier: (await marker.load()) === undefined ? "read" : "none" };`,
-      replace: `const upgrade: RowUpgrade = { earlier: "written" };`,
+      find: "const upgrade = await note.load();",
+      replace: `const upgrade: RowUpgrade = { earlier: "written", lastUnkeyedEntry: 0 };`,
     },
     {
       name: "nothing is kept of an upgrade",
       file: "app.ts",
-      find: "  if (create) await completeUpgrade();\n",
+      find: "  if (create) await completeUpgrade(noEarlierRows);\n",
       replace: "",
+    },
+    {
+      name: "the database says nothing of itself",
+      file: "stores/postgres/postgres-store.ts",
+      find: "{ read: () => this.#identity(), raise: (raise) => this.#raiseIdentity(raise) }",
+      replace: "{ read: async () => identityFromRow(undefined, undefined), raise: async () => identityFromRow(undefined, undefined) }",
     },
     {
       name: "nothing is upgraded",

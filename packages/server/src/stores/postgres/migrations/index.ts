@@ -11,6 +11,7 @@ import { macs } from "./010-macs.ts";
 import { identity } from "./011-identity.ts";
 import { dueQueues } from "./012-due-queues.ts";
 import { fillDueQueues } from "./013-fill-due-queues.ts";
+import { peopleMacs } from "./014-people-macs.ts";
 
 /** In order. One that was released never changes: its checksum is kept in the database. */
 export const migrations: readonly string[] = [
@@ -27,4 +28,5 @@ export const migrations: readonly string[] = [
   identity,
   dueQueues,
   fillDueQueues,
+  peopleMacs,
 ];

@@ -1,0 +1,169 @@
+import assert from "node:assert/strict";
+import { createHash } from "node:crypto";
+import { join } from "node:path";
+import { DatabaseSync } from "node:sqlite";
+import { describe, test, type TestContext } from "node:test";
+import { setTimeout as sleep } from "node:timers/promises";
+import { openAudit } from "../../src/app.ts";
+import { readConfig } from "../../src/config/read-config.ts";
+import { verifyAuditLog } from "../../src/people/audit-log.ts";
+import { ask, ConsolePeople } from "../console-people.ts";
+import { startWorld, type World } from "../world.ts";
+import { earlier, earlierFolder } from "./earlier-installation.ts";
+
+/*
+ * On PostgreSQL the database is administered by people who have not the keys. Whoever could write it became an admin of the console by a session, a role or
+ * a key of their own, and could rewrite the audit log so that it was called whole. Older tests wrote the tables only to break the chain.
+ */
+
+const environmentOf = (folder: string) => ({ COFRE_DATA_DIR: folder, COFRE_CONSOLE: "login" });
+
+async function start(folder: string): Promise<World> {
+  const world = await startWorld({ environment: environmentOf(folder) });
+  world.clock.advance(earlier.clock - world.clock.now());
+  return world;
+}
+
+/** The folder of the version before after its upgrade, with what a program without the keys has written into it. */
+async function written(context: TestContext, ...statements: readonly string[]): Promise<string> {
+  const folder = earlierFolder(context);
+  const world = await start(folder);
+  while (!world.events.some(({ event }) => event === "rows_upgraded")) await sleep(10);
+  await world[Symbol.asyncDispose]();
+  const database = new DatabaseSync(join(folder, "cofre.db"));
+  for (const sql of statements) database.exec(sql);
+  database.close();
+  return folder;
+}
+
+async function verified(folder: string) {
+  const reading = readConfig({ environment: environmentOf(folder), flags: new Map(), readFile: () => ({ problem: "is not read" }) });
+  assert.ok("config" in reading);
+  const audit = await openAudit(reading.config);
+  try {
+    return (await verifyAuditLog(audit.log)).fault;
+  } finally {
+    await audit.close();
+  }
+}
+
+const refusedRows = ({ events }: World): readonly string[] => events.flatMap((each) => (each.event === "row_refused" ? [each.kind] : []));
+
+const secret = "A".repeat(43);
+const digest = createHash("sha256").update(secret).digest("hex");
+
+describe("people of the version before", () => {
+  test("sign in after the upgrade, an open invitation works, and the audit log goes on and is whole", async (context) => {
+    const folder = await written(context);
+    const world = await start(folder);
+    const people = new ConsolePeople(world);
+    const admin = await people.signIn(earlier.admin);
+    await people.signIn(earlier.viewer);
+    await people.accept(earlier.invitation);
+    assert.equal((await admin.call("/__cofre/people", {})).body["status"], "SUCCESS");
+    const { body } = await admin.call("/__cofre/audit", { verify: "true" });
+    assert.equal(body["status"], "SUCCESS", JSON.stringify(body));
+    assert.ok(JSON.stringify(body).includes('"first_bad":null') || body["whole"] === true, JSON.stringify(body).slice(-300));
+    await world[Symbol.asyncDispose]();
+
+    assert.deepEqual(refusedRows(world), []);
+    assert.equal(await verified(folder), undefined);
+    assert.ok(
+      world.events.some(({ event }) => event === "audit_head"),
+      "its head is in the program's log",
+    );
+  });
+});
+
+describe("a program that writes the database without the keys", () => {
+  test("signs nobody in by a session of its own", async (context) => {
+    const session = `INSERT INTO person_session (digest, person, started_at, last_used_at, ends_at)
+      SELECT unhex('${digest}'), id, ${earlier.clock}, ${earlier.clock}, ${earlier.clock + 3_600_000} FROM person WHERE role = 'admin' LIMIT 1`;
+    const folder = await written(context, session);
+    await using world = await start(folder);
+    const cookie = earlier.admin.cookie.replace(/=.*/, `=${secret}`);
+    const reply = await ask(world, "/__cofre/people", {}, { Cookie: cookie, "X-Cofre-CSRF": "none" });
+    assert.equal(reply.body["status"], "ERROR");
+    assert.deepEqual(refusedRows(world), ["person_session"]);
+  });
+
+  test("has the session of another person's row refused too", async (context) => {
+    const folder = await written(context);
+    const first = await start(folder);
+    const viewer = await new ConsolePeople(first).signIn(earlier.viewer);
+    await first[Symbol.asyncDispose]();
+    const database = new DatabaseSync(join(folder, "cofre.db"));
+    database.exec("UPDATE person_session SET person = (SELECT id FROM person WHERE role = 'admin' LIMIT 1)");
+    database.close();
+
+    await using world = await start(folder);
+    const reply = await ask(world, "/__cofre/people", {}, { Cookie: viewer.cookie, "X-Cofre-CSRF": viewer.csrf });
+    assert.equal(reply.body["status"], "ERROR");
+    assert.deepEqual(refusedRows(world), ["person_session"]);
+  });
+
+  for (const [what, sql] of [
+    ["a role", "UPDATE person SET role = 'admin' WHERE name = 'vera'"],
+    ["a password", "UPDATE person SET passwords = (SELECT passwords FROM person WHERE name = 'admin') WHERE name = 'vera'"],
+    ["a lock that it takes away", "UPDATE person SET failures = 0, totp_step = 0 WHERE name = 'vera'"],
+    ["a row without a MAC", "UPDATE person SET mac = NULL WHERE name = 'vera'"],
+    ["another person's row", "UPDATE person SET mac = (SELECT mac FROM person WHERE name = 'admin') WHERE name = 'vera'"],
+  ] as const) {
+    test(`changes nothing by ${what}: the person cannot sign in, and there is an alarm`, async (context) => {
+      const folder = await written(context, sql);
+      await using world = await start(folder);
+      world.clock.advance(60_000);
+      const people = new ConsolePeople(world);
+      await assert.rejects(people.signIn(earlier.viewer));
+      await people.signIn(earlier.admin);
+      assert.deepEqual(refusedRows(world), ["person"]);
+    });
+  }
+
+  test("makes no admin by an invitation of its own", async (context) => {
+    const sql = `UPDATE person SET invitation = unhex('${digest}'), role = 'admin' WHERE name = 'otto'`;
+    const folder = await written(context, sql);
+    await using world = await start(folder);
+    const reply = await ask(world, "/__cofre/enrolment", { invitation: secret }, { "X-Cofre-CSRF": "none" });
+    assert.equal(reply.body["status"], "ERROR");
+    assert.deepEqual(refusedRows(world), ["person"]);
+  });
+
+  test("whose admin's row was changed leaves a link for another one at the next start", async (context) => {
+    const folder = await written(context, "UPDATE person SET role = 'viewer' WHERE name = 'admin'");
+    await using world = await start(folder);
+    assert.ok(world.cofre.consoleInvitation !== undefined);
+  });
+
+  const unprotected = ["DROP TRIGGER audit_entry_is_append_only", "DROP TRIGGER audit_entry_is_kept", "DROP TRIGGER audit_head_moves_on"];
+
+  test("forges no entry at the end of the audit log, and is seen to have tried", async (context) => {
+    const folder = await written(context);
+    const database = new DatabaseSync(join(folder, "cofre.db"));
+    const head = database.prepare("SELECT no, lower(hex(digest)) AS digest FROM audit_head").get() as { no: number; digest: string };
+    const body = JSON.stringify({ at: earlier.clock, actor: { kind: "server" }, act: "looked", result: "done" });
+    const next = createHash("sha256")
+      .update(`${head.digest} ${head.no + 1} ${body}`)
+      .digest("hex");
+    database.prepare("INSERT INTO audit_entry (no, digest, body) VALUES (?, unhex(?), ?)").run(head.no + 1, next, body);
+    database.prepare("UPDATE audit_head SET no = ?, digest = unhex(?)").run(head.no + 1, next);
+    database.close();
+    assert.deepEqual(await verified(folder), { kind: "forged", entry: head.no + 1 });
+  });
+
+  test("rewrites nothing of the audit log, also with every digest behind it computed again", async (context) => {
+    const folder = await written(context, ...unprotected);
+    const database = new DatabaseSync(join(folder, "cofre.db"));
+    const rows = database.prepare("SELECT no, body FROM audit_entry ORDER BY no").all() as { no: number; body: string }[];
+    let digestBefore = "0".repeat(64);
+    for (const { no, body } of rows) {
+      const changed = no === 2 ? body.replace(/"act":"[^"]*"/, '"act":"looked"') : body;
+      digestBefore = createHash("sha256").update(`${digestBefore} ${no} ${changed}`).digest("hex");
+      database.prepare("UPDATE audit_entry SET body = ?, digest = unhex(?) WHERE no = ?").run(changed, digestBefore, no);
+    }
+    database.prepare("UPDATE audit_head SET digest = unhex(?)").run(digestBefore);
+    database.close();
+    const fault = await verified(folder);
+    assert.equal(fault?.kind, "forged");
+  });
+});
