@@ -96,6 +96,7 @@ export class SimulatedAcquirer {
         this.#auditor.note(`to ${this.#name}: ${kind} ${request.reference}`);
         const outcome = this.#understood(await this.#exchange(kind, request, request.deadline - clock.now(), work));
         if (outcome.kind === "declined") this.#auditor.requests.acquirerRefuses(kind, request.merchantId, request.reference);
+        if (outcome.kind === "approved") this.#auditor.isApproved(request.merchantId, request.reference);
         this.#auditor.note(`from ${this.#name}: ${kind} ${request.reference} is ${outcome.kind}`);
         return outcome;
       });

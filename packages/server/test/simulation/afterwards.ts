@@ -142,6 +142,10 @@ export async function takeBack(installation: Installation, shop: Shop, chance: C
 /** The acquirer is about to refuse something, the disk is full, or somebody sets the clock. */
 export function upset(installation: Installation, shop: Shop, chance: Chance): void {
   const { plan, auditor, time } = installation;
+  if (plan.putsBack && chance.happens(500)) {
+    installation.backUpOrPutBack();
+    return;
+  }
   if (plan.diskFills && chance.happens(300)) {
     installation.fillDisk(chance.pick([second, 10 * second, minute, 10 * minute]));
     return;

@@ -27,12 +27,20 @@ export class CardAuditor {
   readonly #violation: (text: string) => void;
   readonly #mark: (what: string) => void;
   readonly #known = new Map<string, Known>();
+  #isPutBack = false;
 
   constructor(store: Store, digestOf: DigestOf, violation: (text: string) => void, mark: (what: string) => void) {
     this.#store = store;
     this.#digestOf = digestOf;
-    this.#violation = violation;
+    this.#violation = (text) => {
+      if (!this.#isPutBack) violation(text);
+    };
     this.#mark = mark;
+  }
+
+  /** An older copy of the store is put back: nobody knows any more which cards there are, and how old they are. */
+  forgets(): void {
+    this.#isPutBack = true;
   }
 
   /** Whether this merchant ever stored a card under this token. */
@@ -40,15 +48,15 @@ export class CardAuditor {
     return this.#known.has(keyOf(merchantId, this.#digestOf(merchantId, token)));
   }
 
-  /** Whether somebody knows that a card is stored under this token. */
-  isStored(merchantId: MerchantId, token: string): boolean {
-    return this.#known.get(keyOf(merchantId, this.#digestOf(merchantId, token)))?.sure === true;
+  /** Until when a card under this token is good for all that is known now; undefined when nobody knows of one. */
+  goodUntil(merchantId: MerchantId, token: string): number | undefined {
+    const known = this.#known.get(keyOf(merchantId, this.#digestOf(merchantId, token)));
+    return known?.sure === true ? tokenDiesAt(known.usedAt) : undefined;
   }
 
-  /** A client was told `now` that there is no such token, which was stored when it asked. */
-  refused(merchantId: MerchantId, token: string, now: Instant): void {
-    const known = this.#known.get(keyOf(merchantId, this.#digestOf(merchantId, token)));
-    if (known !== undefined && now < tokenDiesAt(known.usedAt))
+  /** A client was told `now` that there is no such token, which was good until then when it asked. */
+  refused(merchantId: MerchantId, token: string, goodUntil: number, now: number): void {
+    if (now < goodUntil)
       this.#violation(`I10: no token is refused before it expires: ${nameOf(merchantId, this.#digestOf(merchantId, token))}`);
   }
 

@@ -41,6 +41,7 @@ export class DeliveryAuditor {
   readonly #told = new Map<string, Told>();
   readonly #ids = new Map<string, string>();
   readonly #isCalm: boolean;
+  #isPutBack = false;
 
   /** `isCalm`: whoever reads knows what is so, and nobody stalls: then nothing is done twice, however many servers there are. */
   constructor(store: Store, isCalm: boolean, violation: (text: string) => void, mark: (what: string) => void) {
@@ -48,6 +49,12 @@ export class DeliveryAuditor {
     this.#isCalm = isCalm;
     this.#violation = violation;
     this.#mark = mark;
+  }
+
+  /** An older copy of the store is put back: what was told before may be told again, and its numbers come again for something else. */
+  forgets(): void {
+    this.#told.clear();
+    this.#isPutBack = true;
   }
 
   /** A delivery was committed: it is given up only after all its attempts, or when the address that a payment brought is gone. */
@@ -71,8 +78,9 @@ export class DeliveryAuditor {
 
     const key = keyOf(url, number);
     const known = this.#told.get(key);
-    if ((this.#ids.get(id) ?? key) !== key) this.#violation(`no two messages share an id: ${what}`);
-    this.#ids.set(id, key);
+    const content = `${url} ${number} ${kind} ${hash} ${row.version}`;
+    if ((this.#ids.get(id) ?? content) !== content) this.#violation(`no two messages share an id: ${what}`);
+    this.#ids.set(id, content);
     if (known !== undefined) {
       this.#mark("told again");
       if (known.id !== id) this.#violation(`a message that is sent again has the same id: ${what}`);
@@ -104,7 +112,7 @@ export class DeliveryAuditor {
   async #checkTurn({ merchantId, url, number }: Message, row: OutboxRow): Promise<void> {
     const before = (await this.#store.notificationsOfPayment(merchantId, row.paymentId, all)).filter((each) => each.number < number);
     const open = before.filter((each) => this.#told.get(keyOf(url, each.number))?.acknowledged !== true);
-    if (open.length === 0) return;
+    if (open.length === 0 || this.#isPutBack) return;
     const failed = await this.#store.deliveriesOf(merchantId, 1, all, "failed");
     for (const each of open) {
       if (!failed.some((delivery) => delivery.number === each.number && delivery.paymentId === row.paymentId))
@@ -114,6 +122,7 @@ export class DeliveryAuditor {
 
   /** All that was to be told was: to every address that is not switched off, and nothing waits for any other reason. */
   async checkAllTold({ merchantId, addresses, off }: Audience): Promise<void> {
+    if (this.#isPutBack) return;
     const deliveries = await this.#store.deliveriesOf(merchantId, 1, all);
     const kept = new Map(deliveries.map((delivery) => [`${delivery.number} ${delivery.endpoint}`, delivery]));
     let expected = 0;

@@ -50,6 +50,7 @@ export class RequestAuditor {
   readonly #versions = new Map<string, { readonly since: number; readonly payment: Payment }[]>();
   readonly #refundsOf = new Map<Wish, number>();
   readonly #wishOf = new Map<string, Wish>();
+  #isPutBack = false;
   /** Keys that two wishes have, by merchant. */
   readonly #contested = new Set<string>();
   /** What acquirers refused to do, by verb, merchant and payment. */
@@ -60,6 +61,11 @@ export class RequestAuditor {
     this.#rules = rules;
     this.#violation = violation;
     this.#mark = mark;
+  }
+
+  /** An older copy of the store is put back: what clients were told before is of another one. */
+  forgets(): void {
+    this.#isPutBack = true;
   }
 
   committed(payment: Payment): void {
@@ -88,6 +94,7 @@ export class RequestAuditor {
 
   async hearsDone(sending: Sending, { payment, refund }: SeenAnswer): Promise<void> {
     sending.answer = "done";
+    if (this.#isPutBack) return;
     const { wish } = sending;
     const { merchantId, verb, code, hash, amount, key } = wish;
     const what = `${verb} of ${payment.code}`;
@@ -115,6 +122,7 @@ export class RequestAuditor {
   async hearsRefusal(sending: Sending, code: string): Promise<void> {
     sending.answer = { refused: code };
     this.#mark(`refused ${code}`);
+    if (this.#isPutBack) return;
     const { wish, existed } = sending;
     const { merchantId, verb, hash } = wish;
     if (code === "COFRE-44" && !this.#isContested(wish)) this.#violation(`no key of a client's own is taken: ${wish.key} for ${verb}`);
@@ -134,6 +142,7 @@ export class RequestAuditor {
   /** What an operator's request ended in. */
   async hearsOperator(merchantId: MerchantId, hash: string, code: string, sentAt: number): Promise<void> {
     this.#mark(`refused ${code}`);
+    if (this.#isPutBack) return;
     const none = { key: undefined, reusesKey: false, code: undefined, refundId: undefined, amount: undefined };
     const wish = { ...none, merchantId, verb: "capture" as const, hash };
     await this.#judge({ wish, sentAt }, code, hash);
@@ -177,7 +186,7 @@ export class RequestAuditor {
   /** All faults are over: what was done must be somebody's who was not told that it was not. */
   checkPayment(payment: Payment, history: readonly HistoryRow[]): void {
     // Not every run has clients.
-    if (this.#sendings.size === 0) return;
+    if (this.#sendings.size === 0 || this.#isPutBack) return;
     const { merchantId, id, refunds } = payment;
     const code = payment.order.code;
     const of = (...verbs: readonly Verb[]): readonly Wish[] =>

@@ -24,6 +24,22 @@ export const allowedMoves: Readonly<Record<PaymentState | "nothing", readonly Pa
   expired: [],
 };
 
+/** An approval that comes when its attempt has ended: it is noted, or taken into the books. */
+export const lateMoves: Readonly<Record<PaymentState | "nothing", readonly PaymentState[]>> = {
+  nothing: [],
+  received: [],
+  authorizing: ["authorizing"],
+  authorized: ["authorized", "captured", "voided", "expired"],
+  in_review: ["in_review", "voided", "expired"],
+  capturing: ["capturing"],
+  voiding: ["voiding"],
+  reversing: ["reversing"],
+  captured: ["captured"],
+  declined: ["declined"],
+  voided: ["voided"],
+  expired: ["expired"],
+};
+
 export const allowedRefundMoves: Readonly<Record<RefundState | "nothing", readonly RefundState[]>> = {
   nothing: ["requested"],
   requested: ["requested", "pending", "cancelled"],

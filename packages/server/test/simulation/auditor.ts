@@ -13,7 +13,15 @@ import { CardAuditor, type DigestOf } from "./audit-cards.ts";
 import { DeliveryAuditor } from "./audit-deliveries.ts";
 import { checkAgainstBooks, checkAtRest, checkHistory, checkJournal, checkTimes, type Is } from "./audit-payment.ts";
 import { RequestAuditor, type RequestRules } from "./audit-requests.ts";
-import { allowedChargebackMoves, allowedMoves, allowedRefundMoves, finalStates, lapseAgainMs, restingStates } from "./audit-tables.ts";
+import {
+  allowedChargebackMoves,
+  allowedMoves,
+  allowedRefundMoves,
+  finalStates,
+  lapseAgainMs,
+  lateMoves,
+  restingStates,
+} from "./audit-tables.ts";
 import type { Seen, SeenRefund } from "./seen.ts";
 
 /** What a client was told of a payment, and of one of its refunds: it must stay true. */
@@ -59,10 +67,14 @@ export class Auditor {
   readonly #refundIds = new Map<RefundId, PaymentId>();
   /** When each payment was first asked for, by merchant and code. */
   readonly #asked = new Map<string, Instant>();
+  #isPutBack = false;
   readonly #orders = new Map<string, Order>();
   readonly #promises: Promised[] = [];
   /** Payments about which an acquirer lied, by merchant and id. */
   readonly #liedTo = new Set<string>();
+  /** Payments of which an acquirer has approved something, and those of which an approval came when its attempt had ended. */
+  readonly #approved = new Set<string>();
+  readonly #cameLate = new Set<string>();
   /** Payments of which a request arrived later than the acquirer's connector declares. */
   readonly #surprised = new Set<string>();
 
@@ -124,6 +136,28 @@ export class Auditor {
     this.mark("an acquirer lies about a reversal");
   }
 
+  /** An older copy of the store is put back: what was known of it is of another one, and what it has lost, people find out. */
+  forgets(): void {
+    this.mark("an older copy of the store is put back");
+    this.note("an older copy of the store is put back");
+    this.#isPutBack = true;
+    for (const known of [this.#latest, this.#captureBy, this.#refundIds, this.#asked, this.#orders]) known.clear();
+    this.#promises.length = 0;
+    this.deliveries.forgets();
+    this.cards.forgets();
+    this.requests.forgets();
+  }
+
+  /** Whether what was put back makes comparisons with what is outside meaningless. */
+  get isPutBack(): boolean {
+    return this.#isPutBack;
+  }
+
+  /** An acquirer's approval is heard by a server. */
+  isApproved(merchantId: MerchantId, reference: string): void {
+    this.#approved.add(merchantId + reference.slice(0, 48));
+  }
+
   /** A request about this payment arrives when it cannot arrive any more by what its connector declares. */
   isSurprisedBy(merchantId: MerchantId, reference: string): void {
     this.#surprised.add(merchantId + reference.slice(0, 48));
@@ -132,8 +166,12 @@ export class Auditor {
 
   alarm({ kind, what, merchantId, paymentId }: Alarm): void {
     const name = `${merchantId}${paymentId}`;
-    if (kind === "broken_invariant" && this.#liedTo.has(name)) this.mark("a lie raises an alarm");
-    else if (this.#surprised.has(name)) this.mark("what arrives too late raises an alarm");
+    if (this.#isPutBack) this.mark("what was lost with a copy raises an alarm");
+    else if (kind === "broken_invariant" && this.#liedTo.has(name)) this.mark("a lie raises an alarm");
+    else if (kind === "approval_came_late" && this.#approved.has(name)) {
+      this.#cameLate.add(name);
+      this.mark("a late approval raises an alarm");
+    } else if (this.#surprised.has(name)) this.mark("what arrives too late raises an alarm");
     else this.violation(`no alarm is raised: ${kind}: ${what}`);
   }
 
@@ -174,10 +212,13 @@ export class Auditor {
     const { merchantId, id } = change.payment.next;
     const stored = await this.#store.paymentById(merchantId, id);
     if (stored === undefined) {
+      // It was on its way to the store that was there before.
+      if (this.#isPutBack) return;
       this.violation("a committed payment can be read");
       return;
     }
-    const seenAll = this.#lookAt(stored, change.payment.replaces);
+    const isLate = change.facts.some(({ fact }) => fact === "approval_came_late" || fact === "late_approval_undone");
+    const seenAll = this.#lookAt(stored, change.payment.replaces, isLate);
     this.requests.committed(stored);
     this.#lookAtWindow(stored, change, seenAll);
     const { tokenDigest } = stored.order.card;
@@ -187,14 +228,15 @@ export class Auditor {
   }
 
   /** Whether the version before was seen too. */
-  #lookAt(stored: Payment, replaces: number | undefined): boolean {
+  #lookAt(stored: Payment, replaces: number | undefined, isLate: boolean): boolean {
     const before = this.#latest.get(stored.id);
     this.#latest.set(stored.id, stored);
     const is = this.#judging(`payment ${stored.order.code}, version ${stored.version}, ${stored.state}`);
     // A version in between is missing when a commit was unknown and applied: its move is seen as part of this one.
     const seenAll = before === undefined ? stored.version === 1 : before.version + 1 === stored.version;
     if (seenAll) {
-      is(allowedMoves[before?.state ?? "nothing"].includes(stored.state), `I6: no move from ${before?.state}`);
+      const moves = isLate ? lateMoves : allowedMoves;
+      is(moves[before?.state ?? "nothing"].includes(stored.state), `I6: no move from ${before?.state}`);
       const disputed = before?.chargeback?.state ?? "none";
       is(allowedChargebackMoves[disputed].includes(stored.chargeback?.state ?? "none"), `I6: no move from a chargeback ${disputed}`);
     }
@@ -254,6 +296,7 @@ export class Auditor {
 
   /** What must hold at any moment: nothing is at the acquirer that was not written down first, and nothing twice. */
   async checkBooks(merchants: readonly MerchantId[]): Promise<void> {
+    if (this.#isPutBack) return;
     for (const merchantId of merchants) {
       const live = new Map<string, number>();
       for (const booked of this.#booksOf(merchantId)) {
@@ -296,7 +339,9 @@ export class Auditor {
           is(payment.needsReview, "people look at what an acquirer has lied about");
           continue;
         }
-        const surprised = this.#surprised.has(merchantId + payment.id);
+        // What could not be undone is left to people.
+        if (payment.needsReview && this.#cameLate.has(merchantId + payment.id)) continue;
+        const surprised = this.#isPutBack || this.#surprised.has(merchantId + payment.id);
         if (!surprised || !payment.needsReview) checkAtRest(payment, now, is);
         if (!surprised)
           checkAgainstBooks(

@@ -54,6 +54,7 @@ const quiet: Plan = {
   commandsPerClient: 1,
   crashPerMillion: 0,
   stallPerMillion: 0,
+  pausePerMillion: 0,
   restartMs: 10,
   storeFaultPerMille: 0,
   storeLatencyMs: 1,
@@ -85,6 +86,8 @@ const quiet: Plan = {
   ownKeys: false,
   servers: 1,
   oneStaysDown: false,
+  skewMs: 0,
+  putsBack: false,
   receivers: { endpoints: 1, ownAddressPerMille: 0, faultsPerMille: 0, comesBack: true },
 };
 

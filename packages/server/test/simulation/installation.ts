@@ -5,13 +5,16 @@ import { hexOf, type MerchantId, type PaymentId, type TokenDigest } from "../../
 import { slotCount } from "../../src/kernel/slot.ts";
 import { ServiceError, type ServiceErrorCode } from "../../src/kernel/service-error.ts";
 import { SeededRandom } from "../../src/kernel/seeded-random.ts";
+import type { Clock } from "../../src/kernel/clock.ts";
 import { day, instant } from "../../src/kernel/instant.ts";
 import type { Account } from "../../src/merchant/account.ts";
 import type { Operation } from "../../src/operations/operation.ts";
 import type { Delivery } from "../../src/outbox/events.ts";
 import type { Change } from "../../src/stores/change.ts";
-import { type CommitFault, createMemoryStore } from "../../src/stores/memory/memory-store.ts";
+import { type CommitFault, createMemoryStore, type MemoryStoreOptions } from "../../src/stores/memory/memory-store.ts";
 import type { Store } from "../../src/stores/store.ts";
+import type { WorldStore } from "../../src/stores/world-store.ts";
+import { nextEpoch } from "../../src/recovery/incarnation-keeper.ts";
 import { dueAt, lapsesAt } from "../../src/payment/due.ts";
 import type { Vault } from "../../src/vault/vault.ts";
 import { SimulatedAcquirer } from "./acquirer-link.ts";
@@ -34,6 +37,8 @@ export type Answer<T> =
 interface Process {
   readonly index: number;
   alive: boolean;
+  /** It stands still until then, in milliseconds since the run began. */
+  pausedUntil: number;
   /** Called when the process dies, for the clients whose connections break. */
   readonly onDeath: Set<() => void>;
   /** There from when it serves. */
@@ -42,6 +47,8 @@ interface Process {
 
 /** Long enough that what was about to be sent still is, hardly. */
 const longestStallMs = 29_000;
+/** A lease runs out meanwhile, and an acquirer's answer comes too late. */
+const pauseMs = { shortest: 11_000, longest: 70_000 } as const;
 const commitFaults = [
   "unavailable",
   "overloaded",
@@ -71,6 +78,12 @@ export class Installation {
   readonly #receivers: Receivers;
   /** Of each server the process that was started last. */
   readonly #processes: Process[];
+  /** By server: how far its clock is ahead of the others' common time. */
+  readonly #aheadMs: readonly number[];
+  #stored: WorldStore;
+  #backup: WorldStore | undefined;
+  /** Of the installation: another one begins when an older copy of the store is put back. */
+  #epoch = 0;
   #faultsOn = true;
   #fullUntil = 0;
   /** All that clients of any merchant were given: now and then one tries another's. */
@@ -83,30 +96,30 @@ export class Installation {
 
   constructor(plan: Plan) {
     this.plan = plan;
-    const nobody: Process = { index: 0, alive: false, onDeath: new Set(), parts: undefined };
+    const nobody: Process = { index: 0, alive: false, pausedUntil: 0, onDeath: new Set(), parts: undefined };
     this.#processes = Array.from({ length: plan.servers }, () => nobody);
     this.#chance = new Chance(plan.seed + 1);
     this.#keys = new Keys(plan);
     this.#random = new SeededRandom(`simulation ${plan.seed}`);
     this.#notificationRandom = new SeededRandom(`simulation notifications ${plan.seed}`);
     this.time = new SimTime(new Chance(plan.seed + 2));
-    const store = createMemoryStore({
-      scheduler: this.time,
-      clock: this.time,
-      slowMs: 2_000,
-      commitFault: (change) => this.#commitFault(change),
-      readFails: (method) => method === "holdSlots" && this.#isFull(),
+    this.#stored = createMemoryStore(this.#storeOptions());
+    // The store that there is, whichever copy that may be.
+    const store = new Proxy(this.#stored, {
+      get: (_, name: keyof Store) => (this.#stored[name] as (...values: never[]) => unknown).bind(this.#stored),
     });
+    const skew = new Chance(plan.seed + 5);
+    this.#aheadMs = Array.from({ length: plan.servers }, (_, index) => (index === 0 ? 0 : skew.between(-plan.skewMs, plan.skewMs)));
     const { captureWindowDays, strictMandates, taxPolicy, taxPaidBy, ...settings } = plan.settings;
     this.auditor = new Auditor(store, (merchantId) => this.acquirers.flatMap(({ book }) => book.of(merchantId)), {
       captureWindowMs: captureWindowDays * day,
       strictMandates,
-      steadyClock: plan.clockSets === "none",
+      steadyClock: plan.clockSets === "none" && plan.skewMs === 0,
       isCalm: isCalm(plan),
       digestOf: (merchantId, token) => this.#keys.digestOf(merchantId, token),
       taxPolicy,
       taxPaidBy,
-      requests: { ...settings, now: () => this.time.now(), elapsed: () => this.time.elapsed() },
+      requests: { ...settings, now: () => this.time.now() + plan.skewMs, elapsed: () => this.time.elapsed() },
     });
     this.store = this.auditor.watch(store);
     const acquirerParts = { time: this.time, chance: new Chance(plan.seed + 4), auditor: this.auditor, plan };
@@ -115,12 +128,38 @@ export class Installation {
     this.#receivers = new Receivers(this.time, new Chance(plan.seed + 3), plan.receivers, this.auditor.deliveries);
   }
 
+  #storeOptions(): MemoryStoreOptions {
+    return {
+      scheduler: this.time,
+      clock: this.time,
+      slowMs: 2_000,
+      commitFault: (change) => this.#commitFault(change),
+      readFails: (method) => method === "holdSlots" && this.#isFull(),
+    };
+  }
+
+  /** A copy of the store is taken, or the one that was taken before is put back: then all servers are stopped, and start with it. */
+  backUpOrPutBack(): void {
+    if (this.#backup === undefined) {
+      this.#backup = this.#stored.copy(this.#storeOptions());
+      this.auditor.note("a copy of the store is taken");
+      return;
+    }
+    if (this.#epoch > 0) return;
+    this.#stored = this.#backup;
+    this.#epoch = nextEpoch(this.time, 0);
+    this.auditor.forgets();
+    for (const process of this.#processes) {
+      if (process.alive) this.#dies(process);
+    }
+  }
+
   start(): void {
     for (const index of this.#processes.keys()) this.#startAt(index);
   }
 
   #startAt(index: number): void {
-    const process: Process = { index, alive: true, onDeath: new Set(), parts: undefined };
+    const process: Process = { index, alive: true, pausedUntil: 0, onDeath: new Set(), parts: undefined };
     this.#processes[index] = process;
     this.auditor.note(this.#says(process, "starts"));
     void this.#open(process);
@@ -229,20 +268,19 @@ export class Installation {
       (call) =>
         this.#await(process, latencyMs, call);
     const [main, backup] = this.acquirers;
-    const link = (acquirer: SimulatedAcquirer): Connector => acquirer.linkFrom(this.time, step(0));
+    const clock: Clock = { now: () => instant(this.time.now() + (this.#aheadMs[process.index] ?? 0)) };
+    const link = (acquirer: SimulatedAcquirer): Connector => acquirer.linkFrom(clock, step(0));
     return buildServer({
       store: storeInSteps(this.store, step(this.plan.storeLatencyMs)),
       vault,
       connectors: connectorsOf(this.plan.routed ? [link(main), link(backup)] : [link(main)]),
       sender: { send: (request) => step(0)(() => this.#receivers.send(request)) },
-      clock: this.time,
+      clock,
       scheduler: {
         sleep: (ms: number) => this.#whileAlive(process, this.time.sleep(ms)),
-        after: (ms: number, task: () => void) =>
-          this.time.after(ms, () => {
-            if (process.alive) task();
-          }),
+        after: (ms: number, task: () => void) => this.#after(process, ms, task),
       },
+      epoch: () => this.#epoch,
       random: this.#random,
       notificationRandom: this.#notificationRandom,
       auditor: this.auditor,
@@ -293,9 +331,10 @@ export class Installation {
           step();
           return;
         }
-        const stallMs = this.#stallsNow() ? this.#chance.between(1_000, longestStallMs) : 0;
-        this.time.after(stallMs + (latencyMs === 0 ? 0 : this.#chance.below(latencyMs + 1)), () => {
-          if (process.alive && !this.#crashesNow(process)) step();
+        const stallMs = this.#isHit(this.plan.stallPerMillion) ? this.#chance.between(1_000, longestStallMs) : 0;
+        if (this.#isHit(this.plan.pausePerMillion)) this.#pause(process);
+        this.#after(process, stallMs + (latencyMs === 0 ? 0 : this.#chance.below(latencyMs + 1)), () => {
+          if (!this.#crashesNow(process)) step();
         });
       };
       goOn(() => {
@@ -309,13 +348,13 @@ export class Installation {
 
   #whileAlive<T>(process: Process, waiting: Promise<T>): Promise<T> {
     return new Promise((resolve, reject) => {
+      const whenItRuns = (settle: () => void): void => {
+        if (process.pausedUntil > this.time.elapsed()) this.#after(process, 0, settle);
+        else if (process.alive) settle();
+      };
       waiting.then(
-        (value) => {
-          if (process.alive) resolve(value);
-        },
-        (error: unknown) => {
-          if (process.alive) reject(error);
-        },
+        (value) => whenItRuns(() => resolve(value)),
+        (error: unknown) => whenItRuns(() => reject(error)),
       );
     });
   }
@@ -325,6 +364,11 @@ export class Installation {
     this.waits += 1;
     const dies = this.diesAt?.has(this.waits) ?? this.#chance.below(1_000_000) < this.plan.crashPerMillion;
     if (!dies) return false;
+    this.#dies(process);
+    return true;
+  }
+
+  #dies(process: Process): void {
     process.alive = false;
     this.auditor.note(this.#says(process, "dies"));
     this.crashes += 1;
@@ -332,11 +376,30 @@ export class Installation {
     this.time.after(this.plan.restartMs, () => {
       if (this.#faultsOn && this.#processes[process.index] === process) this.#startAt(process.index);
     });
-    return true;
   }
 
-  #stallsNow(): boolean {
-    return this.#faultsOn && this.#chance.below(1_000_000) < this.plan.stallPerMillion;
+  #isHit(perMillion: number): boolean {
+    return this.#faultsOn && this.#chance.below(1_000_000) < perMillion;
+  }
+
+  /** The whole process stands still: none of its timers fires, and nothing that it waits for is heard. */
+  #pause(process: Process): void {
+    const { shortest, longest } = pauseMs;
+    process.pausedUntil = Math.max(process.pausedUntil, this.time.elapsed() + this.#chance.between(shortest, longest));
+    this.auditor.mark("a server stands still");
+    this.auditor.note(this.#says(process, "stands still"));
+  }
+
+  /** Does it after so long, or when the process goes on that stood still then; never when it has died. */
+  #after(process: Process, ms: number, task: () => void): () => void {
+    const attempt = (): void => {
+      if (!process.alive) return;
+      const leftMs = process.pausedUntil - this.time.elapsed();
+      if (leftMs > 0 && this.#faultsOn) cancel = this.time.after(leftMs, attempt);
+      else task();
+    };
+    let cancel = this.time.after(ms, attempt);
+    return () => cancel();
   }
 
   #commitFault(change: Change): CommitFault | undefined {

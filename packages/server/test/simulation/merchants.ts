@@ -13,7 +13,8 @@ export async function runClient(installation: Installation, shop: Shop, chance: 
   }
 }
 
-async function oneCommand(installation: Installation, shop: Shop, chance: Chance, name: string, { jumps }: Plan): Promise<void> {
+async function oneCommand(installation: Installation, shop: Shop, chance: Chance, name: string, { jumps, putsBack }: Plan): Promise<void> {
+  if (putsBack && chance.happens(60)) return upset(installation, shop, chance);
   if (jumps === "months" && chance.happens(80)) return sleepLong(installation, shop, chance, jumps, name);
   const choice = chance.below(100);
   if (choice < 7) await storeCard(installation, shop, chance);

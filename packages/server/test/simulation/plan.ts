@@ -13,6 +13,8 @@ export interface Plan {
   readonly crashPerMillion: number;
   /** Chance that an await of the server takes seconds, in 1/1,000,000. */
   readonly stallPerMillion: number;
+  /** Chance that an await of a server is where its whole process stands still for longer than a lease, in 1/1,000,000. */
+  readonly pausePerMillion: number;
   readonly restartMs: number;
   readonly storeFaultPerMille: number;
   readonly storeLatencyMs: number;
@@ -53,6 +55,10 @@ export interface Plan {
   readonly slowPerMille: number;
   /** By how much more than its connector declares a late request is late now and then; 0: what the connector declares is true. */
   readonly laterThanDeclaredMs: number;
+  /** By how much the servers' clocks differ from each other at most, in milliseconds. */
+  readonly skewMs: number;
+  /** Whether an older copy of the store is put back while all runs. */
+  readonly putsBack: boolean;
   /** Servers that share the store. */
   readonly servers: number;
   /** Of several, one that is down when the faults end stays so. */
@@ -62,8 +68,15 @@ export interface Plan {
 }
 
 /** Whether nothing keeps a server from knowing what is so, and the time from being what it seems. */
-export function isCalm({ stallPerMillion, storeFaultPerMille, jumps, clockSets, diskFills }: Plan): boolean {
-  return stallPerMillion === 0 && storeFaultPerMille === 0 && jumps === "none" && clockSets === "none" && !diskFills;
+export function isCalm({ stallPerMillion, pausePerMillion, storeFaultPerMille, putsBack, jumps, clockSets, diskFills }: Plan): boolean {
+  return (
+    stallPerMillion + pausePerMillion === 0 &&
+    !putsBack &&
+    storeFaultPerMille === 0 &&
+    jumps === "none" &&
+    clockSets === "none" &&
+    !diskFills
+  );
 }
 
 const rates = [0, 0, 5, 50, 200] as const;
@@ -87,6 +100,7 @@ export function planOf(seed: number): Plan {
     commandsPerClient: chance.between(3, 9),
     crashPerMillion: chance.pick([0, 0, 2_000, 10_000, 40_000]),
     stallPerMillion: chance.pick([0, 0, 0, 3_000, 20_000]),
+    pausePerMillion: chance.pick([0, 0, 0, 0, 1_000, 5_000]),
     restartMs: chance.pick([10, 1_000, 20_000, 120_000]),
     storeFaultPerMille: chance.pick(rates),
     storeLatencyMs: chance.pick([0, 1, 20, 400]),
@@ -139,6 +153,9 @@ export function planOf(seed: number): Plan {
     liesPerMille: chance.pick([0, 0, 0, 0, 0, 300]),
     slowPerMille: chance.pick([0, 0, 0, 50, 150]),
     laterThanDeclaredMs: chance.pick([0, 0, 0, 0, 0, 0, 0, 60_000]),
+    // By the clocks of different servers a token would live some seconds more or less.
+    skewMs: servers > 1 && jumps !== "months" ? chance.pick([0, 0, 300, 900]) : 0,
+    putsBack: chance.happens(100),
     servers,
     oneStaysDown: chance.happens(500),
     // Several processes that keep keys of one installation at once are another story.

@@ -32,4 +32,16 @@ export const plantedServerBugs: readonly PlantedBug[] = [
     find: `    if (payment === undefined || !broken) return;`,
     replace: `    if (payment === undefined || broken) return;`,
   },
+  {
+    name: "attempts are not numbered above the epoch of a store that was put back",
+    file: "operations/runner.ts",
+    find: `    return this.#epoch();`,
+    replace: `    return Math.min(0, this.#epoch());`,
+  },
+  {
+    name: "messages' ids come again for something else when a store was put back",
+    file: "outbox/courier.ts",
+    find: `    return present === 0 ? installation`,
+    replace: `    return present >= 0 ? installation`,
+  },
 ];

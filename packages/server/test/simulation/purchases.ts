@@ -49,14 +49,15 @@ export async function verify(installation: Installation, shop: Shop, chance: Cha
     country: "br",
     card: token === undefined ? cardFields(chance, "br", cvv) : { token },
   };
-  const isAlive = token !== undefined && auditor.cards.isStored(shop.account.id, token);
+  const goodUntil = token === undefined ? undefined : auditor.cards.goodUntil(shop.account.id, token);
   const answer = await installation.send(wireRequest(chance, "/ws/verifycard", fields, shop.key, { hasCard: true }));
   if (answer === "lost") return;
   const told: unknown = JSON.parse(answer.body);
   const code = codeOf(told);
   if (code !== undefined) {
     auditor.mark(`refused ${code}`);
-    if (isAlive && code === "BP-DR-64") auditor.cards.refused(shop.account.id, token, time.now());
+    if (token !== undefined && goodUntil !== undefined && code === "BP-DR-64")
+      auditor.cards.refused(shop.account.id, token, goodUntil, time.now());
     return;
   }
   auditor.mark(`verified ${verdictOf(told)}`);
@@ -124,7 +125,7 @@ function order(installation: Installation, shop: Shop, chance: Chance, code: str
   return async () => {
     const at = time.now();
     auditor.asks(shop.account.id, code, at, { amount, currency, country, local });
-    const isAlive = token !== undefined && auditor.cards.isStored(shop.account.id, token);
+    const goodUntil = token === undefined ? undefined : auditor.cards.goodUntil(shop.account.id, token);
     const heard = await ask(installation, shop, chance, wished, fields, { hasCard: true, local });
     if (heard.kind === "done") {
       if (heard.answer.token !== undefined) await hasToken(installation, shop, heard.answer.token, at);
@@ -132,7 +133,8 @@ function order(installation: Installation, shop: Shop, chance: Chance, code: str
     }
     if (heard.kind === "lost") return (await query(installation, shop, chance, { code })).kind === "done";
     if (heard.code === "BP-DR-0" || heard.code === "BP-DR-119") return (await query(installation, shop, chance, { code })).kind === "done";
-    if (isAlive && heard.code === "BP-DR-64") auditor.cards.refused(shop.account.id, token, time.now());
+    if (token !== undefined && goodUntil !== undefined && heard.code === "BP-DR-64")
+      auditor.cards.refused(shop.account.id, token, goodUntil, time.now());
     if (heard.code === "BP-DR-64" && token !== undefined && !auditor.cards.knows(shop.account.id, token))
       auditor.mark("another merchant's token is refused");
     return true;

@@ -38,6 +38,8 @@ export interface Outside {
   /** Names this process among those that share the store; undefined when there can be no other. */
   readonly node: string | undefined;
   readonly elapsedMs: ElapsedMs;
+  /** Of the installation, as in app.ts. */
+  readonly epoch: () => number;
 }
 
 /** The parts of a server, put together as in app.ts. */
@@ -55,7 +57,7 @@ const acquirerTimeoutMs = 30_000;
 const pollMs = 15 * second;
 
 export function buildServer({ auditor, ...outside }: Outside): ServerParts {
-  const { store, clock, scheduler, random, node, elapsedMs } = outside;
+  const { store, clock, scheduler, random, node, elapsedMs, epoch } = outside;
   const keeper =
     node === undefined
       ? undefined
@@ -69,6 +71,7 @@ export function buildServer({ auditor, ...outside }: Outside): ServerParts {
     // Signatures are held by tests of their own, and cost more than all the rest of a run.
     sign: async ({ id, at }) => ({ "webhook-id": id, "webhook-timestamp": String(at), "webhook-signature": "v1,AAAA" }),
     installation: "simulation",
+    epoch,
     clock,
     random: outside.notificationRandom,
     scheduler,
@@ -85,6 +88,7 @@ export function buildServer({ auditor, ...outside }: Outside): ServerParts {
     clock,
     random,
     acquirerTimeoutMs,
+    epoch,
     deliverTo: ({ settings }, { order }) => targetsOf(endpointsOf(settings), order.notificationUrl),
     told: (_, { merchantId, deliverTo }) => {
       dispatcher.nudge(merchantId, deliverTo);
