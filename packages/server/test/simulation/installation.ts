@@ -79,7 +79,7 @@ export class Installation {
   /** Of each server the process that was started last. */
   readonly #processes: Process[];
   /** By server: how far its clock is ahead of the others' common time. */
-  readonly #aheadMs: readonly number[];
+  #aheadMs: readonly number[];
   #stored: WorldStore;
   #backup: WorldStore | undefined;
   /** Of the installation: another one begins when an older copy of the store is put back. */
@@ -178,9 +178,10 @@ export class Installation {
     return this.plan.servers === 1 ? `the server ${what}` : `server ${index} ${what}`;
   }
 
-  /** Ends the faults, and brings up what is down; of several servers one may be gone for good. */
+  /** Ends the faults, sets all clocks right, and brings up what is down; of several servers one may be gone for good. */
   heal(): void {
     this.#faultsOn = false;
+    this.#aheadMs = this.#aheadMs.map(() => 0);
     for (const acquirer of this.acquirers) acquirer.heal();
     this.#receivers.heal();
     const down = [...this.#processes.keys()].filter((index) => this.#processes[index]?.alive !== true);
@@ -271,7 +272,7 @@ export class Installation {
     const clock: Clock = { now: () => instant(this.time.now() + (this.#aheadMs[process.index] ?? 0)) };
     const link = (acquirer: SimulatedAcquirer): Connector => acquirer.linkFrom(clock, step(0));
     return buildServer({
-      store: storeInSteps(this.store, step(this.plan.storeLatencyMs)),
+      store: storeInSteps(this.store, step(this.plan.storeLatencyMs), () => this.time.now()),
       vault,
       connectors: connectorsOf(this.plan.routed ? [link(main), link(backup)] : [link(main)]),
       sender: { send: (request) => step(0)(() => this.#receivers.send(request)) },

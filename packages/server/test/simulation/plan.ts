@@ -154,7 +154,7 @@ export function planOf(seed: number): Plan {
     slowPerMille: chance.pick([0, 0, 0, 50, 150]),
     laterThanDeclaredMs: chance.pick([0, 0, 0, 0, 0, 0, 0, 60_000]),
     // By the clocks of different servers a token would live some seconds more or less.
-    skewMs: servers > 1 && jumps !== "months" ? chance.pick([0, 0, 300, 900]) : 0,
+    skewMs: servers > 1 && jumps !== "months" ? chance.pick([0, 0, 900, 60_000]) : 0,
     putsBack: chance.happens(100),
     servers,
     oneStaysDown: chance.happens(500),

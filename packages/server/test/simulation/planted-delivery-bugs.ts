@@ -22,8 +22,8 @@ export const plantedDeliveryBugs: readonly PlantedBug[] = [
   {
     name: "a message that is sent again has another id",
     file: "outbox/courier.ts",
-    find: `const id = messageId(installation, {`,
-    replace: `const id = messageId(installation + message[0].attempts, {`,
+    find: `const id = messageId(this.#installation, {`,
+    replace: `const id = messageId(this.#installation + message[0].attempts, {`,
   },
   {
     name: "the endpoints of an account share their messages' ids",

@@ -5,7 +5,7 @@ export const plantedServerBugs: readonly PlantedBug[] = [
   {
     name: "a server goes on when its lease has run out",
     file: "recovery/slot-keeper.ts",
-    find: `    return this.#parts.elapsedMs() < this.#until;`,
+    find: `    return this.#parts.elapsedMs() < this.#until && !this.#hasStepped();`,
     replace: `    return this.#parts.elapsedMs() < this.#until + 1_000 * leaseMs;`,
   },
   {

@@ -61,7 +61,7 @@ export function buildServer({ auditor, ...outside }: Outside): ServerParts {
   const keeper =
     node === undefined
       ? undefined
-      : new SlotKeeper({ store, node, scheduler, elapsedMs, report: ({ kind }) => auditor.mark(`slots ${kind}`) });
+      : new SlotKeeper({ store, clock, node, scheduler, elapsedMs, report: ({ kind }) => auditor.mark(`slots ${kind}`) });
   const share = keeper ?? wholeShare;
   const accounts = new AccountDirectory(store, clock);
   const dispatcher = new Dispatcher({

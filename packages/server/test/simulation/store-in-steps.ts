@@ -1,10 +1,11 @@
+import type { Instant } from "../../src/kernel/instant.ts";
 import type { Store } from "../../src/stores/store.ts";
 
 /** Does `call`; whoever waits for it may die before it or after it. */
 export type Step = <T>(call: () => Promise<T>) => Promise<T>;
 
-/** The store as one process has it: each call is a step of that process. */
-export function storeInSteps(store: Store, step: Step): Store {
+/** The store as one process has it: each call is a step of that process. `time`: the clock that all processes on the store share. */
+export function storeInSteps(store: Store, step: Step, time: () => Instant): Store {
   return {
     accountByKey: (digest) => step(() => store.accountByKey(digest)),
     accountKeys: () => step(() => store.accountKeys()),
@@ -32,6 +33,7 @@ export function storeInSteps(store: Store, step: Step): Store {
     queuesDue: (merchantId, now, after, limit) => step(() => store.queuesDue(merchantId, now, after, limit)),
     deliveriesDue: (to, now, limit) => step(() => store.deliveriesDue(to, now, limit)),
     deliveriesOfMessage: (to, message) => step(() => store.deliveriesOfMessage(to, message)),
+    time: () => step(async () => time()),
     holdSlots: (node, leaseMs, giveBack) => step(() => store.holdSlots(node, leaseMs, giveBack)),
     leaveSlots: (node) => step(() => store.leaveSlots(node)),
     eraseRemains: () => step(() => store.eraseRemains()),
