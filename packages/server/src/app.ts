@@ -1,5 +1,6 @@
 import { join } from "node:path";
 import type { OpenAudit } from "./cli/command.ts";
+import { isLoopbackHost, leavesMachineWithoutTls } from "./config/readers.ts";
 import type { Config } from "./config/settings.ts";
 import { withCircuit } from "./connectors/circuit.ts";
 import type { Connector, Connectors, ReportDropped } from "./connectors/connector.ts";
@@ -413,7 +414,7 @@ export async function startCofre(config: Config, log: Log, ports: Ports = system
                   },
                   ownNames: new Set([
                     ...interfaceHosts,
-                    ...[config.host, config.nodeUrl?.hostname ?? ""].map((name) => name.toLowerCase()),
+                    ...[config.host, config.nodeUrl?.hostname ?? "", ...(config.ownNames ?? [])].map((name) => name.toLowerCase()),
                   ]),
                   isAccount: (id) => ownIds.has(id),
                   isClosed: people !== undefined,
@@ -524,12 +525,8 @@ interface EgressPolicies {
 function egressPolicies({ environment, console: mode, host, notificationNetworks = [] }: Config): EgressPolicies {
   const own = withNetworks(environment === "sandbox" ? sandboxEgress : productionEgress, notificationNetworks);
   // Anybody who reaches the server may make a world, and would reach what listens on this machine alone.
-  const isOpen = mode !== "login" && !isLoopback(host);
+  const isOpen = mode !== "login" && !isLoopbackHost(host);
   return { own, worlds: isOpen ? withNetworks(productionEgress, notificationNetworks) : own };
-}
-
-function isLoopback(host: string): boolean {
-  return host.toLowerCase() === "localhost" || host === "::1" || /^127(?:\.\d{1,3}){3}$/.test(host);
 }
 
 function addressCheckOf(policy: EgressPolicy): AddressCheck {
@@ -548,6 +545,8 @@ interface Nodes {
 function openNodes(config: Config, store: RunningStore, node: string, { clock, scheduler }: Ports, log: Log): Nodes | undefined {
   const { worldPlaces: places } = store;
   if (config.environment !== "sandbox" || config.nodeUrl === undefined || places === undefined) return undefined;
+  // Card numbers go there.
+  if (leavesMachineWithoutTls(config.nodeUrl)) log.write({ event: "nodes_without_tls", nodeUrl: config.nodeUrl.origin });
   return {
     keeper: new PlaceKeeper({ places, node, url: config.nodeUrl.origin, scheduler }),
     forwarder: new Forwarder({

@@ -1,7 +1,18 @@
 import assert from "node:assert/strict";
 import { type ChildProcess, execFile, spawn } from "node:child_process";
 import { once } from "node:events";
-import { chmodSync, closeSync, existsSync, mkdtempSync, openSync, readdirSync, rmSync, truncateSync, writeFileSync } from "node:fs";
+import {
+  chmodSync,
+  closeSync,
+  existsSync,
+  mkdtempSync,
+  openSync,
+  readdirSync,
+  readFileSync,
+  rmSync,
+  truncateSync,
+  writeFileSync,
+} from "node:fs";
 import { connect, createServer } from "node:net";
 import { tmpdir } from "node:os";
 import { join } from "node:path";
@@ -239,6 +250,13 @@ describe("a start", () => {
     assert.equal((await serving.event("setting_unknown"))["name"], "COFRE_DASHBOARD_PORT");
     await serving.event("listening");
     assert.match(serving.stderr, /^COFRE_DASHBOARD_PORT is no setting of this version/);
+  });
+
+  test("leaves its memory out of core dumps", { skip: process.platform !== "linux" }, async (context) => {
+    const serving = new Serving(context, ["--data-dir", ":memory:"]);
+    await serving.event("listening");
+    assert.equal(Number.parseInt(readFileSync(`/proc/${serving.child.pid}/coredump_filter`, "utf8"), 16), 0);
+    assert.notEqual(Number.parseInt(readFileSync("/proc/self/coredump_filter", "utf8"), 16), 0, "control: other processes have theirs");
   });
 
   test("tells of a setting that is empty", async (context) => {

@@ -5,7 +5,7 @@ import { type ClientCommand, type CommandCall, exitCodes } from "./cli/command.t
 import { readCommandLine } from "./cli/command-line.ts";
 import { type CommandName, commands } from "./cli/commands.ts";
 import { commandHelp, helpText } from "./cli/help.ts";
-import { configOfThisProcess, wasStartedByNpm } from "./config/environment.ts";
+import { configOfThisProcess, leaveMemoryOutOfCoreDumps, wasStartedByNpm } from "./config/environment.ts";
 import { settingsAsText } from "./config/reference.ts";
 import type { ConfigReading } from "./config/read-config.ts";
 import type { Config } from "./config/settings.ts";
@@ -126,6 +126,7 @@ async function serve({ config, unknown, empty }: Extract<ConfigReading, { readon
 
   const { environment, dataDirectory, shutdownGraceMs: graceMs } = config;
   log.write({ event: "starting", version: manifest.version, node: process.version, environment, dataDirectory });
+  if (!leaveMemoryOutOfCoreDumps()) log.write({ event: "core_dumps_unlimited" });
   for (const name of unknown) log.write({ event: "setting_unknown", name });
   for (const name of empty) log.write({ event: "setting_empty", name });
   const starting = startCofre(config, log).catch((error: unknown) => {

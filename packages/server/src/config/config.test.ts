@@ -6,6 +6,7 @@ import { describe, test } from "node:test";
 import { closestTo } from "../kernel/closest.ts";
 import { configOfThisProcess } from "./environment.ts";
 import { readConfig } from "./read-config.ts";
+import { leavesMachineWithoutTls } from "./readers.ts";
 import { settingsAsMarkdown, settingsAsText } from "./reference.ts";
 import { type Config, settingRows } from "./settings.ts";
 
@@ -280,3 +281,36 @@ test("the nearest candidate is found, and a far one is not offered", () => {
   assert.equal(closestTo("strat", ["start", "config"]), "start");
   assert.equal(closestTo("xyz", ["start", "config"]), undefined);
 });
+
+test("an address goes beyond this machine without TLS", () => {
+  for (const url of ["http://10.0.0.1:8787", "http://node-1", "http://localhost.example.com", "http://128.0.0.1"])
+    assert.equal(leavesMachineWithoutTls(new URL(url)), true, url);
+  for (const url of ["https://10.0.0.1:8787", "http://127.0.0.1:1", "http://127.1.2.3", "http://[::1]:8787", "http://LocalHost:8787"])
+    assert.equal(leavesMachineWithoutTls(new URL(url)), false, url);
+});
+
+test("networks for notifications are private ones at most, with commas between them; own names are names of hosts", () => {
+  const networks = (text: string): unknown => valueOf({ COFRE_NOTIFICATION_NETWORKS: text }, "notificationNetworks");
+  assert.deepEqual(networks("172.16.0.0/12, 10.0.0.0/8,fc00::/7"), ["172.16.0.0/12", "10.0.0.0/8", "fc00::/7"]);
+  for (const wrong of [
+    "0.0.0.0/0",
+    "10.0.0.0",
+    "10.0.0.0/7",
+    "::/0",
+    "10.0.0.0/33",
+    "10.0.0/8",
+    "app",
+    ",",
+    "10.0.0.0/8;10.0.0.0/8",
+    "fe80::1%x/64",
+  ])
+    assert.equal(networks(wrong), undefined, wrong);
+  const names = (text: string): unknown => valueOf({ COFRE_OWN_NAMES: text }, "ownNames");
+  assert.deepEqual(names("Cofre, cofre.example.com"), ["cofre", "cofre.example.com"]);
+  for (const wrong of ["http://cofre", "cofre:8787", "a b", "*.example.com", ".", "-x", ","]) assert.equal(names(wrong), undefined, wrong);
+});
+
+function valueOf(environment: Record<string, string>, name: keyof Config): unknown {
+  const reading = read(environment);
+  return "config" in reading ? reading.config[name] : undefined;
+}

@@ -1,4 +1,4 @@
-import { readFileSync, statSync } from "node:fs";
+import { readFileSync, statSync, writeFileSync } from "node:fs";
 import { type ConfigReading, readConfig } from "./read-config.ts";
 import type { Reading } from "./readers.ts";
 
@@ -13,6 +13,19 @@ export function configOfThisProcess(flags: ReadonlyMap<string, string>): ConfigR
 /** Whether npm started this process: `npm start`, `npm run cofre` or `npx cofre`. */
 export function wasStartedByNpm(): boolean {
   return ["start", "cofre", "npx"].includes(process.env["npm_lifecycle_event"] ?? "");
+}
+
+/**
+ * Has Linux leave all memory out of core dumps of this process and of those that it starts: card numbers and keys are in it. No limit that Node could set does that.
+ * false when it was not possible; elsewhere than on Linux there is nothing to set.
+ */
+export function leaveMemoryOutOfCoreDumps(): boolean {
+  try {
+    writeFileSync("/proc/self/coredump_filter", "0");
+    return true;
+  } catch (error) {
+    return error instanceof Error && "code" in error && error.code === "ENOENT";
+  }
 }
 
 function readSmallFile(path: string): Reading<string> {

@@ -33,6 +33,16 @@ export function readNodeUrl(text: string): Reading<URL> {
   return { value: url };
 }
 
+/** What is sent there can be read on the way. */
+export function leavesMachineWithoutTls({ protocol, hostname }: URL): boolean {
+  return protocol === "http:" && !isLoopbackHost(hostname);
+}
+
+/** As an address has it, IPv6 with or without brackets. */
+export function isLoopbackHost(host: string): boolean {
+  return /^(?:localhost|127(?:\.\d{1,3}){3}|\[::1\]|::1)$/i.test(host);
+}
+
 /** PEM texts, one after the other; each must be a certificate, so that a wrong file is seen at the start and not at the first payment. */
 export function readCertificates(text: string): Reading<Secret<string>> {
   const certificates = text.match(/-----BEGIN CERTIFICATE-----[^-]*-----END CERTIFICATE-----/g) ?? [];
@@ -89,4 +99,14 @@ function isNetwork(text: string): boolean {
   const [, address = "", prefix] = /^([\d.]+|[\da-f:]+)\/(\d{1,3})$/i.exec(text) ?? [];
   const [family, longest] = address.includes(":") ? ([6, 128] as const) : ([4, 32] as const);
   return isAddress(address) && Number(prefix) >= shortestPrefix[family] && Number(prefix) <= longest;
+}
+
+const mostNames = 32;
+
+/** Names of hosts, separated by commas, in lower case. */
+export function readHostNames(text: string): Reading<readonly string[]> {
+  const names = text.split(",").map((each) => each.trim().toLowerCase());
+  const isName = (name: string): boolean => /^(?!-)[a-z0-9_-]{1,63}(?:\.[a-z0-9_-]{1,63})*$/.test(name) && name.length <= 253;
+  if (names.length <= mostNames && names.every(isName)) return { value: names };
+  return { problem: `must be at most ${mostNames} names of hosts such as cofre or cofre.example.com, with commas between them` };
 }

@@ -5,6 +5,7 @@ import {
   readDatabaseUrl,
   readKey,
   readLoopbackUrl,
+  readHostNames,
   readNetworks,
   readNodeUrl,
   readUpstreamUrl,
@@ -40,6 +41,13 @@ export const settings = {
     fallback: "127.0.0.1",
     read: readHost,
     doc: "Address to listen on. Cofre speaks plain HTTP: anything but a loopback address belongs behind a proxy that does TLS.",
+  },
+  ownNames: {
+    variable: "COFRE_OWN_NAMES",
+    form: "host names with commas between them",
+    fallback: undefined,
+    read: readHostNames,
+    doc: "Names under which clients reach this server, such as that of its container. Under other names than these, `localhost` and COFRE_HOST the list of [worlds](../twin.md) takes a key: a page in somebody's browser may have such a name led here.",
   },
   port: {
     variable: "COFRE_PORT",

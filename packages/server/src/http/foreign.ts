@@ -1,9 +1,12 @@
-/** Under these nobody can have a name in the public DNS (RFC 2606, 6761, 6762, 8375; ICANN's `internal`). */
-const privateEnds = ["localhost", "local", "internal", "test", "home.arpa"] as const;
+/**
+ * Names of this machine, and those under which containers reach it: no page of another site has them. Others of a private network, `*.local`, `*.internal`,
+ * `*.test` or a name without a dot, can be given to an address by other machines in that network.
+ */
+const machineNames: ReadonlySet<string> = new Set(["localhost", "host.docker.internal", "host.containers.internal"]);
 
 /**
  * Whether a request may be another site's: browsers say so (`Origin`, `Sec-Fetch-Site`), or it asks for a name that anybody could have led to this
- * address, with a page of theirs in somebody's browser (DNS rebinding). Addresses, names without a dot, private ones and `ownNames` are
+ * address, with a page of theirs in somebody's browser (DNS rebinding). Addresses, names of this machine and `ownNames` are
  * nobody else's. What other programs leave out is no page's. `rawHeaders`: names and values in turns; `ownNames` in small letters.
  */
 export function mayBeForeign(rawHeaders: readonly string[], ownNames: ReadonlySet<string>): boolean {
@@ -21,5 +24,5 @@ function isOwn(name: string, ownNames: ReadonlySet<string>): boolean {
   if (/^\d{1,3}(?:\.\d{1,3}){3}$/.test(name) || /^\[[\da-f:.]+\]$/.test(name)) return true;
   if (!/^[\w.-]*$/.test(name)) return false;
   const bare = name.replace(/\.$/, "");
-  return !bare.includes(".") || ownNames.has(bare) || privateEnds.some((end) => bare.endsWith(`.${end}`));
+  return bare === "" || machineNames.has(bare) || bare.endsWith(".localhost") || ownNames.has(bare);
 }

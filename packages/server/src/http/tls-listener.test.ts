@@ -60,6 +60,35 @@ async function ask(socket: TLSSocket): Promise<string> {
 }
 
 describe("a server that listens with TLS too", () => {
+  const speaking = (port: number, ciphers: string, servername: string): Promise<string> =>
+    new Promise((resolve) => {
+      const socket = connect({ port, host: "127.0.0.1", servername, ca: authority.certificate.toString(), maxVersion: "TLSv1.2", ciphers });
+      socket.on("secureConnect", () => {
+        resolve(socket.getCipher().name);
+        socket.destroy();
+      });
+      socket.on("error", () => resolve("refused"));
+    });
+
+  for (const servername of ["localhost", ""]) {
+    test(`speaks no suite of TLS 1.2 with CBC or without keys of its own, ${servername === "" ? "without" : "with"} a name`, async (context) => {
+      const { server, port } = await start(context);
+      for (let round = 0; round < 2; round += 1) {
+        for (const suite of [
+          "ECDHE-ECDSA-AES128-SHA256",
+          "ECDHE-ECDSA-AES256-SHA384",
+          "ECDHE-ECDSA-AES128-SHA",
+          "ECDHE-RSA-AES128-SHA256",
+          "AES128-GCM-SHA256",
+        ])
+          assert.equal(await speaking(port, suite, servername), "refused", suite);
+        for (const suite of ["ECDHE-ECDSA-AES128-GCM-SHA256", "ECDHE-ECDSA-CHACHA20-POLY1305"])
+          assert.equal(await speaking(port, suite, servername), suite, "control");
+        server.renewTls(await credentials());
+      }
+    });
+  }
+
   test("shows a client that sends a name a certificate without addresses, and one that sends none a certificate with them", async (context) => {
     // BoringSSL (Bun, Mono, Chromium) refuses every certificate with an address under an authority that is constrained to addresses.
     const { server, port } = await start(context);

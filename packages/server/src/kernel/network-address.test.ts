@@ -26,6 +26,18 @@ test("the network of an address", () => {
 
 test("what is an address", () => {
   for (const address of ["192.0.2.1", "2001:db8::1", "::ffff:192.0.2.1"]) assert.ok(isAddress(address), address);
-  for (const text of ["", "unknown", "192.0.2.1:80", "[2001:db8::1]", "192.0.2.1, 192.0.2.2", "192.0.2.256", "_hidden", "4111111111111111"])
+  for (const text of [
+    "",
+    "unknown",
+    "192.0.2.1:80",
+    "[2001:db8::1]",
+    "192.0.2.1, 192.0.2.2",
+    "192.0.2.256",
+    "_hidden",
+    "4111111111111111",
+    "::1%4111111111111111",
+    "fe80::1%eth0",
+    `::1%${"a".repeat(9_000)}`,
+  ])
     assert.ok(!isAddress(text), text);
 });

@@ -1,8 +1,8 @@
 import { isIP, isIPv4 } from "node:net";
 
-/** Whether it is an IPv4 or IPv6 address, with nothing around it. */
+/** Whether it is an IPv4 or IPv6 address, with nothing around it: no zone either, which may be any text of any length. */
 export function isAddress(text: string): boolean {
-  return isIP(text) !== 0;
+  return !text.includes("%") && isIP(text) !== 0;
 }
 
 /**

@@ -44,6 +44,16 @@ export const logEvents = {
     doc: "An environment variable of a setting is there and holds nothing: it counts as unset. A secret that did not arrive looks like this.",
     fields: { name: "text" },
   },
+  nodes_without_tls: {
+    level: "warn",
+    doc: "COFRE_NODE_URL begins with http://: card numbers of requests that are forwarded to this node travel without TLS. An https:// address, or a network that encrypts by itself.",
+    fields: { nodeUrl: "text" },
+  },
+  core_dumps_unlimited: {
+    level: "warn",
+    doc: "Memory cannot be left out of core dumps of this process: set their size to 0 (running.md).",
+    fields: {},
+  },
   data_directory_open: {
     level: "warn",
     doc: "The data directory can be entered or read by other users of this machine; chmod 700 makes it private.",

@@ -39,8 +39,6 @@ const ownHeads = [
   "Host: [::1]:8787",
   "Host: localhost:8787",
   "Host: LocalHost.",
-  "Host: cofre:8787",
-  "Host: cofre.shop.svc.cluster.local:8787",
   "Host: host.docker.internal:8787",
   "Host: sandbox.ebanx.com",
   "Host: 127.0.0.1:8787\r\nOrigin: http://127.0.0.1:8787\r\nSec-Fetch-Site: same-origin",
@@ -83,6 +81,17 @@ describe("a page that is not this server's", () => {
     await world.postJson("/__cofre/worlds", { new_integration_key: worldKey });
     for (const head of ownHeads) assert.ok((await ask(world, head)).includes(worldKey), head);
     assert.ok((await sendRaw(world.port, Buffer.from("GET /__cofre/worlds HTTP/1.0\r\n\r\n"))).includes(worldKey));
+  });
+
+  test("is one under a name that others in a private network can give away, unless the server is told that it is its own", async () => {
+    const names = ["cofre", "cofre.shop.svc.cluster.local", "cofre.internal", "cofre.local", "cofre.test"];
+    await using world = await startWorld();
+    await using told = await startWorld({ environment: { COFRE_OWN_NAMES: names.join(", ") } });
+    for (const name of names) {
+      assert.match(await ask(world, `Host: ${name}:8787`), /"status_code":"COFRE-150"/, name);
+      assert.match(await ask(told, `Host: ${name}:8787`), /"worlds":\[\]/, name);
+      assert.match(await ask(told, `Host: evil.${name}:8787`), /"status_code":"COFRE-150"/, name);
+    }
   });
 
   test("is not one under a name that this server is given", () => {

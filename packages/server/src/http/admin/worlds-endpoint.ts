@@ -102,7 +102,7 @@ async function answered<T>(reading: Promise<T>): Promise<T> {
 
 const foreign = errorAnswer(
   "COFRE-150",
-  "From another site's page, or under a public name, worlds take the secret integration_key of the server's own account",
+  "From another site's page, or under a name that is not in COFRE_OWN_NAMES, worlds take the secret integration_key of the server's own account",
 );
 
 /** Of all nodes, in the order of their names, so that each of them lists the same. */

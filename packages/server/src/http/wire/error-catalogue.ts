@@ -409,7 +409,7 @@ export const catalogue: readonly CatalogueRow[] = [
   elsewhere("COFRE-122", "The request is for another node: nothing was done", "between nodes only: a header names another node (421)"),
   told(
     "COFRE-150",
-    "From another site's page, or under a public name, worlds take the secret integration_key of the server's own account",
+    "From another site's page, or under a name that is not in COFRE_OWN_NAMES, worlds take the secret integration_key of the server's own account",
     "/__cofre/worlds, where nobody signs in: Origin or Sec-Fetch-Site of another page, or a Host such as cofre.example.com",
   ),
   ...framings,
