@@ -4,11 +4,11 @@ import { day } from "../../src/kernel/instant.ts";
 import { tokenize } from "../../src/operations/tokenize.ts";
 import { verifyCard } from "../../src/operations/verify-card.ts";
 import { cardOf } from "../vectors/cards.ts";
-import { explore, runScenario, scenarios, verificationOf } from "./crash-matrix.ts";
+import { explore, runScenario, scenarios, upstreamScenarios, verificationOf } from "./crash-matrix.ts";
 
 /** Single deaths; pairs of them are in the lane `npm run ci:simulation`, and `npm run sim -- --crashes --pairs`. */
 describe("a server that dies at one wait keeps every promise", () => {
-  for (const scenario of scenarios) {
+  for (const scenario of [...scenarios, ...upstreamScenarios]) {
     test(scenario.name, async (context) => {
       const { runs, waits, violations } = await explore(scenario, false);
       assert.deepEqual(violations, []);

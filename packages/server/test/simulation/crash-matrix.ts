@@ -121,6 +121,20 @@ export const scenarios: readonly Scenario[] = [
     },
   },
   {
+    name: "a sale that reaches the acquirer as late as it can",
+    run: async ({ installation, shop, pay }) => {
+      installation.simulator.instruct(shop.account.id, { next: "late_answer", times: 1, of: "authorize" });
+      await pay();
+    },
+  },
+  {
+    name: "a sale that reaches the acquirer twice",
+    run: async ({ installation, shop, pay }) => {
+      installation.simulator.instruct(shop.account.id, { next: "double_request", times: 1, of: "authorize" });
+      await pay();
+    },
+  },
+  {
     name: "a payment that a second acquirer takes",
     plan: { routed: true, certainNoPerMille: 1_000 },
     run: async ({ pay, ask }) => {
@@ -167,6 +181,18 @@ export const scenarios: readonly Scenario[] = [
     installation.simulator.instruct(shop.account.id, { next: "lose_answer", times: 1, of: "capture" });
     await ask(capture, () => ({ selector: { hash }, amount: undefined }));
   }),
+  held("a capture that reaches the acquirer as late as it can", async ({ installation, shop, ask }, hash) => {
+    installation.simulator.instruct(shop.account.id, { next: "late_answer", times: 1, of: "capture" });
+    await ask(capture, () => ({ selector: { hash }, amount: "3.33" }));
+  }),
+  held("a capture that reaches the acquirer twice", async ({ installation, shop, ask }, hash) => {
+    installation.simulator.instruct(shop.account.id, { next: "double_request", times: 1, of: "capture" });
+    await ask(capture, () => ({ selector: { hash }, amount: "3.33" }));
+  }),
+  held("a void that reaches the acquirer twice", async ({ installation, shop, ask }, hash) => {
+    installation.simulator.instruct(shop.account.id, { next: "double_request", times: 1, of: "void" });
+    await ask(cancel, () => ({ hash }));
+  }),
   held(
     "a capture that may not be sent again",
     async ({ ask }, hash) => void (await ask(capture, () => ({ selector: { hash }, amount: undefined }))),
@@ -203,11 +229,26 @@ export const scenarios: readonly Scenario[] = [
     await ask(refund, () => ({ selector: { hash }, amount: "3.33", description: "back", code: undefined, request: "one" }));
     await installation.time.sleep(5_000);
   }),
+  paid("a refund that reaches the acquirer as late as it can", async ({ installation, shop, ask }, hash) => {
+    installation.simulator.instruct(shop.account.id, { next: "late_answer", times: 1, of: "refund" });
+    await ask(refund, () => ({ selector: { hash }, amount: "3.33", description: "back", code: undefined, request: "one" }));
+    await installation.time.sleep(5_000);
+  }),
+  paid("a refund that reaches the acquirer twice", async ({ installation, shop, ask }, hash) => {
+    installation.simulator.instruct(shop.account.id, { next: "double_request", times: 1, of: "refund" });
+    await ask(refund, () => ({ selector: { hash }, amount: "3.33", description: "back", code: undefined, request: "one" }));
+    await installation.time.sleep(5_000);
+  }),
   paid("a chargeback that is won", async ({ ask }, hash) => {
     await ask(openChargeback, () => ({ selector: { hash }, description: "not known" }));
     await ask(creditChargeback, () => ({ hash }));
   }),
 ];
+
+/** The scenarios that the upstream connector can be in: one acquirer, which answers inquiries and takes a request again. */
+export const upstreamScenarios: readonly Scenario[] = scenarios
+  .filter(({ plan }) => plan?.personality === undefined && plan?.routed !== true)
+  .map(({ name, plan, run }) => ({ name: `${name}, through another server`, plan: { ...plan, upstream: true }, run }));
 
 type Then = (world: MatrixWorld, hash: string) => Promise<void>;
 

@@ -27,6 +27,9 @@ import { buildServer, type ServerParts } from "./server-process.ts";
 import { SimTime } from "./sim-time.ts";
 import type { WireRequest } from "./wire-request.ts";
 import { type Step, storeInSteps } from "./store-in-steps.ts";
+import { UpstreamServer } from "./upstream-link.ts";
+
+type Acquirer = Pick<SimulatedAcquirer, "book" | "capabilities" | "heal" | "instruct" | "linkFrom">;
 
 export type Answer<T> =
   | { readonly kind: "answer"; readonly value: T }
@@ -67,8 +70,8 @@ export class Installation {
   readonly time: SimTime;
   readonly store: Store;
   /** The one that the purchases' instructions are for, and the second one. */
-  readonly simulator: SimulatedAcquirer;
-  readonly acquirers: readonly [SimulatedAcquirer, SimulatedAcquirer];
+  readonly simulator: Acquirer;
+  readonly acquirers: readonly [Acquirer, Acquirer];
   readonly auditor: Auditor;
   readonly plan: Plan;
   readonly #chance: Chance;
@@ -123,7 +126,7 @@ export class Installation {
     });
     this.store = this.auditor.watch(store);
     const acquirerParts = { time: this.time, chance: new Chance(plan.seed + 4), auditor: this.auditor, plan };
-    this.simulator = new SimulatedAcquirer("main", acquirerParts);
+    this.simulator = plan.upstream === true ? new UpstreamServer("main", acquirerParts) : new SimulatedAcquirer("main", acquirerParts);
     this.acquirers = [this.simulator, new SimulatedAcquirer("backup", acquirerParts)];
     this.#receivers = new Receivers(this.time, new Chance(plan.seed + 3), plan.receivers, this.auditor.deliveries);
   }
@@ -270,7 +273,7 @@ export class Installation {
         this.#await(process, latencyMs, call);
     const [main, backup] = this.acquirers;
     const clock: Clock = { now: () => instant(this.time.now() + (this.#aheadMs[process.index] ?? 0)) };
-    const link = (acquirer: SimulatedAcquirer): Connector => acquirer.linkFrom(clock, step(0));
+    const link = (acquirer: Acquirer): Connector => acquirer.linkFrom(clock, step(0));
     return buildServer({
       store: storeInSteps(this.store, step(this.plan.storeLatencyMs), () => this.time.now()),
       vault,

@@ -39,6 +39,8 @@ export interface Plan {
   readonly clients: { readonly loseRequest: number; readonly loseAnswer: number; readonly patienceMs: number };
   readonly simulator: SimulatorSettings;
   readonly personality: BookRules & { readonly lateArrivalMs: number };
+  /** Whether the first acquirer is another server with the interface, reached by the upstream connector (upstream-link.ts). */
+  readonly upstream?: boolean;
   /** Whether what the first acquirer certainly did not do goes to a second one. */
   readonly routed: boolean;
   /** Chance that the first acquirer certainly does nothing: unreachable, or it says so itself. */

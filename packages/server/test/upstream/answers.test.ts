@@ -161,6 +161,8 @@ describe("what the upstream answers later", () => {
     assert.deepEqual(await upstream.refund(request), { kind: "declined", responseCode: "05" });
     answerWith("CO");
     assert.deepEqual(await upstream.refund(request), { kind: "approved" });
+    // The same code with another amount is another refund.
+    assert.deepEqual(await upstream.refund(followUpRequest("p-r9-1", "p-1", 5_01n)), { kind: "unknown", cause: "garbled" });
     upstream.close();
   });
 

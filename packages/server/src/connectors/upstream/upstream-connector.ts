@@ -44,6 +44,8 @@ export interface UpstreamOptions {
   readonly ca?: string | undefined;
   /** See ConnectorCapabilities; for tests that cannot wait for two minutes. */
   readonly lateArrivalMs?: number;
+  /** The way to the upstream: HTTPS, unless it is another, as in a simulation. */
+  readonly exchanges?: Exchanges;
 }
 
 /** A connector to another server with this interface (docs/concepts/upstream.md). */
@@ -122,7 +124,7 @@ type Timed = { readonly deadline: Instant };
 type Named = Pick<InquiryRequest, "merchantId" | "original" | "deadline">;
 
 export function connectUpstream(options: UpstreamOptions): Upstream {
-  const exchanges = openExchanges({ scheduler: options.scheduler, address: options.address, ca: options.ca });
+  const exchanges = options.exchanges ?? openExchanges({ scheduler: options.scheduler, address: options.address, ca: options.ca });
   const translator = new Translator(options, exchanges);
   return {
     name: "upstream",
