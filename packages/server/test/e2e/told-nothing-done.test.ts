@@ -1,0 +1,50 @@
+import assert from "node:assert/strict";
+import { rmSync } from "node:fs";
+import { join } from "node:path";
+import { describe, test } from "node:test";
+import type { startCofre } from "../../src/app.ts";
+import { plantedCopy } from "../lanes/support/planted-copy.ts";
+import type { PlantedBug } from "../simulation/planted-bugs.ts";
+import { type OrdersReport, playOrders } from "./order-run.ts";
+
+/** COFRE_ORDER_SEED for another mix, COFRE_ORDERS for more. */
+const seed = Number(process.env["COFRE_ORDER_SEED"] ?? "1");
+const orders = Number(process.env["COFRE_ORDERS"] ?? "40");
+/** Within so many orders each planted mistake must be found. */
+const ordersToFind = 600;
+
+test(`the last answer to each request of ${orders} orders says what the books say, whatever was lost on the way`, async (context) => {
+  const { violations, outcomes } = await playOrders({ seed, orders });
+  context.diagnostic([...outcomes].map(([outcome, times]) => `${outcome} ${times}`).join("; "));
+  assert.deepEqual(violations, []);
+  for (const outcome of ["direct SUCCESS", "direct lost", "direct BP-DR-0", "capture SUCCESS", "refund SUCCESS"]) {
+    assert.ok(outcomes.has(outcome), `control: ${outcome} was met`);
+  }
+});
+
+describe("controls: a program with a mistake in it says what the books deny", () => {
+  const planted: readonly PlantedBug[] = [
+    {
+      name: "a charge is refused before its code is looked at",
+      file: "operations/carried-out.ts",
+      find: `    if (!(refusal instanceof ServiceError) || undecided.has(refusal.code)) throw refusal;`,
+      replace: `    if (!(refusal instanceof ServiceError) || refusal.code !== "payment_code_taken") throw refusal;`,
+    },
+    {
+      name: "a request under a key takes another's work for its own",
+      file: "operations/carried-out.ts",
+      find: `fact === sent && detail["request"] === request)`,
+      replace: `fact === sent && detail["request"] !== "none")`,
+    },
+  ];
+  for (const bug of planted) {
+    test(bug.name, async (context) => {
+      const root = plantedCopy(bug);
+      context.after(() => rmSync(root, { recursive: true, force: true }));
+      const { startCofre: start } = (await import(join(root, "src/app.ts"))) as { readonly startCofre: typeof startCofre };
+      const { violations, played }: OrdersReport = await playOrders({ seed, orders: ordersToFind, start, stop: true });
+      context.diagnostic(`after ${played} orders: ${violations[0]}`);
+      assert.ok(violations.length > 0);
+    });
+  }
+});
