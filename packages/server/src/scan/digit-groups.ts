@@ -1,3 +1,4 @@
+import { separatorAt, separatorKind, utf8Length } from "../kernel/separators.ts";
 import { isPlausibleCard } from "./scheme.ts";
 
 /*
@@ -81,8 +82,44 @@ function isInsideOfWord(bytes: Uint8Array, start: number, end: number): boolean 
   return isDigit(bytes[behind]) || start - before >= longestWord || behind - end >= longestWord;
 }
 
-/** Blank, dash, point, slash, underscore, plus, comma. */
-const separators: ReadonlySet<number> = new Set(Buffer.from(" -./_+,"));
+/** Separators between two digits of one number, as many as the wire's masks look through. */
+const mostSeparators = 6;
+
+/**
+ * The length in bytes of one separator (kernel/separators.ts), as it is or escaped: `%2D`, `%C2%A0`, `&nbsp;`, `&#160;`, `\u00a0`; 0 when there is none. Not a
+ * line break: numbers below each other are a list.
+ */
+export function separatorLength(bytes: Uint8Array, at: number): number {
+  const first = bytes[at] ?? 0;
+  if (first === 0x0a || first === 0x0d || isDigit(first)) return 0;
+  const codePoint = separatorAt(bytes, at);
+  if (codePoint === hash || codePoint < 0) {
+    const escaped = escapedLength(bytes, at, first);
+    if (escaped > 0) return escaped;
+  }
+  return codePoint < 0 ? 0 : utf8Length(codePoint);
+}
+
+const hash = 0x23;
+const longestEscape = 12;
+
+function escapedLength(bytes: Uint8Array, at: number, first: number): number {
+  if (first !== 0x25 && first !== 0x26 && first !== 0x5c) return 0;
+  const text = Buffer.from(bytes.buffer, bytes.byteOffset + at, Math.min(longestEscape, bytes.length - at)).toString("latin1");
+  const entity = /^&(?:nbsp|ensp|emsp|thinsp|shy|ndash|mdash|minus|middot|bull);/i.exec(text);
+  if (entity !== null) return entity[0].length;
+  const number = /^&#(?:x([\da-f]{2,4})|(\d{2,5}));/i.exec(text) ?? /^\\u([\da-f]{4})/i.exec(text);
+  if (number !== null) {
+    const code = number[1] === undefined ? Number(number[2]) : Number.parseInt(number[1], 16);
+    return separatorKind(code) === 0 ? 0 : number[0].length;
+  }
+  const octets = /^%([\da-f]{2})(?:%([89ab][\da-f]))?(?:%([89ab][\da-f]))?/i.exec(text);
+  if (octets === null) return 0;
+  const lead = Number.parseInt(octets[1] ?? "", 16);
+  const count = lead < 0x80 ? 1 : lead < 0xe0 ? 2 : 3;
+  const encoded = Uint8Array.from(octets.slice(1, count + 1), (pair) => Number.parseInt(pair, 16));
+  return separatorAt(encoded, 0) < 0 ? 0 : count * 3;
+}
 
 /** How cards are printed and typed: fours, American Express, Diners; and digit by digit, or in equal groups. */
 function isCardGrouping(widths: readonly number[], total: number): boolean {
@@ -97,7 +134,7 @@ function inGroups(bytes: Uint8Array, start: number, firstEnd: number): Span | un
   const gap = gapBehind(bytes, firstEnd);
   if (firstEnd - start > 6 || gap === 0) return undefined;
   // Columns of a table, a list of numbers: something like the first group stands before it.
-  if (isGapBefore(bytes, start, gap, firstEnd - start)) return undefined;
+  if (isGapBefore(bytes, start, firstEnd, gap)) return undefined;
   const widths: number[] = [];
   const digits = new Uint8Array(longest);
   let total = 0;
@@ -111,13 +148,13 @@ function inGroups(bytes: Uint8Array, start: number, firstEnd: number): Span | un
     widths.push(width);
     total += width;
     end = groupEnd;
-    if (gapBehind(bytes, groupEnd) !== gap || bytes[groupEnd] !== bytes[firstEnd]) break;
+    if (gapBehind(bytes, groupEnd) !== gap || !isSame(bytes, groupEnd, firstEnd, gap)) break;
     at = groupEnd + gap;
   }
   // What follows the number in the same way (an expiry date, a security code) is none of it: the longest beginning counts.
   for (; total >= shortest;) {
     const found = digits.subarray(0, total);
-    if (isCardGrouping(widths, total) && isEnd(bytes, end, gap, widths) && isPlausibleCard(found)) {
+    if (isCardGrouping(widths, total) && isEnd(bytes, end, firstEnd, gap, widths) && isPlausibleCard(found)) {
       return { start, end, digits: found, isGrouped: true };
     }
     const width = widths.pop() ?? 0;
@@ -127,26 +164,33 @@ function inGroups(bytes: Uint8Array, start: number, firstEnd: number): Span | un
   return undefined;
 }
 
-/** The number of equal separators behind a group, at most three, when a digit follows them; otherwise 0. `%20` is one. */
+/** The length in bytes of what separates a group from the digit behind it; 0 when there is no digit, or something else between. */
 function gapBehind(bytes: Uint8Array, end: number): number {
-  const first = bytes[end];
-  if (first === 0x25 && bytes[end + 1] === 0x32 && bytes[end + 2] === 0x30) return isDigit(bytes[end + 3]) ? 3 : 0;
-  if (first === undefined || !separators.has(first)) return 0;
-  let gap = 1;
-  while (gap < 3 && bytes[end + gap] === first) gap += 1;
-  return isDigit(bytes[end + gap]) ? gap : 0;
+  let at = end;
+  for (let count = 0; count < mostSeparators; count += 1) {
+    const length = separatorLength(bytes, at);
+    if (length === 0) return 0;
+    at += length;
+    if (isDigit(bytes[at])) return at - end;
+  }
+  return 0;
 }
 
-function isGapBefore(bytes: Uint8Array, start: number, gap: number, width: number): boolean {
-  if (!separators.has(bytes[start - 1] ?? 0) || !isDigit(bytes[start - gap - 1])) return false;
+function isSame(bytes: Uint8Array, one: number, other: number, length: number): boolean {
+  for (let index = 0; index < length; index += 1) if (bytes[one + index] !== bytes[other + index]) return false;
+  return true;
+}
+
+function isGapBefore(bytes: Uint8Array, start: number, firstEnd: number, gap: number): boolean {
+  if (start < gap || !isSame(bytes, start - gap, firstEnd, gap) || !isDigit(bytes[start - gap - 1])) return false;
   let before = start - gap - 1;
   while (isDigit(bytes[before])) before -= 1;
-  return start - gap - 1 - before === width;
+  return start - gap - 1 - before === firstEnd - start;
 }
 
-function isEnd(bytes: Uint8Array, end: number, gap: number, widths: readonly number[]): boolean {
+function isEnd(bytes: Uint8Array, end: number, firstEnd: number, gap: number, widths: readonly number[]): boolean {
   if (isDigit(bytes[end])) return false;
-  if (gapBehind(bytes, end) !== gap) return true;
+  if (gapBehind(bytes, end) !== gap || !isSame(bytes, end, firstEnd, gap)) return true;
   const next = endOfDigits(bytes, end + gap) - end - gap;
   return next !== widths[0];
 }

@@ -1,5 +1,5 @@
 import { assert } from "../kernel/assert.ts";
-import { isDigit } from "./digit-groups.ts";
+import { isDigit, separatorLength } from "./digit-groups.ts";
 import { maskOfDigits } from "../vault/mask.ts";
 import { type Hit, type Search } from "./search.ts";
 
@@ -15,6 +15,7 @@ const forms: readonly (readonly [name: string, write: (pan: string) => readonly 
   ["float64 be", (pan) => [float64(pan, false)]],
   ["halves swapped", (pan) => [ascii(pan.slice(pan.length >> 1) + pan.slice(0, pan.length >> 1))]],
   ["digits reversed", (pan) => [ascii(Array.from(pan).toReversed().join(""))]],
+  ["full width", (pan) => [Buffer.from(pan.replace(/./g, (digit) => String.fromCharCode(0xff10 + Number(digit))))]],
   ["percent-encoded", (pan) => [ascii(pan.replace(/./g, (digit) => `%3${digit}`))]],
   ["json-escaped", (pan) => [ascii(pan.replace(/./g, (digit) => `\\u003${digit}`))]],
   ["hex of ascii", (pan) => hexOf(ascii(pan))],
@@ -41,9 +42,8 @@ const overlapBytes = 256;
 const filterBits = 24;
 const tableBits = 19;
 
-/** Between two digits of one number: what people group it by. */
-const separators: ReadonlySet<number> = new Set(Buffer.from(" -.,/_|+"));
-const mostSeparators = 3;
+/** Between two digits of one number. */
+const mostSeparators = 6;
 
 interface Needle {
   readonly pan: number;
@@ -155,7 +155,11 @@ export class KnownNumbers implements Search {
         length += 1;
         at = next;
         next += 1;
-        while (next - at <= mostSeparators && separators.has(chunk[next] ?? 0)) next += 1;
+        for (let count = 0; count < mostSeparators; count += 1) {
+          const separator = separatorLength(chunk, next);
+          if (separator === 0) break;
+          next += separator;
+        }
         if (next > at + 1 && isDigit(chunk[next])) isGrouped = true;
       }
       if (!isGrouped || length - begin < shortestPan) length = begin;

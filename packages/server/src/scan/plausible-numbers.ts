@@ -1,5 +1,5 @@
 import { cardAt, endOfDigits, isDigit } from "./digit-groups.ts";
-import { base64At, chipFieldAt, escapedAt, hexAt, narrowed, utf16At, type Projection } from "./projections.ts";
+import { base64At, chipFieldAt, escapedAt, hexAt, narrowed, scriptDigitsAt, scriptLeads, utf16At, type Projection } from "./projections.ts";
 import { maskOfDigits } from "../vault/mask.ts";
 import { context, type Hit, type Search } from "./search.ts";
 
@@ -8,11 +8,13 @@ const digits = 1;
 const base64 = 2;
 const escape = 3;
 const chipField = 4;
+const script = 5;
 
 const begins = new Uint8Array(256);
 for (let byte = 0x30; byte <= 0x39; byte += 1) begins[byte] = digits;
 for (const byte of Buffer.from("ILMNO")) begins[byte] = base64;
 for (const byte of Buffer.from("%\\&")) begins[byte] = escape;
+for (const byte of scriptLeads) begins[byte] = script;
 begins[0x5a] = chipField;
 begins[0x57] = chipField;
 
@@ -31,7 +33,7 @@ export class PlausibleNumbers implements Search {
       found.set(`${offset} ${encoding}`, { offset, encoding, maskedPan: maskOfDigits(pan) });
     };
     // Where the next reading of an encoding may begin, by how its units are aligned: what is no text one way can be text another way.
-    const [hex, wide, fours, escapes, fields] = [2, 2, 4, 1, 1].map((lanes) => new Uint32Array(lanes));
+    const [hex, wide, fours, escapes, fields, scripts] = [2, 2, 4, 1, 1, 1].map((lanes) => new Uint32Array(lanes));
     /** Searches what is read out of an encoding at `at`, unless that has been read already. */
     const look = (read: (bytes: Uint8Array, at: number) => Projection | undefined, at: number, next = new Uint32Array(1)): void => {
       const lane = at % next.length;
@@ -59,6 +61,9 @@ export class PlausibleNumbers implements Search {
           break;
         case escape:
           look(escapedAt, at, escapes);
+          break;
+        case script:
+          look(scriptDigitsAt, at, scripts);
           break;
         case chipField:
           look(chipFieldAt, at, fields);

@@ -153,6 +153,48 @@ export function escapedAt(bytes: Uint8Array, at: number): Projection | undefined
   return reading.done(first.encoding, index);
 }
 
+/** The zeros of the scripts in which people write numbers; their ten digits are in a row. */
+const zeros = [
+  0x660, 0x6f0, 0x7c0, 0x966, 0x9e6, 0xa66, 0xae6, 0xb66, 0xbe6, 0xc66, 0xce6, 0xd66, 0xe50, 0xed0, 0xf20, 0x1040, 0x17e0, 0x1810, 0xff10,
+  0x1d7ce, 0x1d7d8, 0x1d7e2, 0x1d7ec, 0x1d7f6,
+];
+const scriptDigits: ReadonlyMap<number, number> = new Map(
+  zeros.flatMap((zero) => Array.from({ length: 10 }, (_, digit) => [zero + digit, digit] as const)),
+);
+/** The first bytes of those digits in UTF-8. */
+export const scriptLeads: ReadonlySet<number> = new Set(
+  Array.from(scriptDigits.keys(), (codePoint) => Buffer.from(String.fromCodePoint(codePoint))[0] ?? 0),
+);
+
+/** Full-width, Arabic-Indic and other digits in UTF-8: text from the four at `at` on, as long as such digits go on coming. */
+export function scriptDigitsAt(bytes: Uint8Array, at: number): Projection | undefined {
+  // Four in a row: in noise single ones are everywhere.
+  const length = lengthOfLead(bytes[at] ?? 0);
+  for (let digit = 0; digit < 4; digit += 1) if (scriptDigitAt(bytes, at + digit * length) < 0) return undefined;
+  const reading = new Reading();
+  let index = at;
+  for (let since = 0; index < bytes.length && since < 8 && !reading.isFull; since += 1) {
+    const digit = scriptDigitAt(bytes, index);
+    if (digit >= 0) since = 0;
+    reading.push(digit < 0 ? (bytes[index] ?? 0) : 0x30 + digit, index);
+    index += digit < 0 ? 1 : lengthOfLead(bytes[index] ?? 0);
+  }
+  return reading.done("digits of a script", index);
+}
+
+function lengthOfLead(lead: number): number {
+  return lead < 0xe0 ? 2 : lead < 0xf0 ? 3 : 4;
+}
+
+function scriptDigitAt(bytes: Uint8Array, at: number): number {
+  const lead = bytes[at] ?? 0;
+  if (!scriptLeads.has(lead)) return -1;
+  const length = lengthOfLead(lead);
+  let codePoint = lead & (0xff >> (length + 1));
+  for (let index = 1; index < length; index += 1) codePoint = (codePoint << 6) | ((bytes[at + index] ?? 0) & 0x3f);
+  return scriptDigits.get(codePoint) ?? -1;
+}
+
 interface Escape {
   readonly byte: number;
   readonly length: number;

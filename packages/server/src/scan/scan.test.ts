@@ -1,6 +1,7 @@
 import assert from "node:assert/strict";
 import { describe, test } from "node:test";
 import { deflateRawSync, deflateSync, gzipSync, zstdCompressSync } from "node:zlib";
+import { separatorKind } from "../kernel/separators.ts";
 import { KnownNumbers } from "./known-numbers.ts";
 import { PlausibleNumbers } from "./plausible-numbers.ts";
 import type { Hit, Search } from "./search.ts";
@@ -30,6 +31,11 @@ function zipOf(name: string, content: Uint8Array): Buffer {
   return Buffer.concat([header, Buffer.from(name), deflateRawSync(content)]);
 }
 
+/** The number in the digits of a script, by its zero. */
+function inScript(zero: number): string {
+  return Array.from(pan, (digit) => String.fromCodePoint(zero + Number(digit))).join("");
+}
+
 const inText = JSON.stringify({ card: pan });
 const plausible: readonly (readonly [encoding: string, what: string, bytes: Uint8Array])[] = [
   ["plain", "a field of JSON", Buffer.from(inText)],
@@ -47,6 +53,37 @@ const plausible: readonly (readonly [encoding: string, what: string, bytes: Uint
   ["grouped", "dashes", Buffer.from(`is ${groups.join("-")}.`)],
   ["grouped", "a security code and a date behind", Buffer.from(`${groups.join(" ")} 123 12/30`)],
   ["grouped", "escaped blanks", Buffer.from(groups.join("%20"))],
+  ...[
+    "\u00a0",
+    "\t",
+    "\u2009",
+    "\u202f",
+    "\u2011",
+    "\u2013",
+    "\u2014",
+    ":",
+    "|",
+    "*",
+    "·",
+    "~",
+    " - ",
+    " | ",
+    "--",
+    "    ",
+    "\u200b",
+    "%2D",
+    "%2d",
+    "%C2%A0",
+    "%E2%80%91",
+    "&nbsp;",
+    "&#160;",
+    "&#xA0;",
+    "\\u00a0",
+  ].map((gap) => ["grouped", `groups with ${JSON.stringify(gap)}`, Buffer.from(`is ${groups.join(gap)}.`)] as const),
+  ["digits of a script", "full-width digits", Buffer.from(`is ${inScript(0xff10)}.`)],
+  ["digits of a script", "Arabic-Indic digits", Buffer.from(inScript(0x660))],
+  ["digits of a script", "full-width digits in groups", Buffer.from(inScript(0xff10).replace(/(.{4})(?=.)/gu, "$1 "))],
+  ["digits of a script", "mathematical digits", Buffer.from(inScript(0x1d7ce))],
   ["grouped", "a blank of forms", Buffer.from(`number=${groups.join("+")}&`)],
   ["grouped", "American Express", Buffer.from("3782 822463 10005")],
   ["grouped", "digit by digit", Buffer.from(Array.from(pan).join(" "))],
@@ -189,3 +226,14 @@ function noiseOf(length: number): Buffer {
   }
   return noise;
 }
+
+test("every separator that the wire passes over is one here, but for line breaks", () => {
+  const known = new KnownNumbers([pan]);
+  for (let codePoint = 0; codePoint < 0x1_0000; codePoint += 1) {
+    if (separatorKind(codePoint) === 0) continue;
+    const written = Buffer.from(` ${groups.join(String.fromCharCode(codePoint))} `);
+    const isBreak = codePoint === 0x0a || codePoint === 0x0d;
+    assert.equal(new PlausibleNumbers().search(written).length, isBreak ? 0 : 1, codePoint.toString(16));
+    assert.equal(known.search(written).length > 0, !isBreak, codePoint.toString(16));
+  }
+});

@@ -3,7 +3,7 @@ import { Pan } from "../vault/pan.ts";
 
 /** Schemes that no merchant of ours can take, and whose cards are somebody's all the same: first digits and lengths. */
 const others: readonly (readonly [first: string, last: string, lengths: readonly number[]])[] = [
-  // JCB, UnionPay, Maestro.
+  // JCB, UnionPay, Maestro. UATP and the shorter numbers of Maestro are not here: every tenth counter would be one.
   ["3528", "3589", [16, 17, 18, 19]],
   ["62", "62", [16, 17, 18, 19]],
   ["5018", "5018", [16, 17, 18, 19]],
@@ -12,6 +12,15 @@ const others: readonly (readonly [first: string, last: string, lengths: readonly
   ["6304", "6304", [16, 17, 18, 19]],
   ["6759", "6763", [16, 17, 18, 19]],
   ["644", "649", [16, 19]],
+  // Mir; Diners; RuPay and UnionPay; Troy; Mada.
+  ["2200", "2204", [16, 17, 18, 19]],
+  ["36", "36", [16, 19]],
+  ["39", "39", [14, 16, 19]],
+  ["508", "508", [16]],
+  ["60", "60", [16]],
+  ["81", "82", [16, 17, 18, 19]],
+  ["9792", "9792", [16]],
+  ["9682", "9682", [16]],
 ];
 
 /** Whether these ASCII digits could be somebody's card: a scheme's first digits and length, and a right check digit. */
@@ -19,7 +28,7 @@ export function isPlausibleCard(digits: Uint8Array): boolean {
   if (digits.length < 14 || digits.length > 19) return false;
   // Most of what looks like one ends here, before anything is copied.
   const first = digits[0] ?? 0;
-  if (first < 0x32 || first > 0x36) return false;
+  if (first < 0x32 || first === 0x37) return false;
   const pan = Pan.from(Uint8Array.from(digits));
   if (pan === undefined) return false;
   try {

@@ -105,10 +105,10 @@ function wordsOf(text: string): readonly ((looked: Looked) => boolean)[] {
 
 const isState = (word: string): boolean => paymentStates.some((state) => state === word);
 
-/** Neither the letters' case nor their accents count, and letters that print as two in capitals (ß) are those two. */
+/** Neither the letters' case nor their accents count, and letters that print as two in capitals (ß, also as a capital) are those two. */
 function foldedText(text: string): string {
   // Most texts have no accents, and taking them off costs several times as much as all the rest.
-  return (isAscii(text) ? text : text.normalize("NFD").replaceAll(/\p{M}/gu, "").toUpperCase()).toLowerCase();
+  return (isAscii(text) ? text : text.toLowerCase().normalize("NFD").replaceAll(/\p{M}/gu, "").toUpperCase()).toLowerCase();
 }
 
 function isAscii(text: string): boolean {
