@@ -35,6 +35,7 @@ import { createHttpServer, type HttpServer } from "./http/server.ts";
 import { worldsEndpoints } from "./http/admin/worlds-endpoint.ts";
 import type { EndpointDeps, OperationRunner } from "./http/wire/endpoints/deps.ts";
 import { wireEndpoints } from "./http/wire/endpoints/index.ts";
+import { isTestNumber } from "./vault/test-numbers.ts";
 import { CardLikeNames } from "./http/wire/card-like-names.ts";
 import { maskCardNumbers } from "./http/wire/card-like.ts";
 import { WireError } from "./http/wire/wire-error.ts";
@@ -204,6 +205,7 @@ export async function startCofre(config: Config, log: Log, ports: Ports = system
     sign,
     name: notificationKeys.certificate.fingerprint,
     acquirerTimeoutMs: config.acquirerTimeoutMs,
+    acceptsPan: config.environment === "sandbox" && config.sandboxCards === "test" ? isTestNumber : undefined,
     log,
     recording,
     clock,

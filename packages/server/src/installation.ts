@@ -23,6 +23,7 @@ import { RecoveryJob } from "./recovery/recovery-job.ts";
 import type { Store } from "./stores/store.ts";
 import { CvvPocket } from "./vault/cvv-pocket.ts";
 import type { RowMacs } from "./vault/row-mac.ts";
+import type { Pan } from "./vault/pan.ts";
 import type { Vault } from "./vault/vault.ts";
 
 /** What an installation stands on: the server's own, or a world's. */
@@ -56,6 +57,7 @@ export interface InstallationParts {
   /** Names merchants in message ids and for their keys, where that is not their id. */
   readonly nameOf?: (merchantId: MerchantId) => MerchantId;
   readonly acquirerTimeoutMs: number;
+  readonly acceptsPan?: ((pan: Pan) => boolean) | undefined;
   readonly log: Log;
   /** The sandbox's request log; nothing is recorded without it. */
   readonly recording?: InstallationRecording | undefined;
@@ -126,6 +128,7 @@ export function createInstallation(parts: InstallationParts): Installation {
     random,
     ...(parts.paymentIds === undefined ? {} : { paymentIds: parts.paymentIds }),
     acquirerTimeoutMs: parts.acquirerTimeoutMs,
+    acceptsPan: parts.acceptsPan,
     ...(parts.epoch === undefined ? {} : { epoch: parts.epoch }),
     alarm: (alarm) => log.write({ event: "alarm", ...alarm }),
     deliverTo: ({ settings }, { order }) => targetsOf(endpointsOf(settings), order.notificationUrl),

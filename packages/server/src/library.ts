@@ -19,6 +19,8 @@ export interface CofreOptions {
   readonly publicIntegrationKey?: string;
   /** How long the simulated acquirer may take before an outcome is unknown, 100 to 600000 milliseconds; 30 seconds unless given. */
   readonly acquirerTimeoutMs?: number;
+  /** `any` stores and charges every card number; unless given, published test numbers alone. */
+  readonly sandboxCards?: "test" | "any";
   /** Is given what Cofre does, event by event; nothing is logged without it. What it throws is nobody's to catch, and nothing is left undone for it. */
   readonly log?: (event: CofreLogEvent) => void;
 }
@@ -361,6 +363,7 @@ const variables = [
   ["integrationKey", "COFRE_SANDBOX_INTEGRATION_KEY"],
   ["publicIntegrationKey", "COFRE_SANDBOX_PUBLIC_INTEGRATION_KEY"],
   ["acquirerTimeoutMs", "COFRE_ACQUIRER_TIMEOUT_MS"],
+  ["sandboxCards", "COFRE_SANDBOX_CARDS"],
 ] as const satisfies readonly (readonly [option: keyof CofreOptions, variable: string])[];
 
 /** Numbers may come as text, as the environment has them. */
@@ -370,6 +373,7 @@ const optionKinds: ReadonlyMap<string, readonly [string, ...string[]]> = new Map
     integrationKey: ["string"],
     publicIntegrationKey: ["string"],
     acquirerTimeoutMs: ["number", "string"],
+    sandboxCards: ["string"],
     log: ["function"],
   } satisfies Record<keyof CofreOptions, readonly [string, ...string[]]>),
 );

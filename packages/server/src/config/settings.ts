@@ -72,6 +72,13 @@ export const settings = {
     read: oneOf("yes", "no"),
     doc: "`no` keeps no requests, calls to acquirers and attempts at notifications in memory for [timelines](../wire/sandbox.md#__cofretimeline), which spares a request some microseconds. There is none outside of the sandbox.",
   },
+  sandboxCards: {
+    variable: "COFRE_SANDBOX_CARDS",
+    form: "test or any",
+    fallback: "test",
+    read: oneOf("test", "any"),
+    doc: "Which card numbers the sandbox stores and charges: `test`, the [published test numbers](../wire/sandbox.md#test-cards) and the ranges for tests, or `any`. A live card number has no place in a sandbox (PCI DSS 6.5.5).",
+  },
   console: {
     variable: "COFRE_CONSOLE",
     form: "key, login or off",

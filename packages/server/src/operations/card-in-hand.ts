@@ -2,6 +2,7 @@ import type { CardToAuthorize } from "../connectors/connector.ts";
 import { ServiceError } from "../kernel/service-error.ts";
 import type { OrderCard } from "../payment/payment.ts";
 import { brandOf } from "../vault/bin.ts";
+import type { Card } from "../vault/card.ts";
 import { maskOf } from "../vault/mask.ts";
 import type { StoredCard } from "../vault/stored-card.ts";
 import { tokenExpiresAt } from "../vault/token.ts";
@@ -23,6 +24,7 @@ export async function withCard<T>(
   if (source.kind !== "token") {
     const brand = brandOf(source.card.pan);
     if (brand === undefined) throw new ServiceError("card_not_storable");
+    refuseLiveCard(context, source.card);
     const orderCard = { brand, maskedPan: maskOf(source.card.pan), tokenDigest: undefined };
     return call(orderCard, { card: source.card, networkToken: source.kind === "network_token", cvv, cryptogram });
   }
@@ -31,9 +33,10 @@ export async function withCard<T>(
   const owner = { merchantId, tokenDigest, recordVersion: stored.version };
   const left = context.pocket.take(merchantId, tokenDigest, context.clock.now());
   try {
-    return await context.vault.use(stored.ref, owner, (card) =>
-      call({ brand, maskedPan, tokenDigest }, { card, cvv: cvv ?? left, cryptogram }),
-    );
+    return await context.vault.use(stored.ref, owner, async (card) => {
+      refuseLiveCard(context, card);
+      return call({ brand, maskedPan, tokenDigest }, { card, cvv: cvv ?? left, cryptogram });
+    });
   } catch (error) {
     if (!(error instanceof VaultError)) throw error;
     context.cardNotReadable(error);
@@ -41,6 +44,11 @@ export async function withCard<T>(
   } finally {
     left?.wipe();
   }
+}
+
+/** In the sandbox: a card that is not for tests is neither stored nor charged. */
+export function refuseLiveCard(context: Pick<OperationContext, "acceptsPan">, { pan }: Card): void {
+  if (!context.acceptsPan(pan)) throw new ServiceError("card_not_for_tests");
 }
 
 /** Another merchant's token, an expired one and one that never was get the same answer (interface 2.1). */

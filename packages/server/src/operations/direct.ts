@@ -38,6 +38,7 @@ export const direct = defineOperation<DirectInput, Direct>({
     "token_not_found",
     "token_taken",
     "card_not_storable",
+    "card_not_for_tests",
     "card_not_readable",
     "instalments_not_offered",
     "mandate_mismatch",

@@ -10,6 +10,7 @@ import type { Payment } from "../payment/payment.ts";
 import type { Change } from "../stores/change.ts";
 import type { Store } from "../stores/store.ts";
 import type { CvvPocket } from "../vault/cvv-pocket.ts";
+import type { Pan } from "../vault/pan.ts";
 import type { Vault } from "../vault/vault.ts";
 
 /** What an operation may use. Time and chance are the account's own: in the sandbox every account is a world of its own. */
@@ -22,6 +23,8 @@ export interface OperationContext {
   readonly connectors: Connectors;
   /** Security codes that wait in memory for the next payment with their token. */
   readonly pocket: CvvPocket;
+  /** Whether a card with this number may be stored and charged here: not a live one in the sandbox. */
+  acceptsPan(pan: Pan): boolean;
   /** An id for a payment made at this moment: of two of one moment the later is the greater. */
   newPaymentId(at: Instant): PaymentId;
   /** Attempts that follow are numbered above it: 0 until the database was ever put back. */

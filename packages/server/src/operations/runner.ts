@@ -14,6 +14,7 @@ import type { Payment } from "../payment/payment.ts";
 import type { Change } from "../stores/change.ts";
 import type { Store } from "../stores/store.ts";
 import type { CvvPocket } from "../vault/cvv-pocket.ts";
+import type { Pan } from "../vault/pan.ts";
 import type { Vault } from "../vault/vault.ts";
 import { commitDecision } from "./commit.ts";
 import type { Operation, OperationContext } from "./operation.ts";
@@ -45,6 +46,8 @@ export interface RunnerParts {
   /** Attempts on payments that there were before are numbered above it. */
   readonly epoch?: () => number;
   readonly alarm: (alarm: Alarm) => void;
+  /** Which card numbers may be stored and charged; all of them unless given. */
+  readonly acceptsPan?: ((pan: Pan) => boolean) | undefined;
   /** Who is to hear of this payment's notifications. */
   readonly deliverTo: (account: Account, payment: Payment) => readonly EndpointId[];
   /** Which of those take several payments in one message; none unless given. */
@@ -135,6 +138,7 @@ class Context implements OperationContext {
   readonly #turns: Turns;
   readonly #paymentIds: PaymentIds;
   readonly #alarm: RunnerParts["alarm"];
+  readonly #acceptsPan: RunnerParts["acceptsPan"];
   readonly #deliverTo: RunnerParts["deliverTo"];
   readonly #gatherFor: RunnerParts["gatherFor"];
   readonly #told: RunnerParts["told"];
@@ -153,10 +157,15 @@ class Context implements OperationContext {
     this.#turns = turns;
     this.#paymentIds = ids;
     this.#alarm = parts.alarm;
+    this.#acceptsPan = parts.acceptsPan;
     this.#deliverTo = parts.deliverTo;
     this.#gatherFor = parts.gatherFor;
     this.#told = parts.told;
     this.#committed = parts.committed;
+  }
+
+  acceptsPan(pan: Pan): boolean {
+    return this.#acceptsPan?.(pan) ?? true;
   }
 
   cardNotReadable(error: unknown): void {

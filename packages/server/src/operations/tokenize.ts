@@ -4,6 +4,7 @@ import type { StoredCard } from "../vault/stored-card.ts";
 import type { Card } from "../vault/card.ts";
 import { newToken } from "../vault/token.ts";
 import { ServiceError } from "../kernel/service-error.ts";
+import { refuseLiveCard } from "./card-in-hand.ts";
 import type { TokenizeInput } from "./direct-input.ts";
 import { defineOperation, type OperationContext } from "./operation.ts";
 
@@ -16,7 +17,7 @@ export interface Tokenized {
 /** Stores a card for the merchant. The same card again gets another token: nothing tells merchants that two are the same. */
 export const tokenize = defineOperation<TokenizeInput, Tokenized>({
   name: "tokenize",
-  errors: ["token_taken", "card_not_storable"],
+  errors: ["token_taken", "card_not_storable", "card_not_for_tests"],
 
   async run(context, input) {
     const tokenized = await sealUnderToken(context, input.card, input.token);
@@ -36,6 +37,7 @@ export const tokenize = defineOperation<TokenizeInput, Tokenized>({
 export async function sealUnderToken(context: OperationContext, card: Card, chosen: string | undefined): Promise<Tokenized> {
   const brand = brandOf(card.pan);
   if (brand === undefined) throw new ServiceError("card_not_storable");
+  refuseLiveCard(context, card);
   const token = chosen ?? newToken(context.random);
   const merchantId = context.account.id;
   const [tokenDigest] = context.vault.tokenDigests(merchantId, token);

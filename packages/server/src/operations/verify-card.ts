@@ -14,7 +14,7 @@ import { defineOperation, type OperationContext } from "./operation.ts";
  */
 export const verifyCard = defineOperation<VerifyInput, VerifyOutcome>({
   name: "verify_card",
-  errors: ["token_not_found", "card_not_storable", "card_not_readable"],
+  errors: ["token_not_found", "card_not_storable", "card_not_for_tests", "card_not_readable"],
 
   async run(context, { source, country, storedCredential }) {
     const { account, clock, random, connectors } = context;

@@ -25,7 +25,7 @@ import { WorldClock, type WorldTime } from "./world-clock.ts";
 /** What all worlds share with the server that they live in. */
 export interface WorldSurroundings extends Pick<
   InstallationParts,
-  "vault" | "sender" | "sign" | "name" | "acquirerTimeoutMs" | "log" | "recording"
+  "vault" | "sender" | "sign" | "name" | "acquirerTimeoutMs" | "acceptsPan" | "log" | "recording"
 > {
   /** The system's. */
   readonly clock: Clock;
@@ -364,7 +364,19 @@ export class World {
 
   /** One that begins, or goes on from what was kept. */
   #newLife(from?: Snapshot): Life {
-    const { acquirers: names, openAcquirer, openStore, vault, sender, sign, name, acquirerTimeoutMs, log, recording } = this.#around;
+    const {
+      acquirers: names,
+      openAcquirer,
+      openStore,
+      vault,
+      sender,
+      sign,
+      name,
+      acquirerTimeoutMs,
+      acceptsPan,
+      log,
+      recording,
+    } = this.#around;
     const { clock: system, scheduler, secretRandom } = this.#around;
     const { seed, time } = this.#plan;
     const alias = this.alias;
@@ -406,6 +418,7 @@ export class World {
       name,
       nameOf: () => alias,
       acquirerTimeoutMs,
+      acceptsPan,
       log,
       recording: recording === undefined ? undefined : whileItLasts(recording, () => this.#life.done === done),
     });

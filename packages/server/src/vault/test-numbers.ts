@@ -47,7 +47,19 @@ export const testNumbers: readonly string[] = [
  * First digits under which processors document test numbers of any further digits, and first six digits under which suites and load tests
  * make numbers up.
  */
-export const testRanges = ["400000", "411111", "424242", "555555", "510510", "222300", "378282", "371449", "601111"] as const;
+export const testRanges = [
+  "400000",
+  "411111",
+  "424242",
+  "555555",
+  "510510",
+  "222300",
+  "378282",
+  "371449",
+  "601111",
+  "305693",
+  "507860",
+] as const;
 
 /** In bytes, so that a card is looked up without becoming a string. */
 const byLength = new Map<number, readonly Uint8Array[]>(

@@ -199,7 +199,11 @@ export const catalogue: readonly CatalogueRow[] = [
   ),
   told("BP-DR-67", "Field payment.creditcard.card_due_date is in the past", "its month is over everywhere"),
   ...[68, 69, 70, 71, 72, 73].map((number) => never(`BP-DR-${number}`, "Direct debit", bank)),
-  told("BP-DR-75", "Field payment.creditcard.card_number is invalid", "length or check digit are wrong, or no brand has such numbers"),
+  told(
+    "BP-DR-75",
+    "Field payment.creditcard.card_number is {invalid | not a test card number: COFRE_SANDBOX_CARDS=any takes every number}",
+    "length or check digit are wrong, or no brand has such numbers; in the sandbox, a number that is not for tests",
+  ),
   told(
     "BP-DR-76",
     "Field {payment.country | country} is required",

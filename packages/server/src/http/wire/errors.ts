@@ -72,6 +72,11 @@ const cardRows = {
   token_not_found: { code: "BP-DR-64", message: "Token not found", httpStatus: 200 },
   token_taken: { code: "BP-DR-65", message: "Token to create already exists", httpStatus: 200 },
   card_not_storable: { code: "BP-DR-75", message: "Field payment.creditcard.card_number is invalid", httpStatus: 200 },
+  card_not_for_tests: {
+    code: "BP-DR-75",
+    message: "Field payment.creditcard.card_number is not a test card number: COFRE_SANDBOX_CARDS=any takes every number",
+    httpStatus: 200,
+  },
   card_not_readable: failed,
 } as const;
 
