@@ -53,6 +53,7 @@ import { systemClock } from "./kernel/system-clock.ts";
 import { systemElapsed } from "./kernel/system-elapsed.ts";
 import { SystemRandom } from "./kernel/system-random.ts";
 import { systemScheduler } from "./kernel/system-scheduler.ts";
+import { WatchedClock } from "./kernel/watched-clock.ts";
 import type { MoveSides } from "./move/move-store.ts";
 import type { Log, LogEvent } from "./observe/log-event.ts";
 import { type EgressPolicy, productionEgress, readDestination, refusalTexts, sandboxEgress, withNetworks } from "./outbox/address-guard.ts";
@@ -75,6 +76,7 @@ import { CheckedPeople, isGenuineEntry } from "./people/checked-people.ts";
 import type { PeopleStore } from "./people/people-store.ts";
 import { IncarnationKeeper, nextEpoch } from "./recovery/incarnation-keeper.ts";
 import { RowUpgradeJob } from "./recovery/row-upgrade-job.ts";
+import { SetBackJob } from "./recovery/set-back-job.ts";
 import { type ShareEvent, SlotKeeper } from "./recovery/slot-keeper.ts";
 import type { BackedUp, Restored } from "./stores/backup.ts";
 import { openAuditFile } from "./stores/embedded/audit-file.ts";
@@ -147,8 +149,10 @@ const forwardedShare = 1 / 4;
 const systemPorts: Ports = { clock: systemClock, random: new SystemRandom(), scheduler: systemScheduler };
 
 /** The composition root: the only file that names implementations. Rejects when a part does not start; nothing is left open then. */
-export async function startCofre(config: Config, log: Log, ports: Ports = systemPorts): Promise<Cofre> {
-  const { clock, random, scheduler } = ports;
+export async function startCofre(config: Config, log: Log, given: Ports = systemPorts): Promise<Cofre> {
+  const { random, scheduler } = given;
+  const clock = new WatchedClock(given.clock);
+  const ports = { ...given, clock };
   await using parts = new AsyncDisposableStack();
   // What takes longest of a first start is done while the store is opened; whoever turns out not to need it throws it away.
   const pair = (await hasNoKeys(config)) ? makeRsaPair() : undefined;
@@ -222,8 +226,18 @@ export async function startCofre(config: Config, log: Log, ports: Ports = system
     secretRandom: random,
     share,
     epoch: () => incarnation?.keeper.epoch ?? 0,
+    stampedAhead: (merchantId) => setBack.stampedAhead(merchantId),
   });
   const { accounts, cardExpiry, dispatcher, recovery } = own;
+  const setBack = new SetBackJob({
+    store,
+    clock,
+    scheduler,
+    seenAt: incarnation?.notedAt,
+    report: (found) => log.write({ event: "clock_set_back", ...found }),
+  });
+  setBack.start();
+  parts.defer(() => setBack.stop());
   cardExpiry.start();
   parts.defer(() => cardExpiry.stop());
   const peopleStore = new CheckedPeople({
@@ -776,6 +790,8 @@ interface Incarnation {
   readonly keeper: IncarnationKeeper;
   /** An installation was served with the keys of this directory, in a file. */
   readonly isNoted: boolean;
+  /** The time of the process that served it last. */
+  readonly notedAt: Instant | undefined;
 }
 
 /** Undefined where nothing is kept, and so nothing can be put back. */
@@ -797,7 +813,8 @@ function incarnationOf(config: Config, store: RunningStore, { clock, scheduler }
     report: (reason, epoch) =>
       log.write({ event: "alarm", kind: "database_put_back", what: `${reason}, epoch ${epoch}`, where: undefined, ...noPayment }),
   });
-  return { keeper, isNoted: !isShared && readIncarnation(dataDirectory) !== undefined };
+  const noted = readIncarnation(dataDirectory);
+  return { keeper, isNoted: !isShared && noted !== undefined, notedAt: noted?.at };
 }
 
 const noPayment = { merchantId: undefined, paymentId: undefined } as const;

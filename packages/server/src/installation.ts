@@ -1,5 +1,5 @@
 import type { Connectors } from "./connectors/connector.ts";
-import type { Clock } from "./kernel/clock.ts";
+import { type Clock, clockToleranceMs } from "./kernel/clock.ts";
 import type { MerchantId, PaymentIds } from "./kernel/ids.ts";
 import type { Instant } from "./kernel/instant.ts";
 import type { Random } from "./kernel/random.ts";
@@ -54,6 +54,8 @@ export interface InstallationParts {
   readonly name: string;
   /** Above which attempts are numbered, and part of message ids: 0 until the database was ever put back. Without it, always. */
   readonly epoch?: () => number;
+  /** Called when a change with notifications is stamped later than now: they are due now. */
+  readonly stampedAhead?: (merchantId: MerchantId) => void;
   /** Names merchants in message ids and for their keys, where that is not their id. */
   readonly nameOf?: (merchantId: MerchantId) => MerchantId;
   readonly acquirerTimeoutMs: number;
@@ -134,6 +136,7 @@ export function createInstallation(parts: InstallationParts): Installation {
     deliverTo: ({ settings }, { order }) => targetsOf(endpointsOf(settings), order.notificationUrl),
     gatherFor: ({ settings }, deliverTo) => gatheringOf(endpointsOf(settings), deliverTo),
     told: ({ settings }, change) => {
+      if (change.at > clock.now() + clockToleranceMs) parts.stampedAhead?.(change.merchantId);
       dispatcher.nudge(change.merchantId, change.deliverTo);
       // What another process sends, nobody here sees ending.
       return dispatcher.sendsFor(change.merchantId) ? firstAttempts.of(change, settings.notificationChaos) : undefined;

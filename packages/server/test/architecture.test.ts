@@ -65,7 +65,19 @@ const arrows: readonly { readonly from: string; readonly to: readonly string[]; 
   { from: "decisions/", to: [...domain, ...contracts] },
   { from: "operations/", to: [...domain, ...contracts, ...logging, "decisions/"] },
   { from: "outbox/", to: [...domain, ...contracts, ...logging, "x509/"] },
-  { from: "recovery/", to: [...domain, ...contracts, ...logging, "decisions/", "operations/", "people/people-store.ts"] },
+  {
+    from: "recovery/",
+    to: [
+      ...domain,
+      ...contracts,
+      ...logging,
+      "decisions/",
+      "operations/",
+      "people/people-store.ts",
+      "outbox/backoff.ts",
+      "outbox/delivery.ts",
+    ],
+  },
   // From one store into another, by what both can show of an installation.
   { from: "move/", to: [...domain, "people/audit-chain.ts", "stores/transfer.ts", "stores/rows.ts"] },
   // The parts of a payment service put together over whatever ports it is given; and worlds, each of which is one.

@@ -510,7 +510,9 @@ export class HttpServer {
 
   #countRefusal(limit: string, now: number): void {
     this.#refused += 1;
-    if (now - this.#reportedAt < overloadReportMs) return;
+    // Below zero the clock was set back.
+    const sinceMs = now - this.#reportedAt;
+    if (0 <= sinceMs && sinceMs < overloadReportMs) return;
     this.#options.log.write({ event: "overloaded", limit, refused: this.#refused });
     this.#refused = 0;
     this.#reportedAt = now;

@@ -117,6 +117,11 @@ export const logEvents = {
     doc: "An invariant broke, or something else that should not happen did: somebody must look.",
     fields: { kind: "text", what: "text", where: "text?", merchantId: "id?", paymentId: "id?" },
   },
+  clock_set_back: {
+    level: "warn",
+    doc: "The clock shows an earlier time than before. So many payments without an answer and so many notifications waited for a time that it had shown by mistake, and are due again.",
+    fields: { byMs: "number", payments: "number", deliveries: "number" },
+  },
   clock_right: {
     level: "info",
     doc: "This machine's clock is near the database server's again, and the node does its share of the work.",

@@ -23,6 +23,11 @@ export function nextAttemptAt(attempts: number, at: Instant, random: Random): In
   return laterBy(at, delayMs + Math.floor((delayMs * (high * 256 + low)) / 655_360));
 }
 
+/** What a delivery waits at most after so many failed attempts, unless its receiver asked for more. */
+export function longestDelayMs(attempts: number): number {
+  return attempts === 0 ? 0 : Math.ceil((delaysMs[attempts - 1] ?? 0) * 1.1);
+}
+
 /**
  * The moment that a Retry-After header names (RFC 9110 10.2.3: seconds, or a date of the one form that may still be sent),
  * never more than a day from now; undefined when there is none, it is over, or cannot be read.

@@ -61,7 +61,8 @@ export class SignInLimits {
   /** undefined when it has had its tries: it is a stranger's then. */
   #ofBrowser(browser: string, now: Instant): Try | undefined {
     const { failures, restsUntil } = this.#browsers.get(browser) ?? { failures: 0, restsUntil: undefined };
-    if (restsUntil !== undefined && now < restsUntil) return undefined;
+    // Never longer than it was to rest: the clock may have been set back since.
+    if (restsUntil !== undefined && now < restsUntil && restsUntil - now <= restMs + minute) return undefined;
     const counted = restsUntil === undefined ? failures + 1 : 1;
     this.#keep(browser, counted, now);
     return {
@@ -107,7 +108,10 @@ function taken(
   fullAt: Instant | undefined,
   now: Instant,
 ): { readonly fullAt: Instant } | { readonly waitMs: number } {
-  const missingMs = Math.min(Math.max((fullAt ?? now) - now, 0), most * everyMs) + everyMs;
+  const leftMs = (fullAt ?? now) - now;
+  // Later than it can be by more than a correction of the clock: it was set back, and this says nothing.
+  const usedMs = leftMs > most * everyMs + minute ? 0 : Math.min(Math.max(leftMs, 0), most * everyMs);
+  const missingMs = usedMs + everyMs;
   const waitMs = missingMs - most * everyMs;
   return waitMs > 0 ? { waitMs } : { fullAt: laterBy(now, missingMs) };
 }

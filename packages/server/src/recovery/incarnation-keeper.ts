@@ -150,7 +150,7 @@ export class IncarnationKeeper {
 
   #write(note: IncarnationNote, durable: boolean): void {
     try {
-      this.#parts.note.write(note, durable);
+      this.#parts.note.write({ ...note, at: this.#parts.clock.now() }, durable);
     } catch {
       // A full disk, which the store tells of.
     }

@@ -1,3 +1,5 @@
+import type { Instant } from "../kernel/instant.ts";
+
 /**
  * What a database says of itself: whose keys open it, and how far it has come. A copy that is put back is told by it from the database
  * that was served last (recovery/incarnation-keeper.ts).
@@ -58,4 +60,6 @@ export interface IncarnationNote {
   readonly beat: number;
   /** Which file it was, where the database is one. */
   readonly place: string | undefined;
+  /** The time that it was written at, by this machine's clock; undefined in a note of an earlier version. */
+  readonly at?: Instant | undefined;
 }

@@ -47,7 +47,8 @@ export class CvvPocket {
     const sealed = this.#codes.get(merchantId + token);
     if (sealed === undefined) return undefined;
     this.#codes.delete(merchantId + token);
-    if (sealed.until <= now) return undefined;
+    // Of a time that the clock showed by mistake before it was set back, too: it would be kept for longer than 15 minutes.
+    if (sealed.until <= now || sealed.until - now > keptMs + minute) return undefined;
     const digits = decryptGcm(this.#key, sealed.nonce, Buffer.from(merchantId + token), sealed.encrypted);
     return digits === undefined ? undefined : Cvv.from(digits);
   }
@@ -60,7 +61,7 @@ export class CvvPocket {
   /** The oldest come first in the map: what is over its time, or one too many, is forgotten. */
   #forgetOld(now: Instant): void {
     for (const [key, { until }] of this.#codes) {
-      if (until > now && this.#codes.size < mostKept) return;
+      if (until > now && until - now <= keptMs + minute && this.#codes.size < mostKept) return;
       this.#codes.delete(key);
     }
   }

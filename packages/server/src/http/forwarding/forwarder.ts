@@ -237,7 +237,9 @@ export class Forwarder {
     const { clock, log } = this.#options;
     this.#failed += 1;
     const now = clock.now();
-    if (now - this.#reportedAt < reportMs) return;
+    // Below zero the clock was set back.
+    const sinceMs = now - this.#reportedAt;
+    if (0 <= sinceMs && sinceMs < reportMs) return;
     log.write({ event: "forward_failed", node, kind, failed: this.#failed });
     this.#failed = 0;
     this.#reportedAt = now;

@@ -1,5 +1,6 @@
 import { closeSync, fsyncSync, openSync, readFileSync, renameSync, rmSync, statSync, writeFileSync } from "node:fs";
 import { join } from "node:path";
+import { instant } from "../../kernel/instant.ts";
 import type { IncarnationNote } from "../identity.ts";
 
 /** Beside the keys, so that it does not come and go with the database. */
@@ -16,7 +17,8 @@ export function readIncarnation(directory: string): IncarnationNote | undefined 
     if (typeof note !== "object" || note === null || !("format" in note) || note.format !== format) return undefined;
     if (!("epoch" in note && isCount(note.epoch) && "beat" in note && isCount(note.beat))) return undefined;
     const place = "place" in note && typeof note.place === "string" ? note.place : undefined;
-    return { epoch: note.epoch, beat: note.beat, place };
+    const at = "at" in note && isCount(note.at) ? instant(note.at) : undefined;
+    return { epoch: note.epoch, beat: note.beat, place, at };
   } catch {
     return undefined;
   }

@@ -1,0 +1,180 @@
+import { recheckAfter, unanswered } from "../decisions/steps.ts";
+import { type Clock, clockToleranceMs } from "../kernel/clock.ts";
+import type { MerchantId } from "../kernel/ids.ts";
+import { type Instant, hour, laterBy, minute, second } from "../kernel/instant.ts";
+import type { WatchedClock } from "../kernel/watched-clock.ts";
+import type { Scheduler } from "../kernel/scheduler.ts";
+import { changePayment } from "../operations/payment-change.ts";
+import { commitDecision } from "../operations/commit.ts";
+import { longestDelayMs } from "../outbox/backoff.ts";
+import { deliveryChange } from "../outbox/delivery.ts";
+import type { Delivery } from "../outbox/events.ts";
+import type { Payment } from "../payment/payment.ts";
+import type { Store } from "../stores/store.ts";
+
+export interface SetBackParts {
+  readonly store: Store;
+  readonly clock: Clock & Pick<WatchedClock, "highest">;
+  readonly scheduler: Scheduler;
+  /** The latest time that a process before this one noted. */
+  readonly seenAt: Instant | undefined;
+  /** Called when the clock was found to be set back and what was stamped meanwhile is due again. Never throws. */
+  readonly report: (found: SetBack) => void;
+}
+
+export interface SetBack {
+  /** The time that the clock had shown, less what it shows now. */
+  readonly byMs: number;
+  readonly payments: number;
+  readonly deliveries: number;
+}
+
+const lookMs = second;
+/** What was being written while the clock was set back is found by the second sweep. */
+const sweepsAfterMs: readonly number[] = [0, 10 * second, 5 * minute];
+const laterSweepsMs = hour;
+/** A due time that is later than it can be by this much was stamped by another clock. Covers the time that an acquirer has to answer. */
+const slackMs = 5 * minute;
+const mostInFlight = 10_000;
+const pageSize = 200;
+/** Deliveries that are written in one change. */
+const mostTogether = 50;
+
+/**
+ * Finds what waits for a time that the clock showed by mistake. A clock that was ahead and was set back leaves due times that are hours or years away: of
+ * attempts without an answer, and of deliveries, behind which those of the same payment wait. They are due again as if their last attempt had been now.
+ *
+ * Whose slot a merchant is in does not matter: only due times are written, and whoever looks after the merchant finds them. Owns one timer.
+ */
+export class SetBackJob {
+  readonly #parts: SetBackParts;
+  /** Since the clock was found to be set back; undefined while it is not. */
+  #sweeps: { readonly from: Instant; count: number } | undefined;
+  /** Whose deliveries were stamped ahead of the clock since. */
+  #stamped = new Set<MerchantId>();
+  #cancelTimer: (() => void) | undefined;
+  #round: Promise<void> = Promise.resolve();
+  #stopped = false;
+
+  constructor(parts: SetBackParts) {
+    this.#parts = parts;
+  }
+
+  start(): void {
+    this.#round = this.#look();
+    void this.#round.then(() => this.#schedule());
+  }
+
+  /**
+   * A change of this merchant is stamped later than now, because its payment has times that the clock showed by mistake and nothing ends before it
+   * began. What it tells is due now all the same.
+   */
+  stampedAhead(merchantId: MerchantId): void {
+    this.#stamped.add(merchantId);
+  }
+
+  /** Resolves when nothing is under way any more. */
+  async stop(): Promise<void> {
+    this.#stopped = true;
+    this.#cancelTimer?.();
+    await this.#round;
+  }
+
+  #schedule(): void {
+    if (this.#stopped) return;
+    this.#cancelTimer = this.#parts.scheduler.after(lookMs, () => {
+      this.#round = this.#look();
+      void this.#round.then(() => this.#schedule());
+    });
+  }
+
+  /** Never rejects: a store that is down says so itself, and the next look does it. */
+  async #look(): Promise<void> {
+    const stamped = this.#stamped;
+    this.#stamped = new Set();
+    try {
+      for (const merchantId of stamped) await this.#deliveriesOf(merchantId);
+      await this.#sweepIfSetBack();
+    } catch {
+      for (const merchantId of stamped) this.#stamped.add(merchantId);
+    }
+  }
+
+  async #sweepIfSetBack(): Promise<void> {
+    const { clock, seenAt = 0 } = this.#parts;
+    const now = clock.now();
+    const highest = Math.max(clock.highest, seenAt);
+    if (highest - now <= clockToleranceMs) {
+      this.#sweeps = undefined;
+      return;
+    }
+    // Set back once more: what was stamped since is to be looked at as well.
+    if (this.#sweeps === undefined || now < this.#sweeps.from) this.#sweeps = { from: now, count: 0 };
+    const sweeps = this.#sweeps;
+    const dueMs = sweepsAfterMs[sweeps.count] ?? (sweeps.count - sweepsAfterMs.length + 1) * laterSweepsMs;
+    if (now - sweeps.from < dueMs) return;
+    const found = { byMs: highest - now, payments: await this.#payments(), deliveries: await this.#deliveries() };
+    if (sweeps.count === 0 || found.payments + found.deliveries > 0) this.#parts.report(found);
+    sweeps.count += 1;
+  }
+
+  async #payments(): Promise<number> {
+    const { store, clock } = this.#parts;
+    let count = 0;
+    for (const payment of await store.paymentsInFlight(mostInFlight)) {
+      if (this.#stopped) break;
+      if (!isTooLate(payment, clock.now())) continue;
+      await changePayment({ store, change: (decide) => commitDecision(store, decide) }, payment, (current) => {
+        const now = clock.now();
+        return current.attempt !== undefined && isTooLate(current, now) ? unanswered(current, current.attempt, now, "clock") : undefined;
+      });
+      count += 1;
+    }
+    return count;
+  }
+
+  async #deliveries(): Promise<number> {
+    let count = 0;
+    for (const { id } of await this.#parts.store.accounts()) count += await this.#deliveriesOf(id);
+    return count;
+  }
+
+  async #deliveriesOf(merchantId: MerchantId): Promise<number> {
+    const { store, clock, scheduler } = this.#parts;
+    let count = 0;
+    for (let from = 0; !this.#stopped;) {
+      const page = await store.deliveriesOf(merchantId, from, pageSize, "waiting");
+      const late = page.filter((delivery) => isDeliveryTooLate(delivery, clock.now()));
+      for (let at = 0; at < late.length; at += mostTogether) count += await this.#dueNow(late.slice(at, at + mostTogether));
+      const last = page.at(-1);
+      if (last === undefined || page.length < pageSize) break;
+      // Several endpoints share a number: those of the last one may go on behind this page.
+      from = last.number === from ? from + 1 : last.number;
+      await scheduler.sleep(0);
+    }
+    return count;
+  }
+
+  async #dueNow(late: readonly Delivery[]): Promise<number> {
+    const { store, clock } = this.#parts;
+    const now = clock.now();
+    const [first, ...others] = late.map((delivery) => ({ ...delivery, version: delivery.version + 1, dueAt: now }));
+    if (first === undefined) return 0;
+    const { outcome } = await store.commit(deliveryChange(now, first, ...others));
+    if (outcome === "committed") return late.length;
+    if (late.length === 1) return 0;
+    // One of them has moved on since it was read.
+    let count = 0;
+    for (const each of late) count += await this.#dueNow([each]);
+    return count;
+  }
+}
+
+/** Later than any look at it could have put it off until. */
+function isTooLate({ attempt, needsReview }: Payment, now: Instant): boolean {
+  return attempt !== undefined && !needsReview && attempt.recheckAt > laterBy(recheckAfter(now, attempt.checks), slackMs);
+}
+
+function isDeliveryTooLate({ attempts, dueAt }: Delivery, now: Instant): boolean {
+  return dueAt > laterBy(now, longestDelayMs(attempts) + minute);
+}

@@ -1,0 +1,124 @@
+import assert from "node:assert/strict";
+import { once } from "node:events";
+import { mkdtempSync, rmSync } from "node:fs";
+import { createServer } from "node:http";
+import type { AddressInfo } from "node:net";
+import { tmpdir } from "node:os";
+import { join } from "node:path";
+import { describe, test, type TestContext } from "node:test";
+import { setTimeout as sleep } from "node:timers/promises";
+import { hour, minute, second } from "../../src/kernel/instant.ts";
+import { directBody, integrationKey, ManualClock, startWorld, testCard, type World, worldEpoch } from "../world.ts";
+
+/** A receiver that is down until it is told otherwise. */
+async function startReceiver(context: TestContext) {
+  const receiver = { isUp: false, refused: 0, taken: [] as string[], url: "" };
+  const server = createServer((request, response) => {
+    let body = "";
+    request.on("data", (chunk: Buffer) => (body += chunk.toString()));
+    request.on("end", () => {
+      if (receiver.isUp) receiver.taken.push(body);
+      else receiver.refused += 1;
+      response.writeHead(receiver.isUp ? 200 : 500).end();
+    });
+  });
+  await once(server.listen(0, "127.0.0.1"), "listening");
+  context.after(() => {
+    server.close();
+    server.closeAllConnections();
+  });
+  receiver.url = `http://127.0.0.1:${(server.address() as AddressInfo).port}/notify`;
+  return receiver;
+}
+
+async function until(what: string, holds: () => Promise<boolean> | boolean): Promise<void> {
+  for (let tries = 0; !(await holds()); tries += 1) {
+    assert.ok(tries < 3_000, what);
+    await sleep(10);
+  }
+}
+
+async function authorized(world: World, code: string, url: string): Promise<string> {
+  const { body } = await world.postJson(
+    "/ws/direct",
+    directBody(code, { creditcard: { ...testCard, auto_capture: false }, notification_url: url }),
+  );
+  return String((body["payment"] as Record<string, unknown>)["hash"]);
+}
+
+async function statusOf(world: World, hash: string): Promise<unknown> {
+  const { body } = await world.get("/ws/query", { integration_key: integrationKey, hash });
+  return (body["payment"] as Record<string, unknown>)["status"];
+}
+
+describe("a clock that is ahead for a moment and is set back", () => {
+  for (const aheadMs of [2 * hour, 90 * hour]) {
+    test(`by ${aheadMs / hour} hours: what was to be notified then is sent, and so is what follows of the same payment`, async (context) => {
+      const receiver = await startReceiver(context);
+      await using world = await startWorld();
+      const hash = await authorized(world, "told", receiver.url);
+      world.clock.advance(aheadMs);
+      await world.get("/ws/capture", { integration_key: integrationKey, hash });
+      await until("it was tried", () => receiver.refused > 0);
+      world.clock.advance(-aheadMs);
+      await world.get("/ws/refund", { integration_key: integrationKey, operation: "request", hash, amount: "10.00", description: "x" });
+
+      receiver.isUp = true;
+      await until("the capture is told", () => receiver.taken.length >= 1);
+      // A refund is told when it is pending. Its payment was captured later than now, so that its news are stamped later than now too.
+      world.clock.advance(90 * second);
+      await until("the refund is told", () => receiver.taken.length >= 2);
+      assert.ok(world.events.some(({ event }) => event === "clock_set_back"));
+    });
+  }
+
+  test("a payment without an answer is recovered without a restart", async () => {
+    await using world = await startWorld({ environment: { COFRE_ACQUIRER_TIMEOUT_MS: "200" } });
+    world.clock.advance(2 * hour);
+    const asked = await world.postJson("/__cofre/simulator", {
+      integration_key: integrationKey,
+      next: "lose_answer",
+      times: 1,
+      of: "authorize",
+    });
+    assert.equal(asked.body["status"], "SUCCESS", JSON.stringify(asked.body));
+    const { body } = await world.postJson("/ws/direct", directBody("lost"));
+    const hash = String((body["payment"] as Record<string, unknown>)["hash"]);
+    assert.equal(await statusOf(world, hash), "PE");
+    world.clock.advance(-2 * hour);
+    await until("it is due again", () => world.events.some((event) => event.event === "clock_set_back" && event.payments === 1));
+    world.clock.advance(minute);
+    await until("it is recovered", async () => (await statusOf(world, hash)) === "CO");
+  });
+
+  test("a restart after the clock was set back sends what was stamped before", async (context) => {
+    const receiver = await startReceiver(context);
+    const folder = mkdtempSync(join(tmpdir(), "cofre-ahead-"));
+    context.after(() => rmSync(folder, { recursive: true, force: true }));
+    const environment = { COFRE_DATA_DIR: join(folder, "data") };
+    const ahead = new ManualClock(worldEpoch + 2 * hour);
+    {
+      await using world = await startWorld({ environment, ports: { clock: ahead } });
+      const hash = await authorized(world, "told", receiver.url);
+      await world.get("/ws/capture", { integration_key: integrationKey, hash });
+      await until("it was tried", () => receiver.refused > 0);
+    }
+    receiver.isUp = true;
+    await using again = await startWorld({ environment });
+    await until("it is sent", () => receiver.taken.length > 0);
+    assert.ok(again.events.some(({ event }) => event === "clock_set_back"));
+  });
+
+  test("control: with a clock that is right a retry waits for its time", async (context) => {
+    const receiver = await startReceiver(context);
+    await using world = await startWorld();
+    const hash = await authorized(world, "told", receiver.url);
+    await world.get("/ws/capture", { integration_key: integrationKey, hash });
+    await until("it was tried", () => receiver.refused > 0);
+    receiver.isUp = true;
+    await sleep(2 * second);
+    assert.deepEqual(receiver.taken, []);
+    world.clock.advance(6 * second);
+    await until("it is sent", () => receiver.taken.length > 0);
+  });
+});
