@@ -16,8 +16,8 @@ const loadMs = Number(process.env["COFRE_OVERLOAD_MS"] ?? amount({ quick: 1_500,
 const places = 48;
 const environment = {
   COFRE_MAX_IN_FLIGHT: String(places),
-  // All sales are of one account.
-  COFRE_MAX_IN_FLIGHT_OF_ACCOUNT: String(places),
+  // All sales are of one account, whose share is not what is tried here.
+  COFRE_MAX_IN_FLIGHT_OF_ACCOUNT: "65536",
   COFRE_MAX_CONNECTIONS: "300",
   COFRE_ACQUIRER_TIMEOUT_MS: "10000",
   COFRE_SHUTDOWN_GRACE_MS: "3000",
