@@ -84,6 +84,12 @@ interface PlanNode {
   readonly Plans?: readonly PlanNode[];
 }
 
+interface BufferNode extends PlanNode {
+  readonly "Actual Rows": number;
+  readonly "Shared Hit Blocks": number;
+  readonly "Shared Read Blocks": number;
+}
+
 function nodesOf(plan: PlanNode): readonly PlanNode[] {
   return [plan, ...(plan.Plans ?? []).flatMap(nodesOf)];
 }
@@ -118,6 +124,35 @@ function describePlans(databases: TestDatabases): void {
       assert.deepEqual(pathsOf([row["QUERY PLAN"][0].Plan]), indexes);
     });
   }
+
+  test("what is due is found in a few pages beside 20,000 deliveries that wait, each at an address of its own", async (context) => {
+    const url = await databases.copy();
+    const owner = await Connection.open(url, "owner");
+    context.after(() => owner.close());
+    await owner.run(`INSERT INTO delivery (merchant, endpoint, number, payment, kind, version, state, asked_at, due_at, attempts, in_order)
+      SELECT decode('0000000a', 'hex'), 'url-' || lpad(to_hex(n), 16, '0') || '-' || lpad(to_hex(n), 32, '0'), n,
+        decode(lpad(to_hex(n), 48, '0'), 'hex'), 'update', 2, 'waiting', 1000, 900000 + n, 1, 1 FROM generate_series(1, 20000) AS n`);
+    await owner.run(`INSERT INTO delivery (merchant, endpoint, number, payment, kind, version, state, asked_at, due_at, attempts, in_order)
+      VALUES (decode('0000000b', 'hex'), 'shop', 1, decode(lpad('1', 48, '0'), 'hex'), 'update', 1, 'waiting', 1000, 1000, 0, 1)`);
+    const connection = await Connection.open(url, "cofre_jobs");
+    context.after(() => connection.close());
+    for (const [name, values, rows] of [
+      ["merchantsDue", `-1, '', 2000, ${2 ** 32 - 1}, 64`, 1],
+      ["queuesDue", "'0000000b', -1, '', 2000, 32", 1],
+      ["queuesDue", "'0000000a', -1, '', 2000, 32", 0],
+      ["deliveriesDue", "'0000000b', 'shop', 2000, 64", 1],
+    ] as const) {
+      await connection.run(`DEALLOCATE ALL; SET plan_cache_mode = force_generic_plan; PREPARE planned AS ${sql[name]}`);
+      const [row] = await connection.rows<{ readonly "QUERY PLAN": readonly [{ readonly Plan: BufferNode }] }>(
+        `explain ${name} ${values.slice(0, 10)}`,
+        `EXPLAIN (ANALYZE, BUFFERS, FORMAT JSON) EXECUTE planned (${values})`,
+      );
+      const plan = row?.["QUERY PLAN"][0].Plan;
+      assert.equal(plan?.["Actual Rows"], rows, name);
+      const pages = plan["Shared Hit Blocks"] + plan["Shared Read Blocks"];
+      assert.ok(pages <= 20, `${name} read ${pages} pages`);
+    }
+  });
 
   test("control: a statement that finds its rows by nothing is seen", async (context) => {
     const connection = await Connection.open(await databases.copy(), "cofre_jobs");

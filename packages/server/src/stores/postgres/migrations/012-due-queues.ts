@@ -72,23 +72,37 @@ BEGIN
 END
 $$;
 
+-- One row after another, each by the whole of a key: a plan for all of them at once may read every delivery that waits.
+CREATE FUNCTION place_deliveries_1(owner bytea, receiver text, about bytea) RETURNS void LANGUAGE plpgsql AS $$
+DECLARE
+  name CONSTANT text := queue_of_1(receiver);
+  each record;
+  is_blocked boolean := false;
+BEGIN
+  FOR each IN SELECT number, due_at, in_order FROM delivery
+    WHERE merchant = owner AND payment = about AND endpoint = receiver AND state = 'waiting' ORDER BY number
+  LOOP
+    IF is_blocked THEN
+      DELETE FROM due_delivery
+      WHERE merchant = owner AND queue = name AND due_at = each.due_at AND number = each.number AND endpoint = receiver;
+    ELSE
+      INSERT INTO due_delivery (merchant, queue, due_at, number, endpoint) VALUES (owner, name, each.due_at, each.number, receiver)
+      ON CONFLICT DO NOTHING;
+    END IF;
+    is_blocked := is_blocked OR each.in_order = 1;
+  END LOOP;
+END
+$$;
+
 CREATE FUNCTION deliveries_made_1() RETURNS trigger LANGUAGE plpgsql AS $$
 DECLARE
-  place record;
+  each record;
 BEGIN
-  INSERT INTO due_delivery (merchant, queue, due_at, number, endpoint)
-  SELECT merchant, queue_of_1(endpoint), due_at, number, endpoint FROM written
-  WHERE state = 'waiting' AND NOT EXISTS (
-    SELECT 1 FROM delivery AS earlier WHERE earlier.merchant = written.merchant AND earlier.payment = written.payment
-      AND earlier.endpoint = written.endpoint AND earlier.number < written.number AND earlier.state = 'waiting' AND earlier.in_order = 1);
-  -- A replay may add a delivery before others.
-  DELETE FROM due_delivery USING written, delivery AS later
-  WHERE written.state = 'waiting' AND written.in_order = 1 AND later.merchant = written.merchant AND later.payment = written.payment
-    AND later.endpoint = written.endpoint AND later.number > written.number AND later.state = 'waiting'
-    AND due_delivery.merchant = later.merchant AND due_delivery.queue = queue_of_1(later.endpoint) AND due_delivery.due_at = later.due_at
-    AND due_delivery.number = later.number AND due_delivery.endpoint = later.endpoint;
-  FOR place IN SELECT DISTINCT merchant, queue_of_1(endpoint) AS queue FROM written WHERE state = 'waiting' LOOP
-    PERFORM place_queue_1(place.merchant, place.queue);
+  FOR each IN SELECT merchant, endpoint, payment FROM written WHERE state = 'waiting' LOOP
+    PERFORM place_deliveries_1(each.merchant, each.endpoint, each.payment);
+  END LOOP;
+  FOR each IN SELECT DISTINCT merchant, queue_of_1(endpoint) AS queue FROM written WHERE state = 'waiting' LOOP
+    PERFORM place_queue_1(each.merchant, each.queue);
   END LOOP;
   RETURN NULL;
 END
@@ -96,27 +110,17 @@ $$;
 
 CREATE FUNCTION deliveries_moved_1() RETURNS trigger LANGUAGE plpgsql AS $$
 DECLARE
-  place record;
+  each record;
 BEGIN
-  DELETE FROM due_delivery USING replaced
-  WHERE replaced.state = 'waiting' AND due_delivery.merchant = replaced.merchant AND due_delivery.queue = queue_of_1(replaced.endpoint)
-    AND due_delivery.due_at = replaced.due_at AND due_delivery.number = replaced.number AND due_delivery.endpoint = replaced.endpoint;
-  -- Of each payment that the statement touched: all that is to be delivered to the same endpoint.
-  DELETE FROM due_delivery USING written, delivery AS later
-  WHERE written.state = 'waiting' AND written.in_order = 1 AND later.merchant = written.merchant AND later.payment = written.payment
-    AND later.endpoint = written.endpoint AND later.number > written.number AND later.state = 'waiting'
-    AND due_delivery.merchant = later.merchant AND due_delivery.queue = queue_of_1(later.endpoint) AND due_delivery.due_at = later.due_at
-    AND due_delivery.number = later.number AND due_delivery.endpoint = later.endpoint;
-  INSERT INTO due_delivery (merchant, queue, due_at, number, endpoint)
-  SELECT delivery.merchant, queue_of_1(delivery.endpoint), delivery.due_at, delivery.number, delivery.endpoint
-  FROM written JOIN delivery ON delivery.merchant = written.merchant AND delivery.payment = written.payment
-    AND delivery.endpoint = written.endpoint AND delivery.number >= written.number AND delivery.state = 'waiting'
-  WHERE NOT EXISTS (
-    SELECT 1 FROM delivery AS earlier WHERE earlier.merchant = delivery.merchant AND earlier.payment = delivery.payment
-      AND earlier.endpoint = delivery.endpoint AND earlier.number < delivery.number AND earlier.state = 'waiting' AND earlier.in_order = 1)
-  ON CONFLICT DO NOTHING;
-  FOR place IN SELECT DISTINCT merchant, queue_of_1(endpoint) AS queue FROM written LOOP
-    PERFORM place_queue_1(place.merchant, place.queue);
+  FOR each IN SELECT merchant, queue_of_1(endpoint) AS queue, due_at, number, endpoint FROM replaced WHERE state = 'waiting' LOOP
+    DELETE FROM due_delivery WHERE merchant = each.merchant AND queue = each.queue AND due_at = each.due_at AND number = each.number
+      AND endpoint = each.endpoint;
+  END LOOP;
+  FOR each IN SELECT merchant, endpoint, payment FROM written LOOP
+    PERFORM place_deliveries_1(each.merchant, each.endpoint, each.payment);
+  END LOOP;
+  FOR each IN SELECT DISTINCT merchant, queue_of_1(endpoint) AS queue FROM written LOOP
+    PERFORM place_queue_1(each.merchant, each.queue);
   END LOOP;
   RETURN NULL;
 END
@@ -169,9 +173,11 @@ BEGIN
     PERFORM lock_merchants_1(ARRAY[owner]);
     INSERT INTO due_delivery (merchant, queue, due_at, number, endpoint)
     SELECT merchant, queue_of_1(endpoint), due_at, number, endpoint FROM delivery
-    WHERE merchant = owner AND state = 'waiting' AND NOT EXISTS (
+    -- A subquery of one row, which is looked up for each: a join may compare all with all.
+    WHERE merchant = owner AND state = 'waiting' AND (
       SELECT 1 FROM delivery AS earlier WHERE earlier.merchant = owner AND earlier.payment = delivery.payment
-        AND earlier.endpoint = delivery.endpoint AND earlier.number < delivery.number AND earlier.state = 'waiting' AND earlier.in_order = 1)
+        AND earlier.endpoint = delivery.endpoint AND earlier.number < delivery.number AND earlier.state = 'waiting' AND earlier.in_order = 1
+      LIMIT 1) IS NULL
     ON CONFLICT DO NOTHING;
     FOR place IN SELECT DISTINCT queue FROM due_delivery WHERE merchant = owner LOOP
       PERFORM place_queue_1(owner, place.queue);
@@ -185,7 +191,8 @@ DO $$
 DECLARE
   made text;
 BEGIN
-  FOREACH made IN ARRAY ARRAY['queue_of_1(text)', 'place_queue_1(bytea, text)', 'place_merchant_1(bytea)', 'deliveries_made_1()',
+  FOREACH made IN ARRAY ARRAY['queue_of_1(text)', 'place_queue_1(bytea, text)', 'place_merchant_1(bytea)',
+    'place_deliveries_1(bytea, text, bytea)', 'deliveries_made_1()',
     'deliveries_moved_1()', 'account_changed_1()'] LOOP
     EXECUTE format('REVOKE ALL ON FUNCTION %s FROM PUBLIC', made);
   END LOOP;
