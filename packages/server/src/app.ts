@@ -451,7 +451,10 @@ export async function startCofre(config: Config, log: Log, given: Ports = system
     },
     clock,
     log,
-    health: { state: () => (!isOpen ? "starting" : share.isClockOff ? "clock_off" : store.isWriting ? "ready" : "not_writing") },
+    health: {
+      state: () => (!isOpen ? "starting" : share.isClockOff ? "clock_off" : store.isWriting ? "ready" : "not_writing"),
+      failingJobs: () => own.failingJobs(),
+    },
     faults,
     isWorld: (id) => worlds.of(id) !== undefined,
     limits: {

@@ -2,6 +2,7 @@ import type { Connectors } from "./connectors/connector.ts";
 import { type Clock, clockToleranceMs } from "./kernel/clock.ts";
 import type { MerchantId, PaymentIds } from "./kernel/ids.ts";
 import type { Instant } from "./kernel/instant.ts";
+import { JobReads } from "./kernel/job-reads.ts";
 import type { Random } from "./kernel/random.ts";
 import type { Scheduler } from "./kernel/scheduler.ts";
 import type { Share } from "./kernel/share.ts";
@@ -83,6 +84,8 @@ export interface Installation {
   readonly dispatcher: Dispatcher;
   readonly recovery: RecoveryJob;
   readonly cardExpiry: CardExpiryJob;
+  /** Jobs that can't read what they are to do. */
+  readonly failingJobs: () => readonly string[];
 }
 
 /** Puts one together. Nothing is read, and nothing runs by itself, until somebody starts the jobs or asks them to do what is due. */
@@ -99,7 +102,9 @@ export function createInstallation(parts: InstallationParts): Installation {
     });
   const accounts = new AccountDirectory(store, clock, parts.macs === undefined ? undefined : { macs: parts.macs, refused });
   const firstAttempts = new FirstAttempts(scheduler);
+  const reads = new JobReads(clock, (failure) => log.write({ event: "job_read_failed", ...failure }));
   const dispatcher = new Dispatcher({
+    reads: reads.of("notifications"),
     ended: (delivery) => firstAttempts.ended(delivery),
     store,
     // The runner, made below, tells the dispatcher.
@@ -145,6 +150,7 @@ export function createInstallation(parts: InstallationParts): Installation {
   });
   const cardExpiry = new CardExpiryJob({
     store,
+    reads: reads.of("card_expiry"),
     clock,
     scheduler,
     share,
@@ -152,6 +158,7 @@ export function createInstallation(parts: InstallationParts): Installation {
   });
   const recovery = new RecoveryJob({
     store,
+    reads: reads.of("recovery"),
     runner,
     accounts,
     clock,
@@ -159,5 +166,16 @@ export function createInstallation(parts: InstallationParts): Installation {
     share,
     report: ({ kind, ...facts }) => log.write({ event: kind === "settled" ? "recovery_settled" : "recovery_overdue", ...facts }),
   });
-  return { store, clock, random, accounts, runner, requests: new NamedRequests(store, clock, share), dispatcher, recovery, cardExpiry };
+  return {
+    store,
+    clock,
+    random,
+    accounts,
+    runner,
+    requests: new NamedRequests(store, clock, share),
+    dispatcher,
+    recovery,
+    cardExpiry,
+    failingJobs: () => reads.failing(),
+  };
 }

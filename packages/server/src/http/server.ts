@@ -60,6 +60,8 @@ export interface HttpServerOptions {
   readonly health: {
     /** Anything but `ready`: /readyz answers 503, so that a load balancer sends nothing. */
     state(): "ready" | keyof typeof notReady;
+    /** Jobs that can't do their work: requests are served all the same, and /readyz names them. None unless given. */
+    failingJobs?(): readonly string[];
   };
   readonly limits: HttpLimits;
   /** What goes wrong on purpose; undefined where money is real. */
@@ -552,7 +554,8 @@ export class HttpServer {
     if (this.#isStopping) return { status: 503, body: '{"status":"stopping","message":"The server is stopping"}' };
     const state = this.#options.health.state();
     if (state !== "ready") return { status: 503, body: `{"status":"${state}","message":"${notReady[state]}"}` };
-    return { status: 200, body: '{"status":"ready"}' };
+    const failing = this.#options.health.failingJobs?.() ?? [];
+    return { status: 200, body: JSON.stringify(failing.length === 0 ? { status: "ready" } : { status: "ready", failing }) };
   }
 
   /** What Node lets pass, or would refuse with an empty body: answered like what its parser refuses, and the connection ends. */

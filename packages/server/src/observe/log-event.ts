@@ -168,6 +168,11 @@ export const logEvents = {
     doc: "A receiver did not take a notification: again later, given_up, gone (it answered 410 and is switched off) or resting after failures in a row.",
     fields: { kind: "text", merchantId: "id", endpoint: "text", paymentId: "id", number: "number", attempts: "number", outcome: "text?" },
   },
+  job_read_failed: {
+    level: "error",
+    doc: "A job (recovery, notifications, card_expiry) could not read what it is to do, `failed` times since it was last told: the first time at once, then once a minute at most. After three in a row /readyz names the job in `failing`.",
+    fields: { job: "text", read: "text", failed: "number" },
+  },
   acquirer_rests: {
     level: "warn",
     doc: "An acquirer gave no answer 20 times in a row: it is left alone for a while, and payments go elsewhere or are refused at once.",

@@ -12,13 +12,15 @@ export function notificationAccounts(
   accounts: AccountDirectory,
   runner: Pick<Runner, "run">,
 ): {
-  settingsOf(merchantId: MerchantId): Promise<NotificationSettings | undefined>;
+  settingsOf(merchantId: MerchantId): Promise<(NotificationSettings & { readonly accountVersion: number }) | undefined>;
   switchOff(merchantId: MerchantId, endpoint: EndpointId, at: Instant): Promise<void>;
 } {
   return {
     async settingsOf(merchantId) {
       const account = await accounts.byId(merchantId);
-      return account === undefined ? undefined : { endpoints: endpointsOf(account.settings), chaos: account.settings.notificationChaos };
+      if (account === undefined) return undefined;
+      const { settings, version } = account;
+      return { endpoints: endpointsOf(settings), chaos: settings.notificationChaos, accountVersion: version };
     },
     async switchOff(merchantId, endpoint, at) {
       const account = await accounts.byId(merchantId);

@@ -1,8 +1,9 @@
 import type { Clock } from "../kernel/clock.ts";
 import type { MerchantId } from "../kernel/ids.ts";
+import type { Instant } from "../kernel/instant.ts";
 import type { Store } from "../stores/store.ts";
-import { decideRemoved, deliveryChange } from "./delivery.ts";
-import { type Delivery, openMessage } from "./events.ts";
+import { deliveryChange } from "./delivery.ts";
+import { type Delivery, openMessage, type QueueKey } from "./events.ts";
 import { fixed, type Message } from "./message.ts";
 
 interface Waiting {
@@ -38,14 +39,22 @@ export class DeliveryBook {
     return outcome === "committed" ? next : undefined;
   }
 
-  /** What is for an endpoint that is no more is over, whole messages at a time. */
-  async remove(deliveries: readonly Delivery[]): Promise<void> {
-    const removed = new Map<number, Delivery>();
+  /** Deliveries that are over without another attempt, whole messages at a time; as they are now. */
+  async end(deliveries: readonly Delivery[], decide: (delivery: Delivery) => Delivery): Promise<readonly Delivery[]> {
+    const ended = new Map<string, Delivery>();
     for (const each of deliveries) {
-      for (const delivery of (await this.#messageOf(each)) ?? []) removed.set(delivery.number, decideRemoved(delivery));
+      for (const delivery of (await this.#messageOf(each)) ?? []) ended.set(`${delivery.number} ${delivery.endpoint}`, decide(delivery));
     }
-    const [first, ...others] = removed.values();
-    if (first !== undefined) await this.#store.commit(deliveryChange(this.#clock.now(), first, ...others));
+    const [first, ...others] = ended.values();
+    if (first === undefined) return [];
+    const { outcome } = await this.#store.commit(deliveryChange(this.#clock.now(), first, ...others));
+    return outcome === "committed" ? [first, ...others] : [];
+  }
+
+  /** Nothing of the queue is read until then, or until the account changes. */
+  async park({ merchantId, queue }: QueueKey, until: Instant, accountVersion: number): Promise<void> {
+    const parking = { queue, until, accountVersion };
+    await this.#store.commit({ merchantId, at: this.#clock.now(), facts: [], entries: [], notifications: [], parking });
   }
 
   /**

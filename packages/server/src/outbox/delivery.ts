@@ -1,4 +1,4 @@
-import type { Instant } from "../kernel/instant.ts";
+import { day, type Instant } from "../kernel/instant.ts";
 import type { Random } from "../kernel/random.ts";
 import type { Change } from "../stores/change.ts";
 import { nextAttemptAt, retryAfter } from "./backoff.ts";
@@ -39,6 +39,18 @@ export function decideDelivery(delivery: Delivery, outcome: SendOutcome, now: In
 /** The delivery is over without another attempt: its endpoint was taken away. */
 export function decideRemoved(delivery: Delivery): Delivery {
   return { ...delivery, version: delivery.version + 1, state: "failed", outcome: "endpoint_removed" };
+}
+
+/** Undelivered for longer than this, since it was asked for, a delivery is over. */
+const keptMs = 30 * day;
+
+export function isExpired({ askedAt }: Delivery, now: Instant): boolean {
+  return now - askedAt > keptMs;
+}
+
+/** The delivery is over without another attempt: it has waited for too long. */
+export function decideExpired(delivery: Delivery): Delivery {
+  return { ...delivery, version: delivery.version + 1, state: "failed", outcome: "expired" };
 }
 
 /** What a delivery says about its last attempt: the status, or why there was none. */

@@ -1,6 +1,7 @@
 import { assert, BrokenInvariant } from "../kernel/assert.ts";
 import type { MerchantId } from "../kernel/ids.ts";
-import { type Instant, instant, second } from "../kernel/instant.ts";
+import { day, type Instant, instant, laterBy, second } from "../kernel/instant.ts";
+import type { ReadReport } from "../kernel/job-reads.ts";
 import type { Random } from "../kernel/random.ts";
 import type { Scheduler } from "../kernel/scheduler.ts";
 import { ServiceError } from "../kernel/service-error.ts";
@@ -9,7 +10,7 @@ import { slotOf } from "../kernel/slot.ts";
 import { type DueMerchant, type DueQueue, type Store, StoreError } from "../stores/store.ts";
 import { chaosPlan } from "./chaos.ts";
 import { Courier, type CourierParts } from "./courier.ts";
-import { decideDelivery } from "./delivery.ts";
+import { decideDelivery, decideExpired, decideRemoved, isExpired } from "./delivery.ts";
 import { DeliveryBook } from "./delivery-book.ts";
 import { isUrlEndpoint, type NotificationSettings, originQueue, queueOf, type Target, targetOf, urlTarget } from "./endpoint.ts";
 import { type Delivery, type EndpointId, type EndpointKey, messageNumber, openMessage, type QueueKey } from "./events.ts";
@@ -23,7 +24,7 @@ import { Turns } from "./turns.ts";
 /** Port: what accounts say about their notifications. */
 export interface NotificationAccounts {
   /** undefined when there is no such account. */
-  settingsOf(merchantId: MerchantId): Promise<NotificationSettings | undefined>;
+  settingsOf(merchantId: MerchantId): Promise<(NotificationSettings & { readonly accountVersion?: number }) | undefined>;
   /** Keeps with the account that this endpoint answered 410 (endpoint.ts, switchedOff). */
   switchOff(merchantId: MerchantId, endpoint: EndpointId, at: Instant): Promise<void>;
 }
@@ -45,6 +46,8 @@ export interface DispatcherParts extends CourierParts {
   readonly ended?: (delivery: Delivery) => void;
   /** Told of what should not be: the property that did not hold, or the class of the error. Never throws. */
   readonly alarm: (what: string, merchantId: MerchantId) => void;
+  /** Told of the reads of the store by which it finds what is due. */
+  readonly reads?: ReadReport;
   /** true: one attempt at a time, in the order in which they were read, so that receivers hear everything in one order. */
   readonly inOrder?: () => boolean;
   /** How often the store is asked for what is due, apart from nudges. A second unless given. */
@@ -79,6 +82,8 @@ const queuesPerRead = 32;
 /** Of one merchant, in one round: the next round goes on behind them. */
 const queuesPerRound = 128;
 const deliveriesPerRead = 64;
+/** How often a queue whose endpoint is switched off is looked at, for what has waited too long. */
+const parkedMs = day;
 /** Queues of changes that are waited for to be taken up together; the next poll finds the others. */
 const mostNudged = 1_000;
 /** How many messages of one queue may have been answered without that being kept yet: all would be sent again after a crash. */
@@ -216,7 +221,8 @@ export class Dispatcher {
     try {
       for (const merchantId of merchants) await this.#fillMerchant(merchantId, queuesPerRound);
     } catch {
-      // A store that is down says so itself, and the next poll asks again.
+      // The next poll asks again.
+      this.#parts.reads?.failed("queuesDue");
     }
     this.#pump();
   }
@@ -238,8 +244,10 @@ export class Dispatcher {
       if (this.#nextMerchant !== undefined) this.#isCutShort = true;
       for (const lane of this.#lanes.catchingUp()) await this.#fill(lane);
       this.#pump();
+      this.#parts.reads?.worked();
     } catch {
-      // A store that is down says so itself, and the next poll asks again.
+      // The next poll asks again.
+      this.#parts.reads?.failed("merchantsDue");
     }
   }
 
@@ -314,11 +322,15 @@ export class Dispatcher {
     const { store, clock, accounts } = this.#parts;
     const { merchantId, queue } = lane.key;
     try {
-      lane.settings = await accounts.settingsOf(merchantId);
+      const settings = await accounts.settingsOf(merchantId);
+      lane.settings = settings;
       const isOfUrls = isUrlEndpoint(queue);
       const configured = isOfUrls ? undefined : lane.settings?.endpoints.find(({ id }) => id === queue);
       lane.target = configured === undefined ? undefined : targetOf(configured, clock.now());
-      if (configured !== undefined && lane.target === undefined) return [];
+      if (configured !== undefined && lane.target === undefined) {
+        await this.#leaveOff(lane, settings?.accountVersion);
+        return [];
+      }
       // Those that end while the read is on its way may still be due in what it brings.
       const busy = new Set(lane.underWay);
       const horizon = lane.catchingUp ? endOfTime : clock.now();
@@ -326,13 +338,38 @@ export class Dispatcher {
       const due = await store.deliveriesDue(lane.key, horizon, most + busy.size);
       if (due.length === 0) lane.catchingUp = false;
       const fresh = due.filter((each) => !busy.has(messageNumber(each)) && !busy.has(each.number));
-      if (isOfUrls || configured !== undefined) return fresh;
-      await this.#book.remove(fresh);
-      lane.readAgain ||= fresh.length > 0;
+      if (!isOfUrls && configured === undefined) {
+        await this.#book.end(fresh, decideRemoved);
+        lane.readAgain ||= fresh.length > 0;
+        return [];
+      }
+      return await this.#withoutExpired(lane, fresh);
     } catch (error) {
+      this.#parts.reads?.failed("deliveriesDue");
       this.#trouble(lane, error);
     }
     return [];
+  }
+
+  /** Ends those that have waited for too long; the others of them. */
+  async #withoutExpired(lane: QueueLane, fresh: readonly Delivery[]): Promise<readonly Delivery[]> {
+    const now = this.#parts.clock.now();
+    const [left, expired] = [fresh.filter((each) => !isExpired(each, now)), fresh.filter((each) => isExpired(each, now))];
+    if (expired.length === 0) return fresh;
+    for (const each of await this.#book.end(expired, decideExpired)) this.#report("given_up", each);
+    lane.readAgain ||= left.length === 0;
+    return left;
+  }
+
+  /** The endpoint is switched off: what is for it is kept for a while, and not looked at before the account changes. */
+  async #leaveOff(lane: QueueLane, accountVersion: number | undefined): Promise<void> {
+    const { store, clock } = this.#parts;
+    const now = clock.now();
+    for (let left = 0; left === 0 && !this.#stopping.signal.aborted;) {
+      const due = await store.deliveriesDue(lane.key, now, deliveriesPerRead);
+      left = due.length === 0 ? 1 : (await this.#withoutExpired(lane, due)).length;
+    }
+    if (accountVersion !== undefined) await this.#book.park(lane.key, laterBy(now, parkedMs), accountVersion);
   }
 
   #tenureOf(merchantId: MerchantId): Tenure | undefined {
@@ -349,7 +386,6 @@ export class Dispatcher {
   #trouble(lane: QueueLane, error: unknown): void {
     lane.stuck = true;
     this.#unload(lane);
-    // A store that is down says so itself.
     if (error instanceof StoreError || error instanceof ServiceError) return;
     this.#parts.alarm(
       error instanceof BrokenInvariant ? error.message : error instanceof Error ? error.name : "unknown",

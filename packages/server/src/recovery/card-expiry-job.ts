@@ -1,5 +1,6 @@
 import type { Clock } from "../kernel/clock.ts";
 import { day, hour, type Instant, laterBy, minute } from "../kernel/instant.ts";
+import type { ReadReport } from "../kernel/job-reads.ts";
 import type { Scheduler } from "../kernel/scheduler.ts";
 import type { Share, Tenure } from "../kernel/share.ts";
 import type { CardAge, Store } from "../stores/store.ts";
@@ -13,6 +14,8 @@ export interface CardExpiryParts {
   readonly share: Share;
   /** Told how many cards a round has forgotten. */
   readonly report: (progress: { readonly forgotten: number; readonly seen: number }) => void;
+  /** Told of a round that the store ended. */
+  readonly reads?: ReadReport;
 }
 
 const slotOfRounds = 0;
@@ -88,6 +91,7 @@ export class CardExpiryJob {
     }
     // After each round, since sessions and keys are deleted too.
     if (isWhole || forgotten > 0) await store.eraseRemains();
+    if (isWhole) this.#parts.reads?.worked();
     if (forgotten > 0) report({ forgotten, seen });
   }
 
@@ -101,8 +105,8 @@ export class CardExpiryJob {
   #schedule(): void {
     if (this.#stopped) return;
     this.#cancelTimer = this.#parts.scheduler.after(checkMs, () => {
-      // Whatever failed is found again a day later.
-      this.#round = this.#runIfDue().catch(() => undefined);
+      // What failed is found again a day later.
+      this.#round = this.#runIfDue().catch(() => this.#parts.reads?.failed("cardsAfter"));
       void this.#round.then(() => this.#schedule());
     });
   }

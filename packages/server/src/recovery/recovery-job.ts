@@ -1,5 +1,6 @@
 import { checksPerHour } from "../decisions/steps.ts";
 import type { Clock } from "../kernel/clock.ts";
+import type { ReadReport } from "../kernel/job-reads.ts";
 import type { Scheduler } from "../kernel/scheduler.ts";
 import type { Share, Tenure } from "../kernel/share.ts";
 import { slotOf } from "../kernel/slot.ts";
@@ -22,6 +23,8 @@ export interface RecoveryParts {
   readonly share: Share;
   /** Told of every payment that recovery settled, and of every payment or refund that it failed to settle for more than an hour. */
   readonly report: (progress: RecoveryProgress) => void;
+  /** Told of the reads of the store by which it finds what is due. */
+  readonly reads?: ReadReport;
 }
 
 export interface RecoveryProgress {
@@ -132,9 +135,12 @@ export class RecoveryJob {
 
   async #read(reading: (store: Store) => Promise<readonly Payment[]>): Promise<readonly Payment[]> {
     try {
-      return await reading(this.#parts.store);
+      const payments = await reading(this.#parts.store);
+      this.#parts.reads?.worked();
+      return payments;
     } catch {
-      // The store is down: it says so itself, and the next poll asks again.
+      // The next poll asks again.
+      this.#parts.reads?.failed("paymentsDue");
       return [];
     }
   }

@@ -29,6 +29,7 @@ export type ChangeMessage = readonly [
   request: RequestPart | undefined,
   cardErasure: CardErasurePart | undefined,
   deliveries: DeliveriesPart | undefined,
+  parking: ParkingPart | undefined,
 ];
 
 /** What most payments never have: refunds, a dispute, a reviewer, a mandate that they give, another acquirer than the first. */
@@ -114,6 +115,8 @@ export type AccountPart = readonly [
 /** `endpoints`: those that hear of the change's notifications; `gathering`: those of them that take several in one message. */
 export type DeliveriesPart = readonly [endpoints: readonly string[], moved: readonly MovedDelivery[], gathering: readonly string[]];
 
+export type ParkingPart = readonly [queue: string, until: number, accountVersion: number];
+
 export type MovedDelivery = readonly [
   endpoint: string,
   number: number,
@@ -146,6 +149,7 @@ export function messageOf(change: Change): ChangeMessage {
     request === undefined ? undefined : requestPart(request),
     cardErasure === undefined ? undefined : [cardErasure.tokenDigest, cardErasure.unusedSince],
     deliveriesPart(change),
+    change.parking === undefined ? undefined : [change.parking.queue, change.parking.until, change.parking.accountVersion],
   ];
 }
 

@@ -49,6 +49,12 @@ export function assertChangeIsSound(change: Change): void {
   if (deliverTo !== undefined) assertEndpointsAreSound(deliverTo);
   for (const endpoint of gatherFor) assert(deliverTo?.includes(endpoint) === true, "what is gathered for an endpoint is for it");
   if (deliveries !== undefined) assertDeliveriesAreSound(change, deliveries);
+  if (change.parking !== undefined) {
+    const { queue, until, accountVersion } = change.parking;
+    assert(endpointPattern.test(queue), "a queue's name is of letters, digits and dashes");
+    assert(Number.isSafeInteger(until) && Number.isSafeInteger(accountVersion), "a queue is parked until a moment");
+    assert((payment ?? card ?? cardUse ?? account ?? request) === undefined, "a queue is parked by a change of its own");
+  }
 }
 
 function assertEndpointsAreSound(endpoints: NonNullable<Change["deliverTo"]>): void {

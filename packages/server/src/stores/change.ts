@@ -3,7 +3,7 @@ import type { Instant } from "../kernel/instant.ts";
 import type { SafeDetail } from "../kernel/service-error.ts";
 import type { JournalEntry } from "../ledger/journal.ts";
 import type { Account } from "../merchant/account.ts";
-import type { Delivery, EndpointId, Notification } from "../outbox/events.ts";
+import type { Delivery, EndpointId, Notification, QueueId } from "../outbox/events.ts";
 import type { ChargebackFact } from "../payment/chargeback.ts";
 import type { PaymentFact, PaymentNote } from "../payment/payment-machine.ts";
 import type { RefundFact } from "../payment/refund.ts";
@@ -43,6 +43,11 @@ export interface Change {
   readonly gatherFor?: readonly EndpointId[];
   /** Deliveries of this merchant that moved on, or that a replay adds to notifications committed before. */
   readonly deliveries?: readonly { readonly next: Delivery; readonly replaces: number | undefined }[];
+  /**
+   * Nothing of this queue is due before `until`, because its endpoint is switched off in this version of the account. Any other version is no
+   * conflict, and then nothing is parked. The next change of the account ends it.
+   */
+  readonly parking?: { readonly queue: QueueId; readonly until: Instant; readonly accountVersion: number };
 }
 
 export interface AccountKey {

@@ -251,6 +251,39 @@ for (const [name, open] of stores) {
       assert.deepEqual(await store.merchantsDue(soon, undefined, 10), [{ merchantId: merchantA, dueAt: instant(soon - 9) }, b]);
     });
 
+    test("a parked queue is not due before its time, whatever comes, until the account changes", async (context) => {
+      const store = await opened(context);
+      await store.commit(given.accountChange(given.newAccount(merchantA), [1]));
+      await toldOf(store, 2, [shop, books]);
+      await toldOf(store, 1, [shop], merchantB);
+      const hour = instant(soon + 3_600_000);
+      const park = (accountVersion: number): Change => ({
+        ...moved(fresh(1, shop, 1)),
+        deliveries: [],
+        parking: { queue: queueOf(shop), until: hour, accountVersion },
+      });
+      const both = [`${merchantA} books`, `${merchantA} shop`, `${merchantB} shop`];
+      assert.deepEqual(await store.commit(park(2)), committed);
+      assert.deepEqual(await queuesDue(store, soon), both, "of another version of the account nothing is parked");
+      assert.deepEqual(await store.commit(park(1)), committed);
+      assert.deepEqual(await queuesDue(store, soon), [`${merchantA} books`, `${merchantB} shop`]);
+      assert.equal(
+        (await store.deliveriesDue({ merchantId: merchantA, queue: queueOf(shop) }, soon, 10)).length,
+        2,
+        "they may be read all the same",
+      );
+
+      const payment = given.newPayment(9);
+      await store.commit(given.paymentChange(payment));
+      await store.commit(told(payment, [shop], { at: instant(soon - 5) }));
+      await store.commit(moved(after(await only(store, 1), { state: "failed" })));
+      for (const number of [1, 2]) await store.commit(moved(after(await only(store, number, books), { state: "delivered" })));
+      assert.deepEqual(await queuesDue(store, instant(hour - 1)), [`${merchantB} shop`]);
+      assert.deepEqual(await queuesDue(store, hour), [`${merchantB} shop`, `${merchantA} shop`]);
+      await store.commit(given.accountChange(given.newAccount(merchantA, { version: 2 }), []));
+      assert.deepEqual(await queuesDue(store, soon), [`${merchantA} shop`, `${merchantB} shop`]);
+    });
+
     test("payments' own addresses at one origin share a queue, and those of the version before have one each", async (context) => {
       const store = await opened(context);
       const urls = ["https://a.example/?order=1", "https://a.example/?order=2", "https://b.example/?order=3"].map(urlEndpoint);

@@ -3,7 +3,9 @@ import { describe, test } from "node:test";
 import { day, hour, minute, second } from "../../src/kernel/instant.ts";
 import { urlEndpoint } from "../../src/outbox/endpoint.ts";
 import type { Payment } from "../../src/payment/payment.ts";
-import { merchantA, merchantB } from "../contract/store-fixtures.ts";
+import { noChaos } from "../../src/outbox/endpoint.ts";
+import { replay } from "../../src/outbox/replay.ts";
+import { merchantA, merchantB, merchantId } from "../contract/store-fixtures.ts";
 import { deliveriesOf, endpoint, ok, PostOffice, type Received, status } from "./post-office.ts";
 
 const hanging = { outcome: ok, afterMs: hour };
@@ -224,6 +226,64 @@ describe("endpoints that are off or taken away", () => {
     office.account(merchantA, [endpoint("shop")]);
     await office.run(minute);
     assert.equal(office.received.length, 100);
+    await office.stop();
+  });
+
+  test("two thousand endpoints that are off cost nothing while they are off, whatever waits for them", async () => {
+    const office = new PostOffice();
+    const merchants = Array.from({ length: 500 }, (_, number) => merchantId(number + 100));
+    const off = ["a", "b", "c", "d"].map((id) => endpoint(id, { enabled: false }));
+    for (const each of merchants) {
+      office.account(each, off);
+      await office.event(each);
+    }
+    office.start();
+    await office.run(10 * second);
+    office.calls.clear();
+    await office.run(10 * minute);
+    assert.deepEqual(Object.fromEntries(office.calls), { merchantsDue: office.calls.get("merchantsDue") }, "each round finds no merchant");
+    await office.stop();
+  });
+
+  test("what waits for longer than 30 days is over as expired, and a replay brings it back", async () => {
+    const office = new PostOffice({ pollMs: hour });
+    office.account(merchantA, [endpoint("shop", { enabled: false })]);
+    office.start();
+    for (let count = 0; count < 150; count += 1) await office.event(merchantA);
+    await office.run(29 * day);
+    await office.event(merchantA);
+    assert.ok((await deliveriesOf(office.store, merchantA)).every(({ state }) => state === "waiting"));
+    await office.run(3 * day);
+    const states = (await deliveriesOf(office.store, merchantA)).map(({ state, outcome }) => `${state} ${outcome}`);
+    assert.deepEqual(
+      states.map((each, index) => (index < 150 ? each === "failed expired" : each === "waiting undefined")),
+      states.map(() => true),
+    );
+    assert.equal(office.events.filter(({ outcome }) => outcome === "expired").length, 150);
+
+    await replay(
+      { store: office.store, clock: office.time },
+      merchantA,
+      { endpoints: office.endpointsOf(merchantA), chaos: noChaos },
+      { failedFrom: 1 },
+    );
+    office.account(merchantA, [endpoint("shop")]);
+    await office.run(2 * hour);
+    assert.equal(office.received.length, 151);
+    await office.stop();
+  });
+
+  test("a receiver that is down for longer than 30 days is no longer asked about what is older", async () => {
+    const office = new PostOffice({ pollMs: hour, answer: () => ({ outcome: { kind: "failed", cause: "connection" }, afterMs: 5 }) });
+    office.account(merchantA, []);
+    office.start();
+    for (let count = 0; count < 400; count += 1) await office.event(merchantA, `https://shop.example/?order=${count}`);
+    await office.run(32 * day);
+    const outcomes = (await deliveriesOf(office.store, merchantA)).map(({ state, outcome }) => `${state} ${outcome}`);
+    assert.deepEqual(new Set(outcomes), new Set(["failed expired"]));
+    const asked = office.received.length;
+    await office.run(day);
+    assert.equal(office.received.length, asked);
     await office.stop();
   });
 

@@ -77,7 +77,9 @@ export class PostOffice {
   answer: Answer;
   /** Asked at each step of a running dispatcher: true kills it there. */
   step: Step = () => false;
-  readonly #settings = new Map<MerchantId, NotificationSettings>();
+  /** Calls of the store by dispatchers, by method. */
+  readonly calls = new Map<string, number>();
+  readonly #settings = new Map<MerchantId, NotificationSettings & { readonly accountVersion: number }>();
   readonly #seed: number;
   readonly #pollMs: number;
   #process: { readonly dispatcher: Dispatcher; readonly life: { dead: boolean } } | undefined;
@@ -92,7 +94,14 @@ export class PostOffice {
   }
 
   account(merchantId: MerchantId, endpoints: readonly NotificationEndpoint[], chaos: Partial<NotificationChaos> = {}): void {
-    this.#settings.set(merchantId, { endpoints, chaos: { ...noChaos, ...chaos } });
+    this.#change(merchantId, { endpoints, chaos: { ...noChaos, ...chaos } });
+  }
+
+  /** As a change of the account does, which the store hears of. */
+  #change(merchantId: MerchantId, settings: NotificationSettings): void {
+    const accountVersion = (this.#settings.get(merchantId)?.accountVersion ?? 0) + 1;
+    this.#settings.set(merchantId, { ...settings, accountVersion });
+    void this.store.commit(given.accountChange(given.newAccount(merchantId, { version: accountVersion }), [])).catch(() => undefined);
   }
 
   endpointsOf(merchantId: MerchantId): readonly NotificationEndpoint[] {
@@ -176,6 +185,7 @@ export class PostOffice {
     /** Does `work` unless the process dies before it or after it; then nobody ever hears of it. */
     const step = async <T>(what: string, work: () => Promise<T>): Promise<T> => {
       if (isDead() || this.#dies(`before ${what}`)) return never;
+      this.calls.set(what, (this.calls.get(what) ?? 0) + 1);
       const result = await settled(work());
       if (isDead() || this.#dies(`after ${what}`)) return never;
       if ("error" in result) throw result.error;
@@ -193,7 +203,7 @@ export class PostOffice {
       switchOff: async (merchantId, endpointId, at) => {
         const settings = this.#settings.get(merchantId);
         const endpoints = switchedOff(settings?.endpoints ?? [], endpointId, at);
-        if (settings !== undefined && endpoints !== undefined) this.#settings.set(merchantId, { ...settings, endpoints });
+        if (settings !== undefined && endpoints !== undefined) this.#change(merchantId, { ...settings, endpoints });
       },
     };
     const { store } = this;

@@ -1,7 +1,8 @@
 import assert from "node:assert/strict";
 import { describe, test } from "node:test";
-import { hour, second } from "../../src/kernel/instant.ts";
+import { hour, laterBy, second } from "../../src/kernel/instant.ts";
 import type { MerchantId } from "../../src/kernel/ids.ts";
+import { urlEndpoint } from "../../src/outbox/endpoint.ts";
 import { type EndpointId, newDelivery } from "../../src/outbox/events.ts";
 import * as given from "../contract/store-fixtures.ts";
 import { deliveriesOf, endpoint, ok, PostOffice, type Received, status } from "./post-office.ts";
@@ -112,6 +113,40 @@ describe("one receiver", () => {
   });
 });
 
+describe("what waits", () => {
+  test("is not read when another merchant has something new, of which only its own queue is", async () => {
+    const office = new PostOffice({ pollMs: hour });
+    const [waiting] = hostile;
+    assert.ok(waiting !== undefined);
+    office.account(waiting, []);
+    office.account(innocent, [endpoint("shop")]);
+    const now = office.time.now();
+    const payment = await office.payment(waiting, "https://order.example/");
+    for (let number = 1; number <= 20_000; number += 1) {
+      const name = urlEndpoint(`https://order${number}.example/`);
+      const made = newDelivery({ merchantId: waiting, endpoint: name, number, paymentId: payment.id, kind: "update" }, now);
+      const next = { ...made, dueAt: laterBy(now, hour), attempts: 1 };
+      await office.store.commit({
+        merchantId: waiting,
+        at: now,
+        facts: [],
+        entries: [],
+        notifications: [],
+        deliveries: [{ next, replaces: undefined }],
+      });
+    }
+    office.start();
+    await office.run(second);
+    assert.deepEqual(Object.fromEntries(office.calls), { merchantsDue: 1 });
+    office.calls.clear();
+    await office.event(innocent);
+    await office.run(second);
+    assert.equal(office.received.length, 1);
+    assert.deepEqual(Object.fromEntries(office.calls), { deliveriesDue: 2, send: 1, commit: 1 });
+    await office.stop();
+  });
+});
+
 describe("other merchants", () => {
   test("with a thousand addresses on servers that hang delay an innocent one by less than a second", async () => {
     const office = new PostOffice({ answer: ({ url }) => (url.includes("hangs") ? hanging : { outcome: ok, afterMs: 20 }) });
@@ -176,6 +211,8 @@ describe("other merchants", () => {
     const first = office.received.find(({ hash }) => hash === id);
     assert.ok(first !== undefined && first.at - now < second);
     assert.ok(office.received.length < 10_000, "control: the others are not all sent");
+    const read = office.calls.get("deliveriesDue") ?? 0;
+    assert.ok(read <= office.received.length + 256, `${read} queues read for ${office.received.length} messages`);
     await office.stop();
   });
 });

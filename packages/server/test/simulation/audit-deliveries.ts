@@ -57,9 +57,9 @@ export class DeliveryAuditor {
     this.#isPutBack = true;
   }
 
-  /** A delivery was committed: it is given up only after all its attempts, or when the address that a payment brought is gone. */
+  /** A delivery was committed: it is given up only after all its attempts, after 30 days, or when the address that a payment brought is gone. */
   committed({ state, attempts, outcome, endpoint, number }: Delivery): void {
-    if (state !== "failed" || attempts >= attemptsInAll || (outcome === "410" && isUrlEndpoint(endpoint))) return;
+    if (state !== "failed" || attempts >= attemptsInAll || outcome === "expired" || (outcome === "410" && isUrlEndpoint(endpoint))) return;
     this.#violation(`I9: nothing is given up before its time: ${number} to ${endpoint} after ${attempts}`);
   }
 

@@ -365,5 +365,5 @@ export const answerSchemas = {
     },
   ),
   StatsAnswer: node({ store: { type: "object" }, status: success }),
-  Health: node({ status: text }, { message: text }),
+  Health: node({ status: text }, { message: text, failing: { type: "array", items: text } }),
 } as const satisfies Record<string, Schema>;

@@ -88,7 +88,7 @@ export class ChangeWriter {
     return outcome;
   }
 
-  #writeParts([merchant, at, payment, card, cardUse, account, request, cardErasure, deliveries]: ChangeMessage): Outcome {
+  #writeParts([merchant, at, payment, card, cardUse, account, request, cardErasure, deliveries, parking]: ChangeMessage): Outcome {
     if (deliveries !== undefined && !this.#deliveries.isCurrent(merchant, deliveries)) return "stale";
     let outcome: Outcome = "committed";
     if (payment !== undefined) outcome = this.#writePayment(merchant, at, payment, deliveries ?? nobody);
@@ -98,6 +98,7 @@ export class ChangeWriter {
     if (outcome === "committed" && cardErasure !== undefined) this.#eraseCard.run(merchant, ...cardErasure);
     if (outcome === "committed" && cardUse !== undefined) this.#useCard.run(merchant, ...cardUse);
     if (outcome === "committed" && deliveries !== undefined) this.#deliveries.move(merchant, deliveries);
+    if (outcome === "committed" && parking !== undefined) this.#deliveries.park(merchant, parking);
     return outcome;
   }
 

@@ -44,8 +44,9 @@ export class DueDeliveries {
     this.#place(queue);
   }
 
-  park(key: QueueKey, until: Instant): void {
-    const queue = this.#queueOf(key);
+  park({ merchantId, queue: name }: QueueKey, until: Instant): void {
+    const queue = this.#queues.get(`${merchantId} ${name}`);
+    if (queue === undefined) return;
     queue.parkedUntil = until;
     this.#place(queue);
   }

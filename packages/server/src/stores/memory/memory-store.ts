@@ -476,6 +476,7 @@ class MemoryStore implements WorldStore {
     this.#writeAccount(change);
     if (change.request !== undefined) this.#requests.set(keyOf(change.merchantId, change.request.next.key), change.request.next);
     for (const { next } of change.deliveries ?? []) this.#writeDelivery(next);
+    this.#park(change);
     this.#options.onApplied?.(change);
     return { outcome: "committed" };
   }
@@ -582,6 +583,11 @@ class MemoryStore implements WorldStore {
     this.#due.write(next);
   }
 
+  #park({ merchantId, parking }: Change): void {
+    if (parking === undefined || this.#accounts.get(merchantId)?.version !== parking.accountVersion) return;
+    this.#due.park({ merchantId, queue: parking.queue }, parking.until);
+  }
+
   #writeCard({ merchantId, card, cardUse, cardErasure }: Change): void {
     if (cardErasure !== undefined) {
       const key = keyOf(merchantId, cardErasure.tokenDigest);
@@ -619,6 +625,7 @@ class MemoryStore implements WorldStore {
   #writeAccount({ merchantId, account }: Change): void {
     if (account === undefined) return;
     this.#accounts.set(merchantId, account.next);
+    this.#due.unpark(merchantId);
     if (this.#options.isFull !== undefined) this.#settingsLengths.set(merchantId, JSON.stringify(account.next.settings).length);
     for (const { digest, grants, mac } of account.keys) this.#accountKeys.set(digest, { merchantId, grants, mac });
   }

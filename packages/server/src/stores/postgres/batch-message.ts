@@ -14,7 +14,7 @@ export interface BatchMessage {
 
 /** JSON has no bytes, and the database does not know what a delivery begins as: bytes become hex, and the deliveries bring that along. */
 export function batchMessageOf(message: ChangeMessage): BatchMessage {
-  const [merchant, at, payment, card, cardUse, account, request, cardErasure, deliveries] = message;
+  const [merchant, at, payment, card, cardUse, account, request, cardErasure, deliveries, parking] = message;
   const json = JSON.stringify([
     merchant,
     at,
@@ -25,6 +25,7 @@ export function batchMessageOf(message: ChangeMessage): BatchMessage {
     request,
     cardErasure,
     deliveries === undefined ? undefined : withBeginning(deliveries, at as Instant),
+    parking,
   ]);
   const isPlain =
     payment !== undefined && payment[18] === undefined && (card ?? account ?? request ?? cardErasure ?? deliveries) === undefined;

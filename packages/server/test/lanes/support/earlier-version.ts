@@ -1,13 +1,13 @@
 import { plantedCopy } from "./planted-copy.ts";
 
 /** How many migrations that version lacks. */
-export const migrationsSince = 10;
+export const migrationsSince = 11;
 
 /** The queue of a delivery. */
 const queue = "CASE WHEN left(endpoint, 4) = 'url-' AND substr(endpoint, 21, 1) = '-' THEN left(endpoint, 20) ELSE endpoint END";
 
 /**
- * A copy of this version as it was before its newest migrations (005 to 014): without them, and without what uses them. Made from the working tree, for a
+ * A copy of this version as it was before its newest migrations (005 to 015): without them, and without what uses them. Made from the working tree, for a
  * clone need not have a history; whoever adds a migration says here what the version before did in place of what rests on it. The caller
  * removes it.
  */
@@ -31,6 +31,7 @@ export function earlierCopy(): string {
   dueQueues,
   fillDueQueues,
   peopleMacs,
+  parkedQueues,
 ]`,
       replace: "[tables, writer, runs, roles]",
     },

@@ -12,6 +12,7 @@ import { identity } from "./011-identity.ts";
 import { dueQueues } from "./012-due-queues.ts";
 import { fillDueQueues } from "./013-fill-due-queues.ts";
 import { peopleMacs } from "./014-people-macs.ts";
+import { parkedQueues } from "./015-parked-queues.ts";
 
 /** In order. One that was released never changes: its checksum is kept in the database. */
 export const migrations: readonly string[] = [
@@ -29,4 +30,5 @@ export const migrations: readonly string[] = [
   dueQueues,
   fillDueQueues,
   peopleMacs,
+  parkedQueues,
 ];
