@@ -1,12 +1,12 @@
 /** How many messages may be on their way to one receiver: at first, at least while it only is slow, at most. */
-const initial = 4;
+const initial = 8;
 const leastWhenSlow = 4;
 const highest = 128;
 
 /** Answers that are looked at together, or as many as may be under way if that is more; fewer while the limit grows quickly or can fall no further. */
 const answersPerRound = 32;
 const answersPerShortRound = 16;
-/** Of a receiver of which nothing is known: the limit grows when they are there. */
+/** Of a receiver of which nothing is known: those that were begun together, before the limit has grown. */
 const firstAnswers = 8;
 /** After so many cuts, which leave less than half, a receiver that had too much to do needs less than this share of the time. */
 const cutsToHelp = 3;
@@ -89,7 +89,7 @@ export class ReceiverLimit {
     if (answered === "good") {
       // The clock may have been set back since.
       if (tookMs >= 0) this.#times.push(tookMs);
-      if (isUsed && this.#bestMs !== undefined && this.#slowRounds === 0)
+      if (isUsed && this.#slowRounds === 0)
         this.#limit = Math.min(highest, this.#limit + (this.#limit < this.#threshold ? 1 : 1 / this.#limit));
     } else this.#failures += 1;
     const failsOften = this.#failures >= failuresPerRound && this.#failures * 5 > this.#roundLength;
