@@ -1,9 +1,13 @@
 import assert from "node:assert/strict";
+import { rmSync } from "node:fs";
+import { join } from "node:path";
 import { after as afterAll, describe, test, type TestContext } from "node:test";
+import { pathToFileURL } from "node:url";
 import { Client } from "pg";
 import { BrokenInvariant } from "../../src/kernel/assert.ts";
 import type { MerchantId } from "../../src/kernel/ids.ts";
 import { instant, type Instant } from "../../src/kernel/instant.ts";
+import { systemClock } from "../../src/kernel/system-clock.ts";
 import { queueOf, urlEndpoint } from "../../src/outbox/endpoint.ts";
 import { type Delivery, type EndpointId, type EndpointKey, newDelivery, openMessage } from "../../src/outbox/events.ts";
 import type { Payment } from "../../src/payment/payment.ts";
@@ -12,8 +16,11 @@ import type { Change } from "../../src/stores/change.ts";
 import { openEmbeddedStore } from "../../src/stores/embedded/embedded-store.ts";
 import { createMemoryStore } from "../../src/stores/memory/memory-store.ts";
 import { batchMessageOf } from "../../src/stores/postgres/batch-message.ts";
+import type * as Secrets from "../../src/kernel/secret.ts";
+import type * as PostgresStores from "../../src/stores/postgres/postgres-store.ts";
 import type { DueMerchant, DueQueue, Store } from "../../src/stores/store.ts";
 import { Chance } from "../simulation/chance.ts";
+import { earlierCopy } from "../lanes/support/earlier-version.ts";
 import { openStoreOn, TestDatabases, testUrl } from "../postgres/databases.ts";
 import * as given from "./store-fixtures.ts";
 
@@ -461,6 +468,36 @@ test(
     const next = after(inMessage, { state: "delivered", outcome: "200" });
     assert.equal(await commit(moved(next)), "committed");
     assert.deepEqual(await store.deliveriesOf(merchantA, 1, 10), [next]);
+  },
+);
+
+test(
+  "what waits when a newer version brings PostgreSQL's tables up to date is due there, and so is what the version before writes beside it",
+  { skip: databases === undefined && "COFRE_TEST_POSTGRES_URL names no server" },
+  async (context) => {
+    assert.ok(databases !== undefined);
+    const url = await databases.create();
+    const copy = earlierCopy();
+    context.after(() => rmSync(copy, { recursive: true }));
+    const earlierFile = (path: string): string => pathToFileURL(join(copy, "src", path)).href;
+    const { openPostgresStore } = (await import(earlierFile("stores/postgres/postgres-store.ts"))) as typeof PostgresStores;
+    const { Secret } = (await import(earlierFile("kernel/secret.ts"))) as typeof Secrets;
+    const earlier = await openPostgresStore({ url: new Secret(url), clock: systemClock, waiveStandby: true });
+    context.after(() => earlier.close());
+    const tell = async (number: number, endpoints: readonly EndpointId[]): Promise<void> => {
+      const payment = given.newPayment(number);
+      await earlier.commit(given.paymentChange(payment));
+      assert.deepEqual(await earlier.commit(told(payment, endpoints)), committed);
+    };
+    const own = urlEndpoint("https://a.example/?order=1");
+    await tell(1, [shop, own]);
+
+    const newer = await openStoreOn(url);
+    context.after(() => newer.close());
+    assert.deepEqual(await queuesDue(newer, soon), [`${merchantA} shop`, `${merchantA} ${queueOf(own)}`]);
+    await tell(2, [books]);
+    await earlier.commit(moved(after(fresh(1, shop, 1), { state: "delivered" })));
+    assert.deepEqual(await queuesDue(newer, soon), [`${merchantA} books`, `${merchantA} ${queueOf(own)}`]);
   },
 );
 
