@@ -43,13 +43,9 @@ test(`after ${cards} cards no number and no security code is in anything that Co
   assert.deepEqual(unanswered, ["in a body that never ends"]);
 });
 
-test(
-  `after ${cardsEach} texts with security codes and tracks none of them is in anything that Cofre has written`,
-  { todo: "they are not masked" },
-  async (context) => {
-    assertNothing(context, await runLeaks({ root: serverRoot, cards: cardsEach, seed: seed + 3, way: sensitiveWayOf }), 0);
-  },
-);
+test(`after ${cardsEach} texts with security codes and tracks none of them is in anything that Cofre has written`, async (context) => {
+  assertNothing(context, await runLeaks({ root: serverRoot, cards: cardsEach, seed: seed + 3, way: sensitiveWayOf }), 0);
+});
 
 for (const acquirer of echoingAcquirers) {
   test(`after ${cardsEach} cards at an acquirer that repeats them, ${acquirer}, none of it is in anything that Cofre has written`, async (context) => {
@@ -116,8 +112,8 @@ test("control: a program that keeps what people type as it is does not pass", as
   const root = plantedCopy({
     name: "card numbers in free text are not masked",
     file: "http/wire/card-like.ts",
-    find: "  return maskSpans(text, cardSpans);",
-    replace: "  return text;",
+    find: "  if (!namesCode && !mayHoldCard(text)) return text;",
+    replace: "  if (namesCode || !namesCode) return text;",
   });
   context.after(() => rmSync(root, { recursive: true, force: true }));
   const { findings } = await runLeaks({ root, cards: 600, seed });

@@ -257,8 +257,9 @@ const misplacedWays: readonly Way[] = [
     jsonWay(`in creditcard.${name}`, "/ws/direct", (key, canary) => misplaced(key, canary, {}, { [name]: spelled(canary) })),
   ),
   jsonWay("in email", "/ws/direct", (key, canary) => misplaced(key, canary, { email: `${canary.pan}@example.com` })),
+  // Of the card that is charged: an address with any other number may be an order's, and is kept by decision, as a code is.
   jsonWay("in notification_url", "/ws/direct", (key, canary) =>
-    misplaced(key, canary, { notification_url: `https://shop.example.com/paid?card=${canary.pan}` }),
+    directBody(key, canary, { notification_url: `https://shop.example.com/paid?card=${canary.pan}` }),
   ),
   jsonWay("in responsible", "/ws/direct", (key, canary) =>
     misplaced(key, canary, { person_type: "business", responsible: { name: spelled(canary) } }),
@@ -327,13 +328,18 @@ const sensitiveTexts: readonly ((canary: Canary) => string)[] = [
 
 const sensitiveFields = ["note", "name", "address", "street_complement", "city", "user_value_1", "user_value_5", "order_number", "comment"];
 
+/** A number without digits, which could be taken for a code. */
+function lettersOf(index: number): string {
+  return Array.from(String(index), (digit) => "abcdefghij"[Number(digit)]).join("");
+}
+
 /** Sends the texts in the fields in which people write; what is found of them is not masked. */
 export function sensitiveWayOf({ index }: Canary): Way {
   const field = sensitiveFields[index % sensitiveFields.length] ?? "note";
   const number = Math.floor(index / sensitiveFields.length) % sensitiveTexts.length;
   const text = sensitiveTexts[number];
   return jsonWay(`sensitive text ${number} in ${field}`, "/ws/direct", (key, canary) =>
-    misplaced(key, canary, { [field]: `${text?.(canary) ?? ""} ${sensitiveMark}${index}` }),
+    misplaced(key, canary, { [field]: `${text?.(canary) ?? ""} ${sensitiveMark}${lettersOf(index)}` }),
   );
 }
 

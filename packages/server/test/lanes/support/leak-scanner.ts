@@ -39,7 +39,9 @@ export function scanForSecurityCodes(place: string, bytes: Uint8Array, drawn: re
     const before = /[\0\t\n\r -~]*$/.exec(text.slice(Math.max(0, index - 40), index))?.[0] ?? "";
     const behind = /^[\0\t\n\r -~]*/.exec(text.slice(index, index + 46))?.[0] ?? "";
     // What comes behind the x of a mask are the last four digits of a number.
-    const hasCode = /(?<![\dA-Fa-fx])\d{3,4}(?![\dA-Fa-f])/.test((before + behind).replaceAll("\0", ""));
+    // A mask in groups begins and ends with digits that stand alone.
+    const around = (before + behind).replaceAll("\0", "").replaceAll(/\d[\d .,/_-]*x[x .,/_-]*(?:\d[ .,/_-]?){4}/g, "");
+    const hasCode = /(?<![\dA-Fa-fx])\d{3,4}(?![\dA-Fa-f])/.test(around);
     if (hasCode && !isInOneOf(drawn, bytes, index)) {
       findings.push({ place, offset: index, form: "security code", maskedPan: "" });
     }
@@ -50,7 +52,7 @@ export function scanForSecurityCodes(place: string, bytes: Uint8Array, drawn: re
 /** Stands behind a security code or the end of a track in a text (leak-load.ts): digits before it are those. */
 export const sensitiveMark = "ref leak";
 
-const sensitive = new RegExp(`\\d{3,}[?F]? ${sensitiveMark}(\\d+)`, "g");
+const sensitive = new RegExp(`\\d{3,}[?F]? ${sensitiveMark}([a-j]+)`, "g");
 
 /** Security codes and data of a track in a text of people's, by what the load writes behind them. */
 export function scanForSensitiveText(place: string, bytes: Uint8Array): Finding[] {
