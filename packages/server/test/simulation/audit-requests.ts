@@ -100,7 +100,7 @@ export class RequestAuditor {
     const what = `${verb} of ${payment.code}`;
     if ((code ?? payment.code) !== payment.code || (hash ?? payment.id) !== payment.id)
       this.#violation(`an answer is about the payment that was asked for: ${what}`);
-    if ((await this.#store.paymentById(merchantId, payment.id as PaymentId)) === undefined)
+    if ((await this.#store.paymentById(merchantId, payment.id as PaymentId))?.merchantId !== merchantId)
       this.#violation(`I12: no merchant is told of another's payment: ${what}`);
     if (verb === "capture" && (payment.status !== "CO" || (amount ?? payment.amount) !== payment.amount))
       this.#violation(`a capture that was done has taken what was asked for: ${amount} and not ${payment.amount}, ${what}`);

@@ -3,6 +3,7 @@ import { changeSettings } from "../../src/operations/change-settings.ts";
 import { replay } from "../../src/outbox/replay.ts";
 import type { Installation } from "./installation.ts";
 import { endpointUrl } from "./receivers.ts";
+import { askForAnswers } from "./shop-client.ts";
 import type { Shop } from "./shop.ts";
 
 const maximumEvents = 200_000;
@@ -23,7 +24,8 @@ export async function healAndAudit(installation: Installation, shops: readonly S
     if (rounds === 0) await switchOn(installation, shops);
     if (rounds < 1) continue;
     const dueAt = (await installation.nextDue()) ?? (await askAgain(installation, shops));
-    if (dueAt === undefined) break;
+    if (dueAt === undefined && (await answerAll(installation, shops)) === 0) break;
+    if (dueAt === undefined) continue;
     // Nothing else is open: whoever waits for a receiver's time need not look at the clock meanwhile.
     if (dueAt > time.now() + minute) time.jump(dueAt - time.now());
   }
@@ -74,6 +76,16 @@ async function askAgain({ store, time, auditor }: Installation, shops: readonly 
   if (asked === 0) return undefined;
   auditor.mark("deliveries that had failed are asked for again");
   return time.now();
+}
+
+/** Resolves with the number of requests that were sent again. */
+async function answerAll(installation: Installation, shops: readonly Shop[]): Promise<number> {
+  let asked: number | undefined;
+  const asking = Promise.all(shops.map((shop) => askForAnswers(installation, shop)));
+  void asking.then((numbers) => (asked = numbers.reduce((sum, number) => sum + number, 0)));
+  await installation.time.run(10 * minute, () => asked !== undefined, maximumEvents);
+  if (asked === undefined) installation.auditor.violation("requests are answered when all is well");
+  return asked ?? 0;
 }
 
 async function checkToldOf({ store, auditor }: Installation, { account, index }: Shop): Promise<void> {

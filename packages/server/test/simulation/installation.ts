@@ -91,6 +91,7 @@ export class Installation {
   #fullUntil = 0;
   /** All that clients of any merchant were given: now and then one tries another's. */
   readonly tokens: string[] = [];
+  readonly hashes: string[] = [];
   crashes = 0;
   /** How often the server has waited so far, before something took effect and after it. */
   waits = 0;
@@ -198,7 +199,7 @@ export class Installation {
 
   /** What a client gets that sends this now, to any server that serves. */
   call<Input, Output>(operation: Operation<Input, Output>, account: Account, input: Input): Promise<Answer<Output>> {
-    const serving = this.#processes.filter(({ alive, parts }) => alive && parts !== undefined);
+    const serving = this.#processes.filter(({ alive, parts }) => alive && parts?.isReady() === true);
     const process = serving.length > 1 ? this.#chance.pick(serving) : serving[0];
     if (process?.parts === undefined) return this.time.sleep(5).then(() => ({ kind: "lost" }));
     const { runner } = process.parts;
@@ -224,7 +225,7 @@ export class Installation {
     const { loseRequest, loseAnswer, patienceMs } = this.plan.clients;
     const isFaulty = (perMille: number): boolean => this.#faultsOn && perMille > 0 && this.#chance.happens(perMille);
     if (isFaulty(loseRequest)) return this.time.sleep(this.#chance.pick([0, 5, 2_000])).then(() => "lost");
-    const serving = this.#processes.filter(({ alive, parts }) => alive && parts !== undefined);
+    const serving = this.#processes.filter(({ alive, parts }) => alive && parts?.isReady() === true);
     const process = serving.length > 1 ? this.#chance.pick(serving) : serving[0];
     if (process?.parts === undefined) return this.time.sleep(5).then(() => "lost");
     const { wire } = process.parts;

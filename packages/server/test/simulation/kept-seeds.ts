@@ -1,15 +1,17 @@
 /**
  * Seeds that are run before all others, by the tests and by the lane: each met something that few others meet. A seed stands for a
- * run of today's simulation: whoever changes what is drawn looks for others that find the same (the lane names the seed that found a
- * planted mistake).
+ * run of today's simulation: whoever changes what is drawn looks for others that meet the same. These were chosen anew when clients
+ * began to send bytes and the acquirer got books of its own, which changed what every seed draws.
  */
 export const keptSeeds: readonly { readonly seed: number; readonly met: string }[] = [
-  { seed: 102, met: "an acquirer refuses a lapse, which is tried again" },
-  { seed: 228, met: "a rejected review is left for recovery" },
-  { seed: 262, met: "a second acquirer is asked, and nobody knows whether that was written down" },
-  { seed: 272, met: "a review is accepted when the capture window is over" },
-  { seed: 415, met: "what a second acquirer holds is undone, and not at the first one" },
-  { seed: 441, met: "a message is sent again from a read that was on its way when it ended: found a bug of the dispatcher" },
-  { seed: 1_665, met: "the same, with two servers" },
-  { seed: 2_030, met: "the same, of a chargeback" },
+  { seed: 453, met: "a server whose clock is behind the others', and a request that arrives late" },
+  { seed: 518, met: "an acquirer refuses to lapse a payment that waits for its review" },
+  { seed: 439, met: "recovery finds that a payment in review was not voided" },
+  { seed: 540, met: "an acquirer refuses to void a payment in review" },
+  { seed: 666, met: "recovery hears that a refund is refused" },
+  { seed: 316, met: "a refund that was never carried out is sent again under a new reference" },
+  { seed: 612, met: "a token of the merchant's choice is taken in mid-payment" },
+  { seed: 768, met: "two refunds come with one code" },
+  { seed: 336, met: "an acquirer refuses a lapse, which is tried again" },
+  { seed: 1_186, met: "a payment is not there, for one who names another's" },
 ];

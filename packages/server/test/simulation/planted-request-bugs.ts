@@ -59,4 +59,34 @@ export const plantedRequestBugs: readonly PlantedBug[] = [
     find: `  if (payment.captureBy !== undefined && payment.captureBy <= now)`,
     replace: `  if (payment.captureBy !== undefined && payment.captureBy - 1_000 <= now)`,
   },
+  {
+    name: "the answer to a payment whose outcome is open is kept",
+    file: "http/wire/endpoints/direct.ts",
+    find: `keep: token === undefined && payment.attempt === undefined`,
+    replace: `keep: token === undefined`,
+  },
+  {
+    name: "a refusal of the moment is kept",
+    file: "http/wire/endpoints/deps.ts",
+    find: `serviceErrors[error.code].retry !== "never"`,
+    replace: `serviceErrors[error.code].retry === "after_inquiry"`,
+  },
+  {
+    name: "a key that another process has claimed is never free again",
+    file: named,
+    find: `Math.abs(ageMs) < freshMs`,
+    replace: `Math.abs(ageMs) < 1_000_000 * freshMs`,
+  },
+  {
+    name: "payments are found by another merchant's hash",
+    file: "stores/memory/memory-store.ts",
+    find: `    return this.#payments.get(keyOf(merchantId, id))?.current;
+  }
+
+  async paymentByCode`,
+    replace: `    return (this.#payments.get(keyOf(merchantId, id)) ?? [...this.#payments.values()].find(({ current }) => current.id === id))?.current;
+  }
+
+  async paymentByCode`,
+  },
 ];

@@ -48,6 +48,8 @@ export interface ServerParts {
   /** What clients reach. */
   readonly wire: WireServer;
   readonly share: Share;
+  /** Whether a balancer sends it requests: /readyz says no while its clock is off. */
+  isReady(): boolean;
   /** Begins the jobs; resolves when requests may be served. */
   start(): Promise<void>;
 }
@@ -127,6 +129,7 @@ export function buildServer({ auditor, ...outside }: Outside): ServerParts {
     runner,
     wire,
     share,
+    isReady: () => keeper?.isClockOff !== true,
     async start() {
       await keeper?.start();
       cardExpiry.start();

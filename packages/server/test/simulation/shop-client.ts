@@ -60,11 +60,42 @@ export async function ask(
   for (let sendings = 1; ; sendings += 1) {
     const heard = await send(installation, shop, wished, bytes);
     const isOver = heard.kind === "done" || (heard.kind === "refused" && !isOfTheMoment(heard.code) && !isOpen(heard.code));
-    if (isOver || sendings === 5 || !chance.happens(again)) return heard;
+    // A payment whose outcome is open is no last word either.
+    if (heard.kind === "done" && wished.key !== undefined && isOpenStill(heard.answer)) asksLater(shop, wished, bytes);
+    if (isOver) return heard;
+    if (sendings === 5 || !chance.happens(again)) {
+      if (wished.key !== undefined) asksLater(shop, wished, bytes);
+      return heard;
+    }
     installation.auditor.mark(wished.key === undefined ? "sent again" : "sent again under its key");
     await installation.time.sleep(chance.pick([0, 0, second, 12 * second, 60 * second]));
     if (chance.happens(200)) bytes = request();
   }
+}
+
+function asksLater({ unanswered }: Shop, wished: Wish, bytes: WireRequest): void {
+  if (!unanswered.some((each) => each.wished === wished)) unanswered.push({ wished, bytes });
+}
+
+function isOpenStill({ payment }: SeenAnswer): boolean {
+  return payment.status === "PE" && !payment.preApproved;
+}
+
+/** All is well: whoever asked for something under a key hears now what became of it. Resolves with how many asked. */
+export async function askForAnswers(installation: Installation, shop: Shop): Promise<number> {
+  const asked = shop.unanswered.splice(0);
+  for (const { wished, bytes } of asked) {
+    const heard = await send(installation, shop, wished, bytes);
+    const isAnswered =
+      (heard.kind === "done" && !isOpenStill(heard.answer)) ||
+      (heard.kind === "refused" && !isOfTheMoment(heard.code) && !isOpen(heard.code));
+    // What an acquirer lies about is left to people.
+    if (isAnswered || installation.auditor.isPutBack || installation.plan.liesPerMille > 0) continue;
+    installation.auditor.violation(
+      `a request under a key is answered when all is well: ${wished.verb} ${wished.key}, ${heard.kind === "refused" ? heard.code : heard.kind}`,
+    );
+  }
+  return asked.length;
 }
 
 async function send(installation: Installation, shop: Shop, wished: Wish, request: WireRequest): Promise<Heard> {
@@ -99,7 +130,7 @@ export async function query(
   const code = codeOf(told);
   if (code !== undefined) {
     installation.auditor.mark(`refused ${code}`);
-    if (code === "BP-QRY-2" && "hash" in name && !installation.auditor.isPutBack)
+    if (code === "BP-QRY-2" && "hash" in name && shop.payments.has(name.hash) && !installation.auditor.isPutBack)
       installation.auditor.violation(`a payment that a client was told of is found: ${name.hash}`);
     return { kind: "refused", code };
   }

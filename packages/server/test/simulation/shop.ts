@@ -1,11 +1,12 @@
 import { assert } from "../../src/kernel/assert.ts";
 import type { Account } from "../../src/merchant/account.ts";
 import { grant } from "../../src/operations/sandbox-account.ts";
-import type { Verb } from "./audit-requests.ts";
+import type { Verb, Wish } from "./audit-requests.ts";
 import type { Chance } from "./chance.ts";
 import type { Installation } from "./installation.ts";
 import { endpointUrl, merchantIdOf } from "./receivers.ts";
 import type { Seen, SeenRefund } from "./seen.ts";
+import type { WireRequest } from "./wire-request.ts";
 
 /** What the clients of one merchant share: as a shop does, they act on the same orders. */
 export interface Shop {
@@ -15,6 +16,10 @@ export interface Shop {
   readonly key: string;
   /** The Idempotency-Keys that its clients have used, and for what. */
   readonly keys: { readonly key: string; readonly verb: Verb }[];
+  /** What its clients have asked for under a key, and gave up before there was an answer. */
+  readonly unanswered: { readonly wished: Wish; readonly bytes: WireRequest }[];
+  /** Of every merchant's payments: now and then one names another's. */
+  readonly hashes: readonly string[];
   readonly codes: Set<string>;
   readonly tokens: string[];
   /** Each payment as the shop was last told of it; the one that was told of last is the last. */
@@ -46,12 +51,25 @@ export async function openShop(installation: Installation, index: number, settin
     notifications: [],
   });
   assert(result.outcome === "committed", "an account can be set up");
-  return { index, account, key, keys: [], codes: new Set(), tokens: [], payments: new Map(), refunds: [], mandates: [] };
+  return {
+    index,
+    account,
+    key,
+    keys: [],
+    unanswered: [],
+    hashes: installation.hashes,
+    codes: new Set(),
+    tokens: [],
+    payments: new Map(),
+    refunds: [],
+    mandates: [],
+  };
 }
 
 /** A client was told of a payment, and perhaps of one of its refunds. */
 export function note(installation: Installation, shop: Shop, payment: Seen, refund?: SeenRefund): void {
   installation.auditor.told(payment, refund);
+  if (!shop.payments.has(payment.id)) installation.hashes.push(payment.id);
   shop.payments.delete(payment.id);
   shop.payments.set(payment.id, payment);
   if (refund !== undefined) shop.refunds.push({ ...refund, payment: payment.id });
@@ -63,6 +81,7 @@ export function note(installation: Installation, shop: Shop, payment: Seen, refu
  * The newest come first in line for whatever comes: races need company.
  */
 export function someHash(shop: Shop, chance: Chance, suits: (payment: Seen) => boolean): string | undefined {
+  if (chance.happens(20)) return shop.hashes.at(-1 - chance.below(5));
   const all = [...shop.payments.values()];
   const among = chance.happens(850) ? all.filter(suits) : all;
   return among.at(-1 - chance.below(3))?.id ?? among.at(-1)?.id;
