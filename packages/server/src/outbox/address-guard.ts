@@ -21,8 +21,8 @@ export function withNetworks(policy: EgressPolicy, networks: readonly string[]):
   return networks.length === 0 ? policy : { ...policy, allowedNetworks: [...policy.allowedNetworks, ...networks] };
 }
 
-/** `url`: not an address of the web. `scheme`: http where https is needed. */
-export type EgressRefusalCause = "url" | "scheme" | "port" | "address";
+/** `url`: not an address of the web. `scheme`: http where https is needed. `protocol`: a port of another protocol. */
+export type EgressRefusalCause = "url" | "scheme" | "port" | "protocol" | "address";
 
 /** A place to connect to. `host` is a name or an address in its plain form, without brackets. */
 export interface Destination {
@@ -40,6 +40,7 @@ export const refusalTexts: Readonly<Record<EgressRefusalCause, string>> = {
   scheme:
     "must begin with https://: without TLS only networks in COFRE_NOTIFICATION_NETWORKS are called, and this machine by a sandbox that listens on it alone",
   port: "must have port 443 or 8443",
+  protocol: "has a port of another protocol, such as mail, which is never called",
   address: "is in a private or reserved network, which is called only where COFRE_NOTIFICATION_NETWORKS names it",
 };
 
@@ -55,6 +56,7 @@ export function readDestination(policy: EgressPolicy, text: string): Destination
   const encrypted = url.protocol === "https:";
   const host = url.hostname.startsWith("[") ? url.hostname.slice(1, -1) : url.hostname;
   const port = url.port === "" ? (encrypted ? 443 : 80) : Number(url.port);
+  if (portsOfOtherProtocols.has(port)) return { refused: "protocol" };
   const destination = { url, host, port, encrypted, authorization };
   if (ipaddr.isValid(host)) {
     const refused = refusalOf(policy, destination, host);
@@ -64,6 +66,13 @@ export function readDestination(policy: EgressPolicy, text: string): Destination
   if (!encrypted) return { refused: "scheme" };
   return policy.ports.includes(port) ? destination : { refused: "port" };
 }
+
+/** The "bad ports" of the Fetch standard, which no browser calls: a request there could be read as a command of their protocol. */
+const portsOfOtherProtocols: ReadonlySet<number> = new Set([
+  0, 1, 7, 9, 11, 13, 15, 17, 19, 20, 21, 22, 23, 25, 37, 42, 43, 53, 69, 77, 79, 87, 95, 101, 102, 103, 104, 109, 110, 111, 113, 115, 117,
+  119, 123, 135, 137, 139, 143, 161, 179, 389, 427, 465, 512, 513, 514, 515, 526, 530, 531, 532, 540, 548, 554, 556, 563, 587, 601, 636,
+  989, 990, 993, 995, 1719, 1720, 1723, 2049, 3659, 4045, 4190, 5060, 5061, 6000, 6566, 6665, 6666, 6667, 6668, 6669, 6679, 6697, 10_080,
+]);
 
 /** null: it cannot be sent, since a colon ends the user's name. */
 function basicAuthorization({ username, password }: URL): string | undefined | null {

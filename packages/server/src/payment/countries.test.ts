@@ -51,7 +51,7 @@ describe("countries", () => {
 
   test("a Brazilian zipcode has five to nine characters besides its punctuation, since a real client's six zeros pass", () => {
     for (const zipcode of ["61919-230", "61919230", "80.230-010", "000000"]) assert.ok(acceptsZipcode(known("br"), zipcode), zipcode);
-    for (const zipcode of ["1234", "1234567890", "", "-----", "61919/230"]) assert.ok(!acceptsZipcode(known("br"), zipcode), zipcode);
+    for (const zipcode of ["1234", "1234567890", "", "-----", "61919&230"]) assert.ok(!acceptsZipcode(known("br"), zipcode), zipcode);
     assert.ok(acceptsZipcode(known("mx"), "1"));
   });
 });

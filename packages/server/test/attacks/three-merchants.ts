@@ -5,9 +5,10 @@ import { join } from "node:path";
 import type { MerchantId } from "../../src/kernel/ids.ts";
 import { instant } from "../../src/kernel/instant.ts";
 import { defaultAccountSettings } from "../../src/merchant/settings.ts";
-import { digestOfKey } from "../../src/operations/account-directory.ts";
+import { digestOfKey, withKeyMac } from "../../src/operations/account-directory.ts";
 import { accountChange } from "../../src/operations/sandbox-account.ts";
 import { openEmbeddedStore } from "../../src/stores/embedded/embedded-store.ts";
+import { rowMacsOf } from "../row-macs.ts";
 import { integrationKey, publicIntegrationKey, startWorld, type World, worldEpoch } from "../world.ts";
 
 export interface MerchantKeys {
@@ -33,13 +34,14 @@ export async function startThreeMerchants(): Promise<ThreeMerchants> {
   const environment = { COFRE_DATA_DIR: folder };
   await (await startWorld({ environment })).cofre.close();
   const store = await openEmbeddedStore({ file: join(folder, "cofre.db") });
+  const macs = await rowMacsOf(folder);
   for (const [index, keys] of merchants.slice(1).entries()) {
     // Behind the first one in the order of identifiers: the first is the sandbox account.
     const id = `fffffff${index + 1}` as MerchantId;
     const account = { id, version: 1, name: `Merchant ${index + 2}`, settings: defaultAccountSettings() };
     const granted = [
-      { digest: digestOfKey(keys.secret), grants: "secret" as const },
-      { digest: digestOfKey(keys.public), grants: "public" as const },
+      withKeyMac(macs, id, { digest: digestOfKey(keys.secret), grants: "secret" }),
+      withKeyMac(macs, id, { digest: digestOfKey(keys.public), grants: "public" }),
     ];
     assert.equal((await store.commit(accountChange(account, undefined, instant(worldEpoch), granted))).outcome, "committed");
   }

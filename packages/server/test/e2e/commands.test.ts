@@ -252,7 +252,7 @@ describe("cofre notification", () => {
   test("lists each with all of its deliveries, also where there are more than one call tells", async (context) => {
     await using world = await startWorld();
     // Switched off: what is to be delivered waits.
-    const notificationEndpoints = ["one", "two"].map((id) => ({ id, url: "http://127.0.0.1:9/", enabled: false }));
+    const notificationEndpoints = ["one", "two"].map((id) => ({ id, url: "http://127.0.0.1:3/", enabled: false }));
     await world.postJson("/__cofre/settings", { integration_key: integrationKey, settings: { notificationEndpoints } });
     for (let batch = 0; batch < 13; batch += 1) {
       await Promise.all(Array.from({ length: 20 }, (_, index) => pay(world, `order-${batch}-${index}`)));

@@ -52,6 +52,7 @@ async function audit(): Promise<readonly Entry[]> {
 const asked: readonly (readonly [path: string, fields: Fields | undefined, role: Role])[] = [
   ["/ws/query", {}, "viewer"],
   ["/ws/exchange", {}, "viewer"],
+  ["/ws/exchange/getCurrencyRates", { currency_codes: "USD" }, "viewer"],
   ["/ws/zipcode", {}, "viewer"],
   ["/ws/documentbalance", {}, "viewer"],
   ["/ws/merchantIntegrationProperties/get", {}, "viewer"],

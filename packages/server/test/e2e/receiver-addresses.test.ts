@@ -47,6 +47,8 @@ const unreachable: readonly (readonly [url: string, says: RegExp])[] = [
   ["http://167772165/", /private or reserved/],
   ["http://93.184.215.14/", /must begin with https/],
   ["https://93.184.215.14:9000/", /must have port 443 or 8443/],
+  ["http://shop:secret@127.0.0.1:9/hook", /a port of another protocol/],
+  ["http://127.0.0.1:25/", /a port of another protocol/],
 ];
 
 describe("an address that is never called", () => {

@@ -87,7 +87,7 @@ describe("/__cofre/payments", () => {
 });
 
 test("/__cofre/notifications tells of one payment alone when it is asked to", async () => {
-  const notificationEndpoints = [{ id: "shop", url: "http://127.0.0.1:9/nobody" }];
+  const notificationEndpoints = [{ id: "shop", url: "http://127.0.0.1:3/nobody" }];
   await world.postJson("/__cofre/settings", { integration_key: integrationKey, settings: { notificationEndpoints } });
   const { body: made } = await world.postJson("/ws/direct", directBody("told"));
   const { hash } = made["payment"] as Listed;

@@ -43,6 +43,7 @@ function when(names: readonly string[], changing: Rule, otherwise: Rule): Rule {
 export const rules: ReadonlyMap<string, Rule> = new Map([
   ["/ws/query", look],
   ["/ws/exchange", read],
+  ["/ws/exchange/getCurrencyRates", read],
   ["/ws/zipcode", read],
   ["/ws/documentbalance", read],
   ["/ws/merchantIntegrationProperties/get", read],

@@ -161,7 +161,7 @@ export function loginTests({ browser, looks, picture }: LoginsGiven): void {
     const { hash } = await held();
     await people.world.postJson("/__cofre/settings", {
       integration_key: integrationKey,
-      settings: { notificationEndpoints: [{ id: "shop", url: "http://127.0.0.1:9/" }] },
+      settings: { notificationEndpoints: [{ id: "shop", url: "http://127.0.0.1:3/" }] },
     });
     const links: Readonly<Record<Role, readonly string[]>> = {
       viewer: [],

@@ -12,12 +12,13 @@ import { instant } from "../../../src/kernel/instant.ts";
 import { slotOf } from "../../../src/kernel/slot.ts";
 import type { AccountSettings } from "../../../src/merchant/account.ts";
 import { defaultAccountSettings } from "../../../src/merchant/settings.ts";
-import { digestOfKey } from "../../../src/operations/account-directory.ts";
+import { digestOfKey, withKeyMac } from "../../../src/operations/account-directory.ts";
 import { accountChange } from "../../../src/operations/sandbox-account.ts";
 import { type AcquirerProcess, startAcquirer } from "../../acquirer/start-acquirer.ts";
 import * as given from "../../contract/store-fixtures.ts";
 import { freePort } from "../../free-port.ts";
 import { type Cluster, startCluster } from "../../postgres/cluster.ts";
+import { rowMacsOf } from "../../row-macs.ts";
 import { openStoreOn, query, TestDatabases } from "../../postgres/databases.ts";
 import { CofreProcess } from "./cofre-process.ts";
 import { serverRoot } from "./planted-copy.ts";
@@ -180,11 +181,13 @@ export class NodeGroup implements AsyncDisposable {
 
   async #addMerchants(settings: Partial<AccountSettings>): Promise<void> {
     const store = await openStoreOn(this.url);
+    const macs = await rowMacsOf(join(this.#scratch, "node-1"));
     const { port } = this.#receiver.address() as AddressInfo;
     for (const { id, key } of merchants) {
       const notificationEndpoints = [{ id: "shop", url: `http://127.0.0.1:${port}/${id}`, enabled: true, secretVersion: 1 }];
       const account = { id, version: 1, name: key, settings: { ...defaultAccountSettings(), notificationEndpoints, ...settings } };
-      await store.commit(accountChange(account, undefined, instant(Date.now()), [{ digest: digestOfKey(key), grants: "secret" }]));
+      const granted = withKeyMac(macs, id, { digest: digestOfKey(key), grants: "secret" });
+      await store.commit(accountChange(account, undefined, instant(Date.now()), [granted]));
     }
     await store.close();
   }
