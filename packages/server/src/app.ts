@@ -858,7 +858,10 @@ async function openKeys(
   pair?: Promise<RsaPair>,
 ): Promise<Keys> {
   const { environment, dataDirectory: directory } = config;
-  const files = directory === ":memory:" ? undefined : await openKeyFiles({ directory, environment, create, random });
+  const upgrade: RowUpgrade = create ? { ...noEarlierRows } : { earlier: "read", lastUnkeyedEntry: 0 };
+  // While a node of an earlier version is there, what is wrapped is for it too.
+  const isSeparate = (): boolean => upgrade.earlier === "none";
+  const files = directory === ":memory:" ? undefined : await openKeyFiles({ directory, environment, create, random, isSeparate });
   const { provider, store } = files ?? { provider: createMemoryKeyProvider(random), store: createMemoryWrappedKeyStore() };
   const keyring = await Keyring.open({ provider, store, environment, random, clock, create });
   const label = `${environment}/notifications`;
@@ -868,7 +871,7 @@ async function openKeys(
   const note = upgradeNoteOf(config, { ...own, file: files?.secretFile("rows") ?? createMemorySecretFile() });
   const completeUpgrade: Keys["completeUpgrade"] = ({ lastUnkeyedEntry }) => note.save(lastUnkeyedEntry);
   if (create) await completeUpgrade(noEarlierRows);
-  const upgrade = await note.load();
+  Object.assign(upgrade, await note.load());
   return {
     sealing: createSealing(own),
     vault: createLocalVault({ keyring, environment, random, upgrade }),

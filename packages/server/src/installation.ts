@@ -126,11 +126,12 @@ export function createInstallation(parts: InstallationParts): Installation {
       log.write({ event: "alarm", kind: "unexpected_failure", what, where: undefined, merchantId, paymentId: undefined }),
     attempted: (attempt) => recording?.attempted(attempt, clock.now()),
   });
+  const pocket = new CvvPocket(parts.secretRandom);
   const runner = new Runner({
     store,
     vault: parts.vault,
     connectors: recording?.connectors(parts.connectors, clock) ?? parts.connectors,
-    pocket: new CvvPocket(parts.secretRandom),
+    pocket,
     clock,
     random,
     ...(parts.paymentIds === undefined ? {} : { paymentIds: parts.paymentIds }),
@@ -151,6 +152,7 @@ export function createInstallation(parts: InstallationParts): Installation {
   const cardExpiry = new CardExpiryJob({
     store,
     reads: reads.of("card_expiry"),
+    pocket,
     clock,
     scheduler,
     share,

@@ -27,7 +27,7 @@ describe("startCofre of the package", () => {
     );
     await assert.rejects(startCofre({ acquirerTimeoutMs: 5 }), /^TypeError: acquirerTimeoutMs is "5", but must be a whole number from 100/);
     await assert.rejects(
-      startCofre({ integrationKey: "k", publicIntegrationKey: "k" }),
+      startCofre({ integrationKey: "test", publicIntegrationKey: "test" }),
       /^TypeError: publicIntegrationKey is the same as integrationKey/,
     );
   });

@@ -212,7 +212,7 @@ describe("cofre audit", () => {
     assert.deepEqual(noted, {
       code: 0,
       output: `The audit log is whole: 6 entries, up to ${head}. The noted head is in it.\n`,
-      problems: "",
+      problems: unkeyed,
     });
     await store.close();
     tamper(folder, (database) => database.exec("UPDATE audit_entry SET body = replace(body, 'operator', 'admin') WHERE no = 3"));

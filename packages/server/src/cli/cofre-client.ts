@@ -12,7 +12,10 @@ import { settingsOf } from "./settings-of.ts";
 /** Options of every command that talks to a running Cofre. */
 export const clientOptions = {
   "--url": { form: "URL", doc: "where Cofre listens; otherwise where COFRE_HOST and COFRE_PORT say" },
-  "--key": { form: "KEY", doc: "the account's secret integration key; otherwise COFRE_SANDBOX_INTEGRATION_KEY" },
+  "--key": {
+    form: "KEY",
+    doc: "the account's secret integration key, which other users of this machine can see in the list of processes; otherwise COFRE_SANDBOX_INTEGRATION_KEY, or what is in the file that COFRE_SANDBOX_INTEGRATION_KEY_FILE names",
+  },
   "--json": { doc: "one JSON object a line" },
 } as const satisfies Readonly<Record<string, OptionRow>>;
 

@@ -58,6 +58,25 @@ describe("refusals", () => {
   const refused: readonly (readonly [Record<string, string>, RegExp])[] = [
     [{ COFRE_DATABASE_URL: "mysql://cofre:hunter2@localhost/cofre" }, /^COFRE_DATABASE_URL must be an address such as postgres:/],
     [{ COFRE_DATABASE_URL: "postgres://cofre@localhost" }, /^COFRE_DATABASE_URL must be an address/],
+    [
+      { COFRE_DATABASE_URL: "postgres://cofre@db.example.com/cofre?sslmode=verify-full&sslmode=disable" },
+      /^COFRE_DATABASE_URL has a parameter twice\.$/,
+    ],
+    [
+      { COFRE_DATABASE_URL: "postgres://cofre@db.example.com/cofre?sslmode=verify-full&ssl%6dode=disable" },
+      /^COFRE_DATABASE_URL has a parameter twice\.$/,
+    ],
+    [
+      { COFRE_DATABASE_URL: "postgres://cofre@db.example.com/cofre?sslmode=verify-full&ssl=false" },
+      /^COFRE_DATABASE_URL has a parameter that is none of sslmode, sslrootcert, sslcert, sslkey, host\.$/,
+    ],
+    [{ COFRE_DATABASE_URL: "postgres://cofre@localhost/cofre?uselibpqcompat=true" }, /^COFRE_DATABASE_URL has a parameter that is none of/],
+    [{ COFRE_SANDBOX_INTEGRATION_KEY: "k" }, /^COFRE_SANDBOX_INTEGRATION_KEY has fewer than 4 characters/],
+    [{ COFRE_HOST: "0.0.0.0", COFRE_SANDBOX_INTEGRATION_KEY: "test_ik_shop" }, /^COFRE_SANDBOX_INTEGRATION_KEY is too weak for a server/],
+    [
+      { COFRE_HOST: "10.0.0.1", COFRE_SANDBOX_INTEGRATION_KEY: "1234567890123456" },
+      /^COFRE_SANDBOX_INTEGRATION_KEY is too weak for a server/,
+    ],
     [{ COFRE_DATABASE_URL: "postgres://cofre@db.example.com/cofre" }, /^COFRE_DATABASE_URL must ask for TLS with \?sslmode=verify-full/],
     [{ COFRE_DATABASE_URL: "postgres://cofre@localhost/cofre?host=db.example.com" }, /^COFRE_DATABASE_URL must ask for TLS/],
     [{ COFRE_NODE_URL: "http://10.0.0.1:8787" }, /^COFRE_NODE_URL needs a COFRE_DATABASE_URL/],

@@ -1,5 +1,6 @@
 import { ownValue } from "../kernel/own.ts";
 import { Secret } from "../kernel/secret.ts";
+import { isGuessable } from "../kernel/guessable.ts";
 import { closestTo } from "../kernel/closest.ts";
 import type { Reading } from "./readers.ts";
 import { type Config, settingRows } from "./settings.ts";
@@ -43,7 +44,8 @@ export function readConfig(sources: ConfigSources): ConfigReading {
     );
   }
   // A wrong value is missing from the values: what is said of it is enough for one start.
-  if (problems.length === 0) problems.push(...acquirerProblems(values), ...databaseProblems(values), ...tlsProblems(values));
+  if (problems.length === 0)
+    problems.push(...acquirerProblems(values), ...databaseProblems(values), ...tlsProblems(values), ...keyProblems(values));
   if (problems.length > 0) return { problems };
   return { config: Object.freeze(values) as Config, unknown, empty };
 }
@@ -136,6 +138,19 @@ function databaseProblems({ databaseUrl, dataDirectory, nodeUrl }: Readonly<Reco
 function tlsProblems({ tls, dataDirectory }: Readonly<Record<string, unknown>>): string[] {
   if (tls !== "yes" || dataDirectory !== ":memory:") return [];
   return ["COFRE_TLS needs a COFRE_DATA_DIR that is kept: clients find there the authority that they are to trust."];
+}
+
+const loopback = /^(?:localhost|127(?:\.\d{1,3}){3}|::1|\[::1\])$/;
+const shortestKeyBeyondLoopback = 16;
+
+/** Whoever reaches the port may try keys. On loopback, where tests choose short ones, these are the programs of this machine. */
+function keyProblems({ host, sandboxIntegrationKey: key }: Readonly<Record<string, unknown>>): string[] {
+  if (!(key instanceof Secret) || typeof host !== "string" || loopback.test(host)) return [];
+  const text = String(key.reveal());
+  if (text.length >= shortestKeyBeyondLoopback && !isGuessable(text)) return [];
+  return [
+    `COFRE_SANDBOX_INTEGRATION_KEY is too weak for a server that others can reach: choose ${shortestKeyBeyondLoopback} characters that are no simple pattern, or leave it out and one is made.`,
+  ];
 }
 
 function sameKeys(one: unknown, other: unknown): boolean {

@@ -77,6 +77,8 @@ export function readDatabaseUrl(text: string): Reading<Secret<string>> {
   if (url === null || !isPostgres || url.hostname === "" || url.pathname.length < 2) {
     return { problem: "must be an address such as postgres://cofre:PASSWORD@db.example.com/cofre?sslmode=verify-full" };
   }
+  const problem = parameterProblem(url.searchParams);
+  if (problem !== undefined) return { problem };
   const isHere = /^(?:localhost|127(?:\.\d{1,3}){3}|\[::1\])$/.test(url.hostname) && !url.searchParams.has("host");
   if (!isHere && url.searchParams.get("sslmode") !== "verify-full") {
     return { problem: "must ask for TLS with ?sslmode=verify-full: the server is not on this machine" };
@@ -110,3 +112,23 @@ export function readHostNames(text: string): Reading<readonly string[]> {
   if (names.length <= mostNames && names.every(isName)) return { value: names };
   return { problem: `must be at most ${mostNames} names of hosts such as cofre or cofre.example.com, with commas between them` };
 }
+
+/** The driver takes the last of several values and knows parameters that turn TLS off. */
+const databaseParameters: ReadonlySet<string> = new Set(["sslmode", "sslrootcert", "sslcert", "sslkey", "host"]);
+
+function parameterProblem(parameters: URLSearchParams): string | undefined {
+  const names = [...parameters.keys()];
+  if (names.some((name) => !databaseParameters.has(name))) {
+    return `has a parameter that is none of ${[...databaseParameters].join(", ")}`;
+  }
+  return new Set(names).size < names.length ? "has a parameter twice" : undefined;
+}
+
+/** Of a key of the user's choice, for the account that this server makes. */
+export function readOwnKey(text: string): Reading<Secret<string>> {
+  const reading = readKey(text);
+  if ("problem" in reading || text.length >= shortestOwnKey) return reading;
+  return { problem: `has fewer than ${shortestOwnKey} characters, so it is guessed at once` };
+}
+
+const shortestOwnKey = 4;

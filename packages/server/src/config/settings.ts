@@ -8,6 +8,7 @@ import {
   readHostNames,
   readNetworks,
   readNodeUrl,
+  readOwnKey,
   readUpstreamUrl,
 } from "./readers.ts";
 
@@ -155,18 +156,18 @@ export const settings = {
   },
   sandboxIntegrationKey: {
     variable: "COFRE_SANDBOX_INTEGRATION_KEY",
-    form: "1 to 100 characters",
+    form: "4 to 100 characters",
     fallback: undefined,
     secret: true,
-    read: readKey,
-    doc: "Secret integration key of the sandbox account. Without it one is made at the first start and shown once.",
+    read: readOwnKey,
+    doc: "Secret integration key of the sandbox account. Without it one is made at the first start and shown once. Beyond loopback a chosen key needs 16 characters and must not be a simple pattern.",
   },
   sandboxPublicIntegrationKey: {
     variable: "COFRE_SANDBOX_PUBLIC_INTEGRATION_KEY",
-    form: "1 to 100 characters",
+    form: "4 to 100 characters",
     fallback: undefined,
     secret: true,
-    read: readKey,
+    read: readOwnKey,
     doc: "Public integration key of the sandbox account, for browsers. Differs from the secret one.",
   },
   notificationNetworks: {

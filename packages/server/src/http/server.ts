@@ -73,7 +73,7 @@ export interface HttpServerOptions {
   /** Leads requests with keys of worlds on other nodes there; undefined where there are no other nodes. */
   readonly forwarder?: Pick<Forwarder, "node" | "ownerOf" | "forward"> | undefined;
   /** Lets people in who are signed in, where a key is missing; undefined where nobody signs in. */
-  readonly people?: Pick<PeopleGate, "admit" | "admitLed"> | undefined;
+  readonly people?: Pick<PeopleGate, "admit" | "admitLed" | "byKey"> | undefined;
   /** In lower case: the header in which a proxy in front names its client's address; undefined where there is none that is believed. */
   readonly clientAddressHeader?: string | undefined;
 }
@@ -285,6 +285,7 @@ export class HttpServer {
     let place: Place | undefined;
     let answered: ReturnType<RequestRecorder["begin"]>;
     let admitted: Admitted | undefined;
+    let endByKey: Awaited<ReturnType<PeopleGate["byKey"]>>;
     try {
       // Who sends slowly takes no place: a thousand such clients would lock everybody else out.
       const body = await (headers.hasBody ? this.#readBody(request, response) : undefined);
@@ -342,6 +343,13 @@ export class HttpServer {
               person: admitted?.person,
               passTo: admitted?.passTo,
             };
+            if (admitted === undefined)
+              endByKey = await this.#options.people?.byKey(
+                endpoint.path,
+                { method, params: decoded.params },
+                account,
+                this.#callerOf(request),
+              );
             const { faults } = this.#options;
             // Of the sandbox's accounts, and there only of those that asked for it.
             if (faults?.waitsFor(account.id) === true) delivery = await this.#met(faults, endpoint, keyed, place);
@@ -356,6 +364,7 @@ export class HttpServer {
     }
     asItCame?.fill(0);
     if (admitted !== undefined) answer = await admitted.end(answer);
+    if (endByKey !== undefined) answer = await endByKey(answer);
     if (delivery !== undefined && place !== undefined) answer = await this.#deliver(delivery, response, endpoint.cors, place);
     if (place !== undefined) this.#leave(socket, place);
     if (delivery === undefined && !isWritten) this.#write(response, answer, endpoint.cors);

@@ -83,7 +83,9 @@ function parsed(body: string): Readonly<Record<string, unknown>> {
 function isActor(value: unknown): value is Actor {
   if (!isObject(value)) return false;
   const { kind, id, name } = value;
-  return kind === "server" || kind === "nobody" || (kind === "person" && typeof id === "string" && typeof name === "string");
+  return (
+    kind === "server" || kind === "nobody" || kind === "key" || (kind === "person" && typeof id === "string" && typeof name === "string")
+  );
 }
 
 function isObject(value: unknown): value is Readonly<Record<string, unknown>> {

@@ -4,6 +4,8 @@ import type { PersonId } from "./person.ts";
 /** Who did something: a person, or the program itself at a start. */
 export type Actor =
   | { readonly kind: "person"; readonly id: PersonId; readonly name: string }
+  /** A program with an integration key of the account that `detail` names. */
+  | { readonly kind: "key" }
   | { readonly kind: "server" }
   | { readonly kind: "nobody" };
 

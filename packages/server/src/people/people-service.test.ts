@@ -129,9 +129,15 @@ describe("signing up", () => {
       "💳".repeat(11),
       "e\u0301".repeat(11),
       `lone \ud800 surrogate`,
+      "aaaaaaaaaaaa",
+      "123456789012",
+      " ".repeat(12),
+      "💳".repeat(12),
+      "qwertyuiop12",
+      "passwordpassword",
     ];
     for (const each of bad) await assert.rejects(office.join(invitation, each), refusedWith("password_refused"), each);
-    await office.join(invitation, "💳".repeat(12));
+    await office.join(invitation, "💳🔑🚪🧾🏦💶 💳🔑🚪🧾💷");
   });
 
   test("names that are refused, and names that are taken", async () => {
@@ -167,9 +173,9 @@ describe("signing in", () => {
   test("with name, password and code, whatever the name's case and the password's composition", async () => {
     const office = newOffice();
     const invitation = (await office.people.inviteFirstAdmin(false))?.reveal() ?? "";
-    const admin = await office.join(invitation, "caf\u00e9 caf\u00e9 caf\u00e9");
+    const admin = await office.join(invitation, "caf\u00e9 caf\u00e9 com leite");
     office.clock.advance(30 * second);
-    const { session, signedIn } = await signIn(office, { ...admin, name: "ADMIN" }, { password: "cafe\u0301 cafe\u0301 cafe\u0301" });
+    const { session, signedIn } = await signIn(office, { ...admin, name: "ADMIN" }, { password: "cafe\u0301 cafe\u0301 com leite" });
     assert.equal(signedIn.person.name, "admin");
     assert.equal(signedIn.person.lastSignedInAt, office.clock.now());
     assert.match(session.reveal(), /^[\w-]{43}$/);

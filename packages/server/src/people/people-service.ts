@@ -1,6 +1,7 @@
 import { createHmac } from "node:crypto";
 import { sha256Hex } from "../kernel/digest.ts";
 import type { Clock } from "../kernel/clock.ts";
+import { isGuessable } from "../kernel/guessable.ts";
 import { hexOf } from "../kernel/ids.ts";
 import { hour, type Instant, laterBy, minute } from "../kernel/instant.ts";
 import type { Random } from "../kernel/random.ts";
@@ -170,7 +171,7 @@ class StoredPeople implements People {
     const owner = await this.#session(given.session, this.#options.clock.now());
     if (owner === undefined) throw new PeopleError("not_signed_in");
     const next = normalizedPassword(given.newPassword);
-    if (next === undefined || holdsName(next, owner.person.name)) throw new PeopleError("password_refused");
+    if (next === undefined || isGuessable(next) || holdsName(next, owner.person.name)) throw new PeopleError("password_refused");
     // As a known browser's: wrong ones count for the name besides.
     await this.#trying(given.origin, `session ${owner.session.digest}`, () => this.#changePassword(given, owner, next));
   }
@@ -388,7 +389,7 @@ class StoredPeople implements People {
   /** In the form in which it is hashed. */
   async #newPassword({ name, passwords }: PersonRecord, given: string): Promise<string> {
     const password = normalizedPassword(given);
-    if (password === undefined || holdsName(password, name) || (await this.#isOneOf(password, passwords)))
+    if (password === undefined || isGuessable(password) || holdsName(password, name) || (await this.#isOneOf(password, passwords)))
       throw new PeopleError("password_refused");
     return password;
   }

@@ -3,9 +3,12 @@ import { describe, test } from "node:test";
 import { StillTime } from "../../test/contract/connector-harness.ts";
 import type { MerchantId, TokenDigest } from "../kernel/ids.ts";
 import { day, type Instant, instant, minute } from "../kernel/instant.ts";
-import { wholeShare } from "../kernel/share.ts";
+import { type Share, wholeShare } from "../kernel/share.ts";
 import { createMemoryStore } from "../stores/memory/memory-store.ts";
 import type { Store } from "../stores/store.ts";
+import { Cvv } from "../vault/pan.ts";
+import { CvvPocket } from "../vault/cvv-pocket.ts";
+import { SystemRandom } from "../kernel/system-random.ts";
 import { CardExpiryJob } from "./card-expiry-job.ts";
 import { SlotKeeper } from "./slot-keeper.ts";
 
@@ -114,6 +117,30 @@ describe("the job that forgets cards", () => {
     await job.runOnce();
     assert.equal(forgotten, 1_250);
     assert.equal((await store.cardsAfter(0, 10_000)).length, 1_250);
+  });
+
+  test("forgets security codes that are over their time each minute, also where another process forgets the cards", async (context) => {
+    const time = new StillTime();
+    const pocket = new CvvPocket(new SystemRandom());
+    const nobody: Share = { ...wholeShare, held: () => new Map() };
+    const job = new CardExpiryJob({
+      store: createMemoryStore(),
+      pocket,
+      scheduler: time,
+      clock: time,
+      share: nobody,
+      report: () => undefined,
+    });
+    job.start();
+    context.after(() => job.stop());
+    const cvv = Cvv.from(Buffer.from("123"));
+    assert.ok(cvv !== undefined);
+    pocket.put(merchantId, digest(1), cvv, time.now());
+
+    await time.pass(14 * minute);
+    assert.equal(pocket.size, 1);
+    await time.pass(3 * minute);
+    assert.equal(pocket.size, 0, "it stayed until the next code came");
   });
 
   test("is done by one of several processes, once a day, and anew when another becomes the one", async (context) => {

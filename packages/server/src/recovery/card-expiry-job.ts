@@ -8,6 +8,8 @@ import { tokenExpiresAt } from "../vault/token.ts";
 
 export interface CardExpiryParts {
   readonly store: Pick<Store, "cardsAfter" | "commit" | "eraseRemains">;
+  /** Security codes that wait in memory, and are forgotten each minute when they are over their time. */
+  readonly pocket?: { readonly forgetOld: (now: Instant) => void };
   readonly clock: Clock;
   readonly scheduler: Scheduler;
   /** Whoever holds its first slot forgets cards, those of all merchants. */
@@ -58,7 +60,8 @@ export class CardExpiryJob {
   }
 
   async #lookThrough({ size, pauseMs }: typeof usualPieces): Promise<void> {
-    const { store, scheduler, share, report } = this.#parts;
+    const { store, scheduler, share, report, pocket, clock } = this.#parts;
+    pocket?.forgetOld(clock.now());
     const tenure = share.held().get(slotOfRounds);
     let [position, seen, forgotten] = [0, 0, 0];
     let isWhole = false;
@@ -113,6 +116,7 @@ export class CardExpiryJob {
 
   async #runIfDue(): Promise<void> {
     const now = this.#parts.clock.now();
+    this.#parts.pocket?.forgetOld(now);
     const tenure = this.#parts.share.held().get(slotOfRounds);
     if (tenure === undefined) return;
     const sinceMs = this.#last?.tenure === tenure ? now - this.#last.at : roundMs;

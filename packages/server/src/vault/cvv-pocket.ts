@@ -37,7 +37,8 @@ export class CvvPocket {
   put(merchantId: MerchantId, token: TokenDigest, cvv: Cvv, now: Instant): void {
     const nonce = this.#random.bytes(nonceLength);
     const encrypted = encryptGcm(this.#key, nonce, Buffer.from(merchantId + token), cvv.reveal());
-    this.#forgetOld(now);
+    this.forgetOld(now);
+    this.#makeRoom();
     this.#codes.delete(merchantId + token);
     this.#codes.set(merchantId + token, { nonce, encrypted, until: laterBy(now, keptMs) });
   }
@@ -58,11 +59,16 @@ export class CvvPocket {
     return this.#codes.size;
   }
 
-  /** The oldest come first in the map: what is over its time, or one too many, is forgotten. */
-  #forgetOld(now: Instant): void {
+  /** Forgets those that are over their time; the oldest come first in the map. Called each minute too (recovery/card-expiry-job.ts). */
+  forgetOld(now: Instant): void {
     for (const [key, { until }] of this.#codes) {
-      if (until > now && until - now <= keptMs + minute && this.#codes.size < mostKept) return;
+      if (until > now && until - now <= keptMs + minute) return;
       this.#codes.delete(key);
     }
+  }
+
+  #makeRoom(): void {
+    const [oldest] = this.#codes.keys();
+    if (this.#codes.size >= mostKept && oldest !== undefined) this.#codes.delete(oldest);
   }
 }

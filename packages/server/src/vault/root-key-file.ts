@@ -23,6 +23,8 @@ interface KeyFilesOptions {
   /** Whether a root key is made when there is none: at the first start of a sandbox, never in production. */
   readonly create: boolean;
   readonly random: Random;
+  /** See createMemoryKeyProvider. */
+  readonly isSeparate?: () => boolean;
 }
 
 interface KeyFiles {
@@ -45,7 +47,7 @@ const largestSecretFile = 65_536;
 const isPosix = process.platform !== "win32";
 
 /** Opens the keys of a directory. Rejects with KeyringError, which names the file and what to do about it, never its content. */
-export async function openKeyFiles({ directory, environment, create, random }: KeyFilesOptions): Promise<KeyFiles> {
+export async function openKeyFiles({ directory, environment, create, random, isSeparate }: KeyFilesOptions): Promise<KeyFiles> {
   const rootPath = join(directory, "root.key");
   let content = await readPrivate(rootPath, largestRootFile);
   if (content === undefined && (await generationsIn(directory)).length > 0) {
@@ -67,7 +69,7 @@ export async function openKeyFiles({ directory, environment, create, random }: K
   if (content === undefined) throw new KeyringError(`${rootPath} has vanished after it was made`);
   const root = readRoot(content, rootPath, environment);
   return {
-    provider: createMemoryKeyProvider(random, root),
+    provider: createMemoryKeyProvider(random, root, isSeparate),
     store: keysFiles(directory, random),
     secretFile: (name) => secretFile(join(directory, `${name}.sealed`), directory, random),
   };

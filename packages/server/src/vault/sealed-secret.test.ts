@@ -89,15 +89,15 @@ describe("the file of a sealed secret", () => {
   test("begins with its kind, and then the length of the wrapped key in two bytes, most of it first", async () => {
     const { sealed } = await sealedText();
     assert.equal(Buffer.from(sealed.subarray(0, 15)).toString(), "cofre sealed 1\n");
-    assert.deepEqual([...sealed.subarray(15, 17)], [0, 60]);
-    assert.equal(sealed.length, 15 + 2 + 60 + 12 + 16 + text.length);
+    assert.deepEqual([...sealed.subarray(15, 17)], [0, 61]);
+    assert.equal(sealed.length, 15 + 2 + 61 + 12 + 16 + text.length);
   });
 
   test("holds a wrapped key of more than 255 bytes", async () => {
     const file = createMemorySecretFile();
     const secret = createSealedSecret({ provider: long, file, random, label });
     assert.equal(Buffer.from(await secret.save(Buffer.from(text))).toString(), text);
-    assert.deepEqual((await file.load())?.subarray(15, 17), Buffer.of(2, 248));
+    assert.deepEqual((await file.load())?.subarray(15, 17), Buffer.of(2, 249));
   });
 
   test("may hold a secret of no bytes", async () => {

@@ -8,7 +8,7 @@ import { openAudit } from "../../src/app.ts";
 import { readConfig } from "../../src/config/read-config.ts";
 import { verifyAuditLog } from "../../src/people/audit-log.ts";
 import { ask, ConsolePeople } from "../console-people.ts";
-import { startWorld, type World } from "../world.ts";
+import { directBody, integrationKey, startWorld, type World } from "../world.ts";
 import { earlier, earlierFolder } from "./earlier-installation.ts";
 
 /*
@@ -72,6 +72,20 @@ describe("people of the version before", () => {
       world.events.some(({ event }) => event === "audit_head"),
       "its head is in the program's log",
     );
+  });
+});
+
+describe("what a program does with a key while people sign in", () => {
+  test("is in the audit log where it changes how the server behaves, and not where it pays", async () => {
+    await using world = await startWorld({ environment: { COFRE_CONSOLE: "login" } });
+    const admin = await new ConsolePeople(world).firstAdmin();
+    await world.postJson("/__cofre/settings", { integration_key: integrationKey, settings: { descriptor: "SHOP" } });
+    await world.postJson("/__cofre/settings", { integration_key: integrationKey });
+    await world.postJson("/ws/direct", directBody("by-key"));
+    const { body } = await admin.call("/__cofre/audit", {});
+    const entries = body["entries"] as readonly { readonly who: string; readonly act: string; readonly result: string }[];
+    const byKey = entries.filter(({ who }) => who === "key").map(({ act, result }) => `${act} ${result}`);
+    assert.deepEqual(byKey, ["settings_changed done", "settings_changed asked"]);
   });
 });
 

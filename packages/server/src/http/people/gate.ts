@@ -140,6 +140,30 @@ export class PeopleGate {
     };
   }
 
+  /**
+   * What a program does with a key that changes how the server behaves; the same acts of people are written down, and so are these. Resolves with what is to be
+   * called with the answer; undefined where nothing is written down: payments by key are in their own histories.
+   */
+  async byKey(
+    path: string,
+    request: Asked,
+    account: Account,
+    caller: Caller,
+  ): Promise<((answer: WireAnswer) => Promise<WireAnswer>) | undefined> {
+    const need = rules.get(path)?.(request);
+    if (need?.kind !== "act" || (need.role !== "admin" && !path.startsWith("/__cofre/"))) return undefined;
+    const by = { actor: { kind: "key" }, origin: caller.address, target: targetOf(path, request.params) } as const;
+    try {
+      const of = await this.#before({ ...by, act: need.act, result: "asked", of: undefined, detail: detailOf(account.id, need.detail) });
+      return async (answer) => {
+        await this.#ended({ ...by, act: need.act, of }, account, answer);
+        return answer;
+      };
+    } catch (error) {
+      throw refusalOf(error);
+    }
+  }
+
   /** The admin whose request about people it is. Throws as `admit` does; a look at the audit log is written into it. */
   async admin(path: string, caller: Caller): Promise<SignedIn> {
     const signedIn = await signedInBy(this.#parts.people, caller);
