@@ -25,6 +25,7 @@ if (testUrl === undefined) {
 const withoutMerchant: ReadonlyMap<string, string> = new Map([
   ["migration_pkey", "says what the schema is"],
   ["origin_pkey", "one row, about the whole database"],
+  ["identity_pkey", "one row, about the whole database"],
   ["account_key_pkey", "a key's digest is what names the merchant; a small table that every server may have whole"],
   ["refund_pkey", "the interface's refund ids are one for all merchants, and 31 bits long"],
   ["payment_due", "the jobs serve all merchants by time; not unique, so each server has its own part"],
