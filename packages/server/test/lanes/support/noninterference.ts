@@ -311,9 +311,12 @@ function logOf({ events, clock }: World): string {
 }
 
 function filesOf(folder: string): (readonly [string, string])[] {
-  return readdirSync(folder, { recursive: true, withFileTypes: true })
-    .filter((entry) => entry.isFile() && entry.name !== "cofre.db")
-    .map((entry) => [`file ${entry.name}`, readFileSync(join(entry.parentPath, entry.name), "latin1")] as const);
+  return (
+    readdirSync(folder, { recursive: true, withFileTypes: true })
+      // It says which file the database is, by what differs between any two copies.
+      .filter((entry) => entry.isFile() && entry.name !== "cofre.db" && entry.name !== "incarnation.json")
+      .map((entry) => [`file ${entry.name}`, readFileSync(join(entry.parentPath, entry.name), "latin1")] as const)
+  );
 }
 
 function columnsOf(file: string): (readonly [string, string])[] {
