@@ -85,7 +85,16 @@ const rates = [0, 0, 5, 50, 200] as const;
 /** Of requests that arrive late: what arrives at the last moment has to meet a question on its way to be seen. */
 const lateRates = [0, 0, 0, 50, 200, 400] as const;
 
+/** In one run of eight what arrives late meets questions that are slow, at an acquirer that takes nothing twice. */
 export function planOf(seed: number): Plan {
+  const plan = drawn(seed);
+  if (!new Chance(seed + 6).happens(125) || plan.clockSets === "both" || plan.skewMs > 0) return plan;
+  const simulator = { ...plan.simulator, lateAnswer: 400, loseAnswer: 0, loseRequest: 0, doubleRequest: 0 };
+  const personality = { ...plan.personality, answersInquiries: true, repeatsFollowUps: false, lateArrivalMs: 20_000 };
+  return { ...plan, simulator, personality, slowPerMille: 200, laterThanDeclaredMs: 0 };
+}
+
+function drawn(seed: number): Plan {
   const chance = new Chance(seed);
   const dedupes = !chance.happens(200);
   const answersInquiries = !chance.happens(200);
