@@ -189,14 +189,6 @@ const plantedPaymentBugs: readonly PlantedBug[] = [
   const conclusive = arrivalIsPast(context, payment, attempt);`,
   },
   {
-    name: "whether an authorization can still arrive is looked at after its reversal was answered",
-    file: recover,
-    find: `  const conclusive = arrivalIsPast(context, payment, attempt);
-  const outcome = await connectorFor(context, payment).reverse(askingRequest(context, payment));`,
-    replace: `  const outcome = await connectorFor(context, payment).reverse(askingRequest(context, payment));
-  const conclusive = arrivalIsPast(context, payment, attempt);`,
-  },
-  {
     name: "the capture window of what recovery finds begins with the payment",
     file: decisions,
     find: `    captureBy: outcome.kind === "approved" ? laterBy(now, options.captureWindowDays * day) : undefined,`,
