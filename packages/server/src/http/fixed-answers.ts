@@ -13,6 +13,7 @@ export const answers = {
   method_not_allowed: answerTo("method_not_allowed"),
   overloaded: answerTo("overloaded"),
   stopping: answerTo("stopping"),
+  clock_off: answerTo("clock_off"),
   node_unreachable: answerTo("node_unreachable"),
   node_silent: answerTo("node_silent"),
   other_node: answerTo("other_node"),

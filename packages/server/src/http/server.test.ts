@@ -450,6 +450,23 @@ describe("overload and the end", () => {
     assert.deepEqual(events, []);
   });
 
+  test("a server whose clock is off starts no payment, and answers everything else", async (t) => {
+    // Other nodes would take its attempts for overdue while their requests are on the way, and void what the acquirer then captures.
+    const { port, setClockOff, calls } = await startTrivialServer(t);
+    const body = `{"integration_key":"${secretKey}"}`;
+    assert.equal((await send(port, "POST", "/ws/direct", body)).status, 200, "control: its clock is right");
+    setClockOff();
+    const refused = await send(port, "POST", "/ws/direct", body);
+    assert.deepEqual([refused.status, refused.headers["retry-after"] !== undefined], [503, true]);
+    assert.match(envelope(refused).join(" "), /^COFRE-166 Nothing was done/);
+    assert.equal((await send(port, "POST", "/ws/token", body)).status, 200);
+    assert.equal((await send(port, "GET", "/readyz")).status, 503);
+    assert.deepEqual(
+      calls.map(({ path }) => path),
+      ["/ws/direct", "/ws/token"],
+    );
+  });
+
   test("one connection has at most 32 places, and what it sends ahead beyond them is refused in its turn", async (t) => {
     const { port, server, openGate, calls } = await startTrivialServer(t);
     const socket = connect(port, "127.0.0.1");

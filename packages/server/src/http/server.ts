@@ -271,6 +271,10 @@ export class HttpServer {
       if (headers.forNode !== forwarder.node) return this.#refuse("other_node", request, response, endpoint);
     }
     if (this.#isStopping) return this.#refuse("stopping", request, response, endpoint);
+    // Other nodes would take its attempts for overdue while their requests are on the way.
+    if (endpoint.movesMoney === true && this.#options.health.state() === "clock_off") {
+      return this.#refuse("clock_off", request, response, endpoint);
+    }
     if (this.#places.isFull) {
       this.#countRefusal("in_flight", startedAt);
       return this.#refuse("overloaded", request, response, endpoint);
@@ -509,7 +513,7 @@ export class HttpServer {
   }
 
   #refuse(
-    kind: "overloaded" | "stopping" | "other_node",
+    kind: "overloaded" | "stopping" | "other_node" | "clock_off",
     request: IncomingMessage,
     response: ServerResponse,
     endpoint: ServedEndpoint,

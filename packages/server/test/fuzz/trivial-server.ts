@@ -23,6 +23,7 @@ export interface TrivialServer {
   /** /ws/slow answers when this is called. */
   readonly openGate: () => void;
   readonly setReady: (isReady: boolean) => void;
+  readonly setClockOff: () => void;
   readonly moveClock: (ms: number) => void;
 }
 
@@ -37,6 +38,7 @@ export async function startTrivialServer(
   let openGate = (): void => undefined;
   const gate = new Promise<void>((resolve) => (openGate = resolve));
   let isReady = true;
+  let isClockOff = false;
   let now = 0;
 
   const answering =
@@ -51,7 +53,7 @@ export async function startTrivialServer(
   });
   const secretJson = { key: "secret", family: "json", cors: false } as const;
   const endpoints: readonly Endpoint[] = [
-    { ...secretJson, path: "/ws/direct", handle: answering("/ws/direct", names) },
+    { ...secretJson, movesMoney: true, path: "/ws/direct", handle: answering("/ws/direct", names) },
     { key: "public", family: "json", cors: true, path: "/ws/token", handle: answering("/ws/token", names) },
     { key: "secret", family: "parameters", cors: false, path: "/ws/capture", handle: answering("/ws/capture", names) },
     { key: "none", family: "parameters", cors: false, path: "/ws/open", handle: answering("/ws/open", names) },
@@ -83,7 +85,7 @@ export async function startTrivialServer(
     isWorld: (id) => areWorlds.includes(id === strictId ? strictKey : secretKey),
     clock: { now: () => instant(now) },
     log: { write: (event) => events.push(event) },
-    health: { state: () => (isReady ? "ready" : "not_writing") },
+    health: { state: () => (isClockOff ? "clock_off" : isReady ? "ready" : "not_writing") },
     limits: { ...defaultHttpLimits, ...limits },
     forwarder,
   });
@@ -93,7 +95,16 @@ export async function startTrivialServer(
     server.closeAllConnections();
     await server.close();
   });
-  return { server, port, calls, events, openGate, setReady: (ready) => (isReady = ready), moveClock: (ms) => (now += ms) };
+  return {
+    server,
+    port,
+    calls,
+    events,
+    openGate,
+    setReady: (ready) => (isReady = ready),
+    setClockOff: () => (isClockOff = true),
+    moveClock: (ms) => (now += ms),
+  };
 }
 
 const strictId = "0a0b0c0e" as MerchantId;

@@ -20,6 +20,8 @@ interface EndpointRow {
   readonly family: "json" | "parameters";
   /** true: called by browsers of other origins (interface 1.5). */
   readonly cors: boolean;
+  /** true: sends something to an acquirer whose deadline other nodes judge by their clocks; refused while this node's clock is off. */
+  readonly movesMoney?: true;
 }
 
 export interface KeyedEndpoint extends EndpointRow {

@@ -284,6 +284,11 @@ export const catalogue: readonly CatalogueRow[] = [
     "Too many requests of this account are in progress, try again later",
     "the account's share of the places, or that of all worlds (429)",
   ),
+  elsewhere(
+    "COFRE-166",
+    "Nothing was done: this server's clock is off, so it starts no payment, send it again later",
+    "the clocks of this server and of its database differ by more than two seconds (503)",
+  ),
   elsewhere("COFRE-13", "The server is stopping, try again later", "a stop is under way (503)"),
   elsewhere("COFRE-14", "The request failed inside; query the payment before you send it again", "a failure of ours"),
   told(

@@ -23,6 +23,7 @@ export function idempotent(
   assert(endpoint.key === "secret", "only whoever may move money names requests");
   return {
     ...endpoint,
+    movesMoney: true,
     handle(request) {
       const key = request.headers.idempotencyKey;
       if (key === undefined) return endpoint.handle(request);

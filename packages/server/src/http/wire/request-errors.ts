@@ -38,6 +38,11 @@ export const requestErrors = {
     httpStatus: 429,
   },
   stopping: { code: "COFRE-13", message: "The server is stopping, try again later", httpStatus: 503 },
+  clock_off: {
+    code: "COFRE-166",
+    message: "Nothing was done: this server's clock is off, so it starts no payment, send it again later",
+    httpStatus: 503,
+  },
   node_unreachable: {
     code: "COFRE-120",
     message: "Nothing was done: the node that has this world cannot be reached, send it again later",
