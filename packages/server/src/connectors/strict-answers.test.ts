@@ -176,15 +176,16 @@ describe("a decline holds without what does not fit", () => {
 });
 
 describe("an outcome whose card is not in hand any more", () => {
+  const found = (authorizationOf: object, more: object = {}) => ({
+    kind: "found",
+    authorization: { ...approval, ...authorizationOf },
+    captured: 100_00n,
+    voided: false,
+    refunds: [],
+    ...more,
+  });
+
   test("keeps no code of three or four digits, and no number that fits the mask", async () => {
-    const found = (authorizationOf: object, more: object = {}) => ({
-      kind: "found",
-      authorization: { ...approval, ...authorizationOf },
-      captured: 100_00n,
-      voided: false,
-      refunds: [],
-      ...more,
-    });
     for (const echo of ["837", "8371", "41111111", number, `pan-${number}`]) {
       const { connector } = answering({
         inquire: found(
@@ -200,6 +201,14 @@ describe("an outcome whose card is not in hand any more", () => {
         refunds: ["p-r1-1"],
       });
     }
+  });
+
+  test("keeps the reference of the refund that is asked for, though its digits look like the card's by chance", async () => {
+    const reference = "6a1b411111c22e84d5f60718293a4b5c6d7e8f9001122334-r1234567890-1";
+    const { connector, dropped } = answering({ inquire: found({}, { refunds: [reference, "6a1b411111c22e84-r2-1"] }) });
+    const outcome = await connector.inquire({ ...followUp, reference });
+    assert.deepEqual(outcome.kind === "found" && outcome.refunds, [reference]);
+    assert.deepEqual(dropped, ["inquire refund_reference card_data"]);
   });
 
   test("is not believed when it says that a card number was captured", async () => {

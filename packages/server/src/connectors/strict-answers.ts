@@ -9,6 +9,7 @@ import type {
   DroppedValue,
   FollowUpOutcome,
   InquiryOutcome,
+  InquiryRequest,
   OriginalAuthorization,
   ReportDropped,
   ReverseOutcome,
@@ -63,7 +64,7 @@ export function withStrictAnswers(connector: Connector, report: ReportDropped): 
     void: async (request) => without("void", request).followUp(await connector.void(request)),
     refund: async (request) => without("refund", request).followUp(await connector.refund(request)),
     reverse: async (request) => without("reverse", request).reversal(await connector.reverse(request)),
-    inquire: async (request) => without("inquire", request).inquiry(await connector.inquire(request), request.original.amount.minor),
+    inquire: async (request) => without("inquire", request).inquiry(await connector.inquire(request), request),
     ...(cardTraits === undefined ? {} : { cardTraits }),
   };
 }
@@ -108,18 +109,19 @@ class Reader {
     return { kind: "refused", responseCode: this.#text("response_code", outcome.responseCode) ?? notUndoneCode };
   }
 
-  inquiry(outcome: InquiryOutcome, authorized: bigint): InquiryOutcome {
+  inquiry(outcome: InquiryOutcome, { reference: asked, original }: Pick<InquiryRequest, "reference" | "original">): InquiryOutcome {
     if (outcome.kind === "not_found") return { kind: "not_found" };
     if (outcome.kind !== "found") return this.#unknown(outcome);
     const { authorization, captured, voided, refunds } = outcome;
     // The request log shows the amount. One that was never asked for and is as long as a card number is none.
-    if (captured >= leastCardNumber && captured > authorized) return this.#unusable("captured", "card_data");
+    if (captured >= leastCardNumber && captured > original.amount.minor) return this.#unusable("captured", "card_data");
     return {
       kind: "found",
       authorization: authorization.kind === "approved" ? this.#approval(authorization) : this.#decline(authorization),
       captured,
       voided,
-      refunds: refunds.filter((reference) => this.#text("refund_reference", reference) !== undefined),
+      // The reference that is asked for is ours, even if its digits look like the card's by chance. A refund that counts as not done is sent again.
+      refunds: refunds.filter((reference) => reference === asked || this.#text("refund_reference", reference) !== undefined),
     };
   }
 
