@@ -33,7 +33,11 @@ export interface RowUpgradeParts {
 const checkMs = 5 * second;
 const pieceOfCards = 100;
 const pauseMs = 5;
-const settleWritesMs = 2 * second;
+/**
+ * Longer than the other nodes look later than this one that no older node is left: what they still write in the earlier form must be found when this one
+ * reads that form no more.
+ */
+const settleWritesMs = 3 * checkMs;
 /** A row that was changed in the same moment is left for the next pass. */
 const mostPasses = 1_000;
 
@@ -79,6 +83,8 @@ export class RowUpgradeJob {
       this.#next(checkMs);
       return;
     }
+    // Another node is further, and may no longer read what is written in the earlier form.
+    if (upgrade.earlier === "written" && (await this.#hasBegunElsewhere())) upgrade.earlier = "read";
     this.#cancelTimer = this.#parts.scheduler.after(settleMs, () => {
       this.#work = this.#upgrade().catch(() => this.#next(checkMs));
     });
@@ -92,7 +98,6 @@ export class RowUpgradeJob {
     }
     if (upgrade.earlier === "written") {
       upgrade.earlier = "read";
-      // What is being written in the earlier form is written by then.
       await scheduler.sleep(settleWritesMs);
     }
     for (const { id } of await store.accounts()) await store.dropTokenDigests(id);
@@ -107,6 +112,11 @@ export class RowUpgradeJob {
     upgrade.lastUnkeyedEntry = lastUnkeyedEntry;
     upgrade.earlier = "none";
     report({ cards: this.#cards, unreadable });
+  }
+
+  /** Keys get their MACs when no older node is left; those of an installation that older nodes have served have none before. */
+  async #hasBegunElsewhere(): Promise<boolean> {
+    return (await this.#parts.store.accountKeys()).every(({ mac }) => mac !== undefined);
   }
 
   /** The number of cards that do not open; undefined when it was stopped. */

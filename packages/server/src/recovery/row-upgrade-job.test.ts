@@ -1,0 +1,86 @@
+import assert from "node:assert/strict";
+import { test, type TestContext } from "node:test";
+import { StillTime } from "../../test/contract/connector-harness.ts";
+import * as given from "../../test/contract/store-fixtures.ts";
+import { digestOfKey } from "../operations/account-directory.ts";
+import { createMemoryStore } from "../stores/memory/memory-store.ts";
+import type { RowUpgrade } from "../vault/row-mac.ts";
+import { RowUpgradeJob } from "./row-upgrade-job.ts";
+
+const second = 1_000;
+const settleMs = 30 * second;
+
+/** Nodes on one store, in time that a test lets pass. */
+async function installation(context: TestContext) {
+  const time = new StillTime();
+  const store = createMemoryStore({ clock: time });
+  const account = given.newAccount(given.merchantA);
+  const keys = [{ digest: digestOfKey("an older node made it"), grants: "secret" as const }];
+  await store.commit({ ...given.accountChange(account, []), account: { next: account, replaces: undefined, keys } });
+  let older = true;
+  const start = (): RowUpgrade => {
+    const upgrade: RowUpgrade = { earlier: "written", lastUnkeyedEntry: 0 };
+    const job = new RowUpgradeJob({
+      store: {
+        accounts: () => store.accounts(),
+        accountById: (id) => store.accountById(id),
+        accountKeys: () => store.accountKeys(),
+        cardsWithoutMac: (...asked) => store.cardsWithoutMac(...asked),
+        commit: (change) => store.commit(change),
+        dropTokenDigests: async () => undefined,
+        eraseRemains: () => store.eraseRemains(),
+        hasOlderNodes: async () => older,
+      },
+      vault: { adopt: async (card) => card },
+      withKeyMac: (key) => ({ digest: key.digest, grants: key.grants, mac: new Uint8Array(32) }),
+      people: { people: async () => [], commit: async () => assert.fail(), auditHead: async () => ({ number: 0, digest: "" }) },
+      upgrade,
+      complete: async () => undefined,
+      clock: time,
+      scheduler: time,
+      settleMs,
+      report: () => undefined,
+    });
+    context.after(() => job.stop());
+    job.start();
+    return upgrade;
+  };
+  return { time, start, lastOlderNodeEnds: () => void (older = false) };
+}
+
+/** The states in which one node refuses rows of before while another writes them. */
+async function conflictsIn(time: StillTime, nodes: readonly RowUpgrade[], ms: number): Promise<readonly string[]> {
+  const found: string[] = [];
+  for (let passed = 0; passed < ms; passed += 100) {
+    await time.pass(100);
+    const states = nodes.map(({ earlier }) => earlier);
+    if (states.includes("none") && states.includes("written")) found.push(`${passed} ms: ${states.join(", ")}`);
+  }
+  return found;
+}
+
+test("no node refuses rows of before while another, which looks at other moments, writes them", async (context) => {
+  const { time, start, lastOlderNodeEnds } = await installation(context);
+  const first = start();
+  await time.pass(4.9 * second);
+  const nodes = [first, start()];
+  await time.pass(0.05 * second);
+  lastOlderNodeEnds();
+  assert.deepEqual(await conflictsIn(time, nodes, 90 * second), []);
+  assert.deepEqual(
+    nodes.map(({ earlier }) => earlier),
+    ["none", "none"],
+  );
+});
+
+test("a node that starts when others have upgraded the rows does not write them as before", async (context) => {
+  const { time, start, lastOlderNodeEnds } = await installation(context);
+  const first = start();
+  await time.pass(second);
+  lastOlderNodeEnds();
+  await time.pass(90 * second);
+  assert.equal(first.earlier, "none");
+  const late = start();
+  assert.deepEqual(await conflictsIn(time, [first, late], 90 * second), []);
+  assert.equal(late.earlier, "none");
+});
