@@ -65,11 +65,11 @@ describe("the package, installed into an empty folder", () => {
   });
 
   test("serves through npx, keeps what it is given, and ends with npx", async (context) => {
-    const settings = { ...path, COFRE_LOG_FORMAT: "json", COFRE_SANDBOX_INTEGRATION_KEY: "k" };
+    const settings = { ...path, COFRE_LOG_FORMAT: "json", COFRE_SANDBOX_INTEGRATION_KEY: "test_ik_key" };
     const serving = new Command(context, ["npx", "--no-install", "cofre", "start", "--port", "0"], settings, folder);
     const { port } = await serving.event("listening");
     const card = { card_number: "4111111111111111", card_name: "Ana Lima", card_due_date: "12/2060", card_cvv: "123" };
-    const body = JSON.stringify({ integration_key: "k", country: "pe", payment_type_code: "creditcard", creditcard: card });
+    const body = JSON.stringify({ integration_key: "test_ik_key", country: "pe", payment_type_code: "creditcard", creditcard: card });
     const answer = await (await fetch(`http://127.0.0.1:${String(port)}/ws/token`, { method: "POST", body })).text();
     assert.match(answer, /"masked_card_number":"411111xxxxxx1111"/);
     for (const part of ["/", "/console/main.js", "/console/style.css"]) {

@@ -279,14 +279,14 @@ describe("cofre notification", () => {
   ];
   for (const [args, says] of refused) {
     test(`refuses: ${args.join(" ")}`, async (context) => {
-      const command = Command.cofre(context, ["notification", ...args], { COFRE_SANDBOX_INTEGRATION_KEY: "k" });
+      const command = Command.cofre(context, ["notification", ...args], { COFRE_SANDBOX_INTEGRATION_KEY: "test_ik_key" });
       assert.equal(await command.code(), 2);
       assert.match(command.stderr, says);
     });
   }
 
   test("says what to do where nothing answers, and ends with 1", async (context) => {
-    const command = Command.cofre(context, ["notification"], { COFRE_PORT: "1", COFRE_SANDBOX_INTEGRATION_KEY: "k" });
+    const command = Command.cofre(context, ["notification"], { COFRE_PORT: "1", COFRE_SANDBOX_INTEGRATION_KEY: "test_ik_key" });
     assert.equal(await command.code(), 1);
     assert.match(command.stderr, /^Nothing answers at http:\/\/127\.0\.0\.1:1\. Is Cofre running\? `cofre start` starts it/);
   });

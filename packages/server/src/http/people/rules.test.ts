@@ -22,6 +22,7 @@ function need(path: string, params: TreeObject = {}, method: "GET" | "POST" = "P
 const bare = {
   "/ws/query": look,
   "/ws/exchange": read,
+  "/ws/exchange/getCurrencyRates": read,
   "/ws/zipcode": read,
   "/ws/documentbalance": read,
   "/ws/merchantIntegrationProperties/get": read,
