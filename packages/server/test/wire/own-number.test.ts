@@ -44,6 +44,18 @@ async function stored(world: World, card_number = pan): Promise<string> {
 
 const of = (fields: Readonly<Record<string, unknown>>) => ({ integration_key: integrationKey, ...fields });
 
+/** The id of a refund with ten digits, which half of all have. */
+async function longRefundId(world: World): Promise<string> {
+  for (let index = 0; index < 40; index += 1) {
+    const merchant_payment_code = `refunded-${index}`;
+    await send(world, "/ws/direct", directBody(merchant_payment_code));
+    const asked = of({ operation: "request", merchant_payment_code, amount: "1.00", description: "x" });
+    const { id } = (await send(world, "/ws/refund", asked)).body["refund"] as { readonly id: string };
+    if (id.length === 10) return id;
+  }
+  return assert.fail("half of all refund ids have ten digits");
+}
+
 describe("a name that holds the number of the card", () => {
   test("is refused as a payment's code, by number and by token, before anything is written", async () => {
     await using world = await startWorld();
@@ -87,7 +99,7 @@ describe("a name that holds the number of the card", () => {
     const folder = temporaryFolder(context);
     await using world = await startWorld({ environment: { COFRE_DATA_DIR: folder } });
     const token = await stored(world);
-    await send(world, "/ws/direct", directBody("paid"));
+    const { hash } = (await send(world, "/ws/direct", directBody("paid"))).body["payment"] as { readonly hash: string };
     const refund = of({ operation: "request", merchant_payment_code: "paid", amount: "1.00", description: "x", merchant_refund_code: "r" });
     const requests: readonly (readonly [path: string, body: unknown])[] = [
       ["/ws/direct", directBody("keyed")],
@@ -97,7 +109,10 @@ describe("a name that holds the number of the card", () => {
       ["/ws/refund", of({ operation: "cancel", merchant_refund_code: "r" })],
       ["/ws/refundOrCancel", refund],
       ["/ws/capture", of({ merchant_payment_code: "paid" })],
+      ["/ws/capture", of({ hash: `${hash}\n` })],
       ["/ws/cancel", of({ merchant_payment_code: "paid" })],
+      ["/ws/cancel", of({ merchant_payment_code: "paid\n" })],
+      ["/ws/refund", of({ operation: "cancel", refund_id: await longRefundId(world) })],
     ];
     await send(world, "/ws/refund", refund);
     for (const [path, body] of requests) {

@@ -7,7 +7,8 @@ import { holdsCardNumber } from "./card-like.ts";
 import { answeringAnswer, type EndpointDeps } from "./endpoints/deps.ts";
 import type { KeyedEndpoint, WireRequest } from "./endpoint.ts";
 import type { ErrorFamily } from "./errors.ts";
-import { cardNodeOf, fieldOf, nodeOf } from "./fields.ts";
+import { cardNodeOf, fieldOf, hashOf, nodeOf } from "./fields.ts";
+import { codeOf } from "./payment-request.ts";
 import { Lifted, textOf, type Tree, type TreeObject } from "./tree.ts";
 import { WireError } from "./wire-error.ts";
 
@@ -73,10 +74,10 @@ function cardNamedBy(params: TreeObject): CardNamed | undefined {
     const token = fieldOf(cardNodeOf(payment) ?? payment, "token") ?? fieldOf(payment, "token");
     return token === undefined ? undefined : { token };
   }
-  const [hash, code] = [textOf(params, "hash"), textOf(params, "merchant_payment_code")];
+  const [hash, code] = [hashOf(params), codeOf(params)];
   if (hash !== undefined || code !== undefined) return { payment: hash === undefined ? { code: code ?? "" } : { hash } };
-  const [id, refundCode] = [textOf(params, "refund_id"), textOf(params, "merchant_refund_code")];
-  if (id !== undefined && /^\d{1,9}$/.test(id)) return { refund: { id: Number(id) } };
+  const [id, refundCode] = [fieldOf(params, "refund_id"), textOf(params, "merchant_refund_code")];
+  if (id !== undefined && /^\d{1,10}$/.test(id)) return { refund: { id: Number(id) } };
   return refundCode === undefined ? undefined : { refund: { code: refundCode } };
 }
 

@@ -32,7 +32,7 @@ export function unknownPaymentText(selector: PaymentSelector): string {
 }
 
 /** Blanks count: two codes that differ in one are two payments. Line ends and tabs around a code do not, because no payment's code has any. */
-function codeOf(params: TreeObject): string | undefined {
+export function codeOf(params: TreeObject): string | undefined {
   const text = textOf(params, "merchant_payment_code")?.replaceAll(/^[\t\n\r]+|[\t\n\r]+$/g, "");
   return text === undefined || text.trim() === "" ? undefined : text;
 }
