@@ -3,7 +3,7 @@ import type { ElapsedMs } from "../kernel/elapsed.ts";
 import { type Instant, second } from "../kernel/instant.ts";
 import type { Scheduler } from "../kernel/scheduler.ts";
 import type { Share, Tenure } from "../kernel/share.ts";
-import { slotCount } from "../kernel/slot.ts";
+import { everySlot, slotCount } from "../kernel/slot.ts";
 import type { HeldSlots, Store } from "../stores/store.ts";
 
 export interface SlotKeeperParts {
@@ -37,6 +37,8 @@ class OwnTenure implements Tenure {
   readonly #runs: () => boolean;
   /** It is to go to another node: nothing begins, and when what is under way has ended it is given back. */
   leaving = false;
+  /** An earlier call may still give it back: nothing begins. */
+  isInDoubt = false;
   over = false;
   underWay = 0;
 
@@ -45,12 +47,18 @@ class OwnTenure implements Tenure {
   }
 
   begin(): (() => void) | undefined {
-    if (this.over || this.leaving || !this.#runs()) return undefined;
+    if (this.over || this.leaving || this.isInDoubt || !this.#runs()) return undefined;
     this.underWay += 1;
     return () => {
       this.underWay -= 1;
     };
   }
+}
+
+/** What a call without an answer was to give back. It may take effect at any moment before `until`, by this node's own count. */
+interface Doubt {
+  readonly slots: ReadonlySet<number>;
+  until: number;
 }
 
 /**
@@ -61,6 +69,9 @@ class OwnTenure implements Tenure {
  * A node whose clock differs from the one that nodes share has no slots until it is right again: what is due by its clock is not due yet, or was due long
  * ago, and others' requests under way would be taken for lost. Between two looks at the shared clock, a step shows against the monotonic count.
  *
+ * A call that was not answered in time may take effect later. Nothing begins in the slots that it gives back until it can no longer do so, even
+ * when the store has assigned them to this node again meanwhile.
+ *
  * Owns one timer and the tenures. Work that a stalled node does beyond its lease is work for nothing and never harm (decisions/0009).
  */
 export class SlotKeeper implements Share {
@@ -68,6 +79,7 @@ export class SlotKeeper implements Share {
   readonly #tenures = new Map<number, OwnTenure>();
   /** The tenures in which work may begin. */
   #open: ReadonlyMap<number, Tenure> = new Map();
+  readonly #doubts = new Set<Doubt>();
   /** When the lease runs out, by this node's own count. */
   #until = 0;
   #nodes = 0;
@@ -136,6 +148,8 @@ export class SlotKeeper implements Share {
   async #renew(): Promise<number> {
     const asked = this.#parts.elapsedMs();
     const { store, clock } = this.#parts;
+    // A doubt that ends later than this call is made still holds for its answer, which may be from before the late call took effect.
+    for (const doubt of this.#doubts) if (doubt.until < asked) this.#doubts.delete(doubt);
     const aheadMs = clock === undefined || store.time === undefined ? 0 : await this.#compare(clock, store.time());
     if (aheadMs !== undefined && Math.abs(aheadMs) > clockToleranceMs) {
       await this.#standStill(aheadMs);
@@ -181,7 +195,10 @@ export class SlotKeeper implements Share {
       report({ kind: "clock_off", aheadMs });
     }
     // A store that is down lets the lease run out.
-    await this.#inTime(store.leaveSlots(node));
+    await this.#givenBack(
+      [...everySlot],
+      store.leaveSlots(node).then(() => true),
+    );
   }
 
   /** undefined when the store failed, or took so long that the answer is worth nothing. */
@@ -189,7 +206,20 @@ export class SlotKeeper implements Share {
     const { store, node } = this.#parts;
     const idle = Array.from(this.#tenures).filter(([, { leaving, underWay }]) => leaving && underWay === 0);
     const giveBack = idle.map(([slot]) => slot);
-    return this.#inTime(store.holdSlots(node, leaseMs, giveBack));
+    return this.#givenBack(giveBack, store.holdSlots(node, leaseMs, giveBack));
+  }
+
+  /** As `inTime`; where there was no answer in time the slots are in doubt. */
+  async #givenBack<T>(slots: readonly number[], asked: Promise<T>): Promise<T | undefined> {
+    const doubt: Doubt = { slots: new Set(slots), until: Number.POSITIVE_INFINITY };
+    const endsIn = (ms: number) => () => {
+      doubt.until = this.#parts.elapsedMs() + ms;
+    };
+    // What has failed here may still be carried out by a server that does not know it (store.ts).
+    asked.then(endsIn(0), endsIn(leaseMs));
+    const answer = await this.#inTime(asked);
+    if (answer === undefined && slots.length > 0) this.#doubts.add(doubt);
+    return answer;
   }
 
   async #inTime<T>(asked: Promise<T>): Promise<T | undefined> {
@@ -211,7 +241,8 @@ export class SlotKeeper implements Share {
       const tenure = this.#tenures.get(slot) ?? new OwnTenure(() => this.#runs());
       this.#tenures.set(slot, tenure);
       tenure.leaving = index >= share;
-      if (!tenure.leaving) open.set(slot, tenure);
+      tenure.isInDoubt = [...this.#doubts].some((doubt) => doubt.slots.has(slot));
+      if (!tenure.leaving && !tenure.isInDoubt) open.set(slot, tenure);
     }
     this.#open = open;
   }

@@ -125,6 +125,8 @@ export interface Store {
    * the first nodes in the order of their names while some are left over. Kept less surely than changes: after a crash of the store
    * it may be as it was a moment before. `node` is 16 hex characters.
    *
+   * Each call settles in the end. One that fails may take effect all the same, up to 10 s later; the same holds for `leaveSlots`.
+   *
    * A store that refuses a second process gives everything to whoever asks.
    */
   holdSlots(node: string, leaseMs: number, giveBack: readonly number[]): Promise<HeldSlots>;
