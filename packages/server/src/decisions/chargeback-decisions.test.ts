@@ -1,0 +1,67 @@
+import assert from "node:assert/strict";
+import { describe, test } from "node:test";
+import { newPayment, newRefund, paidNext, refundedNext, start } from "../../test/contract/store-fixtures.ts";
+import { hour, laterBy } from "../kernel/instant.ts";
+import type { Payment } from "../payment/payment.ts";
+import { assertChangeIsSound } from "../stores/change-rules.ts";
+import { decideChargeback, decideChargebackCredit } from "./chargeback-decisions.ts";
+import type { PaymentChange } from "./steps.ts";
+
+const now = laterBy(start, hour);
+
+/** 100.50 USD for 516.86 BRL that were captured, of which so much was returned, and so much is promised. */
+function captured(confirmed: bigint, requested: bigint): Payment {
+  const refunds = [
+    newRefund(7, { state: "confirmed", amount: confirmed, dueAt: undefined }),
+    newRefund(8, { state: "requested", amount: requested }),
+  ];
+  return refundedNext(
+    paidNext(newPayment(1)),
+    refunds.filter(({ amount }) => amount > 0n),
+  );
+}
+
+function dispute(payment: Payment): PaymentChange {
+  const opened = decideChargeback(payment, "not mine", now);
+  assertChangeIsSound(opened);
+  return opened;
+}
+
+/** What a change posts, by account and currency. */
+function posted({ entries }: PaymentChange, sign: 1n | -1n): readonly string[] {
+  return entries.flatMap(({ postings }) => postings.map(({ account, currency, minor }) => `${account} ${currency} ${sign * minor}`));
+}
+
+describe("a chargeback", () => {
+  test("that is won gives back what it took, to the cent in both currencies, whatever was refunded or promised before", () => {
+    for (let refunded = 1n; refunded < 9_000n; refunded += 37n) {
+      const opened = dispute(captured(refunded, 1_001n));
+      const credited = decideChargebackCredit(opened.payment.next, now);
+      assertChangeIsSound(credited);
+      assert.deepEqual(posted(credited, -1n), posted(opened, 1n), `after ${refunded}`);
+    }
+  });
+
+  test("takes what is not promised back yet, down to the last cent", () => {
+    for (const split of [
+      (amount: bigint) => captured(amount, 0n),
+      (amount: bigint) => captured(0n, amount),
+      (amount: bigint) => captured(100n, amount - 100n),
+    ]) {
+      assert.equal(dispute(split(10_000n)).payment.next.chargeback?.amount, 50n);
+      assert.equal(dispute(split(10_049n)).payment.next.chargeback?.amount, 1n);
+      assert.throws(() => dispute(split(10_050n)), { code: "payment_not_disputable", detail: { state: "captured" } });
+    }
+  });
+
+  test("is opened once, of a captured payment alone, and won once", () => {
+    const opened = dispute(captured(100n, 0n)).payment.next;
+    const won = decideChargebackCredit(opened, now).payment.next;
+    for (const payment of [opened, won, newPayment(1)]) {
+      assert.throws(() => decideChargeback(payment, "again", now), { code: "payment_not_disputable" });
+    }
+    for (const payment of [won, captured(100n, 0n)]) {
+      assert.throws(() => decideChargebackCredit(payment, now), { code: "payment_not_disputable" });
+    }
+  });
+});
