@@ -26,10 +26,14 @@ import { CvvPocket } from "../vault/cvv-pocket.ts";
 import { Keyring } from "../vault/keyring.ts";
 import { createLocalVault } from "../vault/local-vault.ts";
 import { createMemoryKeyProvider, createMemoryWrappedKeyStore } from "../vault/memory-key-provider.ts";
+import { Cvv } from "../vault/pan.ts";
+import { tokenExpiresAt } from "../vault/token.ts";
 import type { DirectInput } from "./direct-input.ts";
 import { type Direct, direct } from "./direct.ts";
 import { Runner } from "./runner.ts";
+import { setCvv } from "./set-cvv.ts";
 import { tokenize } from "./tokenize.ts";
+import { verifyCard } from "./verify-card.ts";
 
 const visa = "4111111111111111";
 const amex = "378282246310005";
@@ -188,6 +192,28 @@ describe("a payment by card", () => {
     assert.deepEqual(new Set(history.flatMap(({ facts }) => facts.map(({ by }) => by))), new Set(["merchant"]));
   });
 
+  test("of a token takes along the security code that was left for it, once, unless it has its own; each is wiped", async () => {
+    const codes: (string | undefined)[] = [];
+    const world: World = await open({
+      meanwhile: async () => {
+        const { cvv } = world.asked.at(-1)?.[2] ?? {};
+        codes.push(cvv === undefined ? undefined : Buffer.from(cvv.reveal()).toString("latin1"));
+      },
+    });
+    await world.keep();
+    const cvvOf = (digits: string): Cvv => Cvv.from(Buffer.from(digits)) ?? assert.fail();
+    const leave = (digits: string) => world.runner.run(setCvv, world.account, { token, cvv: cvvOf(digits) });
+    const pay = (code: string, cvv?: Cvv) => world.pay({ order: orderOf({ code }), source: { ...ofToken, cvv } });
+    await leave("123");
+    await pay("with-the-code-left");
+    assert.throws(() => world.asked[0]?.[2].cvv?.reveal(), "it is wiped when the payment is through");
+    await pay("a-second-one");
+    await leave("456");
+    await pay("with-its-own", cvvOf("789"));
+    await pay("and-after-that");
+    assert.deepEqual(codes, ["123", undefined, "789", undefined]);
+  });
+
   test("is held when it is not to be paid at once, or is to be reviewed; its own words stand on the statement", async () => {
     const world = await open();
     const { payment } = await world.pay({ order: orderOf({ autoCapture: false, softDescriptor: "OWN" }) });
@@ -300,6 +326,19 @@ describe("a payment is refused before money moves", () => {
     await world.store.commit(given.cardChange(given.newCard(1, { tokenDigest: world.digestOf(token), createdAt: world.time.now() })));
     await refused("card_not_readable", world, { source: ofToken });
     assert.deepEqual(world.alarms, ["card_not_readable"]);
+  });
+
+  test("when its token is over: from the very millisecond on that is 14 months after the last use", async () => {
+    for (const [earlierMs, isOver] of [
+      [1, false],
+      [0, true],
+    ] as const) {
+      const world = await open();
+      const { card } = await world.keep();
+      await world.time.pass(tokenExpiresAt(card.lastUsedAt) - world.time.now() - earlierMs);
+      if (isOver) await refused("token_not_found", world, { source: ofToken });
+      else assert.equal((await world.pay({ source: ofToken })).payment.state, "captured");
+    }
   });
 
   test("when the card of a token has no such plan of instalments", async () => {
@@ -482,5 +521,26 @@ describe("the way of a payment", () => {
     });
     assert.equal((await world.pay()).payment.state, "declined");
     assert.deepEqual(world.names(), ["a"]);
+  });
+});
+
+describe("a verification of a stored card", () => {
+  test("is a use of it: the token lives 14 months from then", async () => {
+    const world = await open();
+    const { card } = await world.keep();
+    const lastUse = async () => (await world.store.cardByToken(given.merchantA, card.tokenDigest))?.lastUsedAt;
+    await world.time.pass(400 * day);
+    const verified = await runDeclared(world.runner, verifyCard, world.account, {
+      source: ofToken,
+      country: "br",
+      paymentType: "credit",
+      storedCredential: undefined,
+    });
+    assert.equal(verified.kind, "good");
+    assert.equal(await lastUse(), world.time.now());
+    await world.time.pass(400 * day);
+    assert.equal((await world.pay({ source: ofToken })).payment.state, "captured");
+    // The control: without the use between them the token would be over.
+    assert.ok(tokenExpiresAt(card.lastUsedAt) < world.time.now());
   });
 });
