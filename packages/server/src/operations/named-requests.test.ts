@@ -51,6 +51,18 @@ describe("requests with an Idempotency-Key", () => {
     assert.deepEqual(runs, [false, true]);
   });
 
+  test("are taken up again also when the clock was set back since they came", async () => {
+    const store = createMemoryStore();
+    const ahead = { now: () => instant(60_000) };
+    await assert.rejects(
+      new NamedRequests(store, ahead, alone).answer(merchant, "key", digest, () => Promise.reject(new Error("the process dies"))),
+    );
+    const done = async () => ({ status: 200, body: "done", keep: true });
+    const requests = new NamedRequests(store, clock, alone);
+    assert.equal((await requests.answer(merchant, "key", digest, done)).body, "done");
+    assert.ok("replayed" in (await requests.answer(merchant, "key", digest, done)));
+  });
+
   test("are refused for a moment when another process may be at work on them, and then taken up", async () => {
     const store = createMemoryStore();
     let now = instant(1_000_000);
