@@ -1,12 +1,14 @@
 import type { CardToAuthorize } from "../connectors/connector.ts";
 import { ServiceError } from "../kernel/service-error.ts";
+import type { Account } from "../merchant/account.ts";
 import type { OrderCard } from "../payment/payment.ts";
 import { brandOf } from "../vault/bin.ts";
+import type { Store } from "../stores/store.ts";
 import type { Card } from "../vault/card.ts";
 import { maskOf } from "../vault/mask.ts";
 import type { StoredCard } from "../vault/stored-card.ts";
 import { tokenExpiresAt } from "../vault/token.ts";
-import { VaultError } from "../vault/vault.ts";
+import { type Vault, VaultError } from "../vault/vault.ts";
 import { read } from "./commit.ts";
 import type { CardSource } from "./direct-input.ts";
 import type { OperationContext } from "./operation.ts";
@@ -62,9 +64,17 @@ export async function usableCard(context: OperationContext, token: string): Prom
   return stored;
 }
 
+interface CardLookup {
+  readonly store: Pick<Store, "cardByToken">;
+  readonly vault: Pick<Vault, "tokenDigests">;
+  readonly account: Pick<Account, "id">;
+}
+
 /** The merchant's card that is stored under the token, expired or not. One read, unless a card of an earlier version may be meant. */
-export async function cardByToken({ store, vault, account }: OperationContext, token: string): Promise<StoredCard | undefined> {
-  for (const digest of vault.tokenDigests(account.id, token)) {
+export async function cardByToken({ store, vault, account }: CardLookup, token: string): Promise<StoredCard | undefined> {
+  const [first, ...others] = vault.tokenDigests(account.id, token);
+  // The upgrade of rows may move the card between two reads, from where it is looked for last to where it was looked for first.
+  for (const digest of others.length === 0 ? [first] : [first, ...others, first]) {
     const stored = await read(store.cardByToken(account.id, digest));
     if (stored !== undefined) return stored;
   }

@@ -4,7 +4,7 @@ import type { StoredCard } from "../vault/stored-card.ts";
 import type { Card } from "../vault/card.ts";
 import { newToken } from "../vault/token.ts";
 import { ServiceError } from "../kernel/service-error.ts";
-import { refuseLiveCard } from "./card-in-hand.ts";
+import { cardByToken, refuseLiveCard } from "./card-in-hand.ts";
 import type { TokenizeInput } from "./direct-input.ts";
 import { defineOperation, type OperationContext } from "./operation.ts";
 
@@ -20,6 +20,7 @@ export const tokenize = defineOperation<TokenizeInput, Tokenized>({
   errors: ["token_taken", "card_not_storable", "card_not_for_tests"],
 
   async run(context, input) {
+    await refuseEarlierToken(context, input.token);
     const tokenized = await sealUnderToken(context, input.card, input.token);
     await context.change(async () => ({
       merchantId: context.account.id,
@@ -32,6 +33,12 @@ export const tokenize = defineOperation<TokenizeInput, Tokenized>({
     return tokenized;
   },
 });
+
+/** The store refuses a token that is taken; it does not see one whose card lies under the digest of an earlier version. */
+async function refuseEarlierToken(context: OperationContext, chosen: string | undefined): Promise<void> {
+  if (chosen === undefined || context.vault.tokenDigests(context.account.id, chosen).length === 1) return;
+  if ((await cardByToken(context, chosen)) !== undefined) throw new ServiceError("token_taken");
+}
 
 /** Seals a card under the merchant's token or a fresh one; the caller commits it. */
 export async function sealUnderToken(context: OperationContext, card: Card, chosen: string | undefined): Promise<Tokenized> {
