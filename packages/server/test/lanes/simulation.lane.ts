@@ -31,6 +31,7 @@ const marksToMeet = [
   "a server stands still",
   "an acquirer lies about a reversal",
   "an answer is garbled",
+  "an answer of the upstream is garbled",
   "an endpoint stays off",
   "an older copy of the store is put back",
   "an endpoint that was gone is switched on",

@@ -85,9 +85,22 @@ const rates = [0, 0, 5, 50, 200] as const;
 /** Of requests that arrive late: what arrives at the last moment has to meet a question on its way to be seen. */
 const lateRates = [0, 0, 0, 50, 200, 400] as const;
 
-/** In one run of eight what arrives late meets questions that are slow, at an acquirer that takes nothing twice. */
 export function planOf(seed: number): Plan {
-  const plan = drawn(seed);
+  return elsewhere(slowlyAsked(drawn(seed)));
+}
+
+/** In one run of twelve the first acquirer is reached by the upstream connector. Such a server knows a request that comes again. */
+function elsewhere(plan: Plan): Plan {
+  const chance = new Chance(plan.seed + 7);
+  if (!chance.happens(80)) return plan;
+  const personality = { ...plan.personality, dedupes: true, answersInquiries: true, repeatsFollowUps: true };
+  const simulator = { ...plan.simulator, doubleRequest: chance.pick(rates) };
+  return { ...plan, upstream: true, personality, simulator, garbledPerMille: chance.pick([0, 50, 200]) };
+}
+
+/** In one run of eight what arrives late meets questions that are slow, at an acquirer that takes nothing twice. */
+function slowlyAsked(plan: Plan): Plan {
+  const { seed } = plan;
   if (!new Chance(seed + 6).happens(125) || plan.clockSets === "both" || plan.skewMs > 0) return plan;
   const simulator = { ...plan.simulator, lateAnswer: 400, loseAnswer: 0, loseRequest: 0, doubleRequest: 0 };
   const personality = { ...plan.personality, answersInquiries: true, repeatsFollowUps: false, lateArrivalMs: 20_000 };

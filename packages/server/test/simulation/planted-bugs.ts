@@ -2,6 +2,7 @@ import { plantedCardBugs } from "./planted-card-bugs.ts";
 import { plantedDeliveryBugs } from "./planted-delivery-bugs.ts";
 import { plantedRequestBugs } from "./planted-request-bugs.ts";
 import { plantedServerBugs } from "./planted-server-bugs.ts";
+import { plantedUpstreamBugs } from "./planted-upstream-bugs.ts";
 
 /** A mistake that somebody could make: what it replaces must stand in the source exactly once, or the list is out of date. */
 export interface PlantedBug {
@@ -354,4 +355,5 @@ export const plantedBugs: readonly PlantedBug[] = [
   ...plantedCardBugs,
   ...plantedServerBugs,
   ...plantedRequestBugs,
+  ...plantedUpstreamBugs,
 ];

@@ -1,4 +1,4 @@
-import type { Connector, ConnectorCapabilities, OriginalAuthorization, Unknown } from "../../src/connectors/connector.ts";
+import type { Connector, ConnectorCapabilities, NotSent, OriginalAuthorization, Unknown } from "../../src/connectors/connector.ts";
 import type { Exchange, Exchanges, Told } from "../../src/connectors/upstream/exchange.ts";
 import { isReversalCode } from "../../src/connectors/upstream/references.ts";
 import { connectUpstream } from "../../src/connectors/upstream/upstream-connector.ts";
@@ -7,13 +7,14 @@ import type { MerchantId } from "../../src/kernel/ids.ts";
 import { Secret } from "../../src/kernel/secret.ts";
 import type { DeclineReason } from "../../src/payment/payment.ts";
 import { AcquirerBook } from "./acquirer-book.ts";
-import type { Instruction, SimulatedAcquirer } from "./acquirer-link.ts";
+import type { SimulatedAcquirer } from "./acquirer-link.ts";
 import type { Auditor } from "./auditor.ts";
+import type { Chance } from "./chance.ts";
+import { type Instruction, type MessageKind, Network, timedOut } from "./network.ts";
 import type { Plan } from "./plan.ts";
 import type { SimTime } from "./sim-time.ts";
 import type { Step } from "./store-in-steps.ts";
 
-type MessageKind = Instruction["of"];
 type Fields = Readonly<Record<string, unknown>>;
 
 /** Of which call an exchange is a part. */
@@ -61,8 +62,6 @@ const descriptions: ReadonlyMap<DeclineReason, string> = new Map([
   ["invalid_card_number", "Invalid card number"],
 ]);
 
-const timedOut: Unknown = { kind: "unknown", cause: "timeout" };
-
 /**
  * A server with the interface, as the product's own upstream connector reaches it: the connector's translation runs in the simulation, and each of
  * its exchanges is a step in which the process may die. The server is written for the simulation from the interface: it reads the bodies and
@@ -74,28 +73,30 @@ export class UpstreamServer implements Pick<SimulatedAcquirer, "book" | "capabil
   readonly #name: string;
   readonly #time: SimTime;
   readonly #auditor: Auditor;
-  readonly #lateArrivalMs: number;
+  readonly #chance: Chance;
+  readonly #plan: Plan;
+  readonly #network: Network;
   readonly #payments = new Map<string, Payment>();
-  readonly #instructions = new Map<string, Instruction[]>();
 
-  constructor(name: string, { time, auditor, plan }: { readonly time: SimTime; readonly auditor: Auditor; readonly plan: Plan }) {
+  constructor(name: string, parts: { readonly time: SimTime; readonly chance: Chance; readonly auditor: Auditor; readonly plan: Plan }) {
+    const { time, auditor, plan } = parts;
     this.#name = name;
     this.#time = time;
     this.#auditor = auditor;
-    this.#lateArrivalMs = plan.personality.lateArrivalMs;
+    this.#chance = parts.chance;
+    this.#plan = plan;
+    this.#network = new Network({ ...parts, name, lateArrivalMs: plan.personality.lateArrivalMs, hearsCopies: true });
     const rules = { dedupes: true, answersInquiries: true, repeatsFollowUps: true };
     this.book = new AcquirerBook(name, rules, (reference) => auditor.violation(`a reference names one request: ${reference}`));
     this.capabilities = this.#connect(time, { exchange: async () => timedOut, close: () => undefined }).capabilities;
   }
 
   heal(): void {
-    this.#instructions.clear();
+    this.#network.heal();
   }
 
   instruct(merchantId: MerchantId, instruction: Instruction): void {
-    const key = `${merchantId} ${instruction.of}`;
-    const queue = this.#instructions.get(key) ?? [];
-    this.#instructions.set(key, [...queue, ...Array.from({ length: instruction.times }, () => instruction)]);
+    this.#network.instruct(merchantId, instruction);
   }
 
   linkFrom(clock: Clock, step: Step): Connector {
@@ -109,6 +110,7 @@ export class UpstreamServer implements Pick<SimulatedAcquirer, "book" | "capabil
       const { merchantId, reference } = request;
       const outcome = await ask(over({ ...request, kind }));
       if (outcome.kind === "declined") this.#auditor.requests.acquirerRefuses(kind, merchantId, reference);
+      if (outcome.kind === "approved") this.#auditor.isApproved(merchantId, reference);
       this.#auditor.note(`from ${this.#name}: ${kind} ${reference} is ${outcome.kind}`);
       return outcome;
     };
@@ -134,28 +136,45 @@ export class UpstreamServer implements Pick<SimulatedAcquirer, "book" | "capabil
       scheduler: this.#time,
       address: new URL("https://upstream.example.com"),
       integrationKey: new Secret("test_ik_upstream_simulated"),
-      lateArrivalMs: this.#lateArrivalMs,
+      lateArrivalMs: this.#plan.personality.lateArrivalMs,
       exchanges,
     });
   }
 
-  /** One exchange: as instructed, or answered at once. */
-  async #exchange(cause: Cause, { path, body, leftMs }: Exchange): Promise<Told | Unknown> {
-    const kind = kinds.get(path);
-    if (kind === undefined) throw new Error(`the upstream has no ${path}`);
+  /** One exchange over the network. What is to happen to a reversal does not happen to the cancellation or the refund that it may be. */
+  async #exchange(cause: Cause, { path, body, leftMs }: Exchange): Promise<Told | NotSent | Unknown> {
+    const named = kinds.get(path);
+    if (named === undefined) throw new Error(`the upstream has no ${path}`);
+    const kind = cause.kind === "reverse" && named !== "inquire" ? "reverse" : named;
     void this.#auditor.sends(cause.merchantId, cause.reference);
     this.#auditor.note(`to ${this.#name}: ${path} for ${cause.kind} ${cause.reference}`);
     const fields = JSON.parse(body.toString()) as Fields;
     body.fill(0);
-    const next = this.#instructions.get(`${cause.merchantId} ${kind}`)?.shift()?.next;
-    const told = (refusal?: DeclineReason): Told => ({ kind: "told", answer: this.#answer(cause, path, fields, refusal) });
-    if (typeof next === "object") return told(next.decline);
-    if (next === "lose_answer") told();
-    if (next === "late_answer") this.#time.after(leftMs + this.#lateArrivalMs - 1, () => void told());
-    if (next === "lose_request" || next === "lose_answer" || next === "late_answer") return this.#time.sleep(leftMs).then(() => timedOut);
-    // A proxy on the way sent it twice: what is heard is the second answer.
-    if (next === "double_request") told();
-    return told();
+    if (kind === "authorize" && this.#network.isHit(this.#plan.certainNoPerMille)) return this.#certainNo();
+    const told = await this.#network.exchange(kind, cause, leftMs, (refusal): Told => ({
+      kind: "told",
+      answer: this.#answer(cause, path, fields, refusal),
+    }));
+    return told.kind === "told" && this.#network.isHit(this.#plan.garbledPerMille) ? this.#garbled(told) : told;
+  }
+
+  /** Nothing was done for certain: it was not reached, or its key opens nothing. */
+  #certainNo(): Told | NotSent {
+    return this.#chance.happens(500) ? { kind: "not_sent" } : { kind: "told", answer: refused("DA-1") };
+  }
+
+  /** It was done, and the answer is cut off, is of another payment or of another shape, or says nothing. */
+  #garbled({ answer }: Told): Told | Unknown {
+    this.#auditor.mark("an answer of the upstream is garbled");
+    const whole = fieldsIn({ answer }, "answer");
+    const of = "payment" in whole ? { ...fieldsIn(whole, "payment"), merchant_payment_code: "0000" } : undefined;
+    return this.#chance.pick<Told | Unknown>([
+      { kind: "unknown", cause: "garbled" },
+      { kind: "told", answer: [] },
+      { kind: "told", answer: { status: "SUCCESS" } },
+      { kind: "told", answer: { ...whole, status: "OK" } },
+      { kind: "told", answer: { ...whole, status: "SUCCESS", payment: of, card_verification: of } },
+    ]);
   }
 
   #answer(cause: Cause, path: string, fields: Fields, refusal: DeclineReason | undefined): Fields {
