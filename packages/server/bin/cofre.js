@@ -1,5 +1,8 @@
 #!/usr/bin/env node
 // Words and syntax that every Node of the last years reads: an old one is told what it lacks instead of dying in an import.
+// Node opens its debugger, on a port of this machine that every user reaches, when it gets SIGUSR1; a listener stops that. A debugger reads keys.
+process.on("SIGUSR1", () => {});
+
 const [major, minor] = process.versions.node.split(".").map(Number);
 
 if (major > 24 || (major === 24 && minor >= 16)) {

@@ -309,6 +309,26 @@ describe("a started server", () => {
     assert.equal(await server.exitCode(), 0);
   });
 
+  test("opens no debugger on SIGUSR1, and serves on", { skip: process.platform === "win32" }, async (context) => {
+    // Another user of the machine read the root key through it.
+    const server = new Serving(context, ["--data-dir", ":memory:"]);
+    const { port } = await server.event("listening");
+    for (let times = 0; times < 3; times += 1) {
+      server.child.kill("SIGUSR1");
+      assert.equal((await fetch(`http://127.0.0.1:${String(port)}/healthz`)).status, 200);
+    }
+    server.child.kill("SIGTERM");
+    assert.equal(await server.exitCode(), 0);
+    assert.doesNotMatch(server.stderr, /debugger/i);
+
+    // Control: without a listener Node opens it.
+    const bare = spawn(process.execPath, ["--inspect-port=0", "-e", "setInterval(() => {}, 1000); console.log('up')"]);
+    context.after(() => bare.kill("SIGKILL"));
+    await once(bare.stdout, "data");
+    bare.kill("SIGUSR1");
+    assert.match(String((await once(bare.stderr, "data"))[0]), /Debugger listening/);
+  });
+
   test("does not print keys that were chosen", async (context) => {
     const keys = { COFRE_SANDBOX_INTEGRATION_KEY: "chosen-secret-key", COFRE_SANDBOX_PUBLIC_INTEGRATION_KEY: "chosen-public-key" };
     const serving = new Serving(context, ["--data-dir", ":memory:"], keys);
