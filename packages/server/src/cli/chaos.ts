@@ -28,7 +28,7 @@ const rows = {
 
 const names = Object.keys(rows) as ChaosName[];
 
-const usage = "Shares go from 0 to 1 in steps of 0.001, such as 0.3; --delay-ms from 0 to 3600000; --seed has 1 to 100 characters";
+const usage = "Chances go from 0% to 100% in steps of 0.1%, such as 30%; --delay-ms from 0 to 3600000; --seed has 1 to 100 characters";
 
 /** Shows or changes what the sandbox does to an account's notifications. */
 export const chaosCommand: ClientCommand = {
@@ -38,7 +38,7 @@ export const chaosCommand: ClientCommand = {
     ...Object.fromEntries(names.map((name) => [rows[name].flag, { form: rows[name].form, doc: docOf(name) }])),
     ...clientOptions,
   },
-  examples: ["cofre chaos", "cofre chaos --drop 0.1 --double 0.2", "cofre chaos off"],
+  examples: ["cofre chaos", "cofre chaos --drop 10% --double 20%", "cofre chaos off"],
 
   run: (call, host) =>
     tellingProblems(host.say, async () => {
@@ -66,11 +66,11 @@ function changesOf(flags: ReadonlyMap<string, string>): Partial<NotificationChao
   return given.length === 0 ? undefined : Object.fromEntries(given);
 }
 
-/** Settings are in thousandths; people think in shares. */
+/** Settings are in thousandths; people read and write percent. The sign is required, because 1 could be all or one in a hundred. */
 function chance<const Flag extends `--${string}`>(flag: Flag) {
   const read = (text: string): number | undefined =>
-    /^(?:0(?:\.\d{1,3})?|1(?:\.0{1,3})?)$/.test(text) ? Math.round(Number(text) * 1_000) : undefined;
-  return { flag, form: "SHARE", read, show: (value: unknown) => (typeof value === "number" ? String(value / 1_000) : "0") };
+    /^\d{1,3}(?:\.\d)?%$/.test(text) ? Math.round(Number(text.slice(0, -1)) * 10) : undefined;
+  return { flag, form: "PERCENT", read, show: (value: unknown) => (typeof value === "number" ? `${value / 10}%` : "0%") };
 }
 
 function docOf(name: ChaosName): string {

@@ -21,6 +21,8 @@ interface Setting<Value> {
   readonly allowed: string;
   /** All allowed values, where they are few. */
   readonly values?: readonly Value[];
+  /** A chance is a whole number of thousandths; people read and write it in percent. */
+  readonly unit?: "thousandths";
   /** One sentence for people. */
   readonly doc: string;
 }
@@ -147,6 +149,7 @@ export interface DescribedSetting {
   readonly default: unknown;
   readonly allowed: string;
   readonly values?: readonly unknown[];
+  readonly unit?: "thousandths";
   readonly doc: string;
   /** Of an object: its settings. */
   readonly settings?: readonly DescribedSetting[];
@@ -165,8 +168,8 @@ export function describedSettings(): readonly DescribedSetting[] {
 }
 
 function described(table: Readonly<Record<string, Setting<unknown>>>): readonly DescribedSetting[] {
-  return Object.entries(table).map(([name, { default: initially, allowed, values, doc }]) => {
-    return { name, default: initially, allowed, ...(values === undefined ? {} : { values }), doc };
+  return Object.entries(table).map(([name, { default: initially, allowed, values, unit, doc }]) => {
+    return { name, default: initially, allowed, ...(values === undefined ? {} : { values }), ...(unit === undefined ? {} : { unit }), doc };
   });
 }
 
@@ -269,7 +272,7 @@ function flag(initially: boolean): ValueRules<boolean> {
 }
 
 function chance(): ValueRules<number> {
-  return { ...wholeNumber(0, 0, 1_000), allowed: "a whole number from 0 to 1000, in thousandths" };
+  return { ...wholeNumber(0, 0, 1_000), allowed: "a whole number from 0 to 1000, in thousandths: 300 is 30%", unit: "thousandths" };
 }
 
 function wholeNumber(initially: number, least: number, most: number): ValueRules<number> {

@@ -306,14 +306,21 @@ describe("cofre chaos", () => {
       await running.exited;
       return running;
     };
-    assert.match((await run()).stdout, /^drop +0 +how often a notification is not sent/);
-    const set = await run("--drop", "0.3", "--break-signature=1", "--delay-ms", "50", "--before-answer", "0.5", "--json");
+    assert.match((await run()).stdout, /^drop +0% +how often a notification is not sent/);
+    const set = await run("--drop", "30%", "--break-signature=100%", "--delay-ms", "50", "--before-answer", "0.5%", "--json");
     assert.equal(set.child.exitCode, 0, set.stderr);
-    const expected = { seed: "cofre", drop: 300, delay: 0, reorder: 0, delayMs: 50, double: 0, breakSignature: 1_000, beforeAnswer: 500 };
+    const expected = { seed: "cofre", drop: 300, delay: 0, reorder: 0, delayMs: 50, double: 0, breakSignature: 1_000, beforeAnswer: 5 };
     assert.deepEqual(JSON.parse(set.stdout), expected);
     assert.deepEqual((await settingsOf(world)).notificationChaos, expected);
 
-    for (const args of [["--drop", "30"], ["--drop", "0.12345"], ["--delay-ms", "9999999"], ["off", "--drop", "1"], ["of"]]) {
+    assert.match((await run()).stdout, /^drop +30% .*\ndelay +0% .*\n(?:.*\n)+before-answer +0\.5% /);
+
+    // A number alone could be a share, a percentage or thousandths.
+    for (const drop of ["30", "0.3", "100.1%", "0.25%"]) {
+      const refused = await run("--drop", drop);
+      assert.deepEqual([refused.child.exitCode, refused.stderr.includes("from 0% to 100% in steps of 0.1%, such as 30%")], [2, true], drop);
+    }
+    for (const args of [["--delay-ms", "9999999"], ["off", "--drop", "100%"], ["of"]]) {
       const refused = await run(...args);
       assert.equal(refused.child.exitCode, 2, args.join(" "));
     }

@@ -100,6 +100,9 @@ describe("the sandbox", { timeout: 60_000 }, () => {
     const inside = described.find(({ name }) => name === "simulator")?.settings ?? [];
     assert.deepEqual(names(inside), new Set(Object.keys(settings["simulator"] as Fields)));
     assert.deepEqual(described.find(({ name }) => name === "taxPaidBy")?.["values"], ["customer", "merchant"]);
+    const chances = inside.filter(({ unit }) => unit === "thousandths");
+    assert.deepEqual(names(chances), new Set(["loseAnswer", "loseRequest", "lateAnswer", "doubleRequest"]));
+    for (const { allowed } of chances) assert.match(String(allowed), /, in thousandths: 300 is 30%$/);
     assert.ok(!("described" in (await call(world, "/__cofre/settings", {}))));
   });
 });

@@ -308,7 +308,7 @@ export const answerSchemas = {
       described: {
         type: "array",
         items: { type: "object" },
-        description: "With `describe`: name, default, allowed, doc, and values where they are few.",
+        description: "With `describe`: name, default, allowed, doc, values where they are few, and unit where it is thousandths.",
       },
     },
   ),

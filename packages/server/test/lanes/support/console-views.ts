@@ -282,9 +282,19 @@ export function viewTests({ world, receiver, made, inConsole }: ConsoleGiven): v
       await save.click();
       await page.getByRole("alert").filter({ hasText: "routes must be a list in JSON." }).waitFor();
       await page.getByLabel("routes").fill("[]");
+      // Chances are read and written in percent; the server has them in thousandths.
+      const lost = page.getByLabel("simulator.loseAnswer");
+      assert.equal(await lost.inputValue(), "0%");
+      for (const wrong of ["0.3", "300", "100.1%", "0.25%"]) {
+        await lost.fill(wrong);
+        await save.click();
+        await page.getByRole("alert").filter({ hasText: "simulator.loseAnswer must be from 0% to 100%" }).waitFor();
+        assert.deepEqual(await settingsNow(), before, wrong);
+      }
+      await lost.fill("12.5 %");
       await save.click();
       await page.getByRole("status").filter({ hasText: "Saved." }).waitFor();
-      const simulator = { ...(before["simulator"] as object), latencyMs: 7 };
+      const simulator = { ...(before["simulator"] as object), latencyMs: 7, loseAnswer: 125 };
       assert.deepEqual(await settingsNow(), { ...before, strictRefundCancel: true, simulator });
       await page.getByText("Nothing is changed.").waitFor();
       // What somebody else changes meanwhile shows; what is being written here stays.
@@ -293,6 +303,7 @@ export function viewTests({ world, receiver, made, inConsole }: ConsoleGiven): v
       await look(page);
       while ((await page.getByLabel("simulator.latencyMs").inputValue()) !== "0")
         await new Promise((resolve) => void setTimeout(resolve, 50));
+      assert.equal(await lost.inputValue(), "0%");
       assert.equal(await page.getByLabel("descriptor").inputValue(), "HALF WRIT");
       await post("/__cofre/settings", { settings: { descriptor: before["descriptor"] } });
     });

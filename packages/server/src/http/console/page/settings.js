@@ -5,13 +5,13 @@ import { keepFresh } from "./poll.js";
 import { mayDo } from "./session.js";
 import { own } from "./words.js";
 
-/** @typedef {{ name: string, default: unknown, allowed: string, doc: string, values?: readonly string[], settings?: readonly Described[] }} Described */
+/** @typedef {{ name: string, default: unknown, allowed: string, doc: string, values?: readonly string[], unit?: string, settings?: readonly Described[] }} Described */
 /** @typedef {{ settings: Readonly<Record<string, unknown>>, described: readonly Described[] }} Settings */
 /** @typedef {HTMLInputElement | HTMLSelectElement | HTMLTextAreaElement} Control */
 
 /**
  * A switch on the page: `kept` is what the server has, as the control would write it.
- * @typedef {{ path: readonly string[], control: Control, kept: string, isList: boolean }} Switch
+ * @typedef {{ path: readonly string[], control: Control, kept: string, isList: boolean, unit: string | undefined }} Switch
  */
 
 /** Groups of switches that are switches of one thing. */
@@ -40,7 +40,7 @@ export async function settingsView(main, _words, _query, signal) {
   /** @param {Readonly<Record<string, unknown>>} now */
   const take = (now) => {
     for (const each of switches) {
-      const text = textOf(valueAt(now, each.path));
+      const text = textOf(valueAt(now, each.path), each.unit);
       // What somebody is changing stays.
       if (each.control.value === each.kept && each.control.value !== text) each.control.value = text;
       each.kept = text;
@@ -52,8 +52,13 @@ export async function settingsView(main, _words, _query, signal) {
     isSaving = true;
     save.disabled = true;
     try {
-      const { settings: now } = /** @type {Settings} */ (await call("/__cofre/settings", { settings: asked(changes()) }));
-      for (const each of switches) each.kept = textOf(valueAt(now, each.path));
+      const sent = new Map(changes().map((each) => [each, each.control.value]));
+      const { settings: now } = /** @type {Settings} */ (await call("/__cofre/settings", { settings: asked([...sent.keys()]) }));
+      for (const each of switches) {
+        each.kept = textOf(valueAt(now, each.path), each.unit);
+        // What was saved shows as the server has it, such as `30%` for `30 %`.
+        if (sent.get(each) === each.control.value) each.control.value = each.kept;
+      }
       trouble.replaceChildren();
       say("Saved.");
     } catch (error) {
@@ -72,7 +77,7 @@ export async function settingsView(main, _words, _query, signal) {
       const here = [...path, each.name];
       const value = valueAt(settings, here);
       const control = controlOf(here.join("."), each, value);
-      switches.push({ path: here, control, kept: control.value, isList: typeof value === "object" });
+      switches.push({ path: here, control, kept: control.value, isList: typeof value === "object", unit: each.unit });
       return row(here.join("."), each, control, switches.length);
     });
 
@@ -112,19 +117,20 @@ export async function settingsView(main, _words, _query, signal) {
  * @param {Control} control
  * @param {number} number
  */
-function row(name, { default: initially, allowed, doc, settings }, control, number) {
+function row(name, { default: initially, allowed, doc, unit, settings }, control, number) {
   const [label, told] = [`setting-${number}`, `doc-${number}`];
   control.id = label;
   control.disabled = !mayDo("admin");
   control.setAttribute("aria-describedby", told);
-  const text = initially === "" ? "empty" : shown(textOf(initially));
+  const text = initially === "" ? "empty" : shown(textOf(initially, unit));
+  const range = unit === "thousandths" ? "0% to 100%, in steps of 0.1%" : shown(allowed);
   const usual = settings === undefined && typeof initially !== "object" ? `; ${text} unless set` : "";
   return h(
     "div",
     { class: "setting" },
     h("label", { for: label, class: "code" }, shown(name)),
     control,
-    h("p", { id: told, class: "soft" }, `${shown(doc)} (${shown(allowed)}${usual})`),
+    h("p", { id: told, class: "soft" }, `${shown(doc)} (${range}${usual})`),
   );
 }
 
@@ -134,8 +140,8 @@ function row(name, { default: initially, allowed, doc, settings }, control, numb
  * @param {unknown} value
  * @returns {Control}
  */
-function controlOf(name, { values }, value) {
-  const text = textOf(value);
+function controlOf(name, { values, unit }, value) {
+  const text = textOf(value, unit);
   if (typeof value === "boolean") return select(name, ["true", "false"].map(asOption), text);
   if (values !== undefined) return select(name, [...new Set([...values, text])].map(asOption), text);
   const common = { name, autocomplete: "off", spellcheck: "false" };
@@ -144,7 +150,7 @@ function controlOf(name, { values }, value) {
     area.value = text;
     return area;
   }
-  return h("input", { ...common, value: text, inputmode: typeof value === "number" ? "numeric" : undefined });
+  return h("input", { ...common, value: text, inputmode: typeof value === "number" && unit === undefined ? "numeric" : undefined });
 }
 
 /**
@@ -156,11 +162,13 @@ function asOption(value) {
 }
 
 /**
- * As a control writes it: lists as JSON.
+ * As a control writes it: lists as JSON, thousandths as percent.
  * @param {unknown} value
+ * @param {string | undefined} unit
  */
-function textOf(value) {
+function textOf(value, unit) {
   if (value === undefined) return "";
+  if (unit === "thousandths") return `${Number(value) / 10}%`;
   return typeof value === "string" ? value : JSON.stringify(value, undefined, 1);
 }
 
@@ -176,19 +184,30 @@ function valueAt(settings, [name = "", ...rest]) {
 }
 
 /**
- * What is asked for, by name. Throws when a list is no JSON.
+ * What is asked for, by name. Throws when a list is not JSON, or a chance is not a percentage.
  * @param {readonly Switch[]} changed
  */
 function asked(changed) {
   /** @type {Map<string, unknown>} */
   const settings = new Map();
-  for (const { path, control, isList } of changed) {
+  for (const { path, control, isList, unit } of changed) {
     const [name = "", inside] = path;
-    const value = isList ? parsed(name, control.value) : control.value;
+    const value = isList ? parsed(name, control.value) : unit === "thousandths" ? thousandths(path, control.value) : control.value;
     if (inside === undefined) settings.set(name, value);
     else settings.set(name, Object.assign(settings.get(name) ?? {}, { [inside]: value }));
   }
   return Object.fromEntries(settings);
+}
+
+/**
+ * @param {readonly string[]} path
+ * @param {string} text
+ */
+function thousandths(path, text) {
+  const percent = /^\s*(\d{1,3}(?:\.\d)?)\s*%\s*$/.exec(text)?.[1];
+  const value = Math.round(Number(percent) * 10);
+  if (percent === undefined || value > 1000) throw new Error(`${path.join(".")} must be from 0% to 100%, in steps of 0.1%.`);
+  return value;
 }
 
 /**
