@@ -73,6 +73,7 @@ async function runClient(command: ClientCommand, call: CommandCall): Promise<voi
     input: process.stdin,
     print: (line) => void process.stdout.write(`${line}\n`),
     say: (line) => void process.stderr.write(`${line}\n`),
+    isTerminal: process.stderr.isTTY,
     config: (flags = new Map()) => configOfThisProcess(flags),
     openMove: openMoveSides,
     openAudit,

@@ -29,9 +29,13 @@ const clockTimeoutMs = 600_000;
 /** Of a replay, each of which takes hundreds. */
 const mostCalls = 1_000;
 
+const visibleKey =
+  "Other users of this machine can see what --key is given, in the list of processes. COFRE_SANDBOX_INTEGRATION_KEY and COFRE_SANDBOX_INTEGRATION_KEY_FILE keep the key out of it.";
+
 /** The client that a command line asks for. Throws ClientProblem. */
 export function clientOf(call: CommandCall, host: CommandHost): CofreClient {
-  const { origin, key } = addressed(call, host);
+  const { origin, key, isKeyVisible } = addressed(call, host);
+  if (isKeyVisible && host.isTerminal) host.say(visibleKey);
   if (key === undefined) {
     throw new ClientProblem("There is no key: give the account's secret integration key in COFRE_SANDBOX_INTEGRATION_KEY or with --key.", {
       misuse: true,
@@ -50,7 +54,14 @@ export function worldsClientOf(call: CommandCall, host: CommandHost): CofreClien
   return new CofreClient(addressed(call, host).origin, sandboxIntegrationKey, host.scheduler);
 }
 
-function addressed({ flags }: CommandCall, { config }: CommandHost): { readonly origin: string; readonly key: Secret<string> | undefined } {
+interface Addressed {
+  readonly origin: string;
+  readonly key: Secret<string> | undefined;
+  /** It is on the command line, and no setting has one. */
+  readonly isKeyVisible: boolean;
+}
+
+function addressed({ flags }: CommandCall, { config }: CommandHost): Addressed {
   const { host, port, sandboxIntegrationKey } = settingsOf({ flags: new Map() }, { config });
   const text = flags.get("--url") ?? baseUrl(host, port);
   const url = URL.parse(text);
@@ -59,7 +70,11 @@ function addressed({ flags }: CommandCall, { config }: CommandHost): { readonly 
     throw new ClientProblem(`--url is not where a Cofre can be spoken to: ${reason}.`, { misuse: true });
   }
   const given = flags.get("--key");
-  return { origin: url.origin, key: given === undefined ? sandboxIntegrationKey : new Secret(given) };
+  return {
+    origin: url.origin,
+    key: given === undefined ? sandboxIntegrationKey : new Secret(given),
+    isKeyVisible: given !== undefined && sandboxIntegrationKey === undefined,
+  };
 }
 
 /** Speaks to a running Cofre for one account. What it cannot do it says by a ClientProblem. */

@@ -63,6 +63,8 @@ export interface CommandHost {
   readonly print: (line: string) => void;
   /** A line for people, beside what was asked for. */
   readonly say: (line: string) => void;
+  /** Whether those lines go to a terminal. */
+  readonly isTerminal: boolean;
   /** The settings of this process's environment, which a Cofre beside it has too; `flags` win where they are settings. */
   readonly config: (flags?: ReadonlyMap<string, string>) => ConfigReading;
   /** Opens what migrate-store works on; rejects with an error whose message may be shown. */

@@ -32,6 +32,7 @@ async function run(
     input: Readable.from([Buffer.from(input)]),
     print: (line) => (output += `${line}\n`),
     say: (line) => (problems += `${line}\n`),
+    isTerminal: false,
     config: () => assert.fail("a scan needs no settings"),
     openMove: () => assert.fail("a scan moves nothing"),
     backUp: () => assert.fail("no backup is made"),
