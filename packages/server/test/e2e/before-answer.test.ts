@@ -63,6 +63,28 @@ describe("chaos: a notification before the API's answer", () => {
     assert.deepEqual([seen, body["status"]], [["notification"], "SUCCESS"]);
   });
 
+  test("an answer that waits for a receiver has no place among the requests that are carried out", async (context) => {
+    await using world = await startWorld({ environment: { COFRE_MAX_IN_FLIGHT: "1" } });
+    const seen: string[] = [];
+    const notified = Promise.withResolvers<void>();
+    const asked = Promise.withResolvers<void>();
+    const url = await startReceiver(context, seen, async () => {
+      notified.resolve();
+      await asked.promise;
+      return 200;
+    });
+    await configure(world, url, 1_000);
+    const waiting = world.postJson("/ws/direct", directBody("waiting")).then(({ body }) => {
+      seen.push("answer");
+      return body["status"];
+    });
+    await notified.promise;
+    const other = await world.postJson("/ws/query", { integration_key: integrationKey, merchant_payment_code: "waiting" });
+    assert.deepEqual([other.status, other.body["status"], seen], [200, "SUCCESS", ["notification"]]);
+    asked.resolve();
+    assert.equal(await waiting, "SUCCESS");
+  });
+
   test("a receiver that never answers does not hang the API", async (context) => {
     await using world = await startWorld();
     const seen: string[] = [];
