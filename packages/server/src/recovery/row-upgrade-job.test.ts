@@ -18,6 +18,7 @@ async function installation(context: TestContext) {
   const keys = [{ digest: digestOfKey("an older node made it"), grants: "secret" as const }];
   await store.commit({ ...given.accountChange(account, []), account: { next: account, replaces: undefined, keys } });
   let older = true;
+  let isBlocked = false;
   const start = (): RowUpgrade => {
     const upgrade: RowUpgrade = { earlier: "written", lastUnkeyedEntry: 0 };
     const job = new RowUpgradeJob({
@@ -26,12 +27,12 @@ async function installation(context: TestContext) {
         accountById: (id) => store.accountById(id),
         accountKeys: () => store.accountKeys(),
         cardsWithoutMac: (...asked) => store.cardsWithoutMac(...asked),
-        commit: (change) => store.commit(change),
+        commit: async (change) => (isBlocked && change.card !== undefined ? { outcome: "stale" } : store.commit(change)),
         dropTokenDigests: async () => undefined,
         eraseRemains: () => store.eraseRemains(),
         hasOlderNodes: async () => older,
       },
-      vault: { adopt: async (card) => card },
+      vault: { adopt: async (card) => ({ ...card, version: card.version + 1, mac: new Uint8Array(32) }) },
       withKeyMac: (key) => ({ digest: key.digest, grants: key.grants, mac: new Uint8Array(32) }),
       people: { people: async () => [], commit: async () => assert.fail(), auditHead: async () => ({ number: 0, digest: "" }) },
       upgrade,
@@ -45,7 +46,7 @@ async function installation(context: TestContext) {
     job.start();
     return upgrade;
   };
-  return { time, start, lastOlderNodeEnds: () => void (older = false) };
+  return { time, store, start, lastOlderNodeEnds: () => void (older = false), block: (blocks: boolean) => void (isBlocked = blocks) };
 }
 
 /** The states in which one node refuses rows of before while another writes them. */
@@ -83,4 +84,17 @@ test("a node that starts when others have upgraded the rows does not write them 
   const late = start();
   assert.deepEqual(await conflictsIn(time, [first, late], 90 * second), []);
   assert.equal(late.earlier, "none");
+});
+
+test("a card that could not be moved is moved later, and only then are rows of before refused", async (context) => {
+  const { time, store, start, lastOlderNodeEnds, block } = await installation(context);
+  await store.commit(given.cardChange(given.newCard(1, { mac: undefined })));
+  block(true);
+  lastOlderNodeEnds();
+  const upgrade = start();
+  await time.pass(120 * second);
+  assert.equal(upgrade.earlier, "read");
+  block(false);
+  await time.pass(660 * second);
+  assert.equal(upgrade.earlier, "none");
 });

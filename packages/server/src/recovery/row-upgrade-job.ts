@@ -1,6 +1,6 @@
 import type { Clock } from "../kernel/clock.ts";
 import type { MerchantId, TokenDigest } from "../kernel/ids.ts";
-import { second } from "../kernel/instant.ts";
+import { minute, second } from "../kernel/instant.ts";
 import type { Scheduler } from "../kernel/scheduler.ts";
 import type { AccountKey, Change } from "../stores/change.ts";
 import type { RunningStore, StoredAccountKey } from "../stores/store.ts";
@@ -31,6 +31,8 @@ export interface RowUpgradeParts {
 }
 
 const checkMs = 5 * second;
+/** The upgrade goes through all payments once more. */
+const againMs = 10 * minute;
 const pieceOfCards = 100;
 const pauseMs = 5;
 /**
@@ -40,6 +42,7 @@ const pauseMs = 5;
 const settleWritesMs = 3 * checkMs;
 /** A row that was changed in the same moment is left for the next pass. */
 const mostPasses = 1_000;
+const mostPassesOfCards = 10;
 
 /**
  * Moves the rows of an earlier version to keyed token digests and MACs: every card is sealed again for its new digest, every integration key gets its MAC, payments
@@ -104,8 +107,12 @@ export class RowUpgradeJob {
     const unreadable = await this.#adoptCards();
     await this.#adoptKeys();
     await this.#adoptPeople();
-    // Stopped, or rows that were changed in the same moment.
-    if (this.#stopped || unreadable === undefined) return;
+    if (this.#stopped) return;
+    if (unreadable === undefined) {
+      // Rows that are changed all the time, or that another card is in the way of.
+      this.#next(againMs);
+      return;
+    }
     await store.eraseRemains();
     const { number: lastUnkeyedEntry } = await this.#parts.people.auditHead();
     await complete({ lastUnkeyedEntry });
@@ -119,9 +126,9 @@ export class RowUpgradeJob {
     return (await this.#parts.store.accountKeys()).every(({ mac }) => mac !== undefined);
   }
 
-  /** The number of cards that do not open; undefined when it was stopped. */
+  /** The number of cards that do not open; undefined when it was stopped, or cards are left that could not be moved. */
   async #adoptCards(): Promise<number | undefined> {
-    for (let pass = 0; pass < mostPasses && !this.#stopped; pass += 1) {
+    for (let pass = 0; pass < mostPassesOfCards && !this.#stopped; pass += 1) {
       let [unreadable, missed] = [0, 0];
       for (const { id } of await this.#parts.store.accounts()) {
         const left = await this.#adoptCardsOf(id);
