@@ -538,6 +538,35 @@ export function describeStoreContract(name: string, open: () => Promise<Store>):
       assert.deepEqual(await found(40), ["order-3", "order-2", "order-4"], "a payment that is done with is not due any more");
     });
 
+    test("payments due go on behind the one given: none is passed over and none comes twice, also of those due at one moment", async (context) => {
+      const store = await opened(context);
+      const dueAfter: readonly number[] = [20, 10, 20, 20, 5, 20, 20, 30, 20];
+      for (const [index, ms] of dueAfter.entries()) {
+        const attempt = given.newAttempt({ recheckAt: instant(start + ms) });
+        const merchantId = index % 3 === 0 ? merchantB : merchantA;
+        await store.commit(given.paymentChange(given.newPayment(index + 1, { attempt, merchantId })));
+      }
+      const now = instant(start + 30);
+      const all = await store.paymentsDue(now, 10);
+      assert.deepEqual(
+        all.map(({ order }) => order.code),
+        [5, 2, 1, 3, 4, 6, 7, 9, 8].map((number) => `order-${number}`),
+      );
+      for (const limit of [1, 2, 3, 4]) {
+        const seen: Payment[] = [];
+        for (let page = await store.paymentsDue(now, limit); page.length > 0;) {
+          seen.push(...page);
+          page = await store.paymentsDue(now, limit, undefined, page.at(-1));
+        }
+        assert.deepEqual(seen, all, `${limit} at a time`);
+      }
+      // The one given is behind itself also when it is done with meanwhile.
+      const [, , third] = all;
+      assert.ok(third !== undefined);
+      await store.commit(given.paidChange(third));
+      assert.deepEqual(await store.paymentsDue(now, 10, undefined, third), all.slice(3));
+    });
+
     test("payments in flight are those with an attempt, due or not, of all merchants, without those that need review", async (context) => {
       const store = await opened(context);
       const later = given.newAttempt({ recheckAt: instant(start + 10 ** 9) });
