@@ -1,0 +1,50 @@
+import assert from "node:assert/strict";
+import { describe, test } from "node:test";
+import { cardOf } from "../../test/vectors/cards.ts";
+import { maskOf } from "./mask.ts";
+import { holdsDigits, holdsMasked, holdsPan } from "./own-number.ts";
+
+const { pan } = cardOf("4111111111111111");
+const mask = maskOf(pan);
+
+describe("a text that holds the number of a card", () => {
+  test("is known by the number and by its mask, wherever the number is in it and however it is written", () => {
+    for (const text of [
+      "4111111111111111",
+      "x4111111111111111",
+      "4111111111111111x",
+      "994111111111111111",
+      "411111111111111199",
+      "4111-1111 1111.1111",
+      "4a1b1c1d1e1f1g1h1i1j1k1l1m1n1o1",
+    ]) {
+      assert.deepEqual([holdsPan(text, pan), holdsDigits(text, pan.reveal()), holdsMasked(text, mask)], [true, true, true], text);
+    }
+  });
+
+  test("is not one that holds another card's: each digit counts, and so do the length and the order", () => {
+    for (const text of [
+      "4111111111111112",
+      "5111111111111111",
+      "4111115111111111",
+      "411111111111111",
+      "1111111111111114",
+      "4111116111111111",
+      "4012888888881881",
+      "",
+    ]) {
+      assert.deepEqual([holdsPan(text, pan), holdsDigits(text, pan.reveal()), holdsMasked(text, mask)], [false, false, false], text);
+    }
+  });
+
+  test("is known by the mask where first six, last four, length and check digit agree, and only then", () => {
+    // What the mask hides may be any digits, so another number of its form is taken for the card's.
+    assert.deepEqual([holdsPan("4111110000001111", pan), holdsMasked("4111110000001111", mask)], [false, false], "another check digit");
+    assert.deepEqual([holdsPan("4111111812391111", pan), holdsMasked("4111111812391111", mask)], [false, true], "a right one");
+    for (const text of ["4111121812381111", "4111111812391129", "411111181291111", "41111118123481111"]) {
+      assert.equal(holdsMasked(text, mask), false, text);
+    }
+    // Where it begins later than another that only begins like it.
+    assert.equal(holdsMasked("411111 4111111812391111", mask), true);
+  });
+});

@@ -1,0 +1,58 @@
+import assert from "node:assert/strict";
+import { createSecretKey, hash } from "node:crypto";
+import { describe, test } from "node:test";
+import { type EarlierRows, type RowField, rowKinds, RowMacs } from "./row-mac.ts";
+
+const keyOf = (installation: string) => (label: string) =>
+  createSecretKey(hash("sha256", `${installation} ${label}`, { outputEncoding: "buffer" }));
+const macsOf = (installation = "here", earlier: EarlierRows = "none") => new RowMacs(keyOf(installation), { earlier, lastUnkeyedEntry: 0 });
+
+describe("the MAC of a row", () => {
+  test("is accepted for the same fields of the same kind alone, under the keys of this installation", () => {
+    const fields = ["0a0b0c0d", 7, Uint8Array.of(1, 2)];
+    for (const kind of rowKinds) {
+      const mac = macsOf().of(kind, fields);
+      assert.equal(mac.length, 32);
+      for (const other of rowKinds) assert.equal(macsOf().accepts(other, fields, mac), other === kind, `${kind} as ${other}`);
+      assert.equal(macsOf("elsewhere").accepts(kind, fields, mac), false);
+      for (const at of [0, 31]) {
+        const altered = Uint8Array.from(mac);
+        altered[at] = (altered[at] ?? 0) ^ 1;
+        assert.equal(macsOf().accepts(kind, fields, altered), false, `byte ${at}`);
+      }
+      assert.equal(macsOf().accepts(kind, fields, mac.subarray(1)), false);
+    }
+  });
+
+  test("tells apart rows whose fields hold the same bytes in another division, order or number", () => {
+    const rows: readonly (readonly RowField[])[] = [
+      ["ab", "c"],
+      ["a", "bc"],
+      ["abc"],
+      ["abc", ""],
+      ["", "abc"],
+      ["c", "ab"],
+      ["abc", undefined],
+      [undefined, "abc"],
+      ["abc", Uint8Array.of(0xff, 0xff, 0xff, 0xff)],
+      [1, 23],
+      [12, 3],
+      [],
+    ];
+    const macs = rows.map((fields) => Buffer.from(macsOf().of("person", fields)).toString("hex"));
+    assert.equal(new Set(macs).size, rows.length);
+  });
+
+  test("may be missing while rows of earlier versions may be there, and never be wrong", () => {
+    for (const [earlier, isAccepted] of [
+      ["none", false],
+      ["read", true],
+      ["written", true],
+    ] as const) {
+      const macs = macsOf("here", earlier);
+      assert.equal(macs.accepts("person", ["ana"], undefined), isAccepted, earlier);
+      assert.equal(macs.accepts("person", ["ana"], macs.of("person", ["bea"])), false, earlier);
+      assert.equal(macs.accepts("person", ["ana"], new Uint8Array(0)), false, earlier);
+    }
+  });
+});
