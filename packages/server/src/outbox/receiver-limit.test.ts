@@ -121,6 +121,19 @@ describe("how many messages a receiver is given at a time", () => {
     assert.ok(limit.most > 60, `${limit.most}`);
   });
 
+  test("regards nothing of how quick a receiver was before it was left alone", () => {
+    const limit = new ReceiverLimit();
+    serve(limit, 1_000, () => 10, 300);
+    limit.reset();
+    // It is slow now, whatever it has to do. If 10 ms were still its best, that would lead to cuts.
+    for (let count = 0; count < 20; count += 1) {
+      const before = limit.most;
+      serve(limit, 1_000, () => 300, 16);
+      assert.ok(limit.most >= before, `${before} to ${limit.most}`);
+    }
+    assert.ok(limit.most > 60, `${limit.most}`);
+  });
+
   test("begins again at eight when the receiver is back", () => {
     const limit = new ReceiverLimit();
     serve(

@@ -26,6 +26,14 @@ describe("places that merchants share", () => {
     assert.deepEqual(greedy(new Shares(256), a, b, c), [48, 48, 48]);
   });
 
+  test("three quarters of any number of places are for all, rounded up", () => {
+    const [a] = merchants;
+    assert.deepEqual(
+      [1, 2, 3, 4, 5, 6, 7, 9].map((places) => greedy(new Shares(places), a)[0]),
+      [1, 1, 2, 2, 2, 3, 3, 4],
+    );
+  });
+
   test("a merchant that comes late finds a place whatever others have, and more when they give some back", () => {
     const shares = new Shares(16);
     const [a, ...late] = merchants;
