@@ -218,6 +218,27 @@ describe("an outcome whose card is not in hand any more", () => {
     assert.deepEqual(dropped, ["inquire captured card_data"]);
   });
 
+  test("is believed when it says that an amount as long as a card number was captured, where so much was authorized", async () => {
+    const minor = BigInt(number);
+    const asked = { ...followUp, original: { ...followUp.original, amount: { minor, currency: "USD" } } };
+    for (const [captured, isBelieved] of [
+      [minor, true],
+      [10n ** 13n, true],
+      [minor + 1n, false],
+    ] as const) {
+      const { connector } = answering({ inquire: found({}, { captured }) });
+      const outcome = await connector.inquire(asked);
+      assert.equal(outcome.kind === "found" && outcome.captured === captured, isBelieved, `${captured}`);
+    }
+    // The least that is as long as a card number, and what is shorter, where less was authorized.
+    for (const [captured, kind] of [
+      [10n ** 13n, "unknown"],
+      [10n ** 13n - 1n, "found"],
+    ] as const) {
+      assert.equal((await answering({ inquire: found({}, { captured }) }).connector.inquire(followUp)).kind, kind);
+    }
+  });
+
   for (const call of ["capture", "void", "refund"] as const) {
     test(`keeps the decline of a ${call}, with a code of ours`, async () => {
       for (const responseCode of ["837", number, "card declined", ""]) {

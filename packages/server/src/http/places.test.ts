@@ -57,6 +57,31 @@ describe("places for work", () => {
     await empty;
   });
 
+  test("are counted right of a request that is cut off while it waits, whatever its wait does afterwards", async () => {
+    const places = new Places(limits);
+    for (let request = 0; request < 3; request += 1) {
+      const { wait, end } = waiting();
+      const place = places.take();
+      place.assign(one, true);
+      const waited = place.while(wait);
+      place.leave();
+      end();
+      await waited;
+      assert.equal(places.taken, 0);
+    }
+    await places.empty();
+    // The account, the worlds and those that wait have the room that they had: no more and no less.
+    const held = [places.take(), places.take(), places.take()];
+    assert.deepEqual(
+      held.map((place) => place.assign(one, true)),
+      [undefined, undefined, "in_flight_of_account"],
+    );
+    assert.deepEqual(
+      [other, other, third].map((merchantId) => places.take().assign(merchantId, true)),
+      [undefined, undefined, "in_flight_of_worlds"],
+    );
+  });
+
   test("are kept by requests that wait where too many do already", () => {
     const places = new Places({ ...limits, mostOfAccount: 100 });
     for (let request = 0; request < 12; request += 1) {
