@@ -1,8 +1,10 @@
 import assert from "node:assert/strict";
-import { describe, test } from "node:test";
+import { describe, test, type TestContext } from "node:test";
+import { StillTime } from "../../test/contract/connector-harness.ts";
 import { instant } from "../kernel/instant.ts";
 import type { Identity, IncarnationNote } from "../stores/identity.ts";
-import { nextEpoch, putBackBecause } from "./incarnation-keeper.ts";
+import { openEmbeddedStore } from "../stores/embedded/embedded-store.ts";
+import { IncarnationKeeper, nextEpoch, putBackBecause } from "./incarnation-keeper.ts";
 
 const known: Identity = { keys: "k", epoch: 0, beat: 10, isCopy: false, server: undefined, presentServer: undefined };
 const noted: IncarnationNote = { epoch: 0, beat: 10, place: "1/1" };
@@ -54,5 +56,62 @@ describe("an epoch", () => {
 
   test("fits the numbers of attempts in both stores until the year 2089", () => {
     assert.ok(nextEpoch(at("2089-01-01T00:00:00Z"), 0) < 2 ** 31);
+  });
+});
+
+describe("a start on a database that is behind its note", () => {
+  /** Starts one process after the other on a database and a note, and tells what each reported. */
+  async function starts(context: TestContext, found: IncarnationNote, isNoteWritable: boolean) {
+    const time = new StillTime();
+    const store = await openEmbeddedStore({ file: ":memory:" });
+    context.after(() => store.close());
+    await store.identity.raise({ keys: "k", epoch: 3_000, beat: 10, isServed: true });
+    let note = found;
+    const start = async () => {
+      const reports: string[] = [];
+      const keeper = new IncarnationKeeper({
+        identity: store.identity,
+        note: {
+          read: () => note,
+          write: (next) => {
+            if (!isNoteWritable) throw new Error("the disk is full");
+            note = next;
+          },
+        },
+        place: "1/1",
+        isShared: false,
+        commits: () => 0,
+        clock: { now: () => instant(0) },
+        scheduler: time,
+        report: (reason) => void reports.push(reason),
+      });
+      await keeper.start("k", false);
+      await keeper.stop();
+      return { epoch: keeper.epoch, reports };
+    };
+    return { first: await start(), second: await start(), noted: () => note };
+  }
+
+  test("begins an epoch above that of the database and that of the note, whatever the clock says", async (context) => {
+    for (const [noted, epoch] of [
+      [2_000, 4_000],
+      [3_000, 4_000],
+      [50_000, 51_000],
+    ] as const) {
+      const { first, second, noted: note } = await starts(context, { epoch: noted, beat: 50, place: "1/1" }, true);
+      assert.deepEqual(
+        [first, second],
+        [
+          { epoch, reports: ["older_than_noted"] },
+          { epoch, reports: [] },
+        ],
+      );
+      assert.equal(note().epoch, epoch);
+    }
+  });
+
+  test("is told once, also where the note cannot be written", async (context) => {
+    const { first, second } = await starts(context, { epoch: 3_000, beat: 50, place: "1/1" }, false);
+    assert.deepEqual([first.reports, second.reports], [["older_than_noted"], []]);
   });
 });

@@ -291,6 +291,19 @@ for (const [name, open] of stores) {
       assert.deepEqual(await queuesDue(store, soon), [`${merchantA} shop`, `${merchantB} shop`]);
     });
 
+    test("a parked queue of which nothing is due when its parking ends is due when something is", async (context) => {
+      const store = await opened(context);
+      await store.commit(given.accountChange(given.newAccount(merchantA), [1]));
+      await toldOf(store, 1, [shop]);
+      const [until, later] = [instant(soon + 1_000), instant(soon + 2_000)];
+      const parking = { queue: queueOf(shop), until, accountVersion: 1 };
+      await store.commit({ ...moved(fresh(1, shop, 1)), deliveries: [], parking });
+      assert.deepEqual(await queuesDue(store, until), [`${merchantA} shop`], "control: what was due before is due then");
+      await store.commit(moved(after(await only(store, 1), { dueAt: later })));
+      assert.deepEqual(await queuesDue(store, instant(later - 1)), []);
+      assert.deepEqual(await queuesDue(store, later), [`${merchantA} shop`]);
+    });
+
     test("payments' own addresses at one origin share a queue, and those of the version before have one each", async (context) => {
       const store = await opened(context);
       const urls = ["https://a.example/?order=1", "https://a.example/?order=2", "https://b.example/?order=3"].map(urlEndpoint);
