@@ -35,6 +35,8 @@ const sweepsAfterMs: readonly number[] = [0, 10 * second, 5 * minute];
 const laterSweepsMs = hour;
 /** A due time that is later than it can be by this much was stamped by another clock. Covers the time that an acquirer has to answer. */
 const slackMs = 5 * minute;
+/** The longest that a setting lets an acquirer take to answer. */
+const longestAnswerMs = 10 * minute;
 const mostInFlight = 10_000;
 const pageSize = 200;
 /** Deliveries that are written in one change. */
@@ -126,7 +128,11 @@ export class SetBackJob {
       if (!isTooLate(payment, clock.now())) continue;
       await changePayment({ store, change: (decide) => commitDecision(store, decide) }, payment, (current) => {
         const now = clock.now();
-        return current.attempt !== undefined && isTooLate(current, now) ? unanswered(current, current.attempt, now, "clock") : undefined;
+        if (current.attempt === undefined || !isTooLate(current, now)) return undefined;
+        // Nothing that is under way is sent later: recovery does not wait for the time that the clock showed when the attempt began.
+        const { answerBy } = current.attempt;
+        const latest = laterBy(now, longestAnswerMs);
+        return unanswered(current, { ...current.attempt, answerBy: answerBy > latest ? latest : answerBy }, now, "clock");
       });
       count += 1;
     }
@@ -172,7 +178,8 @@ export class SetBackJob {
 
 /** Later than any look at it could have put it off until. */
 function isTooLate({ attempt, needsReview }: Payment, now: Instant): boolean {
-  return attempt !== undefined && !needsReview && attempt.recheckAt > laterBy(recheckAfter(now, attempt.checks), slackMs);
+  if (attempt === undefined || needsReview) return false;
+  return attempt.recheckAt > laterBy(recheckAfter(now, attempt.checks), slackMs) || attempt.answerBy > laterBy(now, longestAnswerMs);
 }
 
 function isDeliveryTooLate({ attempts, dueAt }: Delivery, now: Instant): boolean {

@@ -5,8 +5,8 @@ import { hexOf, type MerchantId, type PaymentId, type TokenDigest } from "../../
 import { slotCount } from "../../src/kernel/slot.ts";
 import { ServiceError, type ServiceErrorCode } from "../../src/kernel/service-error.ts";
 import { SeededRandom } from "../../src/kernel/seeded-random.ts";
-import type { Clock } from "../../src/kernel/clock.ts";
-import { day, instant } from "../../src/kernel/instant.ts";
+import { day, type Instant, instant, minute } from "../../src/kernel/instant.ts";
+import { WatchedClock } from "../../src/kernel/watched-clock.ts";
 import type { Account } from "../../src/merchant/account.ts";
 import type { Operation } from "../../src/operations/operation.ts";
 import type { Delivery } from "../../src/outbox/events.ts";
@@ -52,6 +52,10 @@ interface Process {
 const longestStallMs = 29_000;
 /** A lease runs out meanwhile, and an acquirer's answer comes too late. */
 const pauseMs = { shortest: 11_000, longest: 70_000 } as const;
+/** A young attempt is looked at again within minutes, and nothing is sent later than the longest time that an acquirer may have to answer. */
+const mostAheadMs = { recheckAt: 6 * minute, answerBy: 10 * minute } as const;
+/** By the number of attempts that were made: when the next one is at the latest, in milliseconds from now. Later ones are hours away by right. */
+const mostDelayMs: readonly number[] = [minute, 2 * minute, 10 * minute, 50 * minute];
 const commitFaults = [
   "unavailable",
   "overloaded",
@@ -83,6 +87,8 @@ export class Installation {
   readonly #processes: Process[];
   /** By server: how far its clock is ahead of the others' common time. */
   #aheadMs: readonly number[];
+  /** By server: what its clock showed when it last committed something, which a file beside the keys keeps. */
+  readonly #notedAt = new Map<number, Instant>();
   #stored: WorldStore;
   #backup: WorldStore | undefined;
   /** Of the installation: another one begins when an older copy of the store is put back. */
@@ -114,16 +120,18 @@ export class Installation {
     });
     const skew = new Chance(plan.seed + 5);
     this.#aheadMs = Array.from({ length: plan.servers }, (_, index) => (index === 0 ? 0 : skew.between(-plan.skewMs, plan.skewMs)));
+    const { clockJumps = [] } = plan;
+    const furthestMs = Math.max(plan.skewMs, ...clockJumps.map(({ aheadMs }) => aheadMs));
     const { captureWindowDays, strictMandates, taxPolicy, taxPaidBy, ...settings } = plan.settings;
     this.auditor = new Auditor(store, (merchantId) => this.acquirers.flatMap(({ book }) => book.of(merchantId)), {
       captureWindowMs: captureWindowDays * day,
       strictMandates,
-      steadyClock: plan.clockSets === "none" && plan.skewMs === 0,
+      steadyClock: plan.clockSets === "none" && plan.skewMs === 0 && clockJumps.length === 0,
       isCalm: isCalm(plan),
       digestOf: (merchantId, token) => this.#keys.digestOf(merchantId, token),
       taxPolicy,
       taxPaidBy,
-      requests: { ...settings, now: () => this.time.now() + plan.skewMs, elapsed: () => this.time.elapsed() },
+      requests: { ...settings, now: () => this.time.now() + furthestMs, elapsed: () => this.time.elapsed() },
     });
     this.store = this.auditor.watch(store);
     const acquirerParts = { time: this.time, chance: new Chance(plan.seed + 4), auditor: this.auditor, plan };
@@ -160,6 +168,28 @@ export class Installation {
 
   start(): void {
     for (const index of this.#processes.keys()) this.#startAt(index);
+    this.#setClocks(0);
+  }
+
+  /** One after the other each of the plan's clocks is set forward, and back. */
+  #setClocks(from: number): void {
+    const jump = this.plan.clockJumps?.[from];
+    if (jump === undefined) return;
+    const { server, afterMs, aheadMs, forMs } = jump;
+    this.time.after(afterMs, () => {
+      if (!this.#faultsOn) return;
+      this.#setClock(server, aheadMs);
+      this.auditor.mark("one clock is set forward");
+      this.time.after(forMs, () => {
+        this.#setClock(server, 0);
+        this.#setClocks(from + 1);
+      });
+    });
+  }
+
+  #setClock(server: number, aheadMs: number): void {
+    this.#aheadMs = this.#aheadMs.map((before, index) => (index === server ? aheadMs : before));
+    this.auditor.note(`the clock of server ${server} is ${aheadMs} ms ahead`);
   }
 
   #startAt(index: number): void {
@@ -273,14 +303,21 @@ export class Installation {
       (call) =>
         this.#await(process, latencyMs, call);
     const [main, backup] = this.acquirers;
-    const clock: Clock = { now: () => instant(this.time.now() + (this.#aheadMs[process.index] ?? 0)) };
+    const clock = new WatchedClock({ now: () => instant(this.time.now() + (this.#aheadMs[process.index] ?? 0)) });
     const link = (acquirer: Acquirer): Connector => acquirer.linkFrom(clock, step(0));
+    const store = storeInSteps(this.store, step(this.plan.storeLatencyMs), () => this.time.now());
+    const seenAt = this.#notedAt.get(process.index);
+    const commit: Store["commit"] = (change) => {
+      this.#notedAt.set(process.index, clock.now());
+      return store.commit(change);
+    };
     return buildServer({
-      store: storeInSteps(this.store, step(this.plan.storeLatencyMs), () => this.time.now()),
+      store: { ...store, commit },
       vault,
       connectors: connectorsOf(this.plan.routed ? [link(main), link(backup)] : [link(main)]),
       sender: { send: (request) => step(0)(() => this.#receivers.send(request)) },
       clock,
+      setBack: this.plan.clockJumps === undefined ? undefined : { seenAt },
       scheduler: {
         sleep: (ms: number) => this.#whileAlive(process, this.time.sleep(ms)),
         after: (ms: number, task: () => void) => this.#after(process, ms, task),
@@ -292,6 +329,20 @@ export class Installation {
       node: this.plan.servers === 1 ? undefined : hexOf(this.#notificationRandom.bytes(8)),
       elapsedMs: () => this.time.elapsed(),
     });
+  }
+
+  /** No clock is wrong any more, and the servers had time to notice: nothing waits for a time that only the wrong one has shown. */
+  async checkNothingWaits(): Promise<void> {
+    const now = this.time.now();
+    for (const { attempt, needsReview, order } of await this.store.paymentsInFlight(10_000)) {
+      if (attempt === undefined || needsReview) continue;
+      if (attempt.answerBy > now + mostAheadMs.answerBy || attempt.recheckAt > now + mostAheadMs.recheckAt)
+        this.auditor.violation(`M8: no payment waits for the time of a wrong clock: ${attempt.kind} of ${order.code}`);
+    }
+    for (const { dueAt: at, attempts, number, endpoint } of await this.#waitingDeliveries()) {
+      if (at > now + (mostDelayMs[attempts] ?? Number.POSITIVE_INFINITY))
+        this.auditor.violation(`M8: no delivery waits for the time of a wrong clock: ${number} to ${endpoint} after ${attempts}`);
+    }
   }
 
   /** When the window of a payment's capture is over, by what is stored. */

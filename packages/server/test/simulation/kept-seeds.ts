@@ -14,4 +14,7 @@ export const keptSeeds: readonly { readonly seed: number; readonly met: string }
   { seed: 768, met: "two refunds come with one code" },
   { seed: 336, met: "an acquirer refuses a lapse, which is tried again" },
   { seed: 1_186, met: "a payment is not there, for one who names another's" },
+  { seed: 227, met: "one clock is wrong for a while, and notifications are stamped by it" },
+  { seed: 768, met: "one clock is wrong for a while, and a capture that it stamped does not arrive" },
+  { seed: 1_047, met: "one of three clocks is wrong for a while, and a sale that it stamped does not arrive" },
 ];

@@ -1,4 +1,5 @@
 import type { AccountSettings, SimulatorSettings } from "../../src/merchant/account.ts";
+import { hour, minute, second } from "../../src/kernel/instant.ts";
 import type { BookRules } from "./acquirer-book.ts";
 import { Chance } from "./chance.ts";
 import type { ReceiverPlan } from "./receivers.ts";
@@ -59,6 +60,8 @@ export interface Plan {
   readonly laterThanDeclaredMs: number;
   /** By how much the servers' clocks differ from each other at most, in milliseconds. */
   readonly skewMs: number;
+  /** When one server's clock is set forward, and back after a while; one after the other. */
+  readonly clockJumps?: readonly ClockJump[];
   /** Whether an older copy of the store is put back while all runs. */
   readonly putsBack: boolean;
   /** Servers that share the store. */
@@ -69,14 +72,32 @@ export interface Plan {
   readonly ownKeys: boolean;
 }
 
+export interface ClockJump {
+  readonly server: number;
+  /** After the end of the one before, or after the run's start. */
+  readonly afterMs: number;
+  readonly aheadMs: number;
+  readonly forMs: number;
+}
+
 /** Whether nothing keeps a server from knowing what is so, and the time from being what it seems. */
-export function isCalm({ stallPerMillion, pausePerMillion, storeFaultPerMille, putsBack, jumps, clockSets, diskFills }: Plan): boolean {
+export function isCalm({
+  stallPerMillion,
+  pausePerMillion,
+  storeFaultPerMille,
+  putsBack,
+  jumps,
+  clockSets,
+  clockJumps = [],
+  diskFills,
+}: Plan): boolean {
   return (
     stallPerMillion + pausePerMillion === 0 &&
     !putsBack &&
     storeFaultPerMille === 0 &&
     jumps === "none" &&
     clockSets === "none" &&
+    clockJumps.length === 0 &&
     !diskFills
   );
 }
@@ -86,7 +107,25 @@ const rates = [0, 0, 5, 50, 200] as const;
 const lateRates = [0, 0, 0, 50, 200, 400] as const;
 
 export function planOf(seed: number): Plan {
-  return elsewhere(slowlyAsked(drawn(seed)));
+  return oneClock(elsewhere(slowlyAsked(drawn(seed))));
+}
+
+/**
+ * In some runs one server's clock is wrong for a while. A server that is the only one cannot notice it, so nothing arrives late there (see `lateAnswer`).
+ * The server whose clock was wrong comes back: another one does not know what it has stamped.
+ */
+function oneClock(plan: Plan): Plan {
+  const chance = new Chance(plan.seed + 8);
+  const { servers, jumps, clockSets, simulator } = plan;
+  if (!chance.happens(servers > 1 ? 300 : 60) || clockSets !== "none" || jumps === "months") return plan;
+  const clockJumps = Array.from({ length: chance.between(1, 3) }, () => ({
+    server: chance.below(servers),
+    afterMs: chance.pick([0, second, 20 * second, 90 * second]) + chance.below(20 * second),
+    aheadMs: chance.pick([3 * second, 45 * second, 10 * minute, 2 * hour]),
+    forMs: chance.pick([second, 4 * second, 30 * second, 5 * minute]),
+  }));
+  const lateAnswer = servers > 1 ? simulator.lateAnswer : 0;
+  return { ...plan, clockJumps, skewMs: 0, oneStaysDown: false, simulator: { ...simulator, lateAnswer } };
 }
 
 /** In one run of twelve the first acquirer is reached by the upstream connector. Such a server knows a request that comes again. */

@@ -1,5 +1,7 @@
 import type { PlantedBug } from "./planted-bugs.ts";
 
+const setBack = "recovery/set-back-job.ts";
+
 /** Mistakes that somebody could make where several servers share a store, clocks are set, or an acquirer does not tell the truth. */
 export const plantedServerBugs: readonly PlantedBug[] = [
   {
@@ -43,5 +45,43 @@ export const plantedServerBugs: readonly PlantedBug[] = [
     file: "outbox/courier.ts",
     find: `    return present === 0 ? installation`,
     replace: `    return present >= 0 ? installation`,
+  },
+  {
+    name: "a server whose clock is off keeps its slots",
+    file: "recovery/slot-keeper.ts",
+    find: `    if (aheadMs !== undefined && Math.abs(aheadMs) > clockToleranceMs) {`,
+    replace: `    if (aheadMs !== undefined && Math.abs(aheadMs) > 10_000 * hurryMs) {`,
+  },
+  {
+    name: "clocks may differ by hours",
+    file: "kernel/clock.ts",
+    find: `export const clockToleranceMs = 2_000;`,
+    replace: `export const clockToleranceMs = 20_000_000;`,
+  },
+  {
+    name: "a payment waits for the time of a clock that was wrong",
+    file: setBack,
+    find: `      if (!isTooLate(payment, clock.now())) continue;`,
+    replace: `      if (!isTooLate(payment, laterBy(clock.now(), 24 * hour))) continue;`,
+  },
+  {
+    name: "an attempt may be sent until the time of a clock that was wrong",
+    file: setBack,
+    find: `answerBy: answerBy > latest ? latest : answerBy }`,
+    replace: `answerBy: answerBy > latest ? answerBy : latest }`,
+  },
+  {
+    name: "a delivery waits for the time of a clock that was wrong",
+    file: setBack,
+    find: `  return dueAt > laterBy(now, longestDelayMs(attempts) + minute);`,
+    replace: `  return dueAt > laterBy(now, longestDelayMs(attempts) + 24 * hour);`,
+  },
+  {
+    name: "later notifications of a payment wait for the time of a clock that was wrong",
+    file: setBack,
+    find: `    this.#stamped.add(merchantId);
+  }`,
+    replace: `    this.#stamped.delete(merchantId);
+  }`,
   },
 ];

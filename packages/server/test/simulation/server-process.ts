@@ -1,10 +1,11 @@
 import type { Connectors } from "../../src/connectors/connector.ts";
-import type { Clock } from "../../src/kernel/clock.ts";
-import { second } from "../../src/kernel/instant.ts";
+import { clockToleranceMs } from "../../src/kernel/clock.ts";
+import { type Instant, second } from "../../src/kernel/instant.ts";
 import type { Random } from "../../src/kernel/random.ts";
 import type { ElapsedMs } from "../../src/kernel/elapsed.ts";
 import type { Scheduler } from "../../src/kernel/scheduler.ts";
 import { type Share, wholeShare } from "../../src/kernel/share.ts";
+import type { WatchedClock } from "../../src/kernel/watched-clock.ts";
 import { endpointsOf } from "../../src/merchant/notification-endpoints.ts";
 import { AccountDirectory } from "../../src/operations/account-directory.ts";
 import { notificationAccounts } from "../../src/operations/notification-accounts.ts";
@@ -15,6 +16,7 @@ import { targetsOf } from "../../src/outbox/endpoint.ts";
 import type { Sender } from "../../src/outbox/sender.ts";
 import { CardExpiryJob } from "../../src/recovery/card-expiry-job.ts";
 import { RecoveryJob } from "../../src/recovery/recovery-job.ts";
+import { SetBackJob } from "../../src/recovery/set-back-job.ts";
 import { SlotKeeper } from "../../src/recovery/slot-keeper.ts";
 import type { Store } from "../../src/stores/store.ts";
 import { CvvPocket } from "../../src/vault/cvv-pocket.ts";
@@ -29,7 +31,9 @@ export interface Outside {
   readonly vault: Vault;
   readonly connectors: Connectors;
   readonly sender: Sender;
-  readonly clock: Clock;
+  readonly clock: WatchedClock;
+  /** What the process before noted of its clock; undefined in a run in which no clock is set back. */
+  readonly setBack: { readonly seenAt: Instant | undefined } | undefined;
   readonly scheduler: Scheduler;
   readonly random: Random;
   /** Of notifications alone, as in app.ts. */
@@ -57,6 +61,8 @@ export interface ServerParts {
 const acquirerTimeoutMs = 30_000;
 /** Retries are minutes apart, what is new is told of by nudges: polling each second would be most of what a run does. */
 const pollMs = 15 * second;
+/** The job looks each second, which would be most of a run as well. */
+const looksLessOften = 5;
 
 export function buildServer({ auditor, ...outside }: Outside): ServerParts {
   const { store, clock, scheduler, random, node, elapsedMs, epoch } = outside;
@@ -92,12 +98,23 @@ export function buildServer({ auditor, ...outside }: Outside): ServerParts {
     acquirerTimeoutMs,
     epoch,
     deliverTo: ({ settings }, { order }) => targetsOf(endpointsOf(settings), order.notificationUrl),
-    told: (_, { merchantId, deliverTo }) => {
+    told: (_, { at, merchantId, deliverTo }) => {
+      if (at > clock.now() + clockToleranceMs) setBack?.stampedAhead(merchantId);
       dispatcher.nudge(merchantId, deliverTo);
       return undefined;
     },
     alarm: (alarm) => auditor.alarm(alarm),
   });
+  const setBack =
+    outside.setBack === undefined
+      ? undefined
+      : new SetBackJob({
+          store,
+          clock,
+          scheduler: { sleep: (ms) => scheduler.sleep(ms), after: (ms, task) => scheduler.after(ms * looksLessOften, task) },
+          seenAt: outside.setBack.seenAt,
+          report: ({ payments, deliveries }) => auditor.mark(`set back, and ${payments + deliveries > 0 ? "something" : "nothing"} waits`),
+        });
   const recovery = new RecoveryJob({
     store,
     runner,
@@ -132,6 +149,7 @@ export function buildServer({ auditor, ...outside }: Outside): ServerParts {
     isReady: () => keeper?.isClockOff !== true,
     async start() {
       await keeper?.start();
+      setBack?.start();
       cardExpiry.start();
       dispatcher.start();
       await recovery.start();
