@@ -910,7 +910,7 @@ async function refuseOlderBackup(store: RunningStore, upgrade: RowUpgrade): Prom
   const keys = await store.accountKeys();
   if (keys.length > 0 && keys.every(({ mac }) => mac === undefined)) {
     throw new KeyringError(
-      "the database is from before the upgrade that rows.sealed in the data directory notes, such as a restored backup: its rows have no MACs. Remove rows.sealed to upgrade the database again; rows that others wrote into it meanwhile are then accepted",
+      "the database is older than rows.sealed in the data directory, as a backup from before the upgrade is: its rows have no MACs. Remove rows.sealed to upgrade the database again; rows that other programs wrote into it are then accepted",
     );
   }
 }

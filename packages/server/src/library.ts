@@ -19,7 +19,7 @@ export interface CofreOptions {
   readonly publicIntegrationKey?: string;
   /** How long the simulated acquirer may take before an outcome is unknown, 100 to 600000 milliseconds; 30 seconds unless given. */
   readonly acquirerTimeoutMs?: number;
-  /** `any` stores and charges every card number; unless given, published test numbers alone. */
+  /** `any` stores and charges every card number. Default: only published test numbers and numbers of test ranges. */
   readonly sandboxCards?: "test" | "any";
   /** Is given what Cofre does, event by event; nothing is logged without it. What it throws is nobody's to catch, and nothing is left undone for it. */
   readonly log?: (event: CofreLogEvent) => void;

@@ -221,7 +221,7 @@ describe("a start", () => {
         assert.equal(code, 1);
         assert.match(
           stderr,
-          /cofre\.db: the database is missing, empty or without its tables \(.*\), but there are keys beside it: restore it .* to begin anew\n$/,
+          /cofre\.db: the database is missing, empty or without its tables \(.*\), but there are keys beside it: restore it .* to begin a new installation\n$/,
         );
       }
       assert.deepEqual(readdirSync(folder), before);

@@ -7,7 +7,7 @@ const json = { doc: "print a JSON object" } as const;
 
 /** Copies the database of a Cofre that may be running. */
 export const backupCommand: ClientCommand = {
-  summary: "copy the database into a directory, checked, while the server may run; the keys are not in it",
+  summary: "copy the database into a directory and check the copy, with or without a running server; the keys are not in it",
   paths: "DIR",
   options: { "--data-dir": dataDirectory, "--json": json },
   examples: ["cofre backup backups/2026-01-31", "cofre backup backups/2026-01-31 --json"],
@@ -32,7 +32,7 @@ export const restoreCommand: ClientCommand = {
   paths: "DIR",
   options: {
     "--data-dir": dataDirectory,
-    "--replace": { doc: "keep the database that is there under another name" },
+    "--replace": { doc: "keep the present database under another name" },
     "--json": json,
   },
   examples: ["cofre restore backups/2026-01-31", "cofre restore backups/2026-01-31 --replace"],
@@ -42,7 +42,7 @@ export const restoreCommand: ClientCommand = {
         const restored = await host.restore(config, directory, call.flags.has("--replace"));
         if (!call.flags.has("--json")) {
           host.print(`${restored.file}: restored, with ${restored.payments} payments and ${restored.cards} cards.`);
-          if (restored.replaced !== undefined) host.print(`What was there before is ${restored.replaced}.`);
+          if (restored.replaced !== undefined) host.print(`The previous database is now ${restored.replaced}.`);
           host.say("Payments that were made after the copy are not in it. docs/operate/backup.md says what to do about them.");
         }
         return restored;
@@ -50,9 +50,9 @@ export const restoreCommand: ClientCommand = {
     ),
 };
 
-/** For a database that was put back in a way that no start can notice. */
+/** For a database that was put back in a way that a start cannot notice. */
 export const incarnationCommand: ClientCommand = {
-  summary: "after a database was put back by other means than restore: have attempts and messages named differently from now on",
+  summary: "begin a new incarnation after a database was restored without cofre restore: attempts and messages get new numbers",
   words: ["new"],
   needsWord: true,
   options: { "--data-dir": dataDirectory, "--json": json },
@@ -62,8 +62,8 @@ export const incarnationCommand: ClientCommand = {
       const config = configOf(call, host);
       const epoch = await showing(() => host.beginIncarnation(config));
       if (call.flags.has("--json")) host.print(JSON.stringify({ epoch: epoch ?? null }));
-      else if (epoch === undefined) host.print("The next start begins another incarnation.");
-      else host.print(`Another incarnation has begun, with epoch ${epoch}. Nodes that run take it over within seconds.`);
+      else if (epoch === undefined) host.print("The next start begins a new incarnation.");
+      else host.print(`A new incarnation has begun, with epoch ${epoch}. Running nodes use it within seconds.`);
       return exitCodes.done;
     }),
 };

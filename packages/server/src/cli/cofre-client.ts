@@ -14,7 +14,7 @@ export const clientOptions = {
   "--url": { form: "URL", doc: "where Cofre listens; otherwise where COFRE_HOST and COFRE_PORT say" },
   "--key": {
     form: "KEY",
-    doc: "the account's secret integration key, which other users of this machine can see in the list of processes; otherwise COFRE_SANDBOX_INTEGRATION_KEY, or what is in the file that COFRE_SANDBOX_INTEGRATION_KEY_FILE names",
+    doc: "the account's secret integration key, visible to other users of this machine in the process list; otherwise COFRE_SANDBOX_INTEGRATION_KEY, or the content of COFRE_SANDBOX_INTEGRATION_KEY_FILE",
   },
   "--json": { doc: "one JSON object a line" },
 } as const satisfies Readonly<Record<string, OptionRow>>;

@@ -68,9 +68,9 @@ describe("refusals", () => {
     ],
     [
       { COFRE_DATABASE_URL: "postgres://cofre@db.example.com/cofre?sslmode=verify-full&ssl=false" },
-      /^COFRE_DATABASE_URL has a parameter that is none of sslmode, sslrootcert, sslcert, sslkey, host\.$/,
+      /^COFRE_DATABASE_URL has a parameter other than sslmode, sslrootcert, sslcert, sslkey, host\.$/,
     ],
-    [{ COFRE_DATABASE_URL: "postgres://cofre@localhost/cofre?uselibpqcompat=true" }, /^COFRE_DATABASE_URL has a parameter that is none of/],
+    [{ COFRE_DATABASE_URL: "postgres://cofre@localhost/cofre?uselibpqcompat=true" }, /^COFRE_DATABASE_URL has a parameter other than/],
     [{ COFRE_SANDBOX_INTEGRATION_KEY: "k" }, /^COFRE_SANDBOX_INTEGRATION_KEY has fewer than 4 characters/],
     [{ COFRE_HOST: "0.0.0.0", COFRE_SANDBOX_INTEGRATION_KEY: "test_ik_shop" }, /^COFRE_SANDBOX_INTEGRATION_KEY is too weak for a server/],
     [

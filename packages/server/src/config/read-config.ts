@@ -143,13 +143,13 @@ function tlsProblems({ tls, dataDirectory }: Readonly<Record<string, unknown>>):
 const loopback = /^(?:localhost|127(?:\.\d{1,3}){3}|::1|\[::1\])$/;
 const shortestKeyBeyondLoopback = 16;
 
-/** Whoever reaches the port may try keys. On loopback, where tests choose short ones, these are the programs of this machine. */
+/** Every client that reaches the port may try keys. On loopback, where tests choose short ones, only programs of this machine reach it. */
 function keyProblems({ host, sandboxIntegrationKey: key }: Readonly<Record<string, unknown>>): string[] {
   if (!(key instanceof Secret) || typeof host !== "string" || loopback.test(host)) return [];
   const text = String(key.reveal());
   if (text.length >= shortestKeyBeyondLoopback && !isGuessable(text)) return [];
   return [
-    `COFRE_SANDBOX_INTEGRATION_KEY is too weak for a server that others can reach: choose ${shortestKeyBeyondLoopback} characters that are no simple pattern, or leave it out and one is made.`,
+    `COFRE_SANDBOX_INTEGRATION_KEY is too weak for a server that others can reach: choose at least ${shortestKeyBeyondLoopback} characters without a simple pattern, or leave the setting out and a key is made.`,
   ];
 }
 

@@ -119,7 +119,7 @@ const databaseParameters: ReadonlySet<string> = new Set(["sslmode", "sslrootcert
 function parameterProblem(parameters: URLSearchParams): string | undefined {
   const names = [...parameters.keys()];
   if (names.some((name) => !databaseParameters.has(name))) {
-    return `has a parameter that is none of ${[...databaseParameters].join(", ")}`;
+    return `has a parameter other than ${[...databaseParameters].join(", ")}`;
   }
   return new Set(names).size < names.length ? "has a parameter twice" : undefined;
 }
@@ -128,7 +128,7 @@ function parameterProblem(parameters: URLSearchParams): string | undefined {
 export function readOwnKey(text: string): Reading<Secret<string>> {
   const reading = readKey(text);
   if ("problem" in reading || text.length >= shortestOwnKey) return reading;
-  return { problem: `has fewer than ${shortestOwnKey} characters, so it is guessed at once` };
+  return { problem: `has fewer than ${shortestOwnKey} characters, which is easily guessed` };
 }
 
 const shortestOwnKey = 4;

@@ -48,7 +48,7 @@ export const settings = {
     form: "host names with commas between them",
     fallback: undefined,
     read: readHostNames,
-    doc: "Names under which clients reach this server, such as that of its container. Under other names than these, `localhost` and COFRE_HOST the list of [worlds](../twin.md) takes a key: a page in somebody's browser may have such a name led here.",
+    doc: "Names under which clients reach this server, such as that of its container. Under any other name except `localhost` and COFRE_HOST, the list of [worlds](../twin.md) needs a key, because another site can make such a name resolve to this server (DNS rebinding).",
   },
   port: {
     variable: "COFRE_PORT",
@@ -160,7 +160,7 @@ export const settings = {
     fallback: undefined,
     secret: true,
     read: readOwnKey,
-    doc: "Secret integration key of the sandbox account. Without it one is made at the first start and shown once. Beyond loopback a chosen key needs 16 characters and must not be a simple pattern.",
+    doc: "Secret integration key of the sandbox account. Without it one is made at the first start and shown once. Where the server listens beyond loopback, a chosen key needs at least 16 characters and must not be a simple pattern.",
   },
   sandboxPublicIntegrationKey: {
     variable: "COFRE_SANDBOX_PUBLIC_INTEGRATION_KEY",
@@ -241,7 +241,7 @@ export const settings = {
     form: "1000 to 3600000",
     fallback: "75000",
     read: wholeNumber(1_000, 3_600_000),
-    doc: "How long a connection stays open between two requests, in milliseconds. Longer than the load balancer in front keeps its own. See [behind a load balancer](running.md#behind-a-load-balancer).",
+    doc: "How long a connection stays open between two requests, in milliseconds. Must be longer than the load balancer in front keeps idle connections. See [behind a load balancer](running.md#behind-a-load-balancer).",
   },
   maxInFlight: {
     variable: "COFRE_MAX_IN_FLIGHT",
@@ -255,7 +255,7 @@ export const settings = {
     form: "1 to 65536",
     fallback: undefined,
     read: wholeNumber(1, 65_536),
-    doc: "Most requests of one account that are worked on at once; further ones are answered 429 with Retry-After. A quarter of COFRE_MAX_IN_FLIGHT unless set; as much as that where one account has the server to itself. All [worlds](../twin.md) together have half.",
+    doc: "Most requests of one account that are worked on at once; further ones are answered 429 with Retry-After. Unless set, a quarter of COFRE_MAX_IN_FLIGHT; set it to COFRE_MAX_IN_FLIGHT where one account has the server to itself. All [worlds](../twin.md) together have half of COFRE_MAX_IN_FLIGHT.",
   },
   shutdownGraceMs: {
     variable: "COFRE_SHUTDOWN_GRACE_MS",

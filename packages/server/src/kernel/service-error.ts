@@ -40,7 +40,7 @@ export const serviceErrors = {
   token_not_found: { message: "No usable card of this merchant has this token.", retry: "never" },
   token_taken: { message: "A card with this token exists.", retry: "never" },
   card_not_storable: { message: "The card number belongs to no brand that is accepted.", retry: "never" },
-  card_not_for_tests: { message: "The sandbox takes test card numbers alone.", retry: "later" },
+  card_not_for_tests: { message: "The sandbox accepts only test card numbers.", retry: "later" },
   instalments_not_offered: { message: "The card's brand does not offer this number of instalments.", retry: "never" },
   card_foreign: { message: "Cards that are issued abroad are not processed.", retry: "never" },
   card_not_eligible: { message: "The card is not open to payments without the card.", retry: "never" },

@@ -46,12 +46,12 @@ export const logEvents = {
   },
   nodes_without_tls: {
     level: "warn",
-    doc: "COFRE_NODE_URL begins with http://: card numbers of requests that are forwarded to this node travel without TLS. An https:// address, or a network that encrypts by itself.",
+    doc: "COFRE_NODE_URL begins with http://: card numbers of requests that are forwarded to this node travel without TLS. Use an https:// address, or a network that encrypts.",
     fields: { nodeUrl: "text" },
   },
   core_dumps_unlimited: {
     level: "warn",
-    doc: "Memory cannot be left out of core dumps of this process: set their size to 0 (running.md).",
+    doc: "Memory cannot be left out of this process's core dumps: set their size limit to 0 ([core dumps](running.md#core-dumps)).",
     fields: {},
   },
   data_directory_open: {
@@ -119,7 +119,7 @@ export const logEvents = {
   },
   clock_set_back: {
     level: "warn",
-    doc: "The clock shows an earlier time than before. So many payments without an answer and so many notifications waited for a time that it had shown by mistake, and are due again.",
+    doc: "The clock shows an earlier time than before. `payments` without an answer and `deliveries` of notifications waited for a time that the clock had shown by mistake, and are due again.",
     fields: { byMs: "number", payments: "number", deliveries: "number" },
   },
   clock_right: {
@@ -145,17 +145,17 @@ export const logEvents = {
   },
   row_refused: {
     level: "error",
-    doc: "A row of a person or of a session was written by a program without the keys of this installation, or put together from others: it counts as not there. See [the audit log](audit.md).",
+    doc: "A row of a person or of a session was written by a program without the keys of this installation, or assembled from other rows: it is treated as missing. See [the audit log](audit.md).",
     fields: { kind: "text", id: "id" },
   },
   audit_head: {
     level: "info",
-    doc: "The number and digest of the newest entry of the audit log, at the start and once an hour: what is kept of it elsewhere shows later that the log was cut or rewritten.",
+    doc: "The number and digest of the newest entry of the audit log, at the start and once an hour. A copy in another place shows later whether the audit log was cut or rewritten.",
     fields: { number: "number", digest: "text" },
   },
   rows_upgraded: {
     level: "info",
-    doc: "Rows of the version before have keyed token digests and MACs now: rows without a MAC are refused from here on, and that version does not find the cards any more. `unreadable`: cards that do not open.",
+    doc: "Rows of an earlier version now have keyed token digests and MACs. From here on rows without a MAC are refused, and the earlier version does not find the cards. `unreadable`: cards that do not open.",
     fields: { cards: "number", unreadable: "number" },
   },
   notification_delivered: {
@@ -170,7 +170,7 @@ export const logEvents = {
   },
   job_read_failed: {
     level: "error",
-    doc: "A job (recovery, notifications, card_expiry) could not read what it is to do, `failed` times since it was last told: the first time at once, then once a minute at most. After three in a row /readyz names the job in `failing`.",
+    doc: "A job (recovery, notifications, card_expiry) could not read its due work, `failed` times since the last such event. The first failure is logged at once, later ones at most once a minute. After three in a row /readyz names the job in `failing`.",
     fields: { job: "text", read: "text", failed: "number" },
   },
   acquirer_rests: {
@@ -181,7 +181,7 @@ export const logEvents = {
   acquirer_is_back: { level: "info", doc: "An acquirer that rested has answered.", fields: { connector: "text" } },
   acquirer_value_dropped: {
     level: "warn",
-    doc: "An acquirer answered with a value that is not kept: `shape`, it is not what the field holds; `card_data`, it repeats the card. The outcome holds. Told once a minute at most for each field, with the number `dropped` since.",
+    doc: "A value in an acquirer's answer is not kept. `cause` is `shape` (it does not have the form of its field) or `card_data` (it repeats the card). The outcome does not change. Logged at most once a minute for each field, with the number `dropped` since.",
     fields: { connector: "text", call: "text", field: "text", cause: "text", dropped: "number" },
   },
   share_changed: {

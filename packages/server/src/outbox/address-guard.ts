@@ -38,7 +38,7 @@ export interface Destination {
 export const refusalTexts: Readonly<Record<EgressRefusalCause, string>> = {
   url: "must begin with http:// or https:// and name a host",
   scheme:
-    "must begin with https://: without TLS only networks in COFRE_NOTIFICATION_NETWORKS are called, and this machine by a sandbox that listens on it alone",
+    "must begin with https://: http is used only for networks in COFRE_NOTIFICATION_NETWORKS, and for this machine by a sandbox that listens only on it",
   port: "must have port 443 or 8443",
   protocol: "has a port of another protocol, such as mail, which is never called",
   address: "is in a private or reserved network, which is called only where COFRE_NOTIFICATION_NETWORKS names it",

@@ -49,7 +49,7 @@ describe("cofre backup", () => {
 
     const again = await place.run("backup", place.copies);
     assert.equal(again.code, 1);
-    assert.match(again.stderr, /there is a file of this name already, and a backup overwrites none/);
+    assert.match(again.stderr, /a file of this name exists, and a backup overwrites nothing/);
     assert.deepEqual(readdirSync(place.copies), ["cofre.db"]);
   });
 

@@ -60,7 +60,7 @@ const framings: readonly CatalogueRow[] = [
   framing("header_unreadable", "a header's name or value with characters that HTTP does not allow there (400)"),
   framing(
     "length_unclear",
-    "two lengths, a length and chunks, bytes that are no chunk; a body longer than its length or without one; HTTP/1.0 in chunks, or by POST without a length; another coding than chunked (400)",
+    "two lengths, a length and chunks, an invalid chunk; a body longer than its length or without one; HTTP/1.0 in chunks, or by POST without a length; another coding than chunked (400)",
   ),
   framing("cut_short", "the client ended the connection within a request (400)"),
   framing("host_missing", "HTTP/1.1 without a Host (400)"),
@@ -123,7 +123,7 @@ export const catalogue: readonly CatalogueRow[] = [
   needed(2, "payment"),
   needed(3, "payment.currency_code"),
   told("BP-DR-4", "Currency is not active in the system: {currency}", "neither the country's currency nor USD nor EUR"),
-  told("BP-DR-5", "Field payment.amount_total is {required | invalid}", "missing, or no plain amount with at most two decimals"),
+  told("BP-DR-5", "Field payment.amount_total is {required | invalid}", "missing, or not a plain amount; more than two decimals where strictAmounts is on"),
   told("BP-DR-6", "Amount reported is less than the minimum amount", "below the country's minimum in its own currency; zero"),
   told("BP-DR-7", "Amount must be less than {currency} {amount}", "above the account's limit"),
   told("BP-DR-8", "If passed, amount_itens + amount_shipping must be equal to amount_total", "their sum is another"),
@@ -286,7 +286,7 @@ export const catalogue: readonly CatalogueRow[] = [
   ),
   elsewhere(
     "COFRE-166",
-    "Nothing was done: this server's clock is off, so it starts no payment, send it again later",
+    "Nothing was done, because this server's clock is off: send it again later",
     "the clocks of this server and of its database differ by more than two seconds (503)",
   ),
   elsewhere("COFRE-13", "The server is stopping, try again later", "a stop is under way (503)"),

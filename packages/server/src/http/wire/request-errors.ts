@@ -40,7 +40,7 @@ export const requestErrors = {
   stopping: { code: "COFRE-13", message: "The server is stopping, try again later", httpStatus: 503 },
   clock_off: {
     code: "COFRE-166",
-    message: "Nothing was done: this server's clock is off, so it starts no payment, send it again later",
+    message: "Nothing was done, because this server's clock is off: send it again later",
     httpStatus: 503,
   },
   node_unreachable: {

@@ -18,7 +18,7 @@ export class BackupError extends Error {
 }
 
 const backupRefusals = {
-  exists: "there is a file of this name already, and a backup overwrites none: name another directory, one for each backup",
+  exists: "a file of this name exists, and a backup overwrites nothing: name another directory for each backup",
   damaged_copy: "the copy did not pass SQLite's integrity check and was removed: the database or the disk is damaged",
   not_a_copy: "this is not a copy that cofre backup made",
   occupied: "there is a database in the data directory: with --replace it is kept under another name, and the copy takes its place",

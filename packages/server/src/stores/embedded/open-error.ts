@@ -18,7 +18,7 @@ const openRefusals = {
   nothing: "there is no database here",
   no_audit: "the database was last used by a version of Cofre whose audit log this one does not read; start this one once",
   missing:
-    "the database is missing, empty or without its tables (a copy of cofre.db that was made without cofre.db-wal looks like this), but there are keys beside it: restore it from a copy that cofre backup made, or together with its -wal, or remove root.key, keys.*.json and *.sealed to begin anew",
+    "the database is missing, empty or without its tables (a copy of cofre.db that was made without cofre.db-wal looks like this), but there are keys beside it: restore it from a copy that cofre backup made, or together with its -wal, or remove root.key, keys.*.json and *.sealed to begin a new installation",
   other_keys:
     "the database belongs to other keys than those beside it, and none of its cards would open: restore the keys that belong to it, or name the right directory with COFRE_DATA_DIR",
   foreign_log:

@@ -54,7 +54,7 @@ function toldAddress(read: DirectInput, check: AddressCheck, warnings: string[])
   const { notificationUrl } = read.order;
   const reason = notificationUrl === undefined ? undefined : check(notificationUrl);
   if (reason === undefined) return read;
-  warnings.push(`notification_url is not called, the account's own addresses are: it ${reason}`);
+  warnings.push(`notification_url is ignored, and the account's own addresses are used: it ${reason}`);
   return { ...read, order: { ...read.order, notificationUrl: undefined } };
 }
 
