@@ -123,7 +123,11 @@ export const catalogue: readonly CatalogueRow[] = [
   needed(2, "payment"),
   needed(3, "payment.currency_code"),
   told("BP-DR-4", "Currency is not active in the system: {currency}", "neither the country's currency nor USD nor EUR"),
-  told("BP-DR-5", "Field payment.amount_total is {required | invalid}", "missing, or not a plain amount; more than two decimals where strictAmounts is on"),
+  told(
+    "BP-DR-5",
+    "Field payment.amount_total is {required | invalid}",
+    "missing, or not a plain amount; more than two decimals where strictAmounts is on",
+  ),
   told("BP-DR-6", "Amount reported is less than the minimum amount", "below the country's minimum in its own currency; zero"),
   told("BP-DR-7", "Amount must be less than {currency} {amount}", "above the account's limit"),
   told("BP-DR-8", "If passed, amount_itens + amount_shipping must be equal to amount_total", "their sum is another"),
