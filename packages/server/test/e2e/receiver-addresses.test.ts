@@ -79,7 +79,7 @@ describe("an address that is never called", () => {
       body: JSON.stringify(directBody("beside", { notification_url: "http://10.0.0.5:3000/hook" })),
     });
     assert.equal(((await response.json()) as Fields)["status"], "SUCCESS");
-    assert.match(response.headers.get("x-cofre-warning") ?? "", /notification_url is not called.*private or reserved/);
+    assert.match(response.headers.get("x-cofre-warning") ?? "", /notification_url is ignored.*private or reserved/);
     await until(() => heard.length === 1);
     assert.equal(heard[0]?.path, "/own");
   });
