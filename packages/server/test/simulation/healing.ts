@@ -19,6 +19,9 @@ export async function healAndAudit(installation: Installation, shops: readonly S
   await auditor.checkBooks(merchants);
   auditor.note("--- the faults are over");
   installation.heal();
+  // A process that stands still when the faults end goes on first: until then it does nothing, and then slots change hands.
+  const pauseMs = installation.pauseLeftMs();
+  if (pauseMs > 0) await time.run(pauseMs, () => false, maximumEvents);
   if (installation.plan.clockJumps !== undefined) {
     await time.run(noticedMs, () => false, maximumEvents);
     await installation.checkNothingWaits();

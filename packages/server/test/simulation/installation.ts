@@ -223,6 +223,11 @@ export class Installation {
     for (const index of down) this.#startAt(index);
   }
 
+  /** For how long the longest pause of a process still lasts. */
+  pauseLeftMs(): number {
+    return Math.max(0, ...this.#processes.map(({ pausedUntil }) => pausedUntil - this.time.elapsed()));
+  }
+
   digestOf(merchantId: MerchantId, token: string): TokenDigest {
     return this.#keys.digestOf(merchantId, token);
   }
