@@ -8,6 +8,7 @@ import { Chance } from "../../simulation/chance.ts";
 import { booksOf, brokenPromises } from "./check-promises.ts";
 import { CofreProcess } from "./cofre-process.ts";
 import { until } from "./faulty-run.ts";
+import { tokenDigestsOf } from "../../row-macs.ts";
 import { KillJudge } from "./kill-judge.ts";
 import { KillLoad } from "./kill-load.ts";
 import { Promises } from "./kill-promises.ts";
@@ -249,7 +250,7 @@ export class FailoverRun implements AsyncDisposable {
     const facts = await factsOfDatabase(this.databaseUrl);
     const judge = new KillJudge(facts);
     judge.checkSettled(await booksOf(this.#client, acquirerAddress));
-    judge.checkAcknowledged(this.promises);
+    judge.checkAcknowledged(this.promises, await tokenDigestsOf(join(this.#parts.scratch, "data")));
     for (const violation of judge.violations) this.violations.add(violation);
     this.#figures["payments"] = judge.payments;
     this.#figures["sessions of all nodes at the end of the load"] = sessions[0]?.count ?? 0;

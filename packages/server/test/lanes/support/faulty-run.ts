@@ -7,6 +7,7 @@ import { Chance } from "../../simulation/chance.ts";
 import { booksOf } from "./check-promises.ts";
 import { CofreProcess } from "./cofre-process.ts";
 import { factsOfFile } from "./judge-facts.ts";
+import { tokenDigestsOf } from "../../row-macs.ts";
 import { attemptsInFlight, KillJudge } from "./kill-judge.ts";
 import { KillLoad } from "./kill-load.ts";
 import { Promises } from "./kill-promises.ts";
@@ -128,7 +129,7 @@ export class FaultyRun {
     await until("the server ends when it is asked to", async () => this.#server.hasEnded);
     const judge = new KillJudge(factsOfFile(this.#options.dataDirectory, join(this.#scratch, "judged")));
     judge.checkSettled(await booksOf(this.#client, this.#acquirer.address));
-    judge.checkAcknowledged(this.promises);
+    judge.checkAcknowledged(this.promises, await tokenDigestsOf(this.#options.dataDirectory));
     return judge.violations;
   }
 

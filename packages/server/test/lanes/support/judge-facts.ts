@@ -19,8 +19,10 @@ export interface JudgedFacts {
   /** The database finds no fault with itself. */
   readonly isSound: boolean;
   readonly payments: readonly JudgedPayment[];
-  /** SHA-256 of each card's token, in hex. */
+  /** What is kept of each card's token, in hex. */
   readonly tokenDigests: ReadonlySet<string>;
+  /** Whose cards there are. */
+  readonly cardMerchants: readonly string[];
   /** Journal entries that do not sum to zero in a currency. */
   readonly unbalancedEntries: number;
   /** Sums by account. */
@@ -82,7 +84,7 @@ function foundOut(rows: readonly RecoveredRow[]): ReadonlyMap<string, number> {
 export function judgedFacts(rows: {
   readonly isSound: boolean;
   readonly payments: readonly JudgedPaymentRow[];
-  readonly digests: readonly { readonly digest: string }[];
+  readonly digests: readonly { readonly digest: string; readonly merchant: string }[];
   readonly unbalanced: readonly object[];
   readonly balances: readonly BalanceRow[];
   readonly gaps: readonly object[];
@@ -93,6 +95,7 @@ export function judgedFacts(rows: {
     isSound: rows.isSound,
     payments: rows.payments.map(judgedPayment),
     tokenDigests: new Set(rows.digests.map(({ digest }) => digest)),
+    cardMerchants: [...new Set(rows.digests.map(({ merchant }) => merchant))],
     unbalancedEntries: rows.unbalanced.length,
     balances: new Map(rows.balances.map(({ account, minor }) => [account, BigInt(minor)])),
     paymentsWithGaps: rows.gaps.length,
@@ -118,7 +121,7 @@ export function factsOfFile(dataDirectory: string, scratch: string): JudgedFacts
         `SELECT lower(hex(id)) AS id, code, state, version, CAST(authorized AS TEXT) AS authorized,
           CAST(captured AS TEXT) AS captured, attempt IS NOT NULL AS inFlight, needs_review AS needsReview FROM payment`,
       ),
-      digests: rows("SELECT lower(hex(token_digest)) AS digest FROM card"),
+      digests: rows("SELECT lower(hex(token_digest)) AS digest, lower(hex(merchant)) AS merchant FROM card"),
       unbalanced: rows("SELECT payment FROM journal GROUP BY merchant, payment, version, entry, currency HAVING sum(minor) <> 0"),
       balances: rows("SELECT account, CAST(sum(minor) AS TEXT) AS minor FROM journal GROUP BY account"),
       gaps: rows(

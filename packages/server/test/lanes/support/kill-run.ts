@@ -8,6 +8,7 @@ import { booksOf, brokenPromises } from "./check-promises.ts";
 import { CofreProcess } from "./cofre-process.ts";
 import { until } from "./faulty-run.ts";
 import { factsOfFile } from "./judge-facts.ts";
+import { tokenDigestsOf } from "../../row-macs.ts";
 import { attemptsInFlight, KillJudge } from "./kill-judge.ts";
 import { KillLoad } from "./kill-load.ts";
 import { Promises } from "./kill-promises.ts";
@@ -211,7 +212,7 @@ class KillRun {
   async #judgeCrash(): Promise<void> {
     const judge = new KillJudge(factsOfFile(this.#dataDirectory, join(this.#scratch, "judged")));
     judge.checkAlways(await booksOf(this.#client, this.#acquirerAddress));
-    judge.checkAcknowledged(this.#promises);
+    judge.checkAcknowledged(this.#promises, await tokenDigestsOf(this.#dataDirectory));
     for (const violation of judge.violations) this.#object(violation);
     if (judge.inFlight > 0) this.#killsInFlight += 1;
     this.#attemptsInFlight += judge.inFlight;
@@ -234,7 +235,7 @@ class KillRun {
     this.#recovered += this.#server?.events("recovery_settled").length ?? 0;
     const judge = new KillJudge(factsOfFile(this.#dataDirectory, join(this.#scratch, "judged")));
     judge.checkSettled(await booksOf(this.#client, this.#acquirerAddress));
-    judge.checkAcknowledged(this.#promises);
+    judge.checkAcknowledged(this.#promises, await tokenDigestsOf(this.#dataDirectory));
     this.#payments = judge.payments;
     for (const violation of judge.violations) this.#object(violation);
   }

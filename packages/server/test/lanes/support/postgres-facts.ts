@@ -31,7 +31,9 @@ export async function factsOfDatabase(url: string): Promise<JudgedFacts> {
         `SELECT encode(id, 'hex') AS id, code, state, version, authorized::text, captured::text,
           (attempt IS NOT NULL)::integer AS "inFlight", needs_review AS "needsReview" FROM payment`,
       ),
-      digests: await rows<{ readonly digest: string }>("SELECT encode(token_digest, 'hex') AS digest FROM card"),
+      digests: await rows<{ readonly digest: string; readonly merchant: string }>(
+        "SELECT encode(token_digest, 'hex') AS digest, encode(merchant, 'hex') AS merchant FROM card",
+      ),
       unbalanced: await rows(
         `${journal} SELECT payment FROM journal GROUP BY merchant, payment, version, entry, currency HAVING sum(minor) <> 0`,
       ),
