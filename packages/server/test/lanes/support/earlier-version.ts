@@ -102,8 +102,14 @@ export function earlierCopy(): string {
     {
       name: "token digests are not keyed, and rows have no MACs",
       file: "app.ts",
-      find: "const upgrade = await note.load();",
+      find: `const upgrade: RowUpgrade = create ? { ...noEarlierRows } : { earlier: "read", lastUnkeyedEntry: 0 };`,
       replace: `const upgrade: RowUpgrade = { earlier: "written", lastUnkeyedEntry: 0 };`,
+    },
+    {
+      name: "no note of an upgrade is read",
+      file: "app.ts",
+      find: "  Object.assign(upgrade, await note.load());\n",
+      replace: "",
     },
     {
       name: "nothing is kept of an upgrade",
