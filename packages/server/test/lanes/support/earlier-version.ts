@@ -124,6 +124,12 @@ export function earlierCopy(): string {
       replace: "{ read: async () => identityFromRow(undefined, undefined), raise: async () => identityFromRow(undefined, undefined) }",
     },
     {
+      name: "no incarnation is noted or looked for",
+      file: "app.ts",
+      find: "const incarnation = incarnationOf(config, store, ports, log);",
+      replace: "const incarnation: Incarnation | undefined = undefined;",
+    },
+    {
       name: "nothing is upgraded",
       file: "app.ts",
       find: "  rowUpgrade.start();\n",
