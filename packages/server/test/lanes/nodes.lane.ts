@@ -298,10 +298,12 @@ test(
     await makeWorld(group, b, { new_integration_key: taken });
     assert.equal(await pay(group, c, taken, "one"), "SUCCESS", "another world, in which the code is new");
 
+    // Before it goes on: nobody waits for a node whose lease has run out, and whether it does what it was sent is not known.
+    assert.equal(await waiting, "COFRE-121");
     a.process.signal("SIGCONT");
-    assert.equal(await waiting, "SUCCESS", "it was under way all the time");
     assert.ok(await until(leaseS, async () => (await pay(group, b, kept, "one")) === "BP-DR-0"), "its own world is found again");
-    assert.equal(await pay(group, c, kept, "two"), "BP-DR-0");
+    assert.match(String(await pay(group, c, kept, "two")), /^(?:BP-DR-0|SUCCESS)$/);
+    assert.equal(await pay(group, c, kept, "two"), "BP-DR-0", "it is there once");
     assert.ok(await until(leaseS, async () => (await pay(group, a, taken, "four")) === "SUCCESS"));
     const shown = await Promise.all([a, b, c].map(({ port }) => group.client.ask(port, "/__cofre/payments", { integration_key: taken })));
     assert.deepEqual(shown[1], shown[0]);
