@@ -120,9 +120,11 @@ export class SlotKeeper implements Share {
     return this.#runs() && this.#nodes === 1;
   }
 
-  /** Other nodes' clock and this one's differ by more than is tolerated. */
+  /** Other nodes' clock and this one's differ by more than is tolerated, were set apart since they were compared, or were never compared. */
   get isClockOff(): boolean {
-    return this.#isClockOff;
+    const { clock, store } = this.#parts;
+    const isUnknown = clock !== undefined && store.time !== undefined && this.#compared === undefined;
+    return isUnknown || this.#isClockOff || this.#hasStepped();
   }
 
   #runs(): boolean {
@@ -181,6 +183,9 @@ export class SlotKeeper implements Share {
     const after = clock.now();
     if (theirs === undefined) return undefined;
     this.#compared = { at: before, elapsedMs: elapsedBefore };
+    // A clock that was set while it was compared says nothing about how far it is off.
+    const stepMs = after - before - (elapsedMs() - elapsedBefore);
+    if (Math.abs(stepMs) > clockToleranceMs) return stepMs;
     return aheadOf(theirs, before, after);
   }
 
