@@ -1,3 +1,4 @@
+import { createHash } from "node:crypto";
 import { join } from "node:path";
 import { DatabaseSync } from "node:sqlite";
 import type { AcquirerBooks, BookedAuthorization } from "../../../src/connectors/simulator/acquirer.ts";
@@ -66,7 +67,10 @@ export class KillJudge {
   checkAcknowledged(promises: Promises, digestOf: (merchantId: string, token: string) => string): void {
     for (const hash of promises.hashes) this.#is(this.#payments.has(hash), `an acknowledged payment is there: ${hash}`);
     for (const [token, masked] of promises.tokens) {
-      const isThere = this.#facts.cardMerchants.some((merchantId) => this.#facts.tokenDigests.has(digestOf(merchantId, token)));
+      // While a node of the version before serves the same database, all nodes keep what that one does.
+      const unkeyed = createHash("sha256").update(token).digest("hex");
+      const digests = [unkeyed, ...this.#facts.cardMerchants.map((merchantId) => digestOf(merchantId, token))];
+      const isThere = digests.some((digest) => this.#facts.tokenDigests.has(digest));
       this.#is(isThere, `an acknowledged token is there: ${masked}`);
     }
   }
