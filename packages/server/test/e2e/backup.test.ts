@@ -85,6 +85,40 @@ describe("cofre backup", () => {
     assert.ok(cut > 0, "control: some were cut off");
   });
 
+  for (const code of ["EPERM", "ENOTSUP", "EXDEV", "ENOSYS", "EINVAL"]) {
+    test(`makes a copy where the file system has no hard links: ${code}`, async (context) => {
+      const place = new Place(context);
+      const server = await place.start();
+      await place.load(server).answered(5);
+      await server.cofre.end("SIGTERM");
+
+      const { code: exit, stderr } = await place.runWith(withoutLinks(code), ["backup", place.copies]);
+
+      assert.equal(exit, 0, stderr);
+      assert.deepEqual(readdirSync(place.copies), ["cofre.db"]);
+      assert.equal(statSync(join(place.copies, "cofre.db")).mode & 0o777, 0o600);
+      assert.equal(codesIn(join(place.copies, "cofre.db")).length, codesIn(join(place.data, "cofre.db")).length);
+      assert.equal((await place.runWith(withoutLinks(code), ["backup", place.copies])).code, 1);
+      const restored = await place.run("restore", place.copies, "--replace");
+      assert.equal(restored.code, 0, restored.stderr);
+    });
+  }
+
+  test("overwrites no file that another program makes in the last moment where the file system has no hard links", async (context) => {
+    const place = new Place(context);
+    await (await place.start()).cofre.end("SIGTERM");
+
+    const { code, stderr } = await place.runWith(withoutLinks("EPERM", 'fs.writeFileSync(to, "of another program");'), [
+      "backup",
+      place.copies,
+    ]);
+
+    assert.equal(code, 1);
+    assert.match(stderr, /a file of this name exists, and a backup overwrites nothing/);
+    assert.deepEqual(readdirSync(place.copies), ["cofre.db"]);
+    assert.equal(readFileSync(join(place.copies, "cofre.db"), "utf8"), "of another program");
+  });
+
   for (const [what, environment, said] of [
     ["a database server", { COFRE_DATABASE_URL: "postgres://cofre:hunter2@127.0.0.1:1/cofre" }, /names a PostgreSQL server/],
     ["memory", { COFRE_DATA_DIR: ":memory:" }, /which keeps nothing/],
@@ -248,14 +282,14 @@ class Place {
   }
 
   run(...args: readonly string[]): ReturnType<Place["runWith"]> {
-    return this.runWith({ COFRE_DATA_DIR: this.data }, args);
+    return this.runWith({}, args);
   }
 
   async runWith(
     environment: Readonly<Record<string, string>>,
     args: readonly string[],
   ): Promise<{ readonly code: number | null; readonly stdout: string; readonly stderr: string }> {
-    const child = spawn(process.execPath, [program, ...args], { env: { ...cleanEnvironment, ...environment } });
+    const child = spawn(process.execPath, [program, ...args], { env: { ...cleanEnvironment, COFRE_DATA_DIR: this.data, ...environment } });
     let [stdout, stderr] = ["", ""];
     child.stdout.on("data", (chunk: Buffer) => (stdout += chunk.toString()));
     child.stderr.on("data", (chunk: Buffer) => (stderr += chunk.toString()));
@@ -292,6 +326,14 @@ class Load {
     this.#stopped = true;
     await this.#ended;
   }
+}
+
+/** The environment of a process in which each hard link fails with this code, as on exFAT, SMB shares or FUSE mounts. */
+function withoutLinks(code: string, before = ""): Readonly<Record<string, string>> {
+  const source = `import fs from "node:fs"; import { syncBuiltinESMExports } from "node:module";
+    fs.linkSync = (from, to) => { ${before} throw Object.assign(new Error("link"), { code: "${code}", syscall: "link" }); };
+    syncBuiltinESMExports();`;
+  return { NODE_OPTIONS: `--import data:text/javascript,${encodeURIComponent(source)}` };
 }
 
 function codesIn(file: string): readonly string[] {

@@ -170,11 +170,29 @@ function keep(partial: string, target: string): void {
   try {
     linkSync(partial, target);
   } catch (error) {
-    if (error instanceof Error && "code" in error && error.code === "EEXIST") throw new BackupError("exists", target);
+    if (codeOf(error) === "EEXIST") throw new BackupError("exists", target);
+    keepWithoutLinks(partial, target);
+  }
+  rmSync(partial, { force: true });
+  sync(dirname(target));
+}
+
+/**
+ * The same where the file system has no hard links (exFAT, most SMB shares and FUSE mounts), which each reports with a code of its own. A rename
+ * replaces what has the name, so the name is taken first, by an empty file that no other program can have made.
+ */
+function keepWithoutLinks(partial: string, target: string): void {
+  try {
+    closeSync(openSync(target, "wx", 0o600));
+  } catch (error) {
+    throw codeOf(error) === "EEXIST" ? new BackupError("exists", target) : error;
+  }
+  try {
+    renameSync(partial, target);
+  } catch (error) {
+    rmSync(target, { force: true });
     throw error;
   }
-  rmSync(partial);
-  sync(dirname(target));
 }
 
 /** Also what the file system says while the work is done, as a refusal that may be shown. */
@@ -192,6 +210,10 @@ function removingAtFailure<T>(partial: string, work: () => T): T {
   } catch (error) {
     return failed(error);
   }
+}
+
+function codeOf(error: unknown): unknown {
+  return error instanceof Error && "code" in error ? error.code : undefined;
 }
 
 function isSystemError(error: unknown): error is Error & { readonly code: string } {
@@ -229,7 +251,12 @@ function sync(path: string): void {
   const descriptor = openSync(path, isFolder ? "r" : "r+");
   try {
     fsyncSync(descriptor);
+  } catch (error) {
+    // A network or FUSE file system may have no such call for directories.
+    if (!isFolder || !notSupported.has(codeOf(error))) throw error;
   } finally {
     closeSync(descriptor);
   }
 }
+
+const notSupported: ReadonlySet<unknown> = new Set(["EINVAL", "ENOTSUP", "EOPNOTSUPP", "ENOSYS"]);
