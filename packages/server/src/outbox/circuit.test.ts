@@ -38,13 +38,32 @@ describe("the rest of an endpoint", () => {
     const circuit = new Circuit();
     for (let time = 0; time < 4; time += 1) assert.equal(circuit.failed(start, undefined), false);
     assert.deepEqual([circuit.restUntil, circuit.room(start, 4), circuit.calm], [undefined, 4, false]);
-    const rests = [30, 60, 120, 240, 300, 300].map((seconds) => seconds * second);
-    for (const ms of rests) {
-      assert.equal(circuit.failed(start, undefined), true);
-      assert.equal(circuit.restUntil, laterBy(start, ms));
-    }
-    for (let time = 0; time < 100; time += 1) circuit.failed(start, undefined);
-    assert.equal(circuit.restUntil, laterBy(start, 5 * minute));
+    let now = start;
+    const failsAgain = (): number => {
+      assert.equal(circuit.failed(now, undefined), true);
+      const restMs = (circuit.restUntil ?? now) - now;
+      now = laterBy(now, restMs);
+      return restMs;
+    };
+    for (const seconds of [30, 60, 120, 240, 300, 300]) assert.equal(failsAgain(), seconds * second);
+    for (let time = 0; time < 100; time += 1) assert.equal(failsAgain(), 5 * minute);
+  });
+
+  test("is not longer for attempts that were begun before it, unless the receiver asks for more", () => {
+    const circuit = resting(start);
+    const meanwhile = laterBy(start, 30 * second - 1);
+    for (let time = 0; time < 123; time += 1) assert.equal(circuit.failed(meanwhile, undefined), false);
+    assert.equal(circuit.restUntil, laterBy(start, 30 * second));
+    assert.equal(circuit.failed(meanwhile, laterBy(start, 20 * second)), false);
+    assert.equal(circuit.restUntil, laterBy(start, 30 * second), "nor shorter");
+    assert.equal(circuit.failed(meanwhile, laterBy(start, 10 * minute)), false);
+    assert.deepEqual(
+      [circuit.restUntil, circuit.room(start, 4), circuit.room(laterBy(start, 10 * minute), 4)],
+      [laterBy(start, 10 * minute), 1, 1],
+    );
+    assert.equal(circuit.room(meanwhile, 4), 0);
+    circuit.failed(laterBy(start, 10 * minute), undefined);
+    assert.equal(circuit.restUntil, laterBy(start, 11 * minute), "the attempt that follows the rest doubles it");
   });
 
   test("is begun by the first failure when the receiver asks for it, and is never shorter than its own", () => {

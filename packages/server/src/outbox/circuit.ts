@@ -16,9 +16,7 @@ export class Circuit {
 
   /** How many attempts may be under way at `now`, of `most` when all is well: all, one that tells, or none. */
   room(now: Instant, most: number): number {
-    const leftMs = (this.#restUntil ?? now) - now;
-    // Never longer than it was to rest: the clock may have been set back since.
-    if (leftMs > 0 && leftMs <= this.#restMs) return 0;
+    if (this.#rests(now)) return 0;
     return this.#failures >= failuresToRest ? 1 : most;
   }
 
@@ -42,14 +40,29 @@ export class Circuit {
 
   /** An attempt failed at `now`; `until`: the receiver asked for rest. true when the endpoint begins to rest with this. */
   failed(now: Instant, until: Instant | undefined): boolean {
+    // Begun before the rest, so this failure says only how long the receiver wants it to be: what fails together does not double the rest.
+    if (this.#failures >= failuresToRest && this.#rests(now)) {
+      if (until !== undefined && until > (this.#restUntil ?? now)) this.#rest(now, until);
+      return false;
+    }
     this.#failures += 1;
     const over = this.#failures - failuresToRest;
     const ownMs = over < 0 ? 0 : Math.min(longestRestMs, shortestRestMs * 2 ** Math.min(over, 10));
     const own = laterBy(now, ownMs);
     const rest = until !== undefined && until > own ? until : own;
     if (rest <= now) return false;
-    this.#restUntil = rest;
-    this.#restMs = rest - now;
+    this.#rest(now, rest);
     return true;
+  }
+
+  /** Never longer than it was to rest: the clock may have been set back since. */
+  #rests(now: Instant): boolean {
+    const leftMs = (this.#restUntil ?? now) - now;
+    return leftMs > 0 && leftMs <= this.#restMs;
+  }
+
+  #rest(now: Instant, until: Instant): void {
+    this.#restUntil = until;
+    this.#restMs = until - now;
   }
 }

@@ -12,6 +12,7 @@ import { Client } from "pg";
 import { CofreProcess } from "../lanes/support/cofre-process.ts";
 import { WireClient } from "../lanes/support/wire-client.ts";
 import { query, TestDatabases, testUrl } from "../postgres/databases.ts";
+import { dueTables } from "../postgres/due-tables.ts";
 import { Chance } from "../simulation/chance.ts";
 import { directBody, integrationKey } from "../world.ts";
 import { answersOf, Filling, fullEnvironment, inFlight, MoodyReceiver, ownToken } from "./full-installation.ts";
@@ -133,6 +134,37 @@ function describeMoves(databases: TestDatabases): void {
       "notifications are numbered on without a gap, in the order of their sequence",
     );
     await cofre.end("SIGTERM");
+  });
+
+  test("what is due after a move is exactly what the deliveries say, and the same as in the file", async () => {
+    const [data, url] = [copyOfModel(), await databases.create()];
+    const file = new DatabaseSync(join(data, "cofre.db"));
+    // Besides the account's endpoint: two addresses of one origin, one of a version before, and deliveries in every state.
+    for (const endpoint of ["url-0123456789abcdef-1", "url-0123456789abcdef-2", "url-fedcba98765432100123456789abcdef"]) {
+      file.exec(`INSERT INTO delivery (lane, number, payment, kind, version, state, asked_at, due_at, attempts, outcome, in_order, message)
+        SELECT substr(lane, 1, 9) || '${endpoint}', number, payment, kind, version, state, asked_at, due_at + 7 * number, attempts, outcome, in_order, message
+        FROM delivery WHERE lane LIKE '%account-url'`);
+    }
+    file.exec(`UPDATE delivery SET state = CASE number % 5 WHEN 0 THEN 'delivered' WHEN 1 THEN 'failed' ELSE 'waiting' END;
+      UPDATE delivery SET in_order = 0 WHERE number % 7 = 2; UPDATE delivery SET due_at = due_at + 60000 WHERE number % 3 = 0`);
+    const inFile = file
+      .prepare(
+        `SELECT 'delivery \\x' || substr(lane, 1, 8) || ' ' || substr(queue, 10) || ' ' || due_at || ' ' || number || ' ' || substr(lane, 10) AS line
+           FROM due_delivery
+         UNION ALL SELECT 'queue \\x' || merchant || ' ' || substr(queue, 10) || ' ' || first_at || ' ' || due_at FROM due_queue
+         UNION ALL SELECT 'merchant \\x' || merchant || ' ' || due_at FROM due_merchant`,
+      )
+      .all()
+      .map(({ line }) => String(line))
+      .toSorted();
+    file.close();
+
+    assert.equal((await migrate(data, url)).code, 0);
+    const { held, expected, blocked } = await dueTables(url);
+    assert.deepEqual(held, expected);
+    assert.deepEqual(held, inFile);
+    assert.ok(blocked > 0, "control: some wait for an earlier one of their payment");
+    assert.equal(held.filter((line) => line.startsWith("queue ")).length, 3, "control: addresses of one origin share a queue");
   });
 
   test("a finished move that is run again says so and changes nothing, and its verification finds any row that was changed", async () => {

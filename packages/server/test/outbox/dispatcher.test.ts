@@ -359,6 +359,27 @@ describe("one receiver that is dead", () => {
     await office.stop();
   });
 
+  test("with a message in each of its places when it dies hears everything a short rest after their timeout", async () => {
+    let isDead = true;
+    const office = new PostOffice({ answer: () => (isDead ? hanging : { outcome: ok, afterMs: 20 }) });
+    office.account(merchantA, [endpoint("shop")]);
+    office.start();
+    for (let count = 0; count < 20; count += 1) await office.event(merchantA);
+    await office.run(10 * second);
+    assert.equal(office.received.length, 8, "control: so many are under way together");
+    // They end after 20 seconds, and with the fifth failure it rests for 30.
+    await office.run(15 * second);
+    isDead = false;
+    await office.run(30 * second);
+    const states = (await deliveriesOf(office.store, merchantA)).map(({ state }) => state);
+    assert.deepEqual(
+      states,
+      Array.from({ length: 20 }, () => "delivered"),
+    );
+    assert.equal(office.events.filter(({ kind }) => kind === "resting").length, 1);
+    await office.stop();
+  });
+
   test("under many addresses of its own takes up its account's share and no more", async () => {
     const office = new PostOffice({ answer: ({ url }) => (url.includes("dead") ? hanging : { outcome: ok, afterMs: 20 }) });
     office.account(merchantA, []);
