@@ -29,16 +29,14 @@ describe("in a real browser", { skip: noBrowser }, () => {
   let shop: Shop;
   let browser: Browser;
 
+  const parts = new AsyncDisposableStack();
   before(async () => {
-    world = await startWorld();
-    shop = await startShop();
-    browser = await startChromium();
+    world = parts.use(await startWorld());
+    shop = parts.use(await startShop());
+    browser = parts.use(await startChromium());
   });
-  after(async () => {
-    await browser.close();
-    await shop[Symbol.asyncDispose]();
-    await world[Symbol.asyncDispose]();
-  });
+  // Also what was started before a part that did not start: a server left open keeps the file from ending.
+  after(() => parts.disposeAsync());
 
   /** Runs `name(argument)` in a page of the shop's. */
   async function inShop(name: "pay" | "look", argument: Readonly<Record<string, unknown>>): Promise<unknown> {

@@ -1,11 +1,12 @@
 import assert from "node:assert/strict";
 import { join } from "node:path";
 import { after, before, test } from "node:test";
-import type { Browser, BrowserContextOptions, Page } from "playwright-core";
+import type { Browser, BrowserContextOptions, Page, Request } from "playwright-core";
 import { hostile, poisoned } from "../../browser/hostile.ts";
 import { listen } from "../../browser/listen.ts";
 import { startShop } from "../../browser/shop.ts";
 import { violations } from "../../browser/violations.ts";
+import { inContext, inPage } from "../../browser/window.ts";
 import { temporaryFolder } from "../../command.ts";
 import { type ConsolePeople, type Role, type Signed, startWithPeople } from "../../console-people.ts";
 import { directBody, integrationKey, testCard } from "../../world.ts";
@@ -19,7 +20,6 @@ export interface LoginsGiven {
   readonly picture: (page: Page, name: string) => Promise<void>;
 }
 
-const patienceMs = 60_000;
 const minute = 60_000;
 
 /** The same page with logins, on a server of its own. */
@@ -38,20 +38,7 @@ export function loginTests({ browser, looks, picture }: LoginsGiven): void {
 
   /** Afterwards: no error, and no request to anywhere else. */
   async function inWindow(work: (page: Page) => Promise<void>, options: BrowserContextOptions = {}): Promise<void> {
-    const context = await browser().newContext({ viewport: { width: 1280, height: 900 }, ...options });
-    context.setDefaultTimeout(patienceMs);
-    try {
-      const page = await context.newPage();
-      const { errors, requests } = listen(page);
-      await work(page);
-      assert.deepEqual(errors, []);
-      assert.deepEqual(
-        requests.filter((url) => new URL(url).origin !== people.world.url),
-        [],
-      );
-    } finally {
-      await context.close();
-    }
+    await inPage(browser(), people.world.url, work, options);
   }
 
   async function fillSignIn(page: Page, { name, password, secret }: Pick<Signed, "name" | "password" | "secret">): Promise<void> {
@@ -445,34 +432,35 @@ export function loginTests({ browser, looks, picture }: LoginsGiven): void {
   test("a page of another port, which the browser counts as the same site and sends the session of, does nothing with it", async () => {
     const { hash } = await held();
     await using shop = await startShop();
-    const context = await browser().newContext();
-    context.setDefaultTimeout(patienceMs);
-    const page = await context.newPage();
-    await page.goto(people.world.url);
-    await fillSignIn(page, staff.operator);
-    await navigation(page).waitFor();
-    const sent: Promise<Readonly<Record<string, string>>>[] = [];
-    page.on("request", (request) => request.url().includes("/ws/capture") && sent.push(request.allHeaders()));
-    const address = `${people.world.url}/ws/capture`;
-    await page.goto(shop.url);
-    await page.evaluate(
-      `fetch("${address}", { method: "POST", mode: "no-cors", credentials: "include", body: JSON.stringify({ hash: "${hash}" }) }).then(() => undefined)`,
-    );
-    await page.evaluate(
-      `fetch("${address}", { method: "POST", credentials: "include", headers: { "X-Cofre-CSRF": "none" }, body: "hash=${hash}" }).catch(() => undefined)`,
-    );
-    await page.evaluate(
-      `(() => { const form = document.createElement("form"); form.method = "POST"; form.action = "${address}";
-        const input = document.createElement("input"); input.name = "hash"; input.value = "${hash}"; form.append(input); document.body.append(form); form.submit(); })()`,
-    );
-    await page.getByText("COFRE-112").waitFor();
-    await page.goto(`${address}?hash=${hash}`);
-    await page.getByText("COFRE-112").waitFor();
-    const cookies = (await Promise.all(sent)).map(({ cookie = "" }) => cookie.startsWith("cofre_session="));
-    assert.ok(cookies.filter((each) => each).length >= 2, "control: the browser does send the session along");
-    const { body } = await people.world.get("/ws/query", { integration_key: integrationKey, hash });
-    assert.equal((body["payment"] as Readonly<Record<string, unknown>>)["status"], "PE");
-    await context.close();
+    await inContext(browser(), {}, async (context) => {
+      const page = await context.newPage();
+      await page.goto(people.world.url);
+      await fillSignIn(page, staff.operator);
+      await navigation(page).waitFor();
+      const sent: Request[] = [];
+      page.on("request", (request) => request.url().includes("/ws/capture") && sent.push(request));
+      const address = `${people.world.url}/ws/capture`;
+      await page.goto(shop.url);
+      await page.evaluate(
+        `fetch("${address}", { method: "POST", mode: "no-cors", credentials: "include", body: JSON.stringify({ hash: "${hash}" }) }).then(() => undefined)`,
+      );
+      await page.evaluate(
+        `fetch("${address}", { method: "POST", credentials: "include", headers: { "X-Cofre-CSRF": "none" }, body: "hash=${hash}" }).catch(() => undefined)`,
+      );
+      await page.evaluate(
+        `(() => { const form = document.createElement("form"); form.method = "POST"; form.action = "${address}";
+          const input = document.createElement("input"); input.name = "hash"; input.value = "${hash}"; form.append(input); document.body.append(form); form.submit(); })()`,
+      );
+      await page.getByText("COFRE-112").waitFor();
+      await page.goto(`${address}?hash=${hash}`);
+      await page.getByText("COFRE-112").waitFor();
+      const cookies = (await Promise.all(sent.map((request) => request.allHeaders()))).map(({ cookie = "" }) =>
+        cookie.startsWith("cofre_session="),
+      );
+      assert.ok(cookies.filter((each) => each).length >= 2, "control: the browser does send the session along");
+      const { body } = await people.world.get("/ws/query", { integration_key: integrationKey, hash });
+      assert.equal((body["payment"] as Readonly<Record<string, unknown>>)["status"], "PE");
+    });
   });
 
   test("by TLS the browser takes the cookie that is tied to the host, and sends it back", async (context) => {
@@ -481,25 +469,24 @@ export function loginTests({ browser, looks, picture }: LoginsGiven): void {
     await using world = others.world;
     const admin = await others.firstAdmin();
     const { port } = world.cofre.tlsAddress ?? {};
-    const window = await browser().newContext({ ignoreHTTPSErrors: true });
-    window.setDefaultTimeout(patienceMs);
-    const page = await window.newPage();
-    const { errors } = listen(page);
-    await page.goto(`https://127.0.0.1:${port}/`);
-    world.clock.advance(30_000);
-    await page.getByLabel("Name").fill(admin.name);
-    await page.getByLabel("Password").fill(admin.password);
-    await page.getByLabel("Code").fill(others.code(admin.secret));
-    await page.getByRole("button", { name: "Sign in" }).click();
-    await heading(page, "Payments").waitFor();
-    await page.reload();
-    await heading(page, "Payments").waitFor();
-    assert.deepEqual(
-      (await window.cookies()).map(({ name, httpOnly, secure, sameSite }) => ({ name, httpOnly, secure, sameSite })),
-      ["__Host-cofre_session", "__Host-cofre_browser"].map((name) => ({ name, httpOnly: true, secure: true, sameSite: "Strict" })),
-    );
-    assert.deepEqual(errors, []);
-    await window.close();
+    await inContext(browser(), { ignoreHTTPSErrors: true }, async (window) => {
+      const page = await window.newPage();
+      const { errors } = listen(page);
+      await page.goto(`https://127.0.0.1:${port}/`);
+      world.clock.advance(30_000);
+      await page.getByLabel("Name").fill(admin.name);
+      await page.getByLabel("Password").fill(admin.password);
+      await page.getByLabel("Code").fill(others.code(admin.secret));
+      await page.getByRole("button", { name: "Sign in" }).click();
+      await heading(page, "Payments").waitFor();
+      await page.reload();
+      await heading(page, "Payments").waitFor();
+      assert.deepEqual(
+        (await window.cookies()).map(({ name, httpOnly, secure, sameSite }) => ({ name, httpOnly, secure, sameSite })),
+        ["__Host-cofre_session", "__Host-cofre_browser"].map((name) => ({ name, httpOnly: true, secure: true, sameSite: "Strict" })),
+      );
+      assert.deepEqual(errors, []);
+    });
   });
 
   test("what people are called stays text", async () => {
