@@ -1,13 +1,13 @@
 import assert from "node:assert/strict";
 import { spawn } from "node:child_process";
-import { mkdtempSync, rmSync } from "node:fs";
-import { cp, mkdtemp, readFile, rm, symlink, writeFile } from "node:fs/promises";
+import { mkdtempSync, readFileSync, rmSync } from "node:fs";
+import { cp, mkdtemp, rm, symlink, writeFile } from "node:fs/promises";
 import { tmpdir } from "node:os";
 import { dirname, join } from "node:path";
 import { after, before, describe, test } from "node:test";
 import { fileURLToPath } from "node:url";
 import { amount } from "./support/amount.ts";
-import { type PlantedBug, plantedBugs } from "../simulation/planted-bugs.ts";
+import { type PlantedBug, plantedBugs, sourcesWith } from "../simulation/planted-bugs.ts";
 
 const server = join(dirname(fileURLToPath(import.meta.url)), "..", "..");
 /** What a process compiles is kept for the next: there are more than a hundred of them, of which most look at a few seeds. */
@@ -207,13 +207,8 @@ function plantHalf(half: number): void {
 }
 
 async function plant(copy: string, bug: PlantedBug): Promise<void> {
-  const file = join(copy, "src", bug.file);
-  const source = await readFile(file, "utf8");
-  assert.equal(source.split(bug.find).length, 2, `what the bug replaces stands in ${bug.file} exactly once`);
-  await writeFile(
-    file,
-    source.replace(bug.find, () => bug.replace),
-  );
+  const sources = sourcesWith(bug, (file) => readFileSync(join(copy, "src", file), "utf8"));
+  for (const [file, source] of sources) await writeFile(join(copy, "src", file), source);
 }
 
 function simulate(root: string, options: readonly string[]): Promise<{ readonly code: number | null; readonly output: string }> {

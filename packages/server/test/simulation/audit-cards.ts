@@ -119,7 +119,9 @@ export class CardAuditor {
   }
 
   async #wasUsed(merchantId: MerchantId, digest: TokenDigest, at: Instant): Promise<void> {
-    const before = this.#known.get(keyOf(merchantId, digest))?.usedAt ?? 0;
+    const known = this.#known.get(keyOf(merchantId, digest));
+    if (known === undefined) this.#violation(`I12: a card that is used is one that its merchant stored: ${nameOf(merchantId, digest)}`);
+    const before = known?.usedAt ?? 0;
     const card = await this.#store.cardByToken(merchantId, digest);
     if (card === undefined) this.#violation(`I10: a card that is used is kept: ${nameOf(merchantId, digest)}`);
     else if (card.lastUsedAt < Math.max(before, at))

@@ -1,16 +1,37 @@
+import assert from "node:assert/strict";
 import { plantedCardBugs } from "./planted-card-bugs.ts";
 import { plantedDeliveryBugs } from "./planted-delivery-bugs.ts";
 import { plantedRequestBugs } from "./planted-request-bugs.ts";
 import { plantedServerBugs } from "./planted-server-bugs.ts";
 import { plantedUpstreamBugs } from "./planted-upstream-bugs.ts";
 
-/** A mistake that somebody could make: what it replaces must stand in the source exactly once, or the list is out of date. */
-export interface PlantedBug {
-  readonly name: string;
+/** One replacement in the source. What it replaces must be there exactly once, or the list is out of date. */
+export interface PlantedEdit {
   /** Relative to packages/server/src. */
   readonly file: string;
   readonly find: string;
   readonly replace: string;
+}
+
+/** A mistake that somebody could make. */
+export interface PlantedBug extends PlantedEdit {
+  readonly name: string;
+  /** Further places. Where two guards hold one rule, each alone is tested beside its file, and only a mistake in both changes what happens. */
+  readonly also?: readonly PlantedEdit[];
+}
+
+/** The source of each file with the mistake in it, by `file`. `read` gives the source without it. */
+export function sourcesWith(bug: PlantedBug, read: (file: string) => string): ReadonlyMap<string, string> {
+  const sources = new Map<string, string>();
+  for (const { file, find, replace } of [bug, ...(bug.also ?? [])]) {
+    const source = sources.get(file) ?? read(file);
+    assert.equal(source.split(find).length, 2, `${bug.name}: what the mistake replaces is in ${file} exactly once`);
+    sources.set(
+      file,
+      source.replace(find, () => replace),
+    );
+  }
+  return sources;
 }
 
 const decisions = "decisions/payment-decisions.ts";

@@ -46,6 +46,14 @@ export const plantedCardBugs: readonly PlantedBug[] = [
     file: memoryStore,
     find: `    return frozenCopy(this.#cards.get(keyOf(merchantId, digest)));`,
     replace: `    return frozenCopy(this.#cards.get(keyOf(merchantId, digest)) ?? [...this.#cards.values()].find((card) => card.tokenDigest === digest));`,
+    also: [
+      // Without this the digest that one merchant's key makes of the token is not in another merchant's row.
+      {
+        file: "vault/local-vault.ts",
+        find: `createHmac("sha256", root).update(merchantId).digest();`,
+        replace: `createHmac("sha256", root).digest();`,
+      },
+    ],
   },
   {
     name: "a card is opened with the key that seals now",

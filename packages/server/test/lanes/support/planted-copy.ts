@@ -1,9 +1,8 @@
-import assert from "node:assert/strict";
 import { cpSync, mkdtempSync, readFileSync, symlinkSync, writeFileSync } from "node:fs";
 import { tmpdir } from "node:os";
 import { join } from "node:path";
 import { fileURLToPath } from "node:url";
-import type { PlantedBug } from "../../simulation/planted-bugs.ts";
+import { type PlantedBug, sourcesWith } from "../../simulation/planted-bugs.ts";
 
 /** packages/server. */
 export const serverRoot = fileURLToPath(new URL("../../..", import.meta.url));
@@ -15,13 +14,8 @@ export function plantedCopy(...bugs: readonly PlantedBug[]): string {
   // Dependencies are found beside the copy as they are beside the original.
   symlinkSync(join(serverRoot, "..", "..", "node_modules"), join(copy, "node_modules"));
   for (const bug of bugs) {
-    const file = join(copy, "src", bug.file);
-    const source = readFileSync(file, "utf8");
-    assert.equal(source.split(bug.find).length, 2, `what the bug replaces stands in ${bug.file} exactly once`);
-    writeFileSync(
-      file,
-      source.replace(bug.find, () => bug.replace),
-    );
+    const sources = sourcesWith(bug, (file) => readFileSync(join(copy, "src", file), "utf8"));
+    for (const [file, source] of sources) writeFileSync(join(copy, "src", file), source);
   }
   return copy;
 }
