@@ -255,7 +255,7 @@ export const settings = {
     form: "1 to 65536",
     fallback: undefined,
     read: wholeNumber(1, 65_536),
-    doc: "Most requests of one account that are worked on at once; further ones are answered 429 with Retry-After. Unless set, a quarter of COFRE_MAX_IN_FLIGHT; set it to COFRE_MAX_IN_FLIGHT where one account has the server to itself. All [worlds](../twin.md) together have half of COFRE_MAX_IN_FLIGHT.",
+    doc: "Most requests of one account that are worked on at once; further ones are answered 429 with Retry-After. Unless set, the only account that sends requests has seven eighths of COFRE_MAX_IN_FLIGHT. Accounts that sent a request in the last ten seconds share these equally, and each has at least a quarter of COFRE_MAX_IN_FLIGHT. All [worlds](../twin.md) together have half of COFRE_MAX_IN_FLIGHT.",
   },
   shutdownGraceMs: {
     variable: "COFRE_SHUTDOWN_GRACE_MS",

@@ -1,10 +1,13 @@
 import assert from "node:assert/strict";
 import { describe, test } from "node:test";
 import type { MerchantId } from "../kernel/ids.ts";
-import { Places } from "./places.ts";
+import { instant } from "../kernel/instant.ts";
+import { type Place, Places } from "./places.ts";
 
 const [one, other, third] = ["00000001", "00000002", "00000003"] as [MerchantId, MerchantId, MerchantId];
 const limits = { most: 8, mostOfAccount: 2, mostOfWorlds: 4 };
+
+const stillClock = { now: () => instant(0) };
 
 /** A wait and what ends it. */
 function waiting(): { readonly wait: Promise<void>; readonly end: () => void } {
@@ -14,7 +17,7 @@ function waiting(): { readonly wait: Promise<void>; readonly end: () => void } {
 
 describe("places for work", () => {
   test("are left to one account up to its share, and given back", () => {
-    const places = new Places(limits);
+    const places = new Places(limits, stillClock);
     const taken = [places.take(), places.take()];
     for (const place of taken) assert.equal(place.assign(one, false), undefined);
     const refused = places.take();
@@ -27,7 +30,7 @@ describe("places for work", () => {
   });
 
   test("are left to all worlds together up to their share, and beyond it to accounts", () => {
-    const places = new Places(limits);
+    const places = new Places(limits, stillClock);
     for (const world of [one, one, other, other]) assert.equal(places.take().assign(world, true), undefined);
     assert.equal(places.take().assign(third, true), "in_flight_of_worlds");
     assert.equal(places.take().assign(third, false), undefined);
@@ -35,7 +38,7 @@ describe("places for work", () => {
   });
 
   test("are free while their requests wait for something simulated, one wait within another too, and taken again afterwards", async () => {
-    const places = new Places(limits);
+    const places = new Places(limits, stillClock);
     const waits = Array.from({ length: 5 }, waiting);
     const waited = waits.map(({ wait }) => {
       const place = places.take();
@@ -58,7 +61,7 @@ describe("places for work", () => {
   });
 
   test("are counted right of a request that is cut off while it waits, whatever its wait does afterwards", async () => {
-    const places = new Places(limits);
+    const places = new Places(limits, stillClock);
     for (let request = 0; request < 3; request += 1) {
       const { wait, end } = waiting();
       const place = places.take();
@@ -83,7 +86,7 @@ describe("places for work", () => {
   });
 
   test("are kept by requests that wait where too many do already", () => {
-    const places = new Places({ ...limits, mostOfAccount: 100 });
+    const places = new Places({ ...limits, mostOfAccount: 100 }, stillClock);
     for (let request = 0; request < 12; request += 1) {
       const place = places.take();
       place.assign(one, false);
@@ -101,7 +104,7 @@ describe("places for work", () => {
   });
 
   test("of a request without an account are kept while it waits", async () => {
-    const places = new Places(limits);
+    const places = new Places(limits, stillClock);
     const { wait, end } = waiting();
     const place = places.take();
     const waited = place.while(wait);
@@ -111,5 +114,77 @@ describe("places for work", () => {
     place.leave();
     await places.empty();
     assert.equal(places.taken, 0);
+  });
+});
+
+describe("places that accounts share", () => {
+  /** Sixteen places, in time that a test lets pass. */
+  function given() {
+    let nowMs = 1_000_000;
+    const places = new Places({ most: 16, mostOfAccount: undefined, mostOfWorlds: 8 }, { now: () => instant(nowMs) });
+    /** Sends a request, which stays under way when it gets a place. */
+    const ask = (merchantId: MerchantId, isWorld = false): Place | undefined => {
+      if (places.isFull) return undefined;
+      const place = places.take();
+      if (place.assign(merchantId, isWorld) === undefined) return place;
+      place.leave();
+      return undefined;
+    };
+    const askFor = (merchantId: MerchantId, times: number, isWorld = false): Place[] =>
+      Array.from({ length: times }, () => ask(merchantId, isWorld)).filter((place) => place !== undefined);
+    return { places, ask, askFor, pass: (ms: number) => (nowMs += ms) };
+  }
+
+  // An installation with one account had a quarter of its places.
+  test("are all the only account's, except for a reserve", () => {
+    const { places, askFor } = given();
+    assert.equal(askFor(one, 20).length, 14);
+    assert.equal(places.isFull, false);
+  });
+
+  test("are free for another account at once, and further ones as requests of the first end", () => {
+    const { ask, askFor } = given();
+    const held = askFor(one, 20);
+    assert.equal(askFor(other, 20).length, 2, "the reserve");
+    for (const place of held.splice(0, 5)) {
+      place.leave();
+      assert.equal(ask(one), undefined, "the first has more than its share");
+      assert.notEqual(ask(other), undefined);
+    }
+    assert.deepEqual([held.length, askFor(other, 1).length], [9, 0], "now both have waited for places, and the second has half of 14");
+  });
+
+  test("are shared equally by the accounts that send requests, and each has a quarter however many they are", () => {
+    const { ask, askFor, places } = given();
+    const accounts = ["00000001", "00000002", "00000003", "00000004", "00000005", "00000006"] as MerchantId[];
+    for (const account of accounts) ask(account);
+    assert.deepEqual(
+      accounts.map((account) => askFor(account, 20).length),
+      [3, 3, 3, 1, 0, 0],
+    );
+    assert.equal(places.isFull, true);
+  });
+
+  test("are the first account's again when the other has sent nothing for ten seconds, also after the clock was set back", () => {
+    for (const ms of [10_000, -60_000]) {
+      const { ask, askFor, pass } = given();
+      ask(other)?.leave();
+      assert.equal(askFor(one, 20).length, 7);
+      pass(ms > 0 ? ms - 1 : 0);
+      assert.equal(ask(one), undefined);
+      pass(ms > 0 ? 1 : ms);
+      assert.equal(askFor(one, 20).length, 7, String(ms));
+    }
+  });
+
+  test("are at most half the worlds', also when one world alone sends requests", () => {
+    const { askFor } = given();
+    assert.equal(askFor(one, 20, true).length, 8);
+    assert.equal(askFor(other, 20).length, 7);
+  });
+
+  test("are one where there is only one", () => {
+    const places = new Places({ most: 1, mostOfAccount: undefined, mostOfWorlds: 1 }, stillClock);
+    assert.equal(places.take().assign(one, false), undefined);
   });
 });

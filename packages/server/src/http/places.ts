@@ -1,11 +1,13 @@
 import { assert } from "../kernel/assert.ts";
+import type { Clock } from "../kernel/clock.ts";
 import type { MerchantId } from "../kernel/ids.ts";
+import { type Instant, second } from "../kernel/instant.ts";
 
 export interface PlaceLimits {
   /** Requests whose work is under way. */
   readonly most: number;
-  /** Of these, those of one account. */
-  readonly mostOfAccount: number;
+  /** Of these, those of one account, whatever others do; undefined: as many as the accounts that send requests leave it. */
+  readonly mostOfAccount: number | undefined;
   /** Of these, those of all worlds together, which anybody may make. */
   readonly mostOfWorlds: number;
 }
@@ -16,14 +18,26 @@ export type PlaceRefusal = "in_flight_of_account" | "in_flight_of_worlds";
 const waitingShare = 1;
 /** The same of all accounts together. */
 const waitingShareOfAll = 4;
+/** Of all places, what an account has at least, however many others send requests. */
+const leastShare = 1 / 4;
+/** Of all places, what the only account leaves free: for the console, and for the first requests of another account. */
+const reservedShare = 1 / 8;
+/** An account that has sent nothing for this long shares no places. */
+const activeMs = 10 * second;
 
 /**
  * Owns the places for requests whose work is under way. One account has no more than its share of them, and neither have all worlds, so that a slow
  * one leaves the others theirs. Who waits for something simulated, such as the acquirer's latency, needs no place meanwhile.
+ *
+ * The only account that sends requests has all places but a reserve. When others send requests as well, an account gets further places only below its
+ * share. The reserve is free for others at once, and more becomes free as the requests under way end.
  */
 export class Places {
   readonly #limits: PlaceLimits;
+  readonly #clock: Clock;
   readonly #ofAccount = new Map<MerchantId, number>();
+  /** When each account sent its last request, the earliest first; of the last `activeMs` only. */
+  readonly #askedAt = new Map<MerchantId, Instant>();
   readonly #waitingOf = new Map<MerchantId, number>();
   #taken = 0;
   #ofWorlds = 0;
@@ -31,8 +45,9 @@ export class Places {
   #open = 0;
   #whenEmpty: (() => void) | undefined;
 
-  constructor(limits: PlaceLimits) {
+  constructor(limits: PlaceLimits, clock: Clock) {
     this.#limits = limits;
+    this.#clock = clock;
   }
 
   get taken(): number {
@@ -69,7 +84,7 @@ export class Places {
 
   /** For Place only. undefined: the account has it now. */
   assign(merchantId: MerchantId, isWorld: boolean): PlaceRefusal | undefined {
-    if ((this.#ofAccount.get(merchantId) ?? 0) >= this.#limits.mostOfAccount) return "in_flight_of_account";
+    if ((this.#ofAccount.get(merchantId) ?? 0) >= this.#shareOf(merchantId)) return "in_flight_of_account";
     if (isWorld && this.#ofWorlds >= this.#limits.mostOfWorlds) return "in_flight_of_worlds";
     count(this.#ofAccount, merchantId, 1);
     if (isWorld) this.#ofWorlds += 1;
@@ -101,6 +116,23 @@ export class Places {
     this.#give(merchantId, isWorld);
     this.#open -= 1;
     if (this.#open === 0) this.#whenEmpty?.();
+  }
+
+  /** How many places an account that sends a request now may have. */
+  #shareOf(merchantId: MerchantId): number {
+    const { most, mostOfAccount } = this.#limits;
+    if (mostOfAccount !== undefined) return mostOfAccount;
+    const now = this.#clock.now();
+    // At the end of the map, so that the earliest is its first.
+    this.#askedAt.delete(merchantId);
+    this.#askedAt.set(merchantId, now);
+    for (const [other, at] of this.#askedAt) {
+      // A time in the future is from before the clock was set back.
+      if (at <= now && now - at < activeMs) break;
+      this.#askedAt.delete(other);
+    }
+    const shared = most - Math.ceil(most * reservedShare);
+    return Math.max(1, Math.floor(most * leastShare), Math.floor(shared / this.#askedAt.size));
   }
 
   #give(merchantId: MerchantId | undefined, isWorld: boolean): void {

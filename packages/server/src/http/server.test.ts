@@ -362,21 +362,32 @@ describe("overload and the end", () => {
     assert.equal((await send(port, "POST", "/ws/slow", `{"integration_key":"${secretKey}"}`)).status, 200);
   });
 
-  test("one account has a quarter of the places, and is told 429 beyond them while others are served", async (t) => {
+  test("the only account has all places but a reserve, and another account is served at once", async (t) => {
     const { port, events, openGate, calls } = await startTrivialServer(t, { maxInFlight: 8 });
-    const body = `{"integration_key":"${secretKey}"}`;
-    const slow = [send(port, "POST", "/ws/slow", body), send(port, "POST", "/ws/slow", body)];
-    while (calls.length < 2) await new Promise((resolve) => void setImmediate(resolve));
+    const [body, others] = [`{"integration_key":"${secretKey}"}`, `{"integration_key":"${strictKey}"}`];
+    const slow = Array.from({ length: 7 }, () => send(port, "POST", "/ws/slow", body));
+    while (calls.length < 7) await new Promise((resolve) => void setImmediate(resolve));
     for (const path of ["/ws/direct", "/ws/slow", "/ws/capture"]) {
       const refused = await send(port, "POST", path, body);
       assert.deepEqual([refused.status, envelope(refused)[0], refused.headers["retry-after"]], [429, "COFRE-165", "1"], path);
     }
-    assert.equal(calls.length, 2, "nothing was done");
+    assert.equal(calls.length, 7, "nothing was done");
     assert.ok(events.some((event) => event.event === "overloaded" && event.limit === "in_flight_of_account"));
-    assert.equal((await send(port, "POST", "/ws/direct", `{"integration_key":"${strictKey}"}`)).status, 200, "control: another account");
+    assert.equal((await send(port, "POST", "/ws/direct", others)).status, 200);
+    assert.equal((await send(port, "GET", "/page")).status, 200, "control: what is no account's");
     openGate();
     await Promise.all(slow);
     assert.equal((await send(port, "POST", "/ws/direct", body)).status, 200, "the places are free again");
+  });
+
+  test("an account has the places that the operator gives it, whatever others do", async (t) => {
+    const { port, openGate, calls } = await startTrivialServer(t, { maxInFlight: 8, maxInFlightOfAccount: 2 });
+    const body = `{"integration_key":"${secretKey}"}`;
+    const slow = [send(port, "POST", "/ws/slow", body), send(port, "POST", "/ws/slow", body)];
+    while (calls.length < 2) await new Promise((resolve) => void setImmediate(resolve));
+    assert.equal((await send(port, "POST", "/ws/direct", body)).status, 429);
+    openGate();
+    await Promise.all(slow);
   });
 
   test("all worlds together have half of the places", async (t) => {

@@ -90,7 +90,7 @@ export interface HttpLimits {
   readonly maxConnections: number;
   /** Requests whose work is under way; further ones are answered 503 before their body is read. */
   readonly maxInFlight: number;
-  /** Of these, those of one account; further ones are answered 429. A quarter when it is not given. */
+  /** Of these, those of one account; further ones are answered 429. When it is not given, as many as other accounts leave it. */
   readonly maxInFlightOfAccount?: number | undefined;
   /** Of these, the requests of one connection, for no client to take all places by itself; 32 when it is not given. */
   readonly maxInFlightOfConnection?: number;
@@ -120,8 +120,7 @@ const maxHeadBytes = 16 * 1024;
 /** A body above the limit is read and forgotten up to this multiple of it, for the client to see the answer instead of a reset. */
 const drainFactor = 16;
 const defaultInFlightOfConnection = 32;
-/** Of all places, what is left to one account and to all worlds together. */
-const accountShare = 1 / 4;
+/** Of all places, what is left to all worlds together. */
 const worldsShare = 1 / 2;
 const defaultBodiesBytes = 64 * 1024 * 1024;
 const defaultStalledMs = 60_000;
@@ -152,7 +151,7 @@ export class HttpServer {
   constructor(options: HttpServerOptions) {
     this.#options = options;
     this.#routes = new Routes(options.endpoints);
-    this.#places = new Places(placesIn(options.limits));
+    this.#places = new Places(placesIn(options.limits), options.clock);
     this.#server = createServer(
       {
         insecureHTTPParser: false,
@@ -696,7 +695,7 @@ function isPage(endpoint: ServedEndpoint): boolean {
 function placesIn({ maxInFlight, maxInFlightOfAccount }: HttpLimits): PlaceLimits {
   return {
     most: maxInFlight,
-    mostOfAccount: maxInFlightOfAccount ?? Math.max(1, Math.floor(maxInFlight * accountShare)),
+    mostOfAccount: maxInFlightOfAccount,
     mostOfWorlds: Math.max(1, Math.floor(maxInFlight * worldsShare)),
   };
 }
