@@ -236,6 +236,56 @@ describe("security codes and tracks in free text", () => {
     }
   });
 
+  const spellings: readonly (readonly [name: string, write: (card: string, code: string) => string])[] = [
+    ["glued", (card, code) => `${card}${code}`],
+    ["behind a blank", (card, code) => `${card} ${code}`],
+    ["behind a dash", (card, code) => `${card}-${code}`],
+    ["behind a slash", (card, code) => `${card} / ${code}`],
+    ["behind groups of four", (card, code) => `${inFours(card, " ")} ${code}`],
+    ["glued to groups of four", (card, code) => `${inFours(card, " ")}${code}`],
+    ["behind groups of four, six and the rest", (card, code) => `${inFourAndSix(card)} ${code}`],
+    ["glued to groups of four, six and the rest", (card, code) => `${inFourAndSix(card)}${code}`],
+    ["behind a date", (card, code) => `${card} 12/35 ${code}`],
+    ["behind a date without a slash", (card, code) => `${card} 1235 ${code}`],
+    ["behind a date of four digits for the year", (card, code) => `${inFours(card, " ")} 12/2035 ${code}`],
+    ["glued, behind a date that is glued", (card, code) => `${card}1235${code}`],
+    ["behind a date that is glued", (card, code) => `${card}1235 ${code}`],
+    ["glued, with a digit before", (card, code) => `5${card}${code}`],
+    ["glued, with zeros before", (card, code) => `000${card}${code}`],
+    ["glued, with a counter before", (card, code) => `5 ${card}${code}`],
+    ["behind an order number and groups", (card, code) => `5512 ${inFours(card, " ")} ${code}`],
+    ["behind bars", (card, code) => `${card}|12|2035|${code}`],
+    ["in a track", (card, code) => `${card}=3005101000${code}`],
+    ["behind two numbers", (card, code) => `4111111111111111 ${card} ${code}`],
+    ["escaped", (card, code) => `${card}%20${code}`],
+  ];
+  for (const [name, write] of spellings) {
+    test(`a security code ${name} is hidden, whatever else its digits and the number's may be together`, () => {
+      const chance = lcg(1_235);
+      for (const prefix of ["4", "55", "37", "36", "6"]) {
+        for (let turn = 0; turn < 150; turn += 1) {
+          const length = prefix === "37" ? 15 : prefix === "36" ? 14 : 16;
+          const card = numberUnder(prefix + Array.from({ length: length - prefix.length - 1 }, () => chance(10)).join(""), length);
+          const code = Array.from({ length: turn % 2 === 0 ? 3 : 4 }, () => chance(10)).join("");
+          const text = write(card, code);
+          assert.match(maskCardNumbers(text).slice(-code.length), /^x+$/, text);
+          assert.doesNotMatch(echo(text).padEnd(text.length, "x").slice(-code.length), /\d/, text);
+        }
+      }
+    });
+  }
+
+  test("a code between two numbers is hidden, also where it makes a number with the beginning of the second", () => {
+    for (let code = 0; code < 10_000; code += 1) {
+      for (const digits of [String(code).padStart(4, "0"), String(code).padStart(3, "0").slice(-3)]) {
+        const masked = maskCardNumbers(`4111 1111 1111 1111 ${digits} 5555 5555 5555 4444`);
+        assert.equal(masked.slice(20, 20 + digits.length), "x".repeat(digits.length), masked);
+      }
+    }
+    // The control: a second number keeps what a mask shows.
+    assert.equal(maskCardNumbers("4111 1111 1111 1111 5555 5555 5555 4444"), "4111 11xx xxxx 1111 5555 55xx xxxx 4444");
+  });
+
   test("of tracks nothing is left behind the number", () => {
     for (const [text, masked] of [
       [";4111111111111111=35121010000012345678?", ";411111xxxxxx1111=xxxxxxxxxxxxxxxxxxxx?"],
@@ -414,6 +464,14 @@ test("a name holds a card number when a whole group of its digits is one, or all
     assert.ok(!namesCard(name), name);
   assert.ok(!namesCard("4111111111111111", () => false));
 });
+
+function inFours(card: string, separator: string): string {
+  return (card.match(/\d{1,4}/g) ?? []).join(separator);
+}
+
+function inFourAndSix(card: string): string {
+  return card.length === 16 ? inFours(card, "-") : [card.slice(0, 4), card.slice(4, 10), card.slice(10)].join("-");
+}
 
 /** Whole numbers below a bound, the same in every run. */
 function lcg(seed: number): (below: number) => number {

@@ -32,9 +32,13 @@ export function holdsCardNumber(text: string): boolean {
  * also for what may be its security code or its track, and anywhere for a security code that is named as such.
  */
 export function maskCardNumbers(text: string): string {
-  const namesCode = mayNameSecurityCode(text);
-  if (!namesCode && !mayHoldCard(text)) return text;
+  return withoutHidden(text, hiddenIn(text));
+}
+
+function hiddenIn(text: string): Hidden[] {
   const hidden: Hidden[] = [];
+  const namesCode = mayNameSecurityCode(text);
+  if (!namesCode && !mayHoldCard(text)) return hidden;
   const readings = [literalPieces, ...(escape.test(text) ? [decodedPieces] : [])];
   for (const read of readings) {
     const runs = readRuns(read(text));
@@ -42,18 +46,33 @@ export function maskCardNumbers(text: string): string {
     if (found.length === 0 && !namesCode) continue;
     const pieces = [...read(text)];
     const folded = foldedText(pieces);
-    const isCard = new Uint8Array(pieces.length);
+    const numberFrom = new Int32Array(pieces.length).fill(-1);
     for (const { run, spans } of found) {
       hideMiddles(run, spans, hidden);
-      for (const { start, end } of spans) for (let index = start; index < end; index += 1) isCard[run.places[index] ?? 0] = 1;
+      noteNumbers(run, spans, numberFrom);
     }
     const hide = (index: number): void => void hidden.push(pieces[index] ?? { start: 0, end: 0 });
+    let gluedUntil = 0;
     for (const { run, spans } of found) {
-      for (const { end } of spans) hideBehind(folded, (run.places[end - 1] ?? 0) + 1, isCard, hide);
+      for (const end of endsOf(spans)) gluedUntil = hideBehind(folded, (run.places[end - 1] ?? 0) + 1, gluedUntil, numberFrom, hide);
     }
     if (namesCode) hideSecurityCodes(folded, hide);
   }
-  return withoutHidden(text, hidden);
+  return hidden;
+}
+
+/** Notes for each piece of a number in which piece the number begins. A number into which another one begins is not noted: it may be a code and half a card. */
+function noteNumbers({ places }: Run, spans: readonly Span[], numberFrom: Int32Array): void {
+  // The longest number of each start comes first.
+  const longestOnes = spans.filter(({ start }, index) => start !== spans[index - 1]?.start);
+  for (const [number, { start, end }] of longestOnes.entries()) {
+    if ((longestOnes[number + 1]?.start ?? end) < end) continue;
+    for (let index = start; index < end; index += 1) numberFrom[places[index] ?? 0] = places[start] ?? 0;
+  }
+}
+
+function endsOf(spans: readonly Span[]): readonly number[] {
+  return [...new Set(spans.map(({ end }) => end))].toSorted((one, other) => one - other);
 }
 
 /** One character for each piece, so that an index in it is a piece's: digits in ASCII, the rest in small letters. */
@@ -175,8 +194,8 @@ function isLetter(character: string): boolean {
 }
 
 /**
- * For each place where a card number begins, the longest one. What begins and ends where groups do comes first: only what no such
- * number touches is searched for one with digits glued to it.
+ * Every way to read a card number in the run: which of two numbers that overlap is the card's is not known, and the digits behind one of them may be its
+ * security code though the other takes them for its last four.
  */
 function cardSpans(run: Run): readonly Span[] {
   const keys = invoiceKeysIn(run);
@@ -208,11 +227,21 @@ function isInvoiceKey(digits: string): boolean {
   return digits.charCodeAt(invoiceKeyDigits - 1) - 0x30 === (rest < 2 ? 0 : 11 - rest);
 }
 
+/**
+ * What begins and ends where groups do comes first. A number with digits glued behind it counts beside those; one with digits glued before it counts
+ * where none of those is, and inside of one group that is such a number as a whole.
+ */
 function spansIn(run: Run): readonly Span[] {
-  const whole = spansWith(run, (start, end) => isGroupStart(run, start) && isGroupStart(run, end));
+  const isWhole = (start: number, end: number): boolean => isGroupStart(run, start) && isGroupStart(run, end);
+  const whole = spansWith(run, isWhole);
+  const groups = new Map(whole.filter(({ start, end }) => nextGroup(run, start) === end).map(({ start, end }) => [start, end]));
   let next = 0;
   let covered = 0;
+  let groupEnd = 0;
   const inside = spansWith(run, (start, end) => {
+    groupEnd = groups.get(start) ?? groupEnd;
+    if (isWhole(start, end)) return false;
+    if (isGroupStart(run, start) || end < groupEnd) return true;
     for (; next < whole.length && (whole[next]?.start ?? 0) <= start; next += 1) covered = Math.max(covered, whole[next]?.end ?? 0);
     return start >= covered && end <= (whole[next]?.start ?? end);
   });
@@ -229,7 +258,6 @@ function spansWith(run: Run, isWanted: (start: number, end: number) => boolean):
       const isPart = !hasSchemeShape(firstFour, end - start, false);
       if (!isCutOut(run, start, end, isPart) || !passesLuhn(run.digits, start, end)) continue;
       spans.push({ start, end });
-      break;
     }
   }
   return spans;
@@ -251,11 +279,13 @@ function isCutOut(run: Run, start: number, end: number, isStrict: boolean): bool
   let hasCardGroups = true;
   let hasFours = true;
   let hasEqualGroups = isWhole;
+  const isFromGroup = isGroupStart(run, start);
   for (let at = start + 1; at <= end; at += 1) {
     if (at < end && !run.groups.has(at)) continue;
     const taken = at - from;
     if (width === 0) width = taken;
-    hasCardGroups &&= taken <= 6 && (taken >= 4 || (isWhole && at === end && width === 4));
+    hasCardGroups &&=
+      taken <= 6 && (taken >= 4 || (at === end && width === 4 && (isWhole || (isFromGroup && hasCodeGlued(run, end, taken)))));
     hasFours &&= at === end ? taken <= 5 : taken === 4;
     hasEqualGroups &&= width < 4 && (taken === width || (at === end && taken < width));
     from = at;
@@ -263,6 +293,12 @@ function isCutOut(run: Run, start: number, end: number, isStrict: boolean): bool
   }
   if (isStrict) return groups === 1 || (isAll && hasFours);
   return groups === 1 || hasCardGroups || hasEqualGroups;
+}
+
+/** Whether the last group of a number in groups of four, of which it takes two or three digits, goes on with as many as a security code has. */
+function hasCodeGlued(run: Run, end: number, taken: number): boolean {
+  const glued = nextGroup(run, end - 1) - end;
+  return taken >= 2 && (glued === 3 || glued === 4);
 }
 
 function passesLuhn(digits: string, start: number, end: number): boolean {
@@ -274,7 +310,7 @@ function passesLuhn(digits: string, start: number, end: number): boolean {
   return sum % 10 === 0;
 }
 
-/** Every digit of the spans but the first six and the last four. Spans come in the order of their starts, so that each digit is hidden once. */
+/** In each span every digit but the first six and the last four. Spans come in the order of their starts, so that each digit is hidden once. */
 function hideMiddles(run: Run, spans: readonly Span[], hidden: Hidden[]): void {
   let done = 0;
   for (const span of spans) {
@@ -323,16 +359,20 @@ function withoutHidden(text: string, hidden: Hidden[]): string {
 const longestEcho = 40;
 /** So many digits in a row may be a card number that was mistyped. */
 const shortestEcho = 13;
+/** More may be one with its security code behind it. */
+const longestWithoutCode = 16;
 
 /**
- * A value of the request as it may stand in an error message: short, one line, without anything that looks like a card number, and
- * without the middle of any thirteen digits in a row: a message can be shown to anybody, and a mistyped card number is still one.
+ * A value of the request as it may stand in an error message: short, one line, without anything that looks like a card number or a security
+ * code, and without the middle of any thirteen digits in a row: a message can be shown to anybody, and a mistyped card number is still one.
  */
 export function echo(text: string): string {
   const shown = oneLine(cut(text, longestEcho + lookAhead));
-  const hidden: Hidden[] = [];
-  for (const run of runsOf(shown)) {
-    if (run.digits.length >= shortestEcho) hideMiddles(run, [{ start: 0, end: run.digits.length }], hidden);
+  const hidden = hiddenIn(shown);
+  for (const { digits, starts, ends } of runsOf(shown)) {
+    if (digits.length < shortestEcho) continue;
+    const last = digits.length > longestWithoutCode ? digits.length : digits.length - shownLast;
+    for (let index = shownFirst; index < last; index += 1) hidden.push({ start: starts[index] ?? 0, end: ends[index] ?? 0 });
   }
   return withoutHidden(shown, hidden).slice(0, longestEcho).toWellFormed();
 }

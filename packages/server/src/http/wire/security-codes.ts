@@ -11,6 +11,7 @@ export interface Hidden {
   readonly end: number;
 }
 
+const longestCode = 4;
 /** How far behind a card number its security code is looked for. */
 const reach = 40;
 /** The longest track has 79 characters. */
@@ -56,24 +57,34 @@ export function hideSecurityCodes(folded: string, hide: (index: number) => void)
 
 /**
  * Hides what may be the security code or the rest of the track of a card number that ends before `from`: digits that are glued to it; what is
- * behind `=`, `D` or `^`; and groups of three or four digits in the next forty characters, but for the year of a date. Other card numbers (`isCard`) are
- * left alone.
+ * behind `=`, `D` or `^`; and groups of three or four digits in the next forty characters, but for the year of a date. Numbers that begin there are left
+ * alone, but for four glued digits and groups of three. `numberFrom` has for each character where its number begins, or -1: one that begins before `from`
+ * overlaps this one, and its digits are hidden. Digits up to `gluedUntil` were hidden for a number before. Returns the end of the glued digits.
  */
-export function hideBehind(folded: string, from: number, isCard: Uint8Array, hide: (index: number) => void): void {
-  let at = from;
-  for (; isDigit(folded, at) && isCard[at] === 0; at += 1) hide(at);
+export function hideBehind(
+  folded: string,
+  from: number,
+  gluedUntil: number,
+  numberFrom: Int32Array,
+  hide: (index: number) => void,
+): number {
+  const isOther = (index: number): boolean => (numberFrom[index] ?? -1) >= from;
+  let at = Math.max(from, gluedUntil);
+  for (; isDigit(folded, at) && (at - from < longestCode || !isOther(at)); at += 1) hide(at);
+  const glued = at;
   hideTrack(folded, at, hide);
   const end = Math.min(folded.length, from + reach);
   for (; at < end; at += 1) {
     if (!isDigit(folded, at)) continue;
     let next = at;
-    let hasCard = false;
-    for (; isDigit(folded, next) && next - at <= 4; next += 1) hasCard ||= isCard[next] === 1;
+    let hasOther = false;
+    for (; isDigit(folded, next) && next - at <= longestCode; next += 1) hasOther ||= isOther(next);
     const length = next - at;
-    if (!hasCard && (length === 3 || length === 4) && !isYear(folded, at, next)) hideDigits(folded, at, next, hide);
+    if ((length === 3 || (length === longestCode && !hasOther)) && !isYear(folded, at, next)) hideDigits(folded, at, next, hide);
     while (isDigit(folded, next) && next < end) next += 1;
     at = next;
   }
+  return glued;
 }
 
 function hideTrack(folded: string, from: number, hide: (index: number) => void): void {
