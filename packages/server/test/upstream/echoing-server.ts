@@ -138,18 +138,20 @@ function shown(code: string, { echo, amount, currency, mark, status, declined, r
 
 /** One spelling of the card for each place of an answer; another selection for each card. */
 function echoOf(pan: string, cvv: string, turn: number): (place: number) => string {
+  // Letters that name a code, without one, repeat nothing.
+  const withCode = (spelling: string): string => (cvv === "" ? pan : spelling);
   const spellings = [
-    cvv === "" ? pan : cvv,
+    withCode(cvv),
     pan,
-    `${pan} cvv ${cvv}`,
+    withCode(`${pan} cvv ${cvv}`),
     (pan.match(/\d{1,4}/g) ?? []).join("-"),
-    `card ${pan} ${cvv}`,
-    `cvv${cvv}`,
+    withCode(`card ${pan} ${cvv}`),
+    withCode(`cvv${cvv}`),
     pan.slice(0, 8),
     pan.slice(-8),
     Buffer.from(pan).toString("hex"),
     Buffer.from(pan).toString("base64url"),
-    `${pan}-${cvv}`,
+    withCode(`${pan}-${cvv}`),
   ];
   return (place) => spellings[(place + turn) % spellings.length] ?? pan;
 }
