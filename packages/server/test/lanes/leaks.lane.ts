@@ -13,7 +13,7 @@ import { embeddedIn, postgresOfItsOwn } from "./support/leak-store.ts";
 import { echoingAcquirers, type LeakReport, runLeaks } from "./support/leak-run.ts";
 import { canReadMemory } from "./support/process-memory.ts";
 import { plantedCopy, serverRoot } from "./support/planted-copy.ts";
-import { LeakScanner, scanForSecurityCodes } from "./support/leak-scanner.ts";
+import { LeakScanner, scanForSecurityCodes, scanForSensitiveText, sensitiveMark } from "./support/leak-scanner.ts";
 
 const cards = Number(process.env["COFRE_LEAK_CARDS"] ?? amount({ quick: 3_000, ci: 10_000, night: 10_000 }));
 const seed = Number(process.env["COFRE_LEAK_SEED"] ?? "1");
@@ -45,6 +45,21 @@ test(`after ${cards} cards no number and no security code is in anything that Co
 
 test(`after ${cardsEach} texts with security codes and tracks none of them is in anything that Cofre has written`, async (context) => {
   assertNothing(context, await runLeaks({ root: serverRoot, cards: cardsEach, seed: seed + 3, way: sensitiveWayOf }), 0);
+});
+
+test("control: a program that hides nothing behind a card number does not pass", async (context) => {
+  const root = plantedCopy({
+    name: "digits behind a card number are not hidden",
+    file: "http/wire/security-codes.ts",
+    find: "  let at = Math.max(from, gluedUntil);",
+    replace: "  if (from >= 0) return gluedUntil;\n  let at = Math.max(from, gluedUntil);",
+  });
+  context.after(() => rmSync(root, { recursive: true, force: true }));
+  const { findings } = await runLeaks({ root, cards: 600, seed: seed + 3, way: sensitiveWayOf });
+  const places = new Set(findings.filter(({ form }) => form === "security code or track in a text").map(({ place }) => place));
+  context.diagnostic(`${findings.length} findings in ${[...places].join(", ")}`);
+  for (const place of ["data/cofre.db", "data/cofre.db-wal", "table payment"]) assert.ok(places.has(place), place);
+  assert.ok([...places].some((place) => place.endsWith(".answers")));
 });
 
 for (const acquirer of echoingAcquirers) {
@@ -229,6 +244,17 @@ describe("controls: what is planted is found", () => {
     }
     for (const text of ["card_cvv is required", "cvv 12345", "a cvv, and long after it, in another sentence: 737"]) {
       assert.deepEqual(scanForSecurityCodes("harmless", Buffer.from(text)), []);
+    }
+  });
+
+  test("a security code or the end of a track in a text, in a file, a row or an answer", () => {
+    const { pan, cvv } = { pan: "4111111111111111", cvv: "737" };
+    for (const text of [`${pan.slice(0, 6)}xxxxxx1111 ${cvv}`, `${pan.slice(0, 6)}xxxxxxxxx1${cvv}`, "=35121010000737000?", "cvv 7370"]) {
+      const written = Buffer.concat([noiseOf(4_000), Buffer.from(JSON.stringify({ note: `${text} ${sensitiveMark}abc` })), noiseOf(4_000)]);
+      assert.equal(scanForSensitiveText("planted", written).length, 1, text);
+    }
+    for (const text of [`${pan.slice(0, 6)}xxxxxx1111 xxx`, "cvv xxx", "=xxxxxxxxxxxxxxxx?"]) {
+      assert.deepEqual(scanForSensitiveText("harmless", Buffer.from(`${text} ${sensitiveMark}abc`)), [], text);
     }
   });
 
