@@ -37,12 +37,12 @@ for (let first = 0; first < pairs; first += partPairs) {
   });
 }
 
-test(`${middlePairs} pairs of runs that differ in a number's middle digits differ in ciphertexts and fingerprints only`, async (context) => {
+test(`${middlePairs} pairs of runs that differ in a number's middle digits differ in ciphertexts, fingerprints and the keyed MACs of both only`, async (context) => {
   const compared = await comparePairs({ pairs: middlePairs, kind: "middle", receiver });
   tell(context, compared);
   assert.deepEqual(compared.different, new Map());
   // The number was there: what is made of it is not the same.
-  assert.deepEqual([...compared.allowed.keys()].toSorted(), ["column card.fingerprint", "column card.ref"]);
+  assert.deepEqual([...compared.allowed.keys()].toSorted(), ["column card.fingerprint", "column card.mac", "column card.ref"]);
 });
 
 describe("controls: a program that tells is caught", () => {
@@ -90,6 +90,14 @@ describe("controls: a program that tells is caught", () => {
       replace: "const shownFirst = 7;",
       kind: "middle",
       caughtIn: "column payment.order_json",
+    },
+    {
+      name: "the MAC of a card's row is made without a key",
+      file: "vault/local-vault.ts",
+      find: 'macs.of("card", fieldsOf(card));',
+      replace: 'createHmac("sha256", "no key").update(card.ref).update(card.fingerprint).digest();',
+      kind: "middle",
+      caughtIn: "MACs of cards that are not their row's",
     },
   ];
   for (const { kind, caughtIn, ...bug } of planted) {

@@ -11,6 +11,7 @@ import { systemClock } from "../../../src/kernel/system-clock.ts";
 import { systemScheduler } from "../../../src/kernel/system-scheduler.ts";
 import { createLog } from "../../../src/observe/log.ts";
 import { Chance } from "../../simulation/chance.ts";
+import { rowMacsOf } from "../../row-macs.ts";
 import { integrationKey, publicIntegrationKey, startWorld, type World } from "../../world.ts";
 import { startEchoingServer } from "../../upstream/echoing-server.ts";
 import { approvedBins, canaries } from "./leak-load.ts";
@@ -154,6 +155,7 @@ export async function runOnce({ seed, secret, start }: RunOptions, receiver: Rec
     artefacts.set("log", logOf(world));
     for (const [name, bytes] of filesOf(folder)) artefacts.set(name, bytes);
     for (const [name, values] of columnsOf(join(folder, "cofre.db"))) artefacts.set(name, values);
+    artefacts.set(otherCardMacs, await otherMacsOf(folder));
     return artefacts;
   } finally {
     await acquirer.close();
@@ -339,6 +341,37 @@ function columnsOf(file: string): (readonly [string, string])[] {
   } finally {
     database.close();
   }
+}
+
+/**
+ * The MAC of a card's row covers the sealed card and the fingerprint, so it follows from the number as they do. It may, since it is made with a key that is
+ * in no dump. Whether it is that MAC and nothing else is computed here from the row and the installation's key: any other value is in this artefact.
+ */
+const otherCardMacs = "MACs of cards that are not their row's";
+
+async function otherMacsOf(folder: string): Promise<string> {
+  const macs = await rowMacsOf(folder);
+  const database = new DatabaseSync(join(folder, "cofre.db"), { readOnly: true });
+  try {
+    const rows = database
+      .prepare("SELECT merchant, token_digest, version, ref, fingerprint, brand, masked_pan, created_at, mac FROM card ORDER BY no")
+      .all();
+    return rows
+      .filter(({ merchant, token_digest, version, ref, fingerprint, brand, masked_pan, created_at, mac }) => {
+        const ids = [textOf(merchant), textOf(token_digest)];
+        const fields = [...ids, Number(version), bytesOf(ref), bytesOf(fingerprint), String(brand), String(masked_pan), Number(created_at)];
+        return textOf(mac) !== textOf(macs.of("card", fields));
+      })
+      .map(({ mac }) => textOf(mac))
+      .join("\n");
+  } finally {
+    database.close();
+  }
+}
+
+function bytesOf(value: unknown): Uint8Array {
+  if (!(value instanceof Uint8Array)) throw new Error("the column has bytes");
+  return value;
 }
 
 function textOf(value: unknown): string {
