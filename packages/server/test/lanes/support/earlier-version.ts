@@ -1,13 +1,13 @@
 import { plantedCopy } from "./planted-copy.ts";
 
-/** How many migrations that version lacks. */
-export const migrationsSince = 11;
+/** How many of PostgreSQL's migrations that version has: those up to the roles. */
+export const earlierMigrations = 4;
 
 /** The queue of a delivery. */
 const queue = "CASE WHEN left(endpoint, 4) = 'url-' AND substr(endpoint, 21, 1) = '-' THEN left(endpoint, 20) ELSE endpoint END";
 
 /**
- * A copy of this version as it was before its newest migrations (005 to 015): without them, and without what uses them. Made from the working tree, for a
+ * A copy of this version as it was before its newest migrations: without them, and without what uses them. Made from the working tree, for a
  * clone need not have a history; whoever adds a migration says here what the version before did in place of what rests on it. The caller
  * removes it.
  */
@@ -15,25 +15,9 @@ export function earlierCopy(): string {
   return plantedCopy(
     {
       name: "the newest migrations are not there",
-      file: "stores/postgres/migrations/index.ts",
-      find: `[
-  tables,
-  writer,
-  runs,
-  roles,
-  leases,
-  reports,
-  worldPlaces,
-  people,
-  messages,
-  macs,
-  identity,
-  dueQueues,
-  fillDueQueues,
-  peopleMacs,
-  parkedQueues,
-]`,
-      replace: "[tables, writer, runs, roles]",
+      file: "stores/postgres/migrate.ts",
+      find: "migrations.entries()",
+      replace: `migrations.slice(0, ${earlierMigrations}).entries()`,
     },
     {
       name: "a delivery is of no message",
