@@ -21,7 +21,8 @@ import type * as PostgresStores from "../../src/stores/postgres/postgres-store.t
 import type { DueMerchant, DueQueue, Store } from "../../src/stores/store.ts";
 import { Chance } from "../simulation/chance.ts";
 import { earlierCopy } from "../lanes/support/earlier-version.ts";
-import { openStoreOn, TestDatabases, testUrl } from "../postgres/databases.ts";
+import { openStoreOn, query, TestDatabases, testUrl } from "../postgres/databases.ts";
+import { dueTables } from "../postgres/due-tables.ts";
 import * as given from "./store-fixtures.ts";
 
 const { merchantA, merchantB, start } = given;
@@ -511,6 +512,72 @@ test(
     await tell(2, [books]);
     await earlier.commit(moved(after(fresh(1, shop, 1), { state: "delivered" })));
     assert.deepEqual(await queuesDue(newer, soon), [`${merchantA} books`, `${merchantA} ${queueOf(own)}`]);
+  },
+);
+
+test(
+  "what waits is put among what is due in small transactions, and a charge of the same merchant is committed between them",
+  { skip: databases === undefined && "COFRE_TEST_POSTGRES_URL names no server" },
+  async (context) => {
+    assert.ok(databases !== undefined);
+    const url = await databases.copy();
+    const store = await openStoreOn(url);
+    context.after(() => store.close());
+    await store.commit(given.accountChange(given.newAccount(merchantA), [1]));
+    await store.commit(given.accountChange(given.newAccount(merchantB), [2]));
+    // 20,000 deliveries of before: of each payment two, the first of which blocks the second, to an endpoint and to an own address.
+    await query(
+      url,
+      `ALTER TABLE delivery DISABLE TRIGGER USER;
+       INSERT INTO delivery (merchant, endpoint, number, payment, kind, version, state, asked_at, due_at, attempts, in_order)
+       SELECT decode('${merchantA}', 'hex'), receiver, number, decode(lpad(to_hex(number / 2), 48, '0'), 'hex'), 'update', 1, 'waiting', 1, 1000 + number % 777, 0, 1
+       FROM generate_series(2, 10001) AS number, unnest(ARRAY['shop', 'url-0123456789abcdef-' || number / 2]) AS receiver;
+       INSERT INTO delivery (merchant, endpoint, number, payment, kind, version, state, asked_at, due_at, attempts, in_order)
+       VALUES (decode('${merchantB}', 'hex'), 'shop', 1, decode(repeat('0', 48), 'hex'), 'update', 1, 'waiting', 1, 5, 0, 1);
+       ALTER TABLE delivery ENABLE TRIGGER USER`,
+    );
+    // The first piece waits in its transaction, and each payment notes how much was due when it was written.
+    await query(
+      url,
+      `CREATE FUNCTION wait_once() RETURNS trigger LANGUAGE plpgsql AS $$ BEGIN PERFORM pg_advisory_xact_lock_shared(7); RETURN NULL; END $$;
+       CREATE TRIGGER wait_once AFTER INSERT ON due_delivery FOR EACH ROW WHEN (NEW.merchant = decode('${merchantA}', 'hex'))
+         EXECUTE FUNCTION wait_once();
+       CREATE TABLE seen (due integer NOT NULL);
+       CREATE FUNCTION note_due() RETURNS trigger LANGUAGE plpgsql AS $$
+         BEGIN INSERT INTO seen SELECT count(*) FROM due_delivery; RETURN NULL; END $$;
+       CREATE TRIGGER note_due AFTER INSERT ON payment FOR EACH STATEMENT EXECUTE FUNCTION note_due()`,
+    );
+    const holder = new Client({ connectionString: url });
+    await holder.connect();
+    context.after(() => holder.end());
+    await holder.query("SELECT pg_advisory_lock(7)");
+    const waiting = async (type: string): Promise<void> => {
+      const asked = `SELECT 1 FROM pg_locks JOIN pg_stat_activity USING (pid) WHERE datname = current_database() AND locktype = '${type}' AND NOT granted`;
+      while ((await query(url, asked)).length === 0) await new Promise((resolve) => setTimeout(resolve, 20));
+    };
+    const filling = query(url, "CALL fill_due_queues_1()");
+    await waiting("advisory");
+    const charging = store.commit(given.paymentChange(given.newPayment(1)));
+    // The charge waits for the piece that has the merchant's lock.
+    await waiting("transactionid");
+    await holder.query("SELECT pg_advisory_unlock(7)");
+    assert.deepEqual(await charging, committed);
+    await filling;
+
+    const { held, expected, blocked } = await dueTables(url);
+    assert.deepEqual(held, expected);
+    assert.equal(blocked, 10_000);
+    const [seen] = await query<{ readonly due: number }>(url, "SELECT due FROM seen");
+    assert.ok(seen !== undefined && seen.due > 0 && seen.due < 10_000, `${seen?.due} of 10,000 were due when the charge was written`);
+    const [most] = await query<{ readonly rows: number }>(
+      url,
+      "SELECT max(rows) AS rows FROM (SELECT count(*)::integer AS rows FROM due_delivery GROUP BY xmin) AS pieces",
+    );
+    assert.ok((most?.rows ?? 0) <= 200, `${most?.rows} rows in one transaction`);
+    // A fill that broke off is begun again from the start.
+    await query(url, "DELETE FROM due_merchant; DELETE FROM due_queue; DELETE FROM due_delivery WHERE number % 3 = 0");
+    await query(url, "CALL fill_due_queues_1()");
+    assert.deepEqual((await dueTables(url)).held, expected);
   },
 );
 

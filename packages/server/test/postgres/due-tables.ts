@@ -10,9 +10,11 @@ export interface DueTables {
 
 const queue = "CASE WHEN endpoint LIKE 'url-________________-%' THEN left(endpoint, 20) ELSE endpoint END";
 
-const mayBeTried = `SELECT merchant, ${queue} AS queue, due_at, number, endpoint FROM delivery WHERE state = 'waiting' AND NOT EXISTS (
-  SELECT 1 FROM delivery AS earlier WHERE earlier.merchant = delivery.merchant AND earlier.endpoint = delivery.endpoint
-    AND earlier.payment = delivery.payment AND earlier.number < delivery.number AND earlier.state = 'waiting' AND earlier.in_order = 1)`;
+/** All that wait, but for those that an earlier one to the same endpoint about the same payment blocks. */
+const mayBeTried = `SELECT * FROM (
+  SELECT merchant, ${queue} AS queue, due_at, number, endpoint, coalesce(max(in_order) OVER (
+    PARTITION BY merchant, endpoint, payment ORDER BY number ROWS BETWEEN UNBOUNDED PRECEDING AND 1 PRECEDING), 0) AS blocked
+  FROM delivery WHERE state = 'waiting') AS waiting WHERE blocked = 0`;
 
 /** Each table as rows of one column, which begins with its name. */
 const tables: readonly (readonly [held: string, expected: string])[] = [

@@ -163,26 +163,40 @@ BEGIN
 END
 $$;
 
--- One merchant at a time under the lock that its batches take, and committed, so that others' changes wait for none of it.
+-- 200 deliveries at a time, by the payments and endpoints that they are of. Each piece holds the lock that batches of its merchant take, and
+-- is committed: a charge waits for one piece at most. What came or moved since a piece was read is seen under the lock.
 CREATE PROCEDURE fill_due_queues_1() LANGUAGE plpgsql AS $$
 DECLARE
   owner bytea;
-  place record;
+  each record;
+  after_payment bytea;
+  after_endpoint text;
+  queues text[];
 BEGIN
   FOR owner IN SELECT merchant FROM merchant UNION SELECT merchant FROM account LOOP
-    PERFORM lock_merchants_1(ARRAY[owner]);
-    INSERT INTO due_delivery (merchant, queue, due_at, number, endpoint)
-    SELECT merchant, queue_of_1(endpoint), due_at, number, endpoint FROM delivery
-    -- A subquery of one row, which is looked up for each: a join may compare all with all.
-    WHERE merchant = owner AND state = 'waiting' AND (
-      SELECT 1 FROM delivery AS earlier WHERE earlier.merchant = owner AND earlier.payment = delivery.payment
-        AND earlier.endpoint = delivery.endpoint AND earlier.number < delivery.number AND earlier.state = 'waiting' AND earlier.in_order = 1
-      LIMIT 1) IS NULL
-    ON CONFLICT DO NOTHING;
-    FOR place IN SELECT DISTINCT queue FROM due_delivery WHERE merchant = owner LOOP
-      PERFORM place_queue_1(owner, place.queue);
+    after_payment := '';
+    after_endpoint := '';
+    LOOP
+      queues := '{}';
+      FOR each IN SELECT DISTINCT payment, endpoint FROM (
+        SELECT payment, endpoint FROM delivery
+        WHERE merchant = owner AND state = 'waiting' AND (payment, endpoint) > (after_payment, after_endpoint)
+        ORDER BY payment, endpoint LIMIT 200) AS piece ORDER BY payment, endpoint
+      LOOP
+        IF queues = '{}' THEN PERFORM lock_merchants_1(ARRAY[owner]); END IF;
+        PERFORM place_deliveries_1(owner, each.endpoint, each.payment);
+        IF queue_of_1(each.endpoint) <> ALL (queues) THEN queues := queues || queue_of_1(each.endpoint); END IF;
+        after_payment := each.payment;
+        after_endpoint := each.endpoint;
+      END LOOP;
+      EXIT WHEN queues = '{}';
+      FOR place IN 1 .. cardinality(queues) LOOP
+        PERFORM place_queue_1(owner, queues[place]);
+      END LOOP;
+      COMMIT;
+      -- A batch that waits is woken by the commit, and would find the lock taken again.
+      PERFORM pg_sleep(0.001);
     END LOOP;
-    COMMIT;
   END LOOP;
 END
 $$;
