@@ -57,6 +57,10 @@ describe("an approval that finds its attempt ended otherwise", () => {
       ],
     );
     assert.equal(met(paid, capture), undefined, "recovery found out first");
+    // The attempt was made after the backup that was restored.
+    const restored = met({ ...held, attempts: 1 }, capture)?.change?.payment.next;
+    assert.ok(restored !== undefined);
+    assert.equal(met(restored, capture), undefined, "a second time");
     assert.deepEqual(outcome({ ...paid, attempts: 3 }, capture), ["capture", "captured", 0]);
     for (const state of ["voided", "expired"] as const) assert.deepEqual(outcome(withState(state), capture), ["capture", state, 0]);
     const attempt = { ...given.newAttempt(), number: 3 };

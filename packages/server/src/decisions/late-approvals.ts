@@ -51,7 +51,9 @@ function decideLateCapture(payment: Payment, attempt: number, amount: bigint, no
   // It was asked for, and the hold is used up: the payment is what the acquirer says.
   if (payment.state === "authorized") {
     const sent = advance(payment, "capture_sent", now);
-    const next = settle(asNext(payment, advance(sent, "capture_approved", now)), { captured: amount });
+    // A restored copy of the database may not have the attempt. It is the last one from now on.
+    const attempts = Math.max(payment.attempts, attempt);
+    const next = { ...settle(asNext(payment, advance(sent, "capture_approved", now)), { captured: amount }), attempts };
     const facts = [lateFact(attempt, "capture", by), record("capture_sent", attempt, by), record("capture_approved", attempt, by)];
     return { change: change(now, next, payment.version, facts, captureEntries(next, amount), "update"), left: "nothing" };
   }

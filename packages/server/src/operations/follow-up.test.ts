@@ -26,6 +26,7 @@ import type { Operation } from "./operation.ts";
 import { cancelRefund, refund, refundOrCancel } from "./refund.ts";
 import { acceptReview, rejectReview } from "./review.ts";
 import { Runner } from "./runner.ts";
+import { recoverPayment } from "../recovery/recover-payment.ts";
 
 /* What is asked of a payment after its authorization, with an acquirer that answers as it is told. */
 
@@ -53,6 +54,8 @@ interface Given {
   readonly faults?: readonly (CommitFault | undefined)[];
   /** What happens while the acquirer is asked. */
   readonly meanwhile?: (store: ReturnType<typeof createMemoryStore>) => Promise<unknown>;
+  /** Of the installation: above 0 since an older copy of its database was restored. */
+  readonly epoch?: number;
 }
 
 async function open({
@@ -63,6 +66,7 @@ async function open({
   faults = [],
   meanwhile,
   connectorOf,
+  epoch = 0,
 }: Given = {}) {
   const time = new StillTime();
   const random = new SeededRandom("follow-up");
@@ -102,6 +106,7 @@ async function open({
     connectors: connectorsOf([connector]),
     pocket: new CvvPocket(random),
     acquirerTimeoutMs: 30_000,
+    epoch: () => epoch,
     deliverTo: () => [],
     told: (_, change) => void told.push(change),
     alarm: ({ what }) => void alarms.push(what),
@@ -169,20 +174,21 @@ async function follow(store: MemoryStore, what: "capture" | "void"): Promise<voi
   await store.commit(ended);
 }
 
+const found = (captured: bigint): Awaited<ReturnType<Connector["inquire"]>> => ({
+  kind: "found",
+  authorization: {
+    kind: "approved",
+    authorizationCode: "1",
+    responseCode: "00",
+    acquirerReference: "A",
+    networkTransactionId: undefined,
+  },
+  captured,
+  voided: false,
+  refunds: [],
+});
+
 describe("an approval whose attempt was taken for never done, of a payment that has ended since", () => {
-  const found = (captured: bigint): Awaited<ReturnType<Connector["inquire"]>> => ({
-    kind: "found",
-    authorization: {
-      kind: "approved",
-      authorizationCode: "1",
-      responseCode: "00",
-      acquirerReference: "A",
-      networkTransactionId: undefined,
-    },
-    captured,
-    voided: false,
-    refunds: [],
-  });
   const late = async (ended: "capture" | "void", captured: bigint, outcome: FollowUpOutcome = approved) =>
     open({
       settings: { partialCapture: true },
@@ -317,6 +323,42 @@ describe("what the acquirer is asked after the authorization", () => {
       assert.equal((await run(world, each)).state, state);
       assert.deepEqual(world.alarms, []);
       assert.equal((await world.stored()).version, 4);
+    });
+
+    // The count of attempts was that of the epoch, so that the attempt that had ended the payment did not count as its last one.
+    for (const isCheckedBefore of [false, true]) {
+      test(`${what}: that an older copy has under way raises no alarm when it is found done twice, ${isCheckedBefore ? "later" : "at once"}`, async () => {
+        const attempt = { ...given.newAttempt(), kind: what, number: 2, amount: authorized.authorized };
+        const state = what === "capture" ? "capturing" : "voiding";
+        const silent: Awaited<ReturnType<Connector["inquire"]>> = { kind: "unknown", cause: "timeout" };
+        const done = { ...found(what === "capture" ? authorized.authorized : 0n), voided: what === "void" };
+        const answers = [...(isCheckedBefore ? [silent] : []), done];
+        const world = await open({
+          payment: { ...authorized, state, attempts: 2, attempt },
+          epoch: 1_000,
+          connectorOf: () => ({
+            inquire: async () => {
+              const answer = answers.shift() ?? done;
+              if (answer === done && (await world.stored()).attempt !== undefined) await end(world.store, what, approved);
+              return answer;
+            },
+          }),
+        });
+        const context = world.runner.contextOf(world.account);
+        if (isCheckedBefore) assert.equal((await recoverPayment(context, await world.stored())).attempt?.checks, 1);
+        const { attempts } = await recoverPayment(context, await world.stored());
+        assert.deepEqual([(await world.stored()).state, attempts, world.alarms], [each[1], 2, []]);
+        assert.equal((await world.factNames()).includes("approval_came_late"), false);
+      });
+    }
+
+    test(`${what}: the first attempt after a restore is numbered above all that were made before it`, async () => {
+      const world = await open({ epoch: 1_000 });
+      assert.equal((await run(world, each)).attempts, 1_001);
+      assert.deepEqual(
+        world.asked.map(([, { reference }]) => reference),
+        [`${first.id}-1001`],
+      );
     });
   }
 

@@ -26,7 +26,8 @@ export async function meetLateApproval(
   try {
     const seen = await selectPayment(context, { hash: sent.id });
     let met: LateApprovalMet | undefined;
-    const { payment } = await changePayment(context, seen, (current) => {
+    // Without the epoch: the count of attempts says whether this one was the last.
+    const { payment } = await changePayment({ store: context.store, change: (decide) => context.change(decide) }, seen, (current) => {
       met = decideLateApproval(current, late, context.clock.now(), by);
       return met?.change;
     });

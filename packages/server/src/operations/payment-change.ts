@@ -24,17 +24,21 @@ export async function changePayment<C extends PaymentChange | undefined>(
   const change = await context.change(async () => {
     if (!first) current = await reread(context, seen);
     first = false;
-    return decide(inEpoch(current, context.epoch ?? 0));
+    return countedAs(current, decide, context.epoch ?? 0);
   });
   return { payment: change?.payment.next ?? current, change };
 }
 
 /**
- * The payment as the present incarnation of the installation goes on with it. In the one before, more attempts may have been made than this database knows of, and
- * the acquirer knows their references.
+ * The decision, with attempts numbered above `epoch`: before the restore that began it, more attempts may have been made than this database has, and the acquirer
+ * knows their references. The count of a payment changes with its next attempt only, because until then its last attempt is the one that the count names.
  */
-function inEpoch(payment: Payment, epoch: number): Payment {
-  return payment.attempts >= epoch ? payment : { ...payment, attempts: epoch };
+function countedAs<C extends PaymentChange | undefined>(payment: Payment, decide: (payment: Payment) => C, epoch: number): C {
+  const { attempts } = payment;
+  if (attempts >= epoch) return decide(payment);
+  const decided = decide({ ...payment, attempts: epoch });
+  if (decided === undefined || decided.payment.next.attempts > epoch) return decided;
+  return { ...decided, payment: { ...decided.payment, next: { ...decided.payment.next, attempts } } };
 }
 
 /**
