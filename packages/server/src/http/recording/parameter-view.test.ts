@@ -104,6 +104,25 @@ describe("the view of a request's parameters", () => {
     });
   });
 
+  test("shows no security code that is named in a text, or glued to the number", () => {
+    assert.deepEqual(viewed({ note: "cvv 837", payment: { address: "o código de segurança é 8370" } }).shown, {
+      note: "cvv xxx",
+      payment: { address: "o código de segurança é xxxx" },
+    });
+    const of = (card_number: string): unknown => viewed({ creditcard: { card_number } }).shown["creditcard"];
+    // Seventeen digits and more may be a number with its code, also one with a wrong digit.
+    for (const [number, code] of [
+      [pan, "837"],
+      ["4111111111111112", "837"],
+      ["378282246310005", "837"],
+      ["378282246310005", "8370"],
+      ["30569309025904", "837"],
+    ] as const) {
+      assert.deepEqual(of(number + code), { card_number: number.slice(0, 6) + "x".repeat(number.length + code.length - 6) });
+    }
+    assert.deepEqual(of(pan), { card_number: "411111xxxxxx1111" });
+  });
+
   test("is never longer than it may be", () => {
     const wide = Object.fromEntries(
       ["note", "name", "email", "city", "state", "address", "description"].map((name) => [name, '"\\\u0000'.repeat(300)]),

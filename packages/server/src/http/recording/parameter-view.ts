@@ -2,7 +2,7 @@ import { shownAddress } from "../../merchant/receiver-address.ts";
 import { isPaymentId } from "../../kernel/ids.ts";
 import { maskOfDigits } from "../../vault/mask.ts";
 import type { ParameterList } from "../../twin/recording/recorder.ts";
-import { mayHoldCard, maskedText, oneLine } from "../wire/card-like.ts";
+import { longestWithoutCode, maskedText, mayBeSensitive, oneLine } from "../wire/card-like.ts";
 import { isTreeObject, Lifted, type Tree, type TreeObject } from "../wire/tree.ts";
 import { apart } from "./apart.ts";
 
@@ -116,7 +116,7 @@ function textOf(value: Tree, how: Exclude<Showing, "node">): string | undefined 
 }
 
 function masked(text: string): string {
-  return apart(text.length <= longestValue && !mayHoldCard(text) ? text : withoutDigits(maskedText(oneLine(text), longestValue)));
+  return apart(text.length <= longestValue && !mayBeSensitive(text) ? text : withoutDigits(maskedText(oneLine(text), longestValue)));
 }
 
 /** As many digits as a card number has at least, however far apart, with no letter between them. */
@@ -132,6 +132,7 @@ function withoutDigits(text: string): string {
 
 const secret = "[not kept]";
 const shownOfToken = 8;
+const shownFirst = 6;
 
 /** The first eight characters of a token; of one that is too short to be one, nothing. */
 export function shortened(token: string): string {
@@ -141,5 +142,7 @@ export function shortened(token: string): string {
 /** Digits that no mask fits are no card number, but may have been meant for one. */
 function maskOfLifted({ bytes }: Lifted): string {
   const isNumber = bytes.length >= 14 && bytes.length <= 19 && bytes.every((byte) => byte >= 0x30 && byte <= 0x39);
-  return isNumber ? maskOfDigits(bytes) : secret;
+  if (!isNumber) return secret;
+  const mask = maskOfDigits(bytes);
+  return bytes.length > longestWithoutCode ? mask.slice(0, shownFirst).padEnd(bytes.length, "x") : mask;
 }

@@ -35,10 +35,15 @@ export function maskCardNumbers(text: string): string {
   return withoutHidden(text, hiddenIn(text));
 }
 
+/** Whether a text may have something to hide in it: most have not. */
+export function mayBeSensitive(text: string): boolean {
+  return mayHoldCard(text) || mayNameSecurityCode(text);
+}
+
 function hiddenIn(text: string): Hidden[] {
   const hidden: Hidden[] = [];
+  if (!mayBeSensitive(text)) return hidden;
   const namesCode = mayNameSecurityCode(text);
-  if (!namesCode && !mayHoldCard(text)) return hidden;
   const readings = [literalPieces, ...(escape.test(text) ? [decodedPieces] : [])];
   for (const read of readings) {
     const runs = readRuns(read(text));
@@ -146,7 +151,7 @@ function runsOf(text: string): readonly Run[] {
 }
 
 /** Whether a text has enough digits for a card number: most have not. */
-export function mayHoldCard(text: string): boolean {
+function mayHoldCard(text: string): boolean {
   return mayHaveDigits(text, shortest);
 }
 
@@ -360,7 +365,7 @@ const longestEcho = 40;
 /** So many digits in a row may be a card number that was mistyped. */
 const shortestEcho = 13;
 /** More may be one with its security code behind it. */
-const longestWithoutCode = 16;
+export const longestWithoutCode = 16;
 
 /**
  * A value of the request as it may stand in an error message: short, one line, without anything that looks like a card number or a security
