@@ -224,6 +224,8 @@ describe("security codes and tracks in free text", () => {
       assert.equal(maskCardNumbers(text), masked);
     }
     // The control: farther away, and groups of other lengths.
+    assert.equal(maskCardNumbers("4111111111111111 1235837 ap 12"), "411111xxxxxx1111 1235xxx ap 12");
+    assert.equal(maskCardNumbers("4111111111111111 tel 22334455, 1335837"), "411111xxxxxx1111 tel 22334455, 1335837");
     const far = `411111xxxxxx1111 ${"a".repeat(40)} 837`;
     assert.equal(maskCardNumbers(far.replace("xxxxxx", "111111")), far);
     assert.equal(maskCardNumbers("4111111111111111 ap 12, 80230-01"), "411111xxxxxx1111 ap 12, 80230-01");
@@ -254,6 +256,10 @@ describe("security codes and tracks in free text", () => {
     ["glued, with zeros before", (card, code) => `000${card}${code}`],
     ["glued, with a counter before", (card, code) => `5 ${card}${code}`],
     ["behind an order number and groups", (card, code) => `5512 ${inFours(card, " ")} ${code}`],
+    ["glued to a date", (card, code) => `${card} 1235${code}`],
+    ["glued to a date of four digits for the year", (card, code) => `${inFours(card, " ")}, 122035${code}`],
+    ["glued to a date with a slash", (card, code) => `${card} 12/35${code}`],
+    ["glued to a date with a dash and four digits for the year", (card, code) => `${card} val 12-2035${code}`],
     ["behind bars", (card, code) => `${card}|12|2035|${code}`],
     ["in a track", (card, code) => `${card}=3005101000${code}`],
     ["behind two numbers", (card, code) => `4111111111111111 ${card} ${code}`],

@@ -14,6 +14,10 @@ export interface Hidden {
 const longestCode = 4;
 /** How far behind a card number its security code is looked for. */
 const reach = 40;
+/** `1235837`, `1220358370`. */
+const longestDated = 10;
+const dateAndCode = /^((?:0[1-9]|1[0-2])(?:20\d\d|\d\d))\d{3,4}$/;
+const yearAndCode = /^(20\d\d|\d\d)\d{3,4}$/;
 /** The longest track has 79 characters. */
 const longestTrack = 80;
 /** Blanks between a number and what follows it on its track. */
@@ -57,7 +61,7 @@ export function hideSecurityCodes(folded: string, hide: (index: number) => void)
 
 /**
  * Hides what may be the security code or the rest of the track of a card number that ends before `from`: digits that are glued to it; what is
- * behind `=`, `D` or `^`; and groups of three or four digits in the next forty characters, but for the year of a date. Numbers that begin there are left
+ * behind `=`, `D` or `^`; and groups of three or four digits in the next forty characters, but for the year of a date, or what is glued to a date. Numbers that begin there are left
  * alone, but for four glued digits and groups of three. `numberFrom` has for each character where its number begins, or -1: one that begins before `from`
  * overlaps this one, and its digits are hidden. Digits up to `gluedUntil` were hidden for a number before. Returns the end of the glued digits.
  */
@@ -81,10 +85,19 @@ export function hideBehind(
     for (; isDigit(folded, next) && next - at <= longestCode; next += 1) hasOther ||= isOther(next);
     const length = next - at;
     if ((length === 3 || (length === longestCode && !hasOther)) && !isYear(folded, at, next)) hideDigits(folded, at, next, hide);
+    while (isDigit(folded, next) && next - at <= longestDated) next += 1;
+    if (length > longestCode && !hasOther) hideDatedCode(folded, at, next, hide);
     while (isDigit(folded, next) && next < end) next += 1;
     at = next;
   }
   return glued;
+}
+
+/** Hides the code in a group of digits that is a date, or the year of one, with a code behind it. */
+function hideDatedCode(folded: string, at: number, next: number, hide: (index: number) => void): void {
+  const group = folded.slice(at, next);
+  const date = (isBehindMonth(folded, at) ? yearAndCode : dateAndCode).exec(group)?.[1] ?? dateAndCode.exec(group)?.[1];
+  if (date !== undefined) hideDigits(folded, at + date.length, next, hide);
 }
 
 function hideTrack(folded: string, from: number, hide: (index: number) => void): void {
@@ -104,7 +117,11 @@ function hideTrack(folded: string, from: number, hide: (index: number) => void):
 
 /** `2035` behind `12/` or `12-`: a card's year is no secret. */
 function isYear(folded: string, at: number, next: number): boolean {
-  return next - at === 4 && folded.startsWith("20", at) && /(?<!\d)\d{1,2}\s?[/-]\s?$/.test(folded.slice(Math.max(0, at - 6), at));
+  return next - at === 4 && folded.startsWith("20", at) && isBehindMonth(folded, at);
+}
+
+function isBehindMonth(folded: string, at: number): boolean {
+  return /(?<!\d)\d{1,2}\s?[/-]\s?$/.test(folded.slice(Math.max(0, at - 6), at));
 }
 
 function hideDigits(folded: string, from: number, to: number, hide: (index: number) => void): void {
