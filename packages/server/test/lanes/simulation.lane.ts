@@ -103,6 +103,7 @@ const marksToMeet = [
   "the clock is set back",
   "the clock is set forward",
   "the disk is full",
+  "the opposite is asked for when a copy was put back",
   "told again",
   "told CA",
   "told CO",

@@ -139,11 +139,34 @@ export async function takeBack(installation: Installation, shop: Shop, chance: C
   if (answers.filter(({ kind }) => kind === "done").length > 1) installation.auditor.violation("I5: a refund is cancelled once");
 }
 
-/** The acquirer is about to refuse something, the disk is full, or somebody sets the clock. */
-export function upset(installation: Installation, shop: Shop, chance: Chance): void {
+/**
+ * A copy of the store is taken. Soon after, it is put back, and what the shop asked for in between is lost: it asks for the opposite, and the acquirer knows
+ * the first request.
+ */
+async function restoreCopy(installation: Installation, shop: Shop, chance: Chance, name: string): Promise<void> {
+  const { plan, auditor, time } = installation;
+  const held = (): string | undefined => [...shop.payments.values()].findLast(suits.capture)?.id;
+  if (held() === undefined) await pay(installation, shop, chance, name);
+  const hash = held();
+  installation.backUpOrPutBack();
+  if (hash === undefined || auditor.isPutBack) return;
+  const [lost, other] = chance.pick([
+    ["capture", "cancel"],
+    ["cancel", "capture"],
+  ] as const);
+  await actOn(installation, shop, chance, [lost], hash);
+  await time.sleep(chance.pick([0, second, minute]));
+  if (!auditor.isPutBack) installation.backUpOrPutBack();
+  await time.sleep(plan.restartMs + 5 * second);
+  auditor.mark("the opposite is asked for when a copy was put back");
+  await actOn(installation, shop, chance, [other], hash);
+}
+
+/** The acquirer is about to refuse something, the disk is full, somebody sets the clock, or puts an older copy of the store back. */
+export async function upset(installation: Installation, shop: Shop, chance: Chance, name: string): Promise<void> {
   const { plan, auditor, time } = installation;
   if (plan.putsBack && chance.happens(500)) {
-    installation.backUpOrPutBack();
+    await restoreCopy(installation, shop, chance, name);
     return;
   }
   if (plan.diskFills && chance.happens(300)) {

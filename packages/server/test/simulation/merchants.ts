@@ -14,7 +14,7 @@ export async function runClient(installation: Installation, shop: Shop, chance: 
 }
 
 async function oneCommand(installation: Installation, shop: Shop, chance: Chance, name: string, { jumps, putsBack }: Plan): Promise<void> {
-  if (putsBack && chance.happens(60)) return upset(installation, shop, chance);
+  if (putsBack && chance.happens(150)) return upset(installation, shop, chance, name);
   if (jumps === "months" && chance.happens(80)) return sleepLong(installation, shop, chance, jumps, name);
   const choice = chance.below(100);
   if (choice < 7) await storeCard(installation, shop, chance);
@@ -30,7 +30,7 @@ async function oneCommand(installation: Installation, shop: Shop, chance: Chance
   else if (choice < 90) await act(installation, shop, chance, chance.pick(disputes));
   else if (choice < 92) await verify(installation, shop, chance);
   else if (choice < 93) await leaveCode(installation, shop, chance);
-  else if (choice < 95) upset(installation, shop, chance);
+  else if (choice < 95) await upset(installation, shop, chance, name);
   else if (choice < (jumps === "months" ? 95 : 98) || jumps === "none") await look(installation, shop, chance);
   else await sleepLong(installation, shop, chance, jumps, name);
 }
