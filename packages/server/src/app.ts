@@ -793,7 +793,7 @@ interface Incarnation {
   readonly keeper: IncarnationKeeper;
   /** An installation was served with the keys of this directory, in a file. */
   readonly isNoted: boolean;
-  /** The time of the process that served it last. */
+  /** The latest time of the processes that served it before. */
   readonly notedAt: Instant | undefined;
 }
 

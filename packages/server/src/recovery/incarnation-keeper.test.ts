@@ -115,3 +115,27 @@ describe("a start on a database that is behind its note", () => {
     assert.deepEqual([first.reports, second.reports], [["older_than_noted"], []]);
   });
 });
+
+test("the noted time does not go back when a process starts with a clock that was set back", async (context) => {
+  const store = await openEmbeddedStore({ file: ":memory:" });
+  context.after(() => store.close());
+  let note: IncarnationNote | undefined;
+  const notedAfter = async (now: number): Promise<number | undefined> => {
+    const keeper = new IncarnationKeeper({
+      identity: store.identity,
+      note: { read: () => note, write: (next) => void (note = next) },
+      place: undefined,
+      isShared: false,
+      commits: () => 0,
+      clock: { now: () => instant(now) },
+      scheduler: new StillTime(),
+      report: () => undefined,
+    });
+    await keeper.start("k", false);
+    await keeper.stop();
+    return note?.at;
+  };
+
+  assert.deepEqual([await notedAfter(9_000), await notedAfter(1_000), await notedAfter(2_000)], [9_000, 9_000, 9_000]);
+  assert.equal(await notedAfter(10_000), 10_000);
+});

@@ -1,7 +1,8 @@
+import { notBefore } from "../decisions/steps.ts";
 import { assert } from "../kernel/assert.ts";
 import { startOfDay } from "../kernel/calendar.ts";
 import type { Clock } from "../kernel/clock.ts";
-import { second } from "../kernel/instant.ts";
+import { type Instant, second } from "../kernel/instant.ts";
 import type { Scheduler } from "../kernel/scheduler.ts";
 import type { Identity, IdentityStore, IncarnationNote } from "../stores/identity.ts";
 
@@ -67,6 +68,8 @@ export class IncarnationKeeper {
   readonly #parts: IncarnationParts;
   #epoch = 0;
   #beat = 0;
+  /** The latest time that was noted. */
+  #notedAt: Instant | undefined;
   #commits = 0;
   #cancelTimer: (() => void) | undefined;
   #round: Promise<void> = Promise.resolve();
@@ -89,6 +92,7 @@ export class IncarnationKeeper {
     const { identity, note, place, clock } = this.#parts;
     const known = await identity.read();
     const noted = isNew ? undefined : note.read();
+    this.#notedAt = noted?.at;
     const reason = isNew ? undefined : putBackBecause(known, noted, place);
     const beat = Math.max(known.beat, noted?.beat ?? 0);
     // Before the first beat, so that no start finds a database with a beat and no note.
@@ -148,9 +152,11 @@ export class IncarnationKeeper {
     if (!isSame || durable) this.#write({ epoch, beat, place: this.#parts.place }, durable);
   }
 
-  #write(note: IncarnationNote, durable: boolean): void {
+  /** The noted time never goes back: until it has passed, something that was written by a clock that was ahead may still wait for it. */
+  #write(note: Omit<IncarnationNote, "at">, durable: boolean): void {
+    this.#notedAt = notBefore(this.#parts.clock.now(), this.#notedAt);
     try {
-      this.#parts.note.write({ ...note, at: this.#parts.clock.now() }, durable);
+      this.#parts.note.write({ ...note, at: this.#notedAt }, durable);
     } catch {
       // A full disk, which the store tells of.
     }

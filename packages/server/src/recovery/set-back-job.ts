@@ -16,7 +16,7 @@ export interface SetBackParts {
   readonly store: Store;
   readonly clock: Clock & Pick<WatchedClock, "highest">;
   readonly scheduler: Scheduler;
-  /** The latest time that a process before this one noted. */
+  /** The latest time that any process before this one noted. */
   readonly seenAt: Instant | undefined;
   /** Called when the clock was found to be set back and what was stamped meanwhile is due again. Never throws. */
   readonly report: (found: SetBack) => void;

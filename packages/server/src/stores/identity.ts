@@ -60,6 +60,6 @@ export interface IncarnationNote {
   readonly beat: number;
   /** Which file it was, where the database is one. */
   readonly place: string | undefined;
-  /** The time that it was written at, by this machine's clock; undefined in a note of an earlier version. */
+  /** The latest time at which any note was written here, by this machine's clock; undefined in a note of an earlier version. */
   readonly at?: Instant | undefined;
 }

@@ -1,6 +1,7 @@
 import type { Connector } from "../../src/connectors/connector.ts";
 import { connectorsOf } from "../../src/connectors/connector-set.ts";
 import type { WireAnswer } from "../../src/http/wire/answer.ts";
+import { notBefore } from "../../src/decisions/steps.ts";
 import { hexOf, type MerchantId, type PaymentId, type TokenDigest } from "../../src/kernel/ids.ts";
 import { slotCount } from "../../src/kernel/slot.ts";
 import { ServiceError, type ServiceErrorCode } from "../../src/kernel/service-error.ts";
@@ -87,10 +88,7 @@ export class Installation {
   readonly #processes: Process[];
   /** By server: how far its clock is ahead of the others' common time. */
   #aheadMs: readonly number[];
-  /** Servers whose clock was set, and those of them that died since: they may have forgotten that it was ahead. */
-  readonly #jumped = new Set<number>();
-  #isJumpForgotten = false;
-  /** By server: what its clock showed when it last committed something, which a file beside the keys keeps. */
+  /** By server: the latest time at which it committed something, by its own clock. A file beside the keys keeps it. */
   readonly #notedAt = new Map<number, Instant>();
   #stored: WorldStore;
   #backup: WorldStore | undefined;
@@ -191,7 +189,6 @@ export class Installation {
   }
 
   #setClock(server: number, aheadMs: number): void {
-    this.#jumped.add(server);
     this.#aheadMs = this.#aheadMs.map((before, index) => (index === server ? aheadMs : before));
     this.auditor.note(`the clock of server ${server} is ${aheadMs} ms ahead`);
   }
@@ -317,7 +314,7 @@ export class Installation {
     const store = storeInSteps(this.store, step(this.plan.storeLatencyMs), () => this.time.now());
     const seenAt = this.#notedAt.get(process.index);
     const commit: Store["commit"] = (change) => {
-      this.#notedAt.set(process.index, clock.now());
+      this.#notedAt.set(process.index, notBefore(clock.now(), this.#notedAt.get(process.index)));
       return store.commit(change);
     };
     return buildServer({
@@ -342,8 +339,6 @@ export class Installation {
 
   /** No clock is wrong any more, and the servers had time to notice: nothing waits for a time that only the wrong one has shown. */
   async checkNothingWaits(): Promise<void> {
-    // docs/proof.md names this gap: after two restarts within seconds a server does not know any more that its clock was ahead.
-    if (this.#isJumpForgotten) return;
     const now = this.time.now();
     for (const { attempt, needsReview, order } of await this.store.paymentsInFlight(10_000)) {
       if (attempt === undefined || needsReview) continue;
@@ -436,7 +431,6 @@ export class Installation {
   }
 
   #dies(process: Process): void {
-    if (this.#jumped.has(process.index)) this.#isJumpForgotten = true;
     process.alive = false;
     this.auditor.note(this.#says(process, "dies"));
     this.crashes += 1;

@@ -65,6 +65,12 @@ export const plantedServerBugs: readonly PlantedBug[] = [
     replace: `      if (!isTooLate(payment, laterBy(clock.now(), 24 * hour))) continue;`,
   },
   {
+    name: "what an earlier process noted of a clock that was wrong is not used",
+    file: setBack,
+    find: `    const highest = Math.max(clock.highest, seenAt);`,
+    replace: `    const highest = Math.max(clock.highest, Math.min(0, seenAt));`,
+  },
+  {
     name: "an attempt may be sent until the time of a clock that was wrong",
     file: setBack,
     find: `answerBy: answerBy > latest ? latest : answerBy }`,
