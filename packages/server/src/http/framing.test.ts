@@ -320,6 +320,82 @@ describe("a body whose end is not clear", () => {
   }
 });
 
+// Until then such a request was run with an empty body, and its body, which came in a segment of its own, was the next request.
+describe("a POST without a length", () => {
+  const query = `integration_key=${secretKey}&hash=a`;
+  const head = (target: string, headers = "", version = "1.1"): string => `POST ${target} HTTP/${version}\r\n${host}${headers}\r\n`;
+  const later = "hash=a&amount=40.00";
+  const nextRequest = `GET /ws/capture?${query} HTTP/1.1\r\n${host}\r\n`;
+
+  /** Sends the head, and what comes later once the head was answered or run. */
+  async function sendApart(port: number, first: string, second: string): Promise<readonly Heard[]> {
+    const socket = connect(port, "127.0.0.1");
+    socket.on("error", () => undefined);
+    let text = "";
+    socket.on("data", (chunk: Buffer) => (text += chunk.toString("latin1")));
+    const ended = once(socket, "close");
+    socket.write(first);
+    await once(socket, "data");
+    socket.write(second);
+    await ended;
+    // Node answers an expectation before any of the server's code sees the request.
+    return answersIn(text.replace("HTTP/1.1 100 Continue\r\n\r\n", ""));
+  }
+
+  const type = "Content-Type: application/x-www-form-urlencoded\r\n";
+  const refused: readonly (readonly [name: string, head: string])[] = [
+    ["without a query", head("/ws/capture")],
+    ["with an empty query", head("/ws/capture?")],
+    ["with a query and a type", head(`/ws/capture?${query}`, type)],
+    ["with a query and a type, at the connection's end", head(`/ws/capture?${query}`, `${type}Connection: close\r\n`)],
+    ["with a query and a coding of the content", head(`/ws/capture?${query}`, "Content-Encoding: identity\r\n")],
+    ["that waits for 100 Continue", head(`/ws/capture?${query}`, "Expect: 100-continue\r\n")],
+    ["of a charge, as JSON", head("/ws/direct", "Content-Type: application/json\r\n")],
+    ["to a path in capitals, with two slashes", head("//WS/capture")],
+    ["to a whole address", head("http://x/ws/capture")],
+    ["to a path that does not exist", head("/ws/nothing")],
+    ["that offers another protocol", head("/ws/capture", offer)],
+  ];
+  for (const [name, bytes] of refused) {
+    for (const [what, behind] of [
+      ["its body", later],
+      ["another request", nextRequest],
+    ] as const) {
+      test(`is refused with 411, nothing is run, and the connection ends: ${name}, and ${what} comes later`, async (t) => {
+        const { port, calls } = await startTrivialServer(t);
+        const [answer, ...others] = await sendApart(port, bytes, behind);
+        assert.deepEqual([answer?.status, answer?.code, others, calls], [411, framingErrors.length_missing.code, [], []]);
+        assert.match(answer?.head ?? "", /connection: close/i);
+      });
+    }
+  }
+
+  for (const [what, behind] of [
+    ["a body", later],
+    ["another request", nextRequest],
+  ] as const) {
+    test(`is run with the fields of its address alone, as curl sends it, and what comes later is not run: ${what}`, async (t) => {
+      const { port, calls } = await startTrivialServer(t);
+      const [answer, ...others] = await sendApart(port, head(`/ws/capture?${query}`), behind);
+      assert.deepEqual([answer?.status, others, calls.length], [200, [], 1]);
+      assert.match(answer?.head ?? "", /connection: close/i);
+    });
+  }
+
+  test("control: with a length of zero the connection is kept, and the next request is run", async (t) => {
+    const { port, calls } = await startTrivialServer(t);
+    const first = head(`/ws/capture?${query}`, "Content-Length: 0\r\n");
+    const answers = await sendApart(port, first, nextRequest.replace("\r\n\r\n", "\r\nConnection: close\r\n\r\n"));
+    assert.deepEqual([answers.map(({ status }) => status), calls.length], [[200, 200], 2]);
+  });
+
+  test("control: is answered as before outside the interface, where no money moves", async (t) => {
+    const { port } = await startTrivialServer(t);
+    const [answer] = await ask(port, head("/elsewhere"));
+    assert.equal(answer?.status, 404);
+  });
+});
+
 describe("an offer of another protocol", () => {
   test("is written anew only when nothing behind its head could be its body", () => {
     const isBare = (headers: Readonly<Record<string, string>>): boolean => isBareOffer({ headers } as unknown as IncomingMessage);

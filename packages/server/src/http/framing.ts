@@ -128,13 +128,19 @@ export function handedOver(socket: Socket, goOn: () => void): void {
 
 /**
  * What is wrong with a head that Node's parser lets pass, because a proxy in front may have read it differently: no host or two of them (RFC 9112,
- * section 3.2), or a body whose end is not clear (RFC 1945, section 8.3; RFC 9112, section 6.1).
+ * section 3.2), or a body whose end is not clear (RFC 1945, section 8.3; RFC 9112, section 6.1). `no_length`: a POST that has no body by its head,
+ * although its client may send one (see `mayLackLength`).
  */
 export function headTrouble({
   method,
   httpVersionMinor,
   rawHeaders,
-}: Pick<IncomingMessage, "method" | "httpVersionMinor" | "rawHeaders">): "host_missing" | "host_unclear" | "length_unclear" | undefined {
+}: Pick<IncomingMessage, "method" | "httpVersionMinor" | "rawHeaders">):
+  | "host_missing"
+  | "host_unclear"
+  | "length_unclear"
+  | "no_length"
+  | undefined {
   let host: string | undefined;
   let hasLength = false;
   let coding: string | undefined;
@@ -155,9 +161,20 @@ export function headTrouble({
   if (host !== undefined && !hostBytes.test(host)) return "host_unclear";
   // Another coding than `chunked`, in front of it too, leaves a body that nothing here reads.
   if (coding !== undefined && (httpVersionMinor === 0 || hasLength || !isClear || !onlyChunked.test(coding))) return "length_unclear";
+  if (method !== "POST" || hasLength || coding !== undefined) return undefined;
   // HTTP/1.0 ends a body without a length with the connection, which a client that waits for an answer keeps open.
-  return httpVersionMinor === 0 && method === "POST" && !hasLength ? "length_unclear" : undefined;
+  return httpVersionMinor === 0 ? "length_unclear" : "no_length";
 }
+
+/**
+ * Whether a POST without a length is taken for one without a body: it has its fields in the address, as `curl -X POST` sends it, and no header that
+ * describes a body. Any other client has a body to send, which may come later than the head and would be read as the next request.
+ */
+export function mayLackLength({ url = "", headers }: Pick<IncomingMessage, "url" | "headers">): boolean {
+  return /\?[^#]/.test(url) && bodyHeaders.every((name) => headers[name] === undefined);
+}
+
+const bodyHeaders = ["content-type", "content-encoding", "expect"] as const;
 
 /** Answers on a connection without TLS at a port that has it. */
 export function refusePlain(socket: Socket): WireAnswer {

@@ -18,6 +18,7 @@ import {
   handedOver,
   headTrouble,
   isBareOffer,
+  mayLackLength,
   refusePlain,
   refuseTunnel,
   UnreadableRequests,
@@ -250,11 +251,16 @@ export class HttpServer {
     // Node's parser lets HTTP/0.9 and a claimed HTTP/2.0 pass; they frame requests in other ways.
     if (request.httpVersionMajor !== 1) return this.#refuseFraming(request, response, "not_http");
     const trouble = headTrouble(request);
-    if (trouble !== undefined) return this.#refuseFraming(request, response, trouble);
+    if (trouble !== undefined && trouble !== "no_length") return this.#refuseFraming(request, response, trouble);
     // With a body, so it could not be written anew: Node forgets what came behind it, and the client has to know.
     if (request.headers.upgrade !== undefined) this.#endBehind(request, response);
     const target = request.url ?? "/";
     const path = pathOf(target);
+    if (trouble === "no_length") {
+      if (isInterfacePath(path) && !mayLackLength(request)) return this.#refuseFraming(request, response, "length_missing");
+      // What comes behind it may be its body.
+      this.#endBehind(request, response);
+    }
     const endpoint = this.#routes.match(path);
     if (endpoint === undefined) return this.#answerWithoutEndpoint(request, response, path);
     // Nothing but GET and POST runs an operation: a link checker's HEAD of a capture's address changes nothing.

@@ -85,6 +85,8 @@ export const refusedFramings: readonly Framing[] = [
   { name: "preface of HTTP/2", bytes: `PRI * HTTP/2.0\r\n\r\nSM\r\n\r\n` },
   { name: "unknown method", bytes: `SMUGGLE /ws/open HTTP/1.1\r\nHost: x\r\n\r\n${inner}` },
   { name: "method with small letters", bytes: `get /ws/open HTTP/1.1\r\nHost: x\r\n\r\n${inner}` },
+  withHeaders("no length", ["Content-Type: application/json"], inner),
+  withHeaders("no length and no type", [], inner),
   { name: "no Host", bytes: "GET /ws/open HTTP/1.1\r\n\r\n" },
   withHeaders("two Hosts", ["Host: y"], inner),
   { name: "head above its limit", bytes: `GET /ws/open?${"a".repeat(20_000)} HTTP/1.1\r\nHost: x\r\n\r\n${inner}` },
@@ -93,7 +95,7 @@ export const refusedFramings: readonly Framing[] = [
 
 /** Sound framings, as a control: each is one request, and is run. */
 export const soundFramings: readonly Framing[] = [
-  { name: "two blanks in the request line", bytes: "POST  /ws/open HTTP/1.1\r\nHost: x\r\n\r\n" },
+  { name: "two blanks in the request line", bytes: "POST  /ws/open HTTP/1.1\r\nHost: x\r\nContent-Length: 0\r\n\r\n" },
   { name: "length", bytes: `${post}Content-Length: 5\r\n\r\na=b&c` },
   { name: "chunks", bytes: oneChunk("5", "a=b&c") },
   {

@@ -62,6 +62,10 @@ const framings: readonly CatalogueRow[] = [
     "length_unclear",
     "two lengths, a length and chunks, an invalid chunk; a body longer than its length or without one; HTTP/1.0 in chunks, or by POST without a length; another coding than chunked (400)",
   ),
+  framing(
+    "length_missing",
+    "/ws/ by POST without Content-Length and Transfer-Encoding, unless all fields are in the address and no header describes a body (411)",
+  ),
   framing("cut_short", "the client ended the connection within a request (400)"),
   framing("host_missing", "HTTP/1.1 without a Host (400)"),
   framing("host_unclear", "two Host headers, also with one value; a blank, a slash or the like in it (400)"),

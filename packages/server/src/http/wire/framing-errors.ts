@@ -15,6 +15,11 @@ export const framingErrors = {
   },
   header_unreadable: { code: "COFRE-133", message: "The request has a header that cannot be read", httpStatus: 400 },
   length_unclear: { code: "COFRE-134", message: "It is not clear where the body of the request ends", httpStatus: 400 },
+  length_missing: {
+    code: "COFRE-167",
+    message: "The request is a POST without Content-Length or Transfer-Encoding, so its body would not be read",
+    httpStatus: 411,
+  },
   cut_short: { code: "COFRE-135", message: "The request ended before it was whole", httpStatus: 400 },
   host_missing: { code: "COFRE-136", message: "The request has no Host header", httpStatus: 400 },
   host_unclear: { code: "COFRE-160", message: "The request has two Host headers, or one that names no host", httpStatus: 400 },
