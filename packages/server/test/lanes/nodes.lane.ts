@@ -17,6 +17,17 @@ const skip = postgresBinaries() === undefined ? "PostgreSQL is not installed" : 
 /** Longer than anything here takes on a machine that does other things as well: recovery alone asks for the third time after 4.5 minutes. */
 const patienceS = 600;
 
+test("control: a group of nodes that does not start leaves no process that keeps this file from ending", { skip }, async () => {
+  const settings = {
+    get country(): never {
+      throw new Error("planted");
+    },
+  };
+  await assert.rejects(NodeGroup.start(settings), { message: "planted" });
+  const children = process.getActiveResourcesInfo().filter((kind) => kind === "ProcessWrap");
+  assert.deepEqual(children, []);
+});
+
 test(
   "nodes that come take their share, and each notification is sent once, by the node that holds its merchant",
   { skip },

@@ -44,6 +44,8 @@ export async function startCluster(settings: Readonly<Record<string, string>> = 
     const options = set.map(([name, value]) => `-c ${name}='${value}'`).join(" ");
     await call("pg_ctl", ["-D", data, "-l", log, "-w", "-o", options, "start"]);
   } catch (error) {
+    // One that did not start in time may still be starting.
+    await call("pg_ctl", ["-D", data, "-m", "immediate", "-w", "stop"]).catch(() => undefined);
     rmSync(folder, { recursive: true, force: true });
     throw error;
   }

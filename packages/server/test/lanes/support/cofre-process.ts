@@ -45,13 +45,16 @@ export class CofreProcess {
     return new CofreProcess(child, stdoutFile, stderrFile);
   }
 
-  /** The port, once requests are answered; undefined when the process has ended before that. Rejects when it takes too long. */
+  /** The port, once requests are answered; undefined when the process has ended before that. Ends the process and rejects when it takes too long. */
   async listening(): Promise<number | undefined> {
     const until = Date.now() + longestStartMs;
     while (!this.hasEnded) {
       const port = this.events("listening")[0]?.["port"];
       if (typeof port === "number") return port;
-      if (Date.now() > until) throw new Error(`Cofre does not listen: ${readFileSync(this.stderrFile, "utf8")}`);
+      if (Date.now() > until) {
+        await this.end("SIGKILL");
+        throw new Error(`Cofre does not listen: ${readFileSync(this.stderrFile, "utf8")}`);
+      }
       await sleep(5);
     }
     return undefined;

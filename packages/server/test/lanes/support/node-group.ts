@@ -17,7 +17,7 @@ import { accountChange } from "../../../src/operations/sandbox-account.ts";
 import { type AcquirerProcess, startAcquirer } from "../../acquirer/start-acquirer.ts";
 import * as given from "../../contract/store-fixtures.ts";
 import { freePort } from "../../free-port.ts";
-import { type Cluster, startCluster } from "../../postgres/cluster.ts";
+import { startCluster } from "../../postgres/cluster.ts";
 import { rowMacsOf } from "../../row-macs.ts";
 import { openStoreOn, query, TestDatabases } from "../../postgres/databases.ts";
 import { CofreProcess } from "./cofre-process.ts";
@@ -63,14 +63,14 @@ export class NodeGroup implements AsyncDisposable {
   receiverMs = 0;
   readonly url: string;
   readonly #scratch: string;
-  readonly #cluster: Cluster;
+  /** What was started, to be closed in reverse order. */
+  #parts = new AsyncDisposableStack();
   readonly #acquirer: AcquirerProcess;
   readonly #receiver: Server;
   readonly #all: CofreProcess[] = [];
 
-  private constructor(scratch: string, cluster: Cluster, url: string, acquirer: AcquirerProcess) {
+  private constructor(scratch: string, url: string, acquirer: AcquirerProcess) {
     this.#scratch = scratch;
-    this.#cluster = cluster;
     this.url = url;
     this.#acquirer = acquirer;
     this.#receiver = createServer((request, response) => {
@@ -90,14 +90,18 @@ export class NodeGroup implements AsyncDisposable {
 
   /** With one node and all merchants. */
   static async start(settings: Partial<AccountSettings> = {}): Promise<NodeGroup> {
-    const cluster = await startCluster({ log_parameter_max_length: "0" });
+    await using parts = new AsyncDisposableStack();
+    const cluster = parts.use(await startCluster({ log_parameter_max_length: "0" }));
     const acquirer = await startAcquirer(["--remembered-references", "1000000", "--late-arrival-ms", String(lateArrivalMs)]);
+    parts.defer(() => acquirer.stop());
     const url = await new TestDatabases(cluster.url).create();
-    const group = new NodeGroup(mkdtempSync(join(tmpdir(), "cofre-nodes-")), cluster, url, acquirer);
+    const group = new NodeGroup(mkdtempSync(join(tmpdir(), "cofre-nodes-")), url, acquirer);
+    parts.defer(() => group.#close());
     group.#receiver.listen(0, "127.0.0.1");
     await once(group.#receiver, "listening");
     await group.add();
     await group.#addMerchants(settings);
+    group.#parts = parts.move();
     return group;
   }
 
@@ -170,12 +174,14 @@ export class NodeGroup implements AsyncDisposable {
   }
 
   async [Symbol.asyncDispose](): Promise<void> {
+    await this.#parts.disposeAsync();
+  }
+
+  async #close(): Promise<void> {
     this.client.close();
     await Promise.all(this.#all.map((process) => process.end("SIGKILL")));
     this.#receiver.closeAllConnections();
     this.#receiver.close();
-    await this.#acquirer.stop();
-    await this.#cluster[Symbol.asyncDispose]();
     rmSync(this.#scratch, { recursive: true, force: true });
   }
 

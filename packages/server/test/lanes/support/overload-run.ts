@@ -47,9 +47,13 @@ export class OverloadRun {
       name: "server",
       environment: { COFRE_ACQUIRER_URL: acquirer.address, COFRE_SANDBOX_INTEGRATION_KEY: integrationKey, ...environment },
     });
-    const port = await server.listening();
+    let port: number | undefined;
+    try {
+      port = await server.listening();
+    } finally {
+      if (port === undefined) await acquirer.stop();
+    }
     if (port !== undefined) return new OverloadRun(scratch, acquirer, server, port, connections);
-    await acquirer.stop();
     throw new Error(`Cofre does not start: ${readFileSync(server.stderrFile, "utf8")}`);
   }
 
