@@ -127,8 +127,8 @@ test("control: a program that keeps what people type as it is does not pass", as
   const root = plantedCopy({
     name: "card numbers in free text are not masked",
     file: "http/wire/card-like.ts",
-    find: "  if (!namesCode && !mayHoldCard(text)) return text;",
-    replace: "  if (namesCode || !namesCode) return text;",
+    find: "  return withoutHidden(text, hiddenIn(text));",
+    replace: "  return text;",
   });
   context.after(() => rmSync(root, { recursive: true, force: true }));
   const { findings } = await runLeaks({ root, cards: 600, seed });
