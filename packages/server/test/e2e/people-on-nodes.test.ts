@@ -28,7 +28,10 @@ interface Letter {
 async function startTap(context: TestContext, port: number): Promise<{ readonly url: string; readonly letters: readonly Letter[] }> {
   const letters: Letter[] = [];
   const tap = createServer((incoming, response) => {
-    void incoming.toArray().then((pieces: Buffer[]) => {
+    const pieces: Buffer[] = [];
+    incoming.on("data", (piece: Buffer) => pieces.push(piece));
+    // A request whose node is closed has no end.
+    incoming.on("end", () => {
       const { url: path = "", method = "", headers } = incoming;
       const body = Buffer.concat(pieces);
       letters.push({ path, method, headers, body });

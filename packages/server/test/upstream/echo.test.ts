@@ -1,5 +1,7 @@
 import assert from "node:assert/strict";
+import { once } from "node:events";
 import { mkdtempSync, readdirSync, readFileSync, rmSync } from "node:fs";
+import { connect } from "node:net";
 import { tmpdir } from "node:os";
 import { join } from "node:path";
 import { describe, test } from "node:test";
@@ -29,6 +31,17 @@ describe("an acquirer that repeats the card in its answers leaves none of it beh
     // As many turns as there are spellings, so that each has been in each place.
     await leavesNothing({ COFRE_CONNECTORS: connectors }, 11);
     assert.ok(upstream.answers > 40);
+  });
+
+  test("control: an upstream whose client is killed in the middle of a request answers the next one", async () => {
+    await using upstream = await startEchoingServer();
+    const client = connect(upstream.port, "127.0.0.1");
+    client.end("POST /ws/direct HTTP/1.1\r\nHost: upstream\r\nContent-Length: 100\r\n\r\n{");
+    client.resume();
+    await once(client, "close");
+    const asked = { method: "POST", body: JSON.stringify({ merchant_payment_code: "unknown" }) };
+    const answer = (await (await fetch(`http://127.0.0.1:${upstream.port}/ws/query`, asked)).json()) as Body;
+    assert.equal(answer["status_code"], "BP-QRY-2");
   });
 
   test("the simulator in a process of its own, when an answer is lost and asked for later, too", async () => {

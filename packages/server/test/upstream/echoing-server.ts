@@ -1,5 +1,5 @@
 import { once } from "node:events";
-import { createServer, type IncomingMessage } from "node:http";
+import { createServer } from "node:http";
 import type { AddressInfo } from "node:net";
 
 /**
@@ -34,7 +34,11 @@ export async function startEchoingServer({ declines = [], silentFor = [] }: Echo
   const payments = new Map<string, Kept>();
   let answers = 0;
   const server = createServer((request, response) => {
-    void answerTo(request).then((body) => {
+    const chunks: Buffer[] = [];
+    request.on("data", (chunk: Buffer) => chunks.push(chunk));
+    // A request whose client is killed has no end.
+    request.on("end", () => {
+      const body = answerTo(request.url, Buffer.concat(chunks).toString());
       if (body === undefined) return;
       answers += 1;
       const text = JSON.stringify(body);
@@ -42,18 +46,16 @@ export async function startEchoingServer({ declines = [], silentFor = [] }: Echo
     });
   });
 
-  async function answerTo(request: IncomingMessage): Promise<Fields | undefined> {
-    const pieces: Buffer[] = [];
-    for await (const piece of request) pieces.push(piece as Buffer);
-    const body = JSON.parse(Buffer.concat(pieces).toString()) as Fields;
-    if (request.url === "/ws/verifycard") return verification(fieldsOf(body["card"]));
-    if (request.url === "/ws/direct") return direct(fieldsOf(body["payment"]));
+  function answerTo(path: string | undefined, text: string): Fields | undefined {
+    const body = JSON.parse(text) as Fields;
+    if (path === "/ws/verifycard") return verification(fieldsOf(body["card"]));
+    if (path === "/ws/direct") return direct(fieldsOf(body["payment"]));
     const code = String(body["merchant_payment_code"]);
     const kept = payments.get(code);
     if (kept === undefined) return { status: "ERROR", status_code: "BP-QRY-2", status_message: "Payment not found" };
-    if (request.url === "/ws/capture") kept.status = "CO";
-    if (request.url === "/ws/cancel") kept.status = "CA";
-    if (request.url === "/ws/refund") {
+    if (path === "/ws/capture") kept.status = "CO";
+    if (path === "/ws/cancel") kept.status = "CA";
+    if (path === "/ws/refund") {
       const { merchant_refund_code, amount } = body;
       kept.refunds.push({ merchant_refund_code, amount_ext: amount, status: "CO", id: kept.echo(3), description: kept.echo(4) });
     }
