@@ -1,4 +1,7 @@
 import assert from "node:assert/strict";
+import { mkdtempSync, rmSync } from "node:fs";
+import { tmpdir } from "node:os";
+import { join } from "node:path";
 import { after, test } from "node:test";
 import * as fc from "fast-check";
 import { instant } from "../../src/kernel/instant.ts";
@@ -25,14 +28,17 @@ const sequences = Number(process.argv[2] ?? 300);
 
 const memory = createMemoryStore();
 const databases = testUrl === undefined ? undefined : new TestDatabases(testUrl);
-/** What is compared with the memory store; PostgreSQL where there is a server for tests. */
+const folder = mkdtempSync(join(tmpdir(), "cofre-test-"));
+/** What is compared with the memory store: the embedded one with either writer, and PostgreSQL where there is a server for tests. */
 const others: readonly Store[] = [
   await openEmbeddedStore({ file: ":memory:" }),
+  await openEmbeddedStore({ file: join(folder, "store.db") }),
   ...(databases === undefined ? [] : [await databases.openStore()]),
 ];
 after(async () => {
   await Promise.all([memory, ...others].map((store) => store.close()));
   await databases?.drop();
+  rmSync(folder, { recursive: true });
 });
 
 /** Numbers within a sequence; each sequence has merchants of its own, on the same stores. */

@@ -7,15 +7,15 @@ import type { PersonId } from "../../people/person.ts";
 import { type AuditEntryRow, entryFromRow, personFromRow, type PersonRow, sessionFromRow, type SignedInRow } from "../people-rows.ts";
 import { StoreError } from "../store.ts";
 import type { PeopleMessage } from "./people-writer.ts";
-import type { WriterThread } from "./writer-thread.ts";
+import type { Writer } from "./writer.ts";
 
 /** People in the embedded store's file: read on the caller's thread, written by the writer's. Owned, with both connections, by the store. */
 export class EmbeddedPeople implements PeopleStore {
-  readonly #writer: Pick<WriterThread, "submitPeople">;
+  readonly #writer: Pick<Writer, "submitPeople">;
   readonly #isClosed: () => boolean;
   readonly #statements: Record<StatementName, StatementSync>;
 
-  constructor(reader: DatabaseSync, writer: Pick<WriterThread, "submitPeople">, isClosed: () => boolean) {
+  constructor(reader: DatabaseSync, writer: Pick<Writer, "submitPeople">, isClosed: () => boolean) {
     this.#writer = writer;
     this.#isClosed = isClosed;
     this.#statements = {

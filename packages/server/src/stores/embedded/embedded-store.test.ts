@@ -8,7 +8,9 @@ import { setTimeout as sleep } from "node:timers/promises";
 import type { TestContext } from "node:test";
 import type { Worker } from "node:worker_threads";
 import * as given from "../../../test/contract/store-fixtures.ts";
+import { messageOf } from "../change-message.ts";
 import { openEmbeddedStore } from "./embedded-store.ts";
+import { InlineWriter } from "./inline-writer.ts";
 import { migrations } from "./migrations/index.ts";
 import type { RunningStore } from "../store.ts";
 import { StoreOpenError } from "./open-error.ts";
@@ -262,31 +264,95 @@ test("when the writer thread dies, what waited is unknown, later changes are una
   }
 });
 
-test("more changes than may wait are refused as overloaded, and nothing of them is written", async (context) => {
-  const store = await openEmbeddedStore({ file: ":memory:", maxQueued: 3 });
-  context.after(() => store.close());
-  const results = await Promise.allSettled([1, 2, 3, 4, 5].map((number) => store.commit(given.paymentChange(given.newPayment(number)))));
+/** The thread writes a file that is kept; a store in memory writes on the caller's thread. */
+const bothWriters = [
+  { where: "on a file", fileOf: newFile },
+  { where: "in memory", fileOf: () => ":memory:" },
+];
 
-  assert.deepEqual(
-    results.map(({ status }) => status),
-    ["fulfilled", "fulfilled", "fulfilled", "rejected", "rejected"],
-  );
-  for (const result of results) if (result.status === "rejected") assert.equal((result.reason as { code: string }).code, "overloaded");
-  assert.equal(await store.paymentById(merchantA, given.paymentId(4)), undefined);
-  assert.deepEqual(await store.commit(given.paymentChange(given.newPayment(4))), committed, "there is room again");
+for (const { where, fileOf } of bothWriters) {
+  test(`more changes than may wait are refused as overloaded ${where}, and nothing of them is written`, async (context) => {
+    const store = await openEmbeddedStore({ file: fileOf(context), maxQueued: 3 });
+    context.after(() => store.close());
+    const results = await Promise.allSettled([1, 2, 3, 4, 5].map((number) => store.commit(given.paymentChange(given.newPayment(number)))));
+
+    assert.deepEqual(
+      results.map(({ status }) => status),
+      ["fulfilled", "fulfilled", "fulfilled", "rejected", "rejected"],
+    );
+    for (const result of results) if (result.status === "rejected") assert.equal((result.reason as { code: string }).code, "overloaded");
+    assert.equal(await store.paymentById(merchantA, given.paymentId(4)), undefined);
+    assert.deepEqual(await store.commit(given.paymentChange(given.newPayment(4))), committed, "there is room again");
+  });
+
+  test(`the counters of a store ${where} count changes, the commits that they shared, and the queue`, async (context) => {
+    const store = await openEmbeddedStore({ file: fileOf(context) });
+    context.after(() => store.close());
+    const waiting = Array.from({ length: 100 }, (_, number) => store.commit(given.paymentChange(given.newPayment(number))));
+    const again = store.commit(given.paymentChange(given.newPayment(0)));
+    await Promise.resolve();
+    assert.equal(store.stats().queued, 101);
+
+    await Promise.all([...waiting, again]);
+
+    const { changes, commits, largestBatch, queued } = store.stats();
+    assert.deepEqual({ changes, queued }, { changes: 101, queued: 0 });
+    assert.ok(1 <= commits && commits <= 100 && largestBatch >= 101 / commits, JSON.stringify(store.stats()));
+  });
+}
+
+test("a store in memory starts no thread", async (context) => {
+  let threads = 0;
+  const count = (): void => void (threads += 1);
+  process.on("worker", count);
+  context.after(() => process.off("worker", count));
+  const inMemory = await openEmbeddedStore({ file: ":memory:" });
+  context.after(() => inMemory.close());
+  assert.deepEqual([await inMemory.commit(given.paymentChange(given.newPayment(1))), threads], [committed, 0]);
+
+  const onFile = await openEmbeddedStore({ file: newFile(context) });
+  context.after(() => onFile.close());
+  assert.equal(threads, 1, "control: a thread is seen");
 });
 
-test("the counters tell changes, the commits that they shared, and the queue", async (context) => {
+test("a store in memory commits no more changes in one turn than a batch holds, in their order", async (context) => {
   const store = await openEmbeddedStore({ file: ":memory:" });
   context.after(() => store.close());
-  const waiting = Array.from({ length: 100 }, (_, number) => store.commit(given.paymentChange(given.newPayment(number))));
-  const again = store.commit(given.paymentChange(given.newPayment(0)));
-  await Promise.resolve();
-  assert.equal(store.stats().queued, 101);
+  const order: number[] = [];
+  const changes = Array.from({ length: 1_200 }, async (_, number) => {
+    await store.commit(given.paymentChange(given.newPayment(number)));
+    order.push(number);
+  });
+  await Promise.all(changes);
 
-  await Promise.all([...waiting, again]);
+  assert.deepEqual(
+    order,
+    changes.map((_, number) => number),
+  );
+  assert.equal(store.stats().largestBatch, 512);
+});
 
-  const { changes, commits, largestBatch, queued } = store.stats();
-  assert.deepEqual({ changes, queued }, { changes: 101, queued: 0 });
-  assert.ok(1 <= commits && commits <= 100 && largestBatch >= 101 / commits, JSON.stringify(store.stats()));
+test("what waits when a store in memory is closed is written before it closes", async () => {
+  const store = await openEmbeddedStore({ file: ":memory:" });
+  const waiting = Array.from({ length: 1_200 }, (_, number) => store.commit(given.paymentChange(given.newPayment(number))));
+  await store.close();
+
+  assert.deepEqual([...new Set((await Promise.all(waiting)).map(({ outcome }) => outcome))], ["committed"]);
+  await assert.rejects(store.commit(given.paymentChange(given.newPayment(9_000))), { code: "closed" });
+});
+
+test("after an error that is not SQLite's, the writer of a store in memory reports what waited as unknown and writes nothing more", async (context) => {
+  const states: boolean[] = [];
+  const writer = new InlineWriter(
+    { file: newFile(context), durable: false, maxFileBytes: undefined },
+    { maxQueued: 10, onWriting: (works) => void states.push(works) },
+  );
+  context.after(() => writer.close());
+  const change = (number: number) => messageOf(given.paymentChange(given.newPayment(number)));
+  const [merchant, at] = change(1);
+  const unusable = [merchant, at, ...Array<undefined>(3), [{}]] as unknown as ReturnType<typeof change>;
+
+  assert.deepEqual(await Promise.all([writer.submit(change(1)), writer.submit(unusable)]), ["commit_unknown", "commit_unknown"]);
+  await assert.rejects(writer.submit(change(2)), { name: "StoreError", code: "unavailable" });
+  assert.deepEqual([writer.isWriting, states, await writer.tryWriting(), await writer.truncateLog()], [false, [false], false, false]);
 });

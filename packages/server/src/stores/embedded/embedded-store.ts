@@ -38,6 +38,7 @@ import { makeFilesPrivate, makeFolderOf } from "./data-folder.ts";
 import { deliveriesInState, deliveryColumns, deliveryFromRow, type DeliveryRow, notificationColumns } from "./delivery-rows.ts";
 import { laneOf } from "./delivery-writer.ts";
 import { EmbeddedPeople } from "./embedded-people.ts";
+import { InlineWriter } from "./inline-writer.ts";
 import { openForReading } from "./open-database.ts";
 import { placeInOrder } from "../order-row.ts";
 import {
@@ -53,6 +54,7 @@ import {
 import type { AccountKeyRow, AccountRow, FigureRow, NamedRequestRow, PackedHistoryRow, PaymentRow } from "../rows.ts";
 import { temporaryFile } from "./temporary-file.ts";
 import { WriterThread } from "./writer-thread.ts";
+import type { Writer } from "./writer.ts";
 
 export interface EmbeddedStoreOptions {
   /**
@@ -73,19 +75,23 @@ export interface EmbeddedStoreOptions {
 
 /**
  * The default store: one SQLite file, a writer thread that gathers changes into durable commits, point reads on the caller's
- * thread. Rejects with StoreOpenError when the file is locked, foreign, damaged or of a newer version.
+ * thread. A `:memory:` store writes on the caller's thread too. Rejects with StoreOpenError when the file is locked, foreign, damaged or of a newer version.
  */
-export async function openEmbeddedStore(options: EmbeddedStoreOptions): Promise<RunningStore> {
-  const { maxQueued = 4_096, maxFileBytes, expectTables = false, onWriting = () => undefined } = options;
-  const temporary = options.file === ":memory:" ? temporaryFile() : undefined;
-  const file = temporary?.file ?? options.file;
+export async function openEmbeddedStore({
+  file: named,
+  maxQueued = 4_096,
+  maxFileBytes,
+  expectTables = false,
+  onWriting = () => undefined,
+}: EmbeddedStoreOptions): Promise<RunningStore> {
+  const temporary = named === ":memory:" ? temporaryFile() : undefined;
+  const file = temporary?.file ?? named;
   if (temporary === undefined) makeFolderOf(file);
   makeFilesPrivate(file);
   try {
-    const writer = await WriterThread.start(
-      { file, durable: temporary === undefined, maxFileBytes, expectTables },
-      { maxQueued, onWriting },
-    );
+    const database = { file, durable: temporary === undefined, maxFileBytes, expectTables };
+    const options = { maxQueued, onWriting };
+    const writer = database.durable ? await WriterThread.start(database, options) : new InlineWriter(database, options);
     const store = new SqliteStore(openForReading(file), writer, () => temporary?.remove());
     // Every connection has read something, so all the files that SQLite works on are open.
     if (process.platform !== "win32") temporary?.remove();
@@ -96,17 +102,17 @@ export async function openEmbeddedStore(options: EmbeddedStoreOptions): Promise<
   }
 }
 
-/** Owns the read-only connection and its statements, and the writer thread. */
+/** Owns the read-only connection and its statements, and the writer. */
 class SqliteStore implements RunningStore {
   readonly people: PeopleStore;
   readonly identity: IdentityStore = { read: async () => this.#identity(), raise: (raise) => this.#raiseIdentity(raise) };
   readonly #reader: DatabaseSync;
-  readonly #writer: WriterThread;
+  readonly #writer: Writer;
   readonly #afterClose: () => void;
   readonly #statements: Record<StatementName, StatementSync>;
   #closed: Promise<void> | undefined;
 
-  constructor(reader: DatabaseSync, writer: WriterThread, afterClose: () => void) {
+  constructor(reader: DatabaseSync, writer: Writer, afterClose: () => void) {
     this.#reader = reader;
     this.#writer = writer;
     this.#afterClose = afterClose;

@@ -10,6 +10,7 @@ import type { DatabaseOptions } from "./open-database.ts";
 import { StoreOpenError } from "./open-error.ts";
 import type { OpenRefusal } from "./open-error.ts";
 import type { PeopleAnswer, PeopleMessage } from "./people-writer.ts";
+import { failures, type Writer, type WriterOptions } from "./writer.ts";
 
 interface Waiting {
   readonly resolve: (outcome: Outcome) => void;
@@ -21,12 +22,6 @@ interface WaitingForPeople {
   readonly reject: (error: StoreError) => void;
 }
 
-interface ThreadOptions {
-  readonly maxQueued: number;
-  /** Called when writing begins to fail, and when it works again. */
-  readonly onWriting: (works: boolean) => void;
-}
-
 interface IdentityAnswer {
   readonly raised: Outcome;
 }
@@ -34,9 +29,6 @@ interface IdentityAnswer {
 interface TruncateAnswer {
   readonly truncated: boolean;
 }
-
-/** What becomes of a change when the writer fails, not the change. */
-const failures: readonly Outcome[] = ["unavailable", "commit_unknown"];
 
 /** How many changes of people may wait for their commit; more are refused as `overloaded`. */
 const mostPeopleWaiting = 256;
@@ -48,9 +40,9 @@ const mostPeopleWaiting = 256;
  * ones and twos, and an fsync for each of them is the largest part of its work. Parts of a turn, posted as they come, made twice as
  * many commits and no more charges a second at 16, 64 and 256 requests under way.
  */
-export class WriterThread {
+export class WriterThread implements Writer {
   readonly #worker: Worker;
-  readonly #options: ThreadOptions;
+  readonly #options: WriterOptions;
   readonly #waiting: Waiting[] = [];
   readonly #waitingForPeople: WaitingForPeople[] = [];
   readonly #exited: Promise<void>;
@@ -66,7 +58,7 @@ export class WriterThread {
   #changes = 0;
   #largestBatch = 0;
 
-  private constructor(worker: Worker, options: ThreadOptions) {
+  private constructor(worker: Worker, options: WriterOptions) {
     this.#worker = worker;
     this.#options = options;
     worker.on("message", (answer: BatchAnswer | PeopleAnswer | TruncateAnswer | IdentityAnswer | boolean) => {
@@ -86,14 +78,14 @@ export class WriterThread {
     worker.on("error", () => this.#died());
   }
 
-  static async start(options: DatabaseOptions, threadOptions: ThreadOptions): Promise<WriterThread> {
+  static async start(options: DatabaseOptions, writerOptions: WriterOptions): Promise<WriterThread> {
     // The worker's file has the ending that this file has: .ts here, .js once built.
     const here = import.meta.url;
     const worker = new Worker(new URL(`./writer-worker${here.slice(here.lastIndexOf("."))}`, here), { workerData: options });
     // Listened for from the start: a thread that refuses may end in the same turn in which its last message is read.
     const exited = new Promise<void>((resolve) => void worker.once("exit", () => resolve()));
     const [greeting] = (await once(worker, "message")) as ["ready" | OpenRefusal];
-    if (greeting === "ready") return new WriterThread(worker, threadOptions);
+    if (greeting === "ready") return new WriterThread(worker, writerOptions);
     await exited;
     throw new StoreOpenError(greeting, options.file);
   }
@@ -150,7 +142,6 @@ export class WriterThread {
     });
   }
 
-  /** Raises what the database says of itself. */
   raiseIdentity(message: IdentityMessage): Promise<Outcome> {
     return new Promise((resolve) => {
       if (!this.#alive) {
@@ -162,7 +153,6 @@ export class WriterThread {
     });
   }
 
-  /** Has what is only in the write-ahead log copied into the database file. */
   checkpoint(): void {
     if (this.#alive) this.#worker.postMessage("checkpoint", []);
   }

@@ -6,6 +6,7 @@ import type { BatchAnswer, ChangeMessage } from "../change-message.ts";
 import { lockFile, openForWriting, Refused } from "./open-database.ts";
 import type { DatabaseOptions } from "./open-database.ts";
 import type { PeopleMessage } from "./people-writer.ts";
+import { largestBatch } from "./writer.ts";
 
 /**
  * The writer thread. Owns the lock and the only connection that writes. While it waits for one batch's fsync, the next batch
@@ -13,9 +14,6 @@ import type { PeopleMessage } from "./people-writer.ts";
  */
 assert(parentPort !== null, "the writer runs in a thread");
 const port = parentPort;
-
-/** More than this would only make the first of a batch wait for the last. */
-const largestBatch = 512;
 
 type Message = readonly ChangeMessage[] | PeopleMessage | IdentityMessage | "try" | "truncate" | "checkpoint" | "close";
 
