@@ -15,6 +15,8 @@ import { direct } from "../operations/direct.ts";
 import { refund } from "../operations/refund.ts";
 import { Runner } from "../operations/runner.ts";
 import type { Payment } from "../payment/payment.ts";
+import { type Store, StoreError } from "../stores/store.ts";
+import type { WorldStore } from "../stores/world-store.ts";
 import { createMemoryStore } from "../stores/memory/memory-store.ts";
 import { CvvPocket } from "../vault/cvv-pocket.ts";
 import { Keyring } from "../vault/keyring.ts";
@@ -24,13 +26,17 @@ import { RecoveryJob, type RecoveryProgress } from "./recovery-job.ts";
 
 const account = { id: "0000000a" as MerchantId, version: 1, name: "Shop", settings: defaultAccountSettings() };
 
-async function given(names: readonly string[] = ["simulator"], share = wholeShare) {
+function same(store: WorldStore): Store {
+  return store;
+}
+
+async function given(names: readonly string[] = ["simulator"], share = wholeShare, around: (store: WorldStore) => Store = same) {
   const time = new StillTime();
   const random = new SeededRandom("recovery job");
   const ports = { clock: time, random };
   const keys = { provider: createMemoryKeyProvider(random), store: createMemoryWrappedKeyStore() };
   const keyring = await Keyring.open({ ...keys, ...ports, environment: "test", create: true });
-  const store = createMemoryStore();
+  const store = around(createMemoryStore());
   const simulator = createSimulator({ clock: time, scheduler: time });
   const others = names.slice(1).map((name) => ({ ...createSimulator({ clock: time, scheduler: time }), name }));
   const runner = new Runner({
@@ -137,6 +143,66 @@ test("an acquirer that answers slowly, with thousands of payments due, keeps no 
   await time.pass(60_000);
   await stopped;
 });
+
+test("thousands that are due at one acquirer are all done soon, with few in hand at a time and few read for each", async () => {
+  let read = 0;
+  let largestPage = 0;
+  const parts = await given(["simulator"], { ...wholeShare, isAlone: false }, (store) =>
+    withCalls(store, {
+      paymentsDue: async (...asked) => {
+        const due = await store.paymentsDue(...asked);
+        read += due.length;
+        largestPage = Math.max(largestPage, due.length);
+        return due;
+      },
+    }),
+  );
+  const { time, store, job } = parts;
+  for (let number = 1; number <= 3_000; number += 1) await dueOf(parts, number, "simulator", account.id);
+  await job.start();
+  // One poll: what is passed over does not wait for the next.
+  await time.pass(1_500);
+  assert.equal((await store.paymentsDue(time.now(), 10_000)).length, 0);
+  assert.ok(largestPage <= 50, `control of the page: ${largestPage}`);
+  assert.ok(read <= 5 * 3_000, `${read} were read`);
+  await job.stop();
+});
+
+test("while the store refuses changes, what is passed over waits for the next poll", async () => {
+  let refused = 0;
+  let isRefusing = false;
+  const parts = await given(["simulator"], { ...wholeShare, isAlone: false }, (store) =>
+    withCalls(store, {
+      commit: async (change) => {
+        if (!isRefusing) return store.commit(change);
+        refused += 1;
+        throw new StoreError("unavailable");
+      },
+    }),
+  );
+  const { time, store, job } = parts;
+  for (let number = 1; number <= 500; number += 1) await dueOf(parts, number, "simulator", account.id);
+  isRefusing = true;
+  await job.start();
+  await time.pass(5_500);
+  assert.ok(refused >= 64, `control: ${refused} changes were refused`);
+  assert.ok(refused <= 5 * 150, `${refused} changes were refused in five polls`);
+
+  isRefusing = false;
+  await time.pass(3_000);
+  assert.equal((await store.paymentsDue(time.now(), 10_000)).length, 0);
+  await job.stop();
+});
+
+/** The store, with some of its calls replaced. */
+function withCalls(store: WorldStore, calls: Partial<Store>): Store {
+  return new Proxy(store, {
+    get: (target, name) => {
+      const value: unknown = Reflect.get(calls, name) ?? Reflect.get(target, name);
+      return typeof value === "function" ? value.bind(target) : value;
+    },
+  });
+}
 
 function withLatency(latencyMs: number): typeof account.settings {
   return { ...account.settings, simulator: { ...account.settings.simulator, latencyMs } };

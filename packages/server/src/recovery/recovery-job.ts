@@ -1,5 +1,6 @@
 import { checksPerHour } from "../decisions/steps.ts";
 import type { Clock } from "../kernel/clock.ts";
+import type { Instant } from "../kernel/instant.ts";
 import type { ReadReport } from "../kernel/job-reads.ts";
 import type { Scheduler } from "../kernel/scheduler.ts";
 import type { Share, Tenure } from "../kernel/share.ts";
@@ -36,13 +37,19 @@ export interface RecoveryProgress {
 }
 
 const pollMs = 1_000;
-const pageSize = 200;
+/** The embedded store reads a page without a pause: 50 payments are half a millisecond in which no request is answered. */
+const pageSize = 50;
 /** What is read in a round at most; the next one goes on from there. */
-const pagesPerRound = 10;
+const pagesPerRound = 40;
+/** What is read from the beginning when a full lane has room again. */
+const pagesPerRefill = 2;
 /** Of one acquirer: another that is slow or dead keeps none of its payments waiting. */
 const concurrency = 16;
-/** Of one acquirer, those under way among them. More of its payments are passed over, and come by again when all others have. */
-const mostInHand = 500;
+/**
+ * Of one acquirer, those under way among them. More of its payments are passed over: they are read again when half of these are done, and by
+ * the rounds, after all others.
+ */
+const mostInHand = 64;
 /** After this many checks (an hour and more) a payment that is still in flight is an alarm, at each further check. */
 const overdueChecks = checksPerHour;
 /** No more than this many payments are taken up at start at once; the rest follows when they are due. */
@@ -52,6 +59,10 @@ const maximumAtStart = 10_000;
 interface Lane {
   readonly waiting: (() => Promise<void>)[];
   running: number;
+  /** A payment was passed over because the lane was full. */
+  passedOver: boolean;
+  /** Some work failed: what was passed over waits for the next round, so that a store that is down is not asked without a pause. */
+  failed: boolean;
 }
 
 /**
@@ -67,6 +78,9 @@ export class RecoveryJob {
   /** The payment that was read last, in the order in which they are due; undefined: the next round reads from the beginning. */
   #position: Payment | undefined;
   #round: Promise<unknown> = Promise.resolve();
+  /** Each resolves when what it has taken up is done. */
+  readonly #refills = new Set<Promise<unknown>>();
+  #isRefilling = false;
   #stopped = false;
 
   constructor(parts: RecoveryParts) {
@@ -91,6 +105,7 @@ export class RecoveryJob {
   /** Recovers what is due now; resolves when that is done. */
   async runDue(): Promise<void> {
     await Promise.all(await this.#takeUpDue());
+    while (this.#refills.size > 0) await Promise.all(this.#refills);
   }
 
   /** Resolves when what is under way has ended; nothing more begins. */
@@ -98,7 +113,7 @@ export class RecoveryJob {
     this.#stopped = true;
     this.#cancelTimer?.();
     await this.#round;
-    await Promise.all(this.#inHand.values());
+    await Promise.all([...this.#refills, ...this.#inHand.values()]);
   }
 
   #schedule(): void {
@@ -118,12 +133,10 @@ export class RecoveryJob {
     const held = share.held();
     const slots = new Set(held.keys());
     const taken: Promise<void>[] = [];
+    for (const lane of this.#lanes.values()) lane.failed = false;
     for (let page = 0; page < pagesPerRound && slots.size > 0; page += 1) {
       const after = this.#position;
-      // One that ends while the read is on its way may be in what it brings, as it was before.
-      const busy = new Set(this.#inHand.keys());
-      const due = await this.#read((store) => store.paymentsDue(now, pageSize, slots, after));
-      const fresh = due.filter((payment) => !busy.has(keyOf(payment)) || this.#inHand.has(keyOf(payment)));
+      const { due, fresh } = await this.#readDue(now, slots, after);
       taken.push(...this.#takeUp(fresh, keepUp, held, mostInHand));
       this.#position = due.length < pageSize ? undefined : due.at(-1);
       if (this.#position !== undefined) continue;
@@ -153,11 +166,15 @@ export class RecoveryJob {
       if (known !== undefined) return [known];
       const tenure = held.get(slotOf(payment.merchantId));
       const lane = this.#laneOf(carrierOf(payment).connector);
-      if (tenure === undefined || lane.waiting.length + lane.running >= most) return [];
+      if (tenure === undefined) return [];
+      if (inHandOf(lane) >= most) {
+        lane.passedOver = true;
+        return [];
+      }
       const { promise, resolve } = Promise.withResolvers<void>();
       lane.waiting.push(async () => {
         const end = this.#stopped ? undefined : tenure.begin();
-        if (end !== undefined) await this.#one(payment, work).finally(end);
+        if (end !== undefined && !(await this.#one(payment, work).finally(end))) lane.failed = true;
         this.#inHand.delete(key);
         resolve();
       });
@@ -170,7 +187,7 @@ export class RecoveryJob {
   #laneOf(connector: string | undefined): Lane {
     const known = this.#lanes.get(connector);
     if (known !== undefined) return known;
-    const lane: Lane = { waiting: [], running: 0 };
+    const lane: Lane = { waiting: [], running: 0, passedOver: false, failed: false };
     this.#lanes.set(connector, lane);
     return lane;
   }
@@ -183,15 +200,51 @@ export class RecoveryJob {
       void task().then(() => {
         lane.running -= 1;
         this.#pump(lane);
+        if (lane.passedOver && !lane.failed && inHandOf(lane) <= mostInHand / 2) this.#refill(lane);
       });
     }
   }
 
-  async #one(payment: Payment, work: Work): Promise<void> {
+  /** Takes up what was passed over, which is at the beginning of what is due unless other lanes are full as well. */
+  #refill(lane: Lane): void {
+    if (this.#isRefilling || this.#stopped) return;
+    lane.passedOver = false;
+    this.#isRefilling = true;
+    const refill = this.#takeUpFirst()
+      .finally(() => (this.#isRefilling = false))
+      .then((taken) => Promise.all(taken))
+      .finally(() => this.#refills.delete(refill));
+    this.#refills.add(refill);
+  }
+
+  async #takeUpFirst(): Promise<readonly Promise<void>[]> {
+    const { clock, share } = this.#parts;
+    const now = clock.now();
+    const held = share.held();
+    const taken: Promise<void>[] = [];
+    let after: Payment | undefined;
+    for (let page = 0; page < pagesPerRefill && held.size > 0; page += 1) {
+      const { due, fresh } = await this.#readDue(now, new Set(held.keys()), after);
+      taken.push(...this.#takeUp(fresh, keepUp, held, mostInHand));
+      after = due.at(-1);
+      if (due.length < pageSize) break;
+    }
+    return taken;
+  }
+
+  /** A page of what is due, and which of it was not in hand while it was read: of a payment that was, the page may have an old state. */
+  async #readDue(now: Instant, slots: ReadonlySet<number>, after: Payment | undefined) {
+    const busy = new Set(this.#inHand.keys());
+    const due = await this.#read((store) => store.paymentsDue(now, pageSize, slots, after));
+    return { due, fresh: due.filter((payment) => !busy.has(keyOf(payment)) || this.#inHand.has(keyOf(payment))) };
+  }
+
+  /** Resolves with whether the work could be done. Never rejects. */
+  async #one(payment: Payment, work: Work): Promise<boolean> {
     const { accounts, runner, report } = this.#parts;
     try {
       const account = await accounts.byId(payment.merchantId);
-      if (account === undefined) return;
+      if (account === undefined) return false;
       const after = await work(runner.contextOf(account), payment);
       const checks = after.attempt?.checks ?? payment.attempt?.checks ?? 0;
       const openRefund = after.refunds.find((refund) => refund.state === "sending" && refund.checks >= overdueChecks);
@@ -199,11 +252,17 @@ export class RecoveryJob {
       if (payment.attempt !== undefined && after.attempt === undefined) report({ kind: "settled", ...progress });
       else if (after.attempt !== undefined && checks >= overdueChecks) report({ kind: "overdue", ...progress });
       else if (openRefund !== undefined) report({ kind: "overdue", ...progress, state: "refund_sending", checks: openRefund.checks });
+      return true;
     } catch (error) {
       // A store failure leaves the payment as it was, due again at the next poll.
       if (!(error instanceof ServiceError)) await runner.raise(error, payment);
+      return false;
     }
   }
+}
+
+function inHandOf(lane: Lane): number {
+  return lane.waiting.length + lane.running;
 }
 
 function keyOf({ merchantId, id }: Payment): string {

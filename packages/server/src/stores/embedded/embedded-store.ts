@@ -1,5 +1,6 @@
 import type { DatabaseSync, StatementSync } from "node:sqlite";
 import { assert } from "../../kernel/assert.ts";
+import { atEndOfTurn } from "../../kernel/end-of-turn.ts";
 import type { KeyDigest, MerchantId, PaymentId, TokenDigest } from "../../kernel/ids.ts";
 import type { Instant } from "../../kernel/instant.ts";
 import { everySlot, slotCount, slotMask, type Slots } from "../../kernel/slot.ts";
@@ -170,6 +171,8 @@ class SqliteStore implements RunningStore {
 
   async paymentsDue(now: Instant, limit: number, slots: Slots = everySlot, after?: Payment): Promise<readonly Payment[]> {
     const from = after === undefined ? undefined : dueAt(after);
+    // A read is over at once: without this, no request would be answered between two pages.
+    if (after !== undefined) await new Promise<void>((resolve) => void atEndOfTurn(resolve));
     const rows =
       after === undefined || from === undefined
         ? this.#rows<PaymentRow>("paymentsDue", now, slotMask(slots), limit)
