@@ -1,7 +1,9 @@
 import { writeSync } from "node:fs";
 import { pino, type DestinationStream, type LevelWithSilent } from "pino";
+import { assert } from "../kernel/assert.ts";
 import { formatTimestamp } from "../kernel/calendar.ts";
 import type { Clock } from "../kernel/clock.ts";
+import { atEndOfTurn } from "../kernel/end-of-turn.ts";
 import { type FieldKind, type Log, type LogEvent, logEvents } from "./log-event.ts";
 
 export const logFormats = ["json", "text"] as const;
@@ -49,10 +51,29 @@ export function standardOutput(): LogDestination & { flushSync(): void } {
   destination.on("write", () => {
     works = true;
   });
+  // The destination measures the text that waits in it at each write, and copies it for that.
+  const write = destination.write.bind(destination);
+  const flush = destination.flush.bind(destination);
+  let gathered = "";
+  const handOver = (): void => {
+    const lines = gathered;
+    gathered = "";
+    if (lines !== "") write(lines);
+  };
+  destination.write = (line) => {
+    if (gathered === "") atEndOfTurn(handOver);
+    gathered += line;
+    return true;
+  };
+  destination.flush = (whenDone) => {
+    handOver();
+    flush(whenDone);
+  };
   // The destination's own flush tries again for ever whatever the error: on a full disk the process would never end. pino flushes by
   // this on exit, too.
   const flushSync = destination.flushSync.bind(destination);
   destination.flushSync = () => {
+    handOver();
     if (works && writeWaiting(destination)) flushSync();
   };
   return destination;
@@ -93,22 +114,16 @@ function writeWaiting(destination: object): boolean {
  * A log that writes declared events with their declared fields and nothing else: what an event holds beyond its row, or of
  * another type than its row says, is left out, also when the compiler was deceived.
  */
-export function createLog(options: LogOptions): Log {
-  const { destination } = options;
-  const logger = pino(
-    {
-      level: options.level,
-      base: null,
-      timestamp: timestampsFrom(options.clock),
-      formatters: { level: (label) => ({ level: label }) },
-    },
-    options.format === "json" ? destination : { write: (line) => destination.write(`${textOf(line)}\n`) },
-  );
+export function createLog({ level, format, clock, destination }: LogOptions): Log {
+  const least = level === "silent" ? Number.POSITIVE_INFINITY : pino.levels.values[level];
+  assert(least !== undefined, "a log level has a value");
+  const timestamp = timestampsFrom(clock);
   return {
     write: (event) => {
-      const { level } = logEvents[event.event];
-      if (!logger.isLevelEnabled(level)) return;
-      logger[level](declaredFields(event));
+      const { level: its } = logEvents[event.event];
+      if ((pino.levels.values[its] ?? 0) < least) return;
+      const line = `{"level":"${its}","time":"${timestamp()}"${declaredFields(event)}}`;
+      destination.write(`${format === "json" ? line : textOf(line)}\n`);
       // People and scripts wait for all but the lines of requests.
       if (event.event !== "request") destination.flush?.();
     },
@@ -126,24 +141,23 @@ function timestampsFrom(clock: Clock): () => string {
       second = nowSecond;
       text = formatTimestamp(now).replace(" ", "T");
     }
-    return `,"time":"${text}.${String(now - nowSecond * 1_000).padStart(3, "0")}Z"`;
+    return `${text}.${String(now - nowSecond * 1_000).padStart(3, "0")}Z`;
   };
 }
 
-type Fields = Record<string, string | number | boolean>;
-
-function declaredFields(event: LogEvent): Fields {
+/** As members of a JSON object, each with a comma before it. Built as text: an object on the way to it cost a fifth of a query's memory. */
+function declaredFields(event: LogEvent): string {
   const values: Readonly<Record<string, unknown>> = event;
-  const fields: Fields = { event: event.event };
+  let fields = `,"event":${JSON.stringify(event.event)}`;
   const kinds: Readonly<Record<string, FieldKind>> = logEvents[event.event].fields;
   for (const name in kinds) {
     const value = allowedValue(kinds[name], values[name]);
-    if (value !== undefined) fields[name] = value;
+    if (value !== undefined) fields += `,"${name}":${typeof value === "string" ? JSON.stringify(value) : String(value)}`;
   }
   return fields;
 }
 
-function allowedValue(kind: FieldKind | undefined, value: unknown): Fields[string] | undefined {
+function allowedValue(kind: FieldKind | undefined, value: unknown): string | number | boolean | undefined {
   switch (typeof value) {
     case "string":
       if (kind === "text" || kind === "text?") return harmless(value);
