@@ -320,7 +320,8 @@ export class HttpServer {
         } else if (endpoint.key === "session") {
           answer = await endpoint.handle({ method, params: decoded.params, headers, caller: this.#callerOf(request) });
         } else {
-          const entered = await this.#entered(endpoint, method, decoded, headers, request, digest);
+          const isKeyless = keyGiven(endpoint, decoded.params) === undefined;
+          const entered = isKeyless ? await this.#entered(endpoint, method, decoded, headers, request, digest) : undefined;
           if (entered !== undefined && "account" in entered) admitted = entered;
           const found = await this.#accountOrOwner(entered, endpoint, decoded, headers);
           if ("node" in found) {
@@ -459,7 +460,7 @@ export class HttpServer {
     digest: string,
   ): Promise<Admitted | LedOn | undefined> {
     const { people, forwarder } = this.#options;
-    if (people === undefined || keyGiven(endpoint, params) !== undefined) return undefined;
+    if (people === undefined) return undefined;
     const asked = { method, params };
     if (headers.pass !== undefined && headers.forNode !== undefined && forwarder !== undefined) {
       return people.admitLed(endpoint.path, asked, headers.pass, { method, target: pathAndQueryOf(request.url ?? "/"), digest });

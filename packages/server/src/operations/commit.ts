@@ -1,17 +1,24 @@
 import { assert, BrokenInvariant } from "../kernel/assert.ts";
 import { ServiceError } from "../kernel/service-error.ts";
-import type { Change } from "../stores/change.ts";
+import type { Change, CommitResult } from "../stores/change.ts";
 import { type Store, StoreError } from "../stores/store.ts";
 import { PaymentCodeTaken } from "./payment-code-taken.ts";
 
 const maximumDecisions = 8;
 
 /** The loop behind OperationContext.change: decide, commit, and decide again when someone else was faster. */
-export async function commitDecision<C extends Change | undefined>(store: Store, decide: () => Promise<C>): Promise<C> {
+export async function commitDecision<C extends Change | undefined>(store: Store, decide: () => C | Promise<C>): Promise<C> {
   for (let decisions = 0; decisions < maximumDecisions; decisions += 1) {
-    const change = await decide();
+    // What is known at once is not waited for: each await is a turn of the microtask queue and two promises.
+    const decided = decide();
+    const change = decided instanceof Promise ? await decided : decided;
     if (change === undefined) return change;
-    const result = await commit(store, change);
+    let result: CommitResult;
+    try {
+      result = await store.commit(change);
+    } catch (error) {
+      throw error instanceof StoreError ? serviceErrorOf(error) : error;
+    }
     switch (result.outcome) {
       case "committed":
         return change;
@@ -29,15 +36,6 @@ export async function commitDecision<C extends Change | undefined>(store: Store,
   }
   // Eight others in a row were faster: nothing of this request was written.
   throw new ServiceError("payment_in_flight");
-}
-
-async function commit(store: Store, change: Change): Promise<Awaited<ReturnType<Store["commit"]>>> {
-  try {
-    return await store.commit(change);
-  } catch (error) {
-    if (error instanceof StoreError) throw serviceErrorOf(error);
-    throw error;
-  }
 }
 
 /** A commit of which the store cannot say whether it happened is never acted upon: recovery finds out. */

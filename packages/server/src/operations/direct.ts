@@ -62,8 +62,8 @@ async function charge(context: OperationContext, asked: DirectInput): Promise<Di
     refusePlanOf(orderCard.brand, input);
     const priced = priceAndRoute(context, input, orderCard, toAuthorize);
     refuseByTraits(context, priced, toAuthorize, input);
-    await refuseTakenToken(context, input);
-    await refuseForeignMandate(context, input, orderCard);
+    if (input.createToken !== undefined) await refuseTakenToken(context, input);
+    if (input.order.storedCredential?.use === "stored") await refuseForeignMandate(context, input, orderCard);
     return authorize(context, input, priced, orderCard, toAuthorize);
   });
 }
@@ -110,13 +110,14 @@ async function authorize(
   assert(connector !== undefined, "a payment has a way to an acquirer");
   const order = { ...input.order, manualReview, card: orderCard, pricing, connector };
   const id = context.newPaymentId(now);
-  const intention = await context.change(async () => decideIntention(account.id, id, order, now, context.answerBy(), input.request));
+  const intention = await context.change(() => decideIntention(account.id, id, order, now, context.answerBy(), input.request));
 
   // Nothing is open during the call. Should the process die here, the payment stays `authorizing` and recovery asks the
   // acquirer, or reverses: it can never be sent again, the security code is gone with this request.
   const { sent, outcome } = await askAcquirers(context, intention.payment.next, others, toAuthorize);
 
-  return recordOutcome(context, sent, outcome, await tokenFor(context, input, outcome, toAuthorize));
+  const tokenized = input.createToken === undefined ? undefined : await tokenFor(context, input, outcome, toAuthorize);
+  return recordOutcome(context, sent, outcome, tokenized);
 }
 
 /** Asks the acquirer that the payment names, and after a certain no the others in turn; each is written down before it is asked. */

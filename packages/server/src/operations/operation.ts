@@ -37,7 +37,7 @@ export interface OperationContext {
    * rejects with PaymentCodeTaken, a taken token with `token_taken`, a store failure with `store_unavailable` (nothing was
    * written) or `outcome_unknown`.
    */
-  change<C extends Change | undefined>(decide: () => Promise<C>): Promise<C>;
+  change<C extends Change | undefined>(decide: () => C | Promise<C>): Promise<C>;
   /** Tells whoever watches that a stored card of this account did not open: it was altered, or its keys are lost. */
   cardNotReadable(error: unknown): void;
   /** Raises an alarm: an acquirer's approval came when its attempt had been taken for never done. */

@@ -21,10 +21,16 @@ export async function changePayment<C extends PaymentChange | undefined>(
 ): Promise<{ readonly payment: Payment; readonly change: C }> {
   let current = seen;
   let first = true;
-  const change = await context.change(async () => {
-    if (!first) current = await reread(context, seen);
-    first = false;
-    return countedAs(current, decide, context.epoch ?? 0);
+  const decideOn = (payment: Payment): C => countedAs(payment, decide, context.epoch ?? 0);
+  const change = await context.change<C>(() => {
+    if (first) {
+      first = false;
+      return decideOn(current);
+    }
+    return reread(context, seen).then((stored) => {
+      current = stored;
+      return decideOn(stored);
+    });
   });
   return { payment: change?.payment.next ?? current, change };
 }

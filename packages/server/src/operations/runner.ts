@@ -84,8 +84,7 @@ export class Runner {
     } finally {
       // Nobody else waits meanwhile: the operation's turn is over. Without a place for work, since only chaos makes an answer wait.
       const { waits = (wait) => wait }: SimulatorTreatment = account.settings.simulator;
-      const told = Promise.all(context.answerWaitsFor);
-      await (context.answerWaitsFor.length > 0 ? waits(told) : told);
+      if (context.answerWaitsFor.length > 0) await waits(Promise.all(context.answerWaitsFor));
     }
   }
 
@@ -192,14 +191,17 @@ class Context implements OperationContext {
     return laterBy(this.clock.now(), this.#acquirerTimeoutMs);
   }
 
-  async change<C extends Change | undefined>(decide: () => Promise<C>): Promise<C> {
-    const change = await commitDecision(this.store, async () => {
-      const decided = await decide();
+  async change<C extends Change | undefined>(decide: () => C | Promise<C>): Promise<C> {
+    const addressed = (decided: C): C => {
       if (decided?.payment === undefined || decided.notifications.length === 0) return decided;
       const deliverTo = this.#deliverTo(this.account, decided.payment.next);
       if (deliverTo.length === 0) return decided;
       const gatherFor = this.#gatherFor?.(this.account, deliverTo) ?? [];
       return gatherFor.length > 0 ? { ...decided, deliverTo, gatherFor } : { ...decided, deliverTo };
+    };
+    const change = await commitDecision(this.store, () => {
+      const decided = decide();
+      return decided instanceof Promise ? decided.then(addressed) : addressed(decided);
     });
     if (change?.payment !== undefined) this.#committed?.(change.payment.next);
     if (change?.deliverTo !== undefined) {

@@ -22,7 +22,7 @@ export const tokenize = defineOperation<TokenizeInput, Tokenized>({
   async run(context, input) {
     await refuseEarlierToken(context, input.token);
     const tokenized = await sealUnderToken(context, input.card, input.token);
-    await context.change(async () => ({
+    await context.change(() => ({
       merchantId: context.account.id,
       at: tokenized.card.createdAt,
       card: { next: tokenized.card, replaces: undefined },

@@ -46,7 +46,7 @@ export const verifyCard = defineOperation<VerifyInput, VerifyOutcome>({
 async function useCard(context: Parameters<typeof verifyCard.run>[0], tokenDigest: TokenDigest): Promise<void> {
   const at = context.clock.now();
   const cardUse = { tokenDigest, at };
-  await context.change(async () => ({ merchantId: context.account.id, at, cardUse, facts: [], entries: [], notifications: [] }));
+  await context.change(() => ({ merchantId: context.account.id, at, cardUse, facts: [], entries: [], notifications: [] }));
 }
 
 function routeOfVerification(

@@ -37,9 +37,9 @@ export function createLocalVault({ keyring, environment, random, upgrade = noEar
   const epochs: EpochLookup = (id) => keyring.epochKey(id);
   const digestKey = digestKeysOf(keyring);
   /** Another process may have begun an epoch since the keys were read. */
-  const knowEpochOf = async (ref: CardRef): Promise<void> => {
+  const isOfUnknownEpoch = (ref: CardRef): boolean => {
     const id = epochOf(ref);
-    if (id !== undefined && id > keyring.currentEpoch) await keyring.refresh();
+    return id !== undefined && id > keyring.currentEpoch;
   };
   const macOf = (card: Omit<StoredCard, "mac">): Uint8Array => macs.of("card", fieldsOf(card));
   const vault: LocalVault = {
@@ -49,7 +49,7 @@ export function createLocalVault({ keyring, environment, random, upgrade = noEar
     },
 
     async use<T>(ref: CardRef, owner: CardOwner, call: (card: Card) => Promise<T>): Promise<T> {
-      await knowEpochOf(ref);
+      if (isOfUnknownEpoch(ref)) await keyring.refresh();
       const card = openCard(ref, { environment, owner }, epochs);
       try {
         return await call(card);
@@ -82,7 +82,7 @@ export function createLocalVault({ keyring, environment, random, upgrade = noEar
     },
 
     async reseal(ref: CardRef, owner: CardOwner) {
-      await knowEpochOf(ref);
+      if (isOfUnknownEpoch(ref)) await keyring.refresh();
       const epoch = keyring.wrapReady() ?? (await keyring.nextWrap());
       return resealCard(ref, { environment, owner }, epochs, epoch, random);
     },

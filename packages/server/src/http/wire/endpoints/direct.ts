@@ -26,7 +26,8 @@ export function directEndpoint({ runner, clockOf, sandbox, addressCheck }: Endpo
     cors: false,
     async handle(request) {
       const { params, account, headers, named } = request;
-      const simulated = await simulatedError(headers.simulateInternalError, account.id, sandbox);
+      const { simulateInternalError: asked } = headers;
+      const simulated = asked === undefined ? undefined : await simulatedError(asked, account.id, sandbox);
       if (simulated !== undefined) return simulated;
       const warnings: string[] = [];
       const answer = await answeringAnswer("direct", async () => {
