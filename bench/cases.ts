@@ -12,6 +12,8 @@ export interface BenchCase {
   readonly name: string;
   readonly title: string;
   readonly goal: CaseGoal | undefined;
+  /** Microseconds of CPU of all threads that a request may take at 64 outstanding when the server is warm. */
+  readonly cpuGoalMicros: number | undefined;
   load(loads: Loads): Load;
   /** What must exist at the product before the first window. */
   prepare?(loads: Loads, client: Client): Promise<void>;
@@ -26,24 +28,28 @@ export const cases: readonly BenchCase[] = [
     name: "token",
     title: "token creation",
     goal: { target: 0.27, alarm: 0.2 },
+    cpuGoalMicros: 78,
     load: (loads) => loads.token(),
   },
   {
     name: "direct-token",
     title: "direct by token",
     goal: { target: 0.2, alarm: 0.15 },
+    cpuGoalMicros: 135,
     load: (loads) => loads.directByToken(),
   },
   {
     name: "direct-pan",
     title: "direct by PAN",
     goal: undefined,
+    cpuGoalMicros: 102,
     load: (loads) => loads.directByPan(),
   },
   {
     name: "capture",
     title: "capture alone",
     goal: { target: 0.22, alarm: 0.18 },
+    cpuGoalMicros: 95,
     load: (loads) => loads.capture(),
     async refill(loads, client, answersExpected) {
       const missing = answersExpected - loads.authorizedWaiting;
@@ -56,12 +62,14 @@ export const cases: readonly BenchCase[] = [
     name: "authorize-capture",
     title: "authorize + capture",
     goal: undefined,
+    cpuGoalMicros: undefined,
     load: (loads) => loads.authorizeAndCapture(),
   },
   {
     name: "refund",
     title: "refund",
     goal: undefined,
+    cpuGoalMicros: undefined,
     load: (loads) => loads.refund(),
     async prepare(loads, client) {
       await client.ensureOpen(1);
@@ -78,12 +86,14 @@ export const cases: readonly BenchCase[] = [
     name: "verify",
     title: "verify a card",
     goal: undefined,
+    cpuGoalMicros: undefined,
     load: (loads) => loads.verify(),
   },
   {
     name: "query",
     title: "query",
     goal: { target: 0.5, alarm: 0.4 },
+    cpuGoalMicros: 35,
     load: (loads) => loads.query(),
     async prepare(loads, client) {
       await client.ensureOpen(preparing);

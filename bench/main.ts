@@ -138,9 +138,12 @@ async function startTimes(scratch: string, times: number): Promise<number[]> {
 }
 
 async function underLoad(report: Report, scratch: string): Promise<void> {
-  const dataDir = join(scratch, "data");
+  const dataDir = options.memory ? ":memory:" : join(scratch, "data");
   const profiling = options.profile === undefined ? [] : ["--cpu-prof", `--cpu-prof-dir=${options.profile}`];
-  const floor = options.against === undefined ? await startFloor() : await startProduct(join(scratch, "reference"), [], options.against);
+  const floor =
+    options.against === undefined
+      ? await startFloor()
+      : await startProduct(options.memory ? ":memory:" : join(scratch, "reference"), [], options.against);
   const product = options.control ? await startFloor() : await startProduct(dataDir, profiling);
   const bench = new Bench(options, floor, product);
   try {
@@ -159,7 +162,8 @@ async function underLoad(report: Report, scratch: string): Promise<void> {
     bench.close();
     await Promise.all([floor.stop(), product.stop()]);
   }
-  if (!options.control) {
+  if (options.memory) console.log("nothing is audited: a store in memory leaves no file");
+  else if (!options.control) {
     report.audit = auditDatabase(dataDir, bench.acknowledged);
     printAudit(report.audit);
     if (report.audit.faults.length > 0) process.exitCode = 1;
@@ -191,7 +195,7 @@ async function measureCases(
     const results: PairResult[] = [];
     for (const outstanding of bench.levels()) {
       const result = await bench.pairs(benchCase, outstanding);
-      printPair(benchCase.title, result);
+      printPair(benchCase, result);
       results.push(result);
     }
     report.cases.push({ name: benchCase.name, title: benchCase.title, results });

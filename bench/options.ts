@@ -11,6 +11,8 @@ export interface Options {
   readonly control: boolean;
   /** Another checkout of the product, which takes the floor's place: the ratio says what a change does. */
   readonly against: string | undefined;
+  /** The product keeps everything in memory, and so does what it is compared with. */
+  readonly memory: boolean;
   /** What the product keeps everything in. */
   readonly store: "embedded" | "postgres";
   /** The comparator on PostgreSQL takes the floor's place (naive-server.ts): charges by token only. */
@@ -45,6 +47,7 @@ export const usage = `npm run bench -- [options]
   --gate              exit 1 when a ratio is under its alarm in two of three repeats
   --control           the floor against itself: what the harness and the machine add
   --against DIR       the product of another checkout in the floor's place: what a change does
+  --memory            the product on a store in memory, where nothing is synced (and with --against, the other one too)
   --store postgres    the product on a PostgreSQL of the bench's own (Debian's binaries), whose CPU counts with it
   --naive             with it: an ordinary pool and a transaction for each change in the floor's place
   --nodes N           with it: N nodes on one database, against one node
@@ -69,6 +72,7 @@ export function readOptions(argv: readonly string[]): Options {
       against: { type: "string" },
       case: { type: "string", multiple: true, default: [] },
       outstanding: { type: "string", multiple: true, default: [] },
+      memory: { type: "boolean", default: false },
       store: { type: "string", default: "embedded" },
       naive: { type: "boolean", default: false },
       nodes: { type: "string" },
@@ -80,6 +84,7 @@ export function readOptions(argv: readonly string[]): Options {
     },
   });
   if (values.store !== "embedded" && values.store !== "postgres") throw new Error("--store is embedded or postgres");
+  if (values.memory && values.store === "postgres") throw new Error("--memory goes with the embedded store");
   if (values.naive && values.store !== "postgres") throw new Error("--naive goes with --store postgres");
   const nodes = wholeNumber("nodes", values.nodes);
   const fsyncDelayMs = wholeNumber("fsync-delay", values["fsync-delay"]);

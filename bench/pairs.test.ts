@@ -38,7 +38,7 @@ async function countingArm(): Promise<{ readonly arm: Arm; readonly most: () => 
 test("the first arm has as many outstanding as the plan says of it, the second as many as the result is of", async () => {
   const [floor, product] = [await countingArm(), await countingArm()];
   try {
-    const plan = { outstanding: 8, floorOutstanding: 2, pairs: 2, discarded: 0, rampMs: 20, windowMs: 60 };
+    const plan = { outstanding: 8, floorOutstanding: 2, pairs: 2, discarded: 0, warmUp: 0, coldPairs: 0, rampMs: 20, windowMs: 60 };
     const result = await runPairs(floor.arm, product.arm, plan);
     assert.equal(result.outstanding, 8);
     assert.deepEqual([floor.most(), product.most()], [2, 8]);

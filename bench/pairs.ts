@@ -2,7 +2,7 @@ import { createHistogram } from "node:perf_hooks";
 import type { Client } from "./client.ts";
 import type { BenchServer } from "./process.ts";
 import { median, quantile } from "./statistics.ts";
-import { closedLoop, type Load, type WindowResult } from "./window.ts";
+import { closedLoop, type Load, sendAll, type WindowResult } from "./window.ts";
 
 /** One server with the load that it gets. */
 export interface Arm {
@@ -18,8 +18,15 @@ export interface PairPlan {
   /** How many the first arm has outstanding. */
   readonly floorOutstanding: number;
   readonly pairs: number;
-  /** The first pairs are run and thrown away: both servers are still being compiled. */
+  /** The first pairs are run and thrown away. */
   readonly discarded: number;
+  /**
+   * So many requests are answered by each arm before the pairs, so that its code is compiled: until about 26,000 charges V8's compiler takes up
+   * to a third of a charge's CPU. 0: none.
+   */
+  readonly warmUp: number;
+  /** Pairs before the warm-up, whose figures are the cold ones. */
+  readonly coldPairs: number;
   readonly rampMs: number;
   readonly windowMs: number;
 }
@@ -42,6 +49,8 @@ export interface PairResult {
   readonly ratioQ3: number;
   readonly floor: ArmResult;
   readonly product: ArmResult;
+  /** The product before the warm-up; undefined without cold pairs. */
+  readonly cold?: ArmResult;
 }
 
 /**
@@ -49,13 +58,46 @@ export interface PairResult {
  * steady where requests per second are not.
  */
 export async function runPairs(floor: Arm, product: Arm, plan: PairPlan): Promise<PairResult> {
+  const cold = plan.coldPairs === 0 ? undefined : await alternate(floor, product, plan, { pairs: plan.coldPairs, discarded: 0 });
+  await warmUp(floor, plan.warmUp);
+  await warmUp(product, plan.warmUp);
+  const { ratios, ...arms } = await alternate(floor, product, plan, plan);
+  if (ratios.length === 0) throw new Error("no pair of windows could be counted");
+  return {
+    outstanding: plan.outstanding,
+    ratio: median(ratios),
+    ratioQ1: quantile(ratios, 0.25),
+    ratioQ3: quantile(ratios, 0.75),
+    ...arms,
+    ...(cold === undefined ? {} : { cold: cold.product }),
+  };
+}
+
+const warmedAtOnce = 64;
+/** As many as a load has ready between two refills. */
+const warmedPerPiece = 2_000;
+
+async function warmUp(arm: Arm, requests: number): Promise<void> {
+  for (let left = requests; left > 0; left -= warmedPerPiece) {
+    await arm.refill?.(warmedPerPiece);
+    await arm.client.ensureOpen(warmedAtOnce);
+    await sendAll(arm.client, arm.load, Math.min(left, warmedPerPiece), warmedAtOnce);
+  }
+}
+
+async function alternate(
+  floor: Arm,
+  product: Arm,
+  plan: PairPlan,
+  { pairs, discarded }: Pick<PairPlan, "pairs" | "discarded">,
+): Promise<{ readonly ratios: readonly number[]; readonly floor: ArmResult; readonly product: ArmResult }> {
   const ratios: number[] = [];
   const floorSum = new ArmSum();
   const productSum = new ArmSum();
   let lastFloor: WindowResult | undefined;
   let lastProduct: WindowResult | undefined;
-  for (let pair = 0; pair < plan.pairs; pair++) {
-    const counted = pair >= plan.discarded;
+  for (let pair = 0; pair < pairs; pair++) {
+    const counted = pair >= discarded;
     await floor.refill?.(expectedAnswers(lastFloor, plan));
     const a = await runWindow(floor, plan, plan.floorOutstanding, counted ? floorSum : new ArmSum());
     await product.refill?.(expectedAnswers(lastProduct, plan));
@@ -64,15 +106,7 @@ export async function runPairs(floor: Arm, product: Arm, plan: PairPlan): Promis
     lastProduct = b;
     if (counted && a.elapsedMs > 0 && b.elapsedMs > 0) ratios.push(perSecond(b) / perSecond(a));
   }
-  if (ratios.length === 0) throw new Error("no pair of windows could be counted");
-  return {
-    outstanding: plan.outstanding,
-    ratio: median(ratios),
-    ratioQ1: quantile(ratios, 0.25),
-    ratioQ3: quantile(ratios, 0.75),
-    floor: floorSum.result(),
-    product: productSum.result(),
-  };
+  return { ratios, floor: floorSum.result(), product: productSum.result() };
 }
 
 async function runWindow(arm: Arm, plan: PairPlan, outstanding: number, sum: ArmSum): Promise<WindowResult> {

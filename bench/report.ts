@@ -1,4 +1,5 @@
 import type { Calibration } from "./calibration.ts";
+import type { BenchCase } from "./cases.ts";
 import type { PairResult } from "./pairs.ts";
 import type { Audit } from "./audit.ts";
 import type { NotificationCost } from "./notification-cost.ts";
@@ -20,16 +21,31 @@ export function printCalibration(calibration: Calibration): void {
   );
 }
 
-const columns = ["case", "out", "ratio", "quartiles", "req/s", "floor", "cpu us", "floor", "p50 ms", "p95", "p99"] as const;
-const widths = [20, 4, 7, 13, 8, 8, 7, 6, 8, 8, 8] as const;
+const columns = [
+  "case",
+  "out",
+  "ratio",
+  "quartiles",
+  "req/s",
+  "floor",
+  "cpu us",
+  "goal",
+  "cold",
+  "floor",
+  "x floor",
+  "p50 ms",
+  "p95",
+  "p99",
+] as const;
+const widths = [18, 4, 6, 12, 7, 7, 7, 5, 7, 6, 8, 8, 8, 8] as const;
 
 export function printHead(): void {
   console.log("");
   console.log(row([...columns]));
 }
 
-export function printPair(title: string, result: PairResult): void {
-  const { floor, product } = result;
+export function printPair({ title, cpuGoalMicros }: BenchCase, result: PairResult): void {
+  const { floor, product, cold } = result;
   console.log(
     row([
       title,
@@ -38,13 +54,20 @@ export function printPair(title: string, result: PairResult): void {
       `${result.ratioQ1.toFixed(3)}-${result.ratioQ3.toFixed(3)}`,
       String(Math.round(product.perSecond)),
       String(Math.round(floor.perSecond)),
-      product.cpuMicros === undefined ? "-" : product.cpuMicros.toFixed(1),
-      floor.cpuMicros === undefined ? "-" : floor.cpuMicros.toFixed(1),
+      micros(product.cpuMicros),
+      cpuGoalMicros === undefined ? "-" : String(cpuGoalMicros),
+      micros(cold?.cpuMicros),
+      micros(floor.cpuMicros),
+      product.cpuMicros === undefined || floor.cpuMicros === undefined ? "-" : fixed(product.cpuMicros / floor.cpuMicros),
       fixed(product.p50Ms),
       fixed(product.p95Ms),
       fixed(product.p99Ms),
     ]),
   );
+}
+
+function micros(value: number | undefined): string {
+  return value === undefined ? "-" : value.toFixed(1);
 }
 
 function row(cells: readonly string[]): string {
