@@ -199,7 +199,7 @@ function withCalls(store: WorldStore, calls: Partial<Store>): Store {
   return new Proxy(store, {
     get: (target, name) => {
       const value: unknown = Reflect.get(calls, name) ?? Reflect.get(target, name);
-      return typeof value === "function" ? value.bind(target) : value;
+      return typeof value === "function" ? (value.bind(target) as unknown) : value;
     },
   });
 }

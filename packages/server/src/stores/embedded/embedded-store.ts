@@ -172,7 +172,7 @@ class SqliteStore implements RunningStore {
   async paymentsDue(now: Instant, limit: number, slots: Slots = everySlot, after?: Payment): Promise<readonly Payment[]> {
     const from = after === undefined ? undefined : dueAt(after);
     // A read is over at once: without this, no request would be answered between two pages.
-    if (after !== undefined) await new Promise<void>((resolve) => void atEndOfTurn(resolve));
+    if (after !== undefined) await new Promise<void>((resolve) => atEndOfTurn(resolve));
     const rows =
       after === undefined || from === undefined
         ? this.#rows<PaymentRow>("paymentsDue", now, slotMask(slots), limit)
