@@ -8,6 +8,8 @@ import { tokenDiesAt } from "./audit-tables.ts";
 interface Known {
   /** Its latest use that was written down, or that a client was told of. */
   usedAt: number;
+  /** Its latest use that may have been written down. */
+  mayBeUsedAt: number;
   /** Somebody knows that it was stored; else nobody knows. */
   sure: boolean;
   /** It was to be erased when its time had come: then it may be gone. */
@@ -77,16 +79,18 @@ export class CardAuditor {
     const name = nameOf(merchantId, digest);
     if (known === undefined || asked === undefined)
       this.#violation(`I12: a token that is charged is one that its merchant stored: ${name}`);
-    else if (asked >= tokenDiesAt(known.usedAt)) this.#violation(`I10: no token is charged after it expired: ${name}`);
     if (await this.#isGone(merchantId, digest)) this.#violation(`I10: a card that is charged is kept: ${name}`);
     this.#use(merchantId, digest, at, false);
   }
 
-  /** A change may be applied from now on, whether or not anybody hears of it. */
-  asked({ merchantId, at, card, cardErasure }: Change): void {
+  /** A change may be applied from now on, whether or not anybody hears of it. `charge`: a client asked first for this payment then. */
+  asked({ merchantId, at, card, cardUse, cardErasure }: Change, charge: Instant | undefined): void {
+    if (cardUse !== undefined && charge !== undefined) this.#checkLive(merchantId, cardUse.tokenDigest, charge);
     // Under a token that is taken nothing is stored: who knows of the other card knows enough.
     if (card !== undefined && !this.#known.has(keyOf(merchantId, card.next.tokenDigest)))
       this.#use(merchantId, card.next.tokenDigest, card.next.createdAt, false);
+    if (card !== undefined) this.#mayUse(merchantId, card.next.tokenDigest, card.next.lastUsedAt);
+    if (cardUse !== undefined) this.#mayUse(merchantId, cardUse.tokenDigest, cardUse.at);
     if (cardErasure === undefined) return;
     const known = this.#known.get(keyOf(merchantId, cardErasure.tokenDigest));
     if (known === undefined) return;
@@ -129,6 +133,18 @@ export class CardAuditor {
     this.#use(merchantId, digest, at, true);
   }
 
+  /** Before the use that the charge itself is counts. */
+  #checkLive(merchantId: MerchantId, digest: TokenDigest, charge: Instant): void {
+    const known = this.#known.get(keyOf(merchantId, digest));
+    if (known !== undefined && charge >= tokenDiesAt(Math.max(known.usedAt, known.mayBeUsedAt)))
+      this.#violation(`I10: no token is charged after it expired: ${nameOf(merchantId, digest)}`);
+  }
+
+  #mayUse(merchantId: MerchantId, digest: TokenDigest, at: number): void {
+    const known = this.#known.get(keyOf(merchantId, digest));
+    if (known !== undefined) known.mayBeUsedAt = Math.max(known.mayBeUsedAt, at);
+  }
+
   async #isGone(merchantId: MerchantId, digest: TokenDigest): Promise<boolean> {
     return (await this.#store.cardByToken(merchantId, digest)) === undefined;
   }
@@ -138,7 +154,12 @@ export class CardAuditor {
     const known = this.#known.get(key);
     // A token of the merchant's choice may be stored again after its card was erased.
     const usedAt = Math.max(at, known?.usedAt ?? 0);
-    this.#known.set(key, { usedAt, sure: sure || known?.sure === true, erasable: known?.erasable === true && at <= known.usedAt });
+    this.#known.set(key, {
+      usedAt,
+      mayBeUsedAt: known?.mayBeUsedAt ?? usedAt,
+      sure: sure || known?.sure === true,
+      erasable: known?.erasable === true && at <= known.usedAt,
+    });
   }
 }
 

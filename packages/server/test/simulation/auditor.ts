@@ -192,7 +192,9 @@ export class Auditor {
   }
 
   async #commit(store: Store, change: Change): Promise<CommitResult> {
-    this.cards.asked(change);
+    const { payment, merchantId } = change;
+    const isCharge = payment !== undefined && payment.replaces === undefined;
+    this.cards.asked(change, isCharge ? this.#asked.get(merchantId + payment.next.order.code) : undefined);
     const result = await store.commit(change).catch((error: unknown) => {
       this.mark(`commit ${(error as { code: string }).code}`);
       this.note(`commit ${(error as { code: string }).code}: ${describe(change)}`);
