@@ -219,7 +219,11 @@ export class Auditor {
       this.violation("a committed payment can be read");
       return;
     }
-    const isLate = change.facts.some(({ fact }) => fact === "approval_came_late" || fact === "late_approval_undone");
+    // The undo of a late approval may stay without an answer. Then the payment is marked for review, whatever its state is by then.
+    const isLeftToPeople = this.#cameLate.has(merchantId + id);
+    const isLate = change.facts.some(
+      ({ fact }) => fact === "approval_came_late" || fact === "late_approval_undone" || (fact === "marked_for_review" && isLeftToPeople),
+    );
     const seenAll = this.#lookAt(stored, change.payment.replaces, isLate);
     this.requests.committed(stored);
     this.#lookAtWindow(stored, change, seenAll);

@@ -19,4 +19,5 @@ export const keptSeeds: readonly { readonly seed: number; readonly met: string }
   { seed: 1_047, met: "one of three clocks is wrong for a while, and a sale that it stamped does not arrive" },
   { seed: 221, met: "what is cancelled before an older copy is put back is captured afterwards" },
   { seed: 3_073, met: "a server whose clock was ahead restarts twice within seconds" },
+  { seed: 7_376, met: "the undo of a late approval is not answered, and recovery has voided its payment meanwhile" },
 ];
