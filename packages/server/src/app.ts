@@ -45,7 +45,8 @@ import type { Secret } from "./kernel/secret.ts";
 import { ServiceError } from "./kernel/service-error.ts";
 import type { Account } from "./merchant/account.ts";
 import type { MerchantId } from "./kernel/ids.ts";
-import { day, hour, type Instant, minute, second } from "./kernel/instant.ts";
+import { formatInstant } from "./kernel/calendar.ts";
+import { day, hour, type Instant, laterBy, minute, second } from "./kernel/instant.ts";
 import type { Random } from "./kernel/random.ts";
 import type { Scheduler } from "./kernel/scheduler.ts";
 import { hexOf } from "./kernel/ids.ts";
@@ -529,10 +530,16 @@ export async function startCofre(config: Config, log: Log, given: Ports = system
 function shareEvent(event: ShareEvent): LogEvent {
   if (event.kind === "lost") return { event: "share_lost" };
   if (event.kind === "changed") return { event: "share_changed", nodes: event.nodes, slots: event.slots };
-  if (event.kind === "clock_right") return { event: "clock_right" };
-  const [seconds, which] = [Math.abs(event.aheadMs) / second, event.aheadMs > 0 ? "ahead of" : "behind"];
-  const what = `this machine's clock is ${seconds.toFixed(1)} s ${which} the database server's`;
-  return { event: "alarm", kind: "clock_off", what, where: undefined, ...noPayment };
+  if (!("aheadMs" in event)) return { event: event.kind };
+  return { event: "alarm", kind: event.kind, what: clockText(event), where: undefined, ...noPayment };
+}
+
+function clockText({ kind, aheadMs, at }: Extract<ShareEvent, { aheadMs: number }>): string {
+  const differs = `${(Math.abs(aheadMs) / second).toFixed(1)} s ${aheadMs > 0 === (kind === "clock_off") ? "ahead" : "behind"}`;
+  const readings = `this machine's shows ${formatInstant(at)}, the database server's ${formatInstant(laterBy(at, -aheadMs))}`;
+  return kind === "clock_off"
+    ? `this machine's clock is off: ${readings}, and this machine's is ${differs}; the node does no work until it is right`
+    : `the database server's clock is off: ${readings}, and the database server's is ${differs}; the nodes go on by their own clocks`;
 }
 
 /** Where notifications of the server's own accounts may go, and those of worlds. */

@@ -81,7 +81,7 @@ export interface HttpServerOptions {
 
 const notReady = {
   starting: "The server is starting",
-  clock_off: "This machine's clock and the database server's differ: the log says more",
+  clock_off: "This machine's clock is off: the log says more",
   not_writing: "Nothing can be written: the log says more",
 } as const;
 

@@ -124,7 +124,12 @@ export const logEvents = {
   },
   clock_right: {
     level: "info",
-    doc: "This machine's clock is near the database server's again, and the node does its share of the work.",
+    doc: "This machine's clock is right again, and the node does its share of the work.",
+    fields: {},
+  },
+  database_clock_right: {
+    level: "info",
+    doc: "The database server's clock is near this machine's again.",
     fields: {},
   },
   writing_fails: {

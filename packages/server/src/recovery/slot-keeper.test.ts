@@ -12,7 +12,10 @@ import { SlotKeeper } from "./slot-keeper.ts";
 /** Nodes on one store, in time that a test lets pass. */
 function given(context: TestContext) {
   const time = new StillTime();
-  const store = createMemoryStore({ clock: time });
+  /** How far the database's clock is ahead of the time. */
+  let databaseAheadMs = 0;
+  const database = { now: () => instant(Number(time.now()) + databaseAheadMs) };
+  const store = createMemoryStore({ clock: database });
   /** Nodes that the store does not answer. */
   const cutOff = new Set<string>();
   /** Calls that hang until the test lets them happen, as `<node's number> <method>`. */
@@ -51,7 +54,9 @@ function given(context: TestContext) {
       store: {
         holdSlots: (of, leaseMs, giveBack) => reached("holdSlots", () => store.holdSlots(of, leaseMs, giveBack)),
         leaveSlots: (of) => reached("leaveSlots", () => store.leaveSlots(of)),
-        time: () => reached("time", async () => time.now()),
+        time: () => reached("time", async () => database.now()),
+        noteClock: (of, aheadMs) => reached("noteClock", () => store.noteClock?.(of, aheadMs) ?? Promise.resolve()),
+        clockReadings: (of) => reached("clockReadings", async () => (await store.clockReadings?.(of)) ?? { others: [], last: undefined }),
       },
       ...(clock === undefined ? {} : { clock }),
       node: name,
@@ -63,7 +68,13 @@ function given(context: TestContext) {
     await keeper.start();
     return { keeper, name, slots: () => [...keeper.held().keys()] };
   };
-  return { time, cutOff, stuck, hanging, events, node };
+  const setDatabase = (aheadMs: number): void => {
+    databaseAheadMs = aheadMs;
+  };
+  const passSeconds = async (seconds: number): Promise<void> => {
+    for (let second = 0; second < seconds; second += 1) await time.pass(1_000);
+  };
+  return { time, cutOff, stuck, hanging, events, node, setDatabase, passSeconds };
 }
 
 /** A call that has no answer yet. It has its effect in the store once. */
@@ -122,7 +133,9 @@ describe("the keeper of a node's slots", () => {
       assert.equal(jumping.keeper.isAlone, false);
 
       off = 0;
-      for (let second = 0; second < 8; second += 1) await time.pass(1_000);
+      for (let second = 0; second < 4; second += 1) await time.pass(1_000);
+      assert.equal(jumping.keeper.isClockOff, true, "until it was right for five comparisons");
+      for (let second = 0; second < 9; second += 1) await time.pass(1_000);
       assert.deepEqual([jumping.slots().length, right.slots().length], [16, 16]);
       assert.equal(jumping.keeper.isClockOff, false);
       assert.deepEqual(
@@ -131,6 +144,91 @@ describe("the keeper of a node's slots", () => {
       );
     });
   }
+
+  for (const stepMs of [60_000, 2_001, -2_001, -7_200_000]) {
+    // A step of the database server's clock stopped payments on all nodes.
+    test(`a step of the database's clock by ${stepMs} ms stops no node, and each says which clock is off`, async (context) => {
+      for (const numbers of [[1], [1, 2], [1, 2, 3]]) {
+        const { time, events, node, setDatabase, passSeconds } = given(context);
+        const nodes = [];
+        for (const number of numbers) {
+          nodes.push(await node(number, () => Number(time.now()), time));
+          await passSeconds(8);
+        }
+        events.length = 0;
+        for (const aheadMs of [stepMs, 0]) {
+          setDatabase(aheadMs);
+          for (let second = 0; second < 30; second += 1) {
+            await time.pass(1_000);
+            assert.ok(
+              nodes.every(({ keeper }) => !keeper.isClockOff),
+              `${numbers.length} nodes, ${second} s after the step`,
+            );
+            assert.ok(timesHeld(nodes).every((times) => times <= 1));
+          }
+          assert.deepEqual(timesHeld(nodes), once);
+        }
+        const clockEvents = events.filter((event) => event.includes("clock")).sort();
+        assert.deepEqual(
+          clockEvents,
+          numbers.flatMap((number) => [`${number} database_clock_off`, `${number} database_clock_right`]),
+        );
+      }
+    });
+  }
+
+  test("a node that starts while the database's clock is off works when the nodes before it had the same time", async (context) => {
+    const { time, node, setDatabase, passSeconds } = given(context);
+    const old = await node(1, () => Number(time.now()), time);
+    setDatabase(60_000);
+    await passSeconds(8);
+    const beside = await node(2, () => Number(time.now()), time);
+    assert.equal(beside.keeper.isClockOff, false);
+    await Promise.all([old.keeper.stop(), beside.keeper.stop()]);
+    await passSeconds(3_600);
+    const alone = await node(3, () => Number(time.now()), time);
+    assert.deepEqual([alone.keeper.isClockOff, alone.slots().length], [false, slotCount]);
+    await alone.keeper.stop();
+    const wrong = await node(4, () => Number(time.now()), { now: () => instant(Number(time.now()) - 7_000) });
+    assert.equal(wrong.keeper.isClockOff, true, "control: unlike theirs and the database's");
+  });
+
+  test("a node that starts beside one whose clock is off takes no work before that one has noticed", async (context) => {
+    const { time, events, node, setDatabase, passSeconds } = given(context);
+    setDatabase(60_000);
+    const off = await node(1, () => Number(time.now()), { now: () => instant(Number(time.now()) + 60_000) });
+    assert.equal(off.slots().length, slotCount, "control: alone, and as the database");
+    setDatabase(0);
+    await passSeconds(8);
+    const right = await node(2, () => Number(time.now()), time);
+    for (let second = 0; second < 20; second += 1) {
+      assert.ok(off.keeper.isClockOff || right.keeper.isClockOff, `${second} s`);
+      await time.pass(1_000);
+    }
+    assert.deepEqual([off.slots().length, right.slots().length], [0, slotCount]);
+    assert.deepEqual(
+      events.filter((event) => event.includes("clock")),
+      ["1 database_clock_off", "1 clock_off"],
+    );
+  });
+
+  test("a clock that drifts away from the others' is off within seconds, and only that one", async (context) => {
+    const { time, events, node, passSeconds } = given(context);
+    const started = Number(time.now());
+    const right = await node(1, () => Number(time.now()), time);
+    // By one part in a hundred, with its monotonic count.
+    const fast = (): number => Number(time.now()) + (Number(time.now()) - started) / 100;
+    const drifting = await node(2, fast, { now: () => instant(Math.floor(fast())) });
+    await passSeconds(190);
+    assert.equal(drifting.keeper.isClockOff, false);
+    await passSeconds(30);
+    assert.deepEqual([drifting.keeper.isClockOff, right.keeper.isClockOff], [true, false]);
+    assert.deepEqual([drifting.slots().length, right.slots().length], [0, slotCount]);
+    assert.deepEqual(
+      events.filter((event) => event.includes("clock")),
+      ["2 clock_off"],
+    );
+  });
 
   test("control: a clock that is off by as much as is tolerated does the node's work", async (context) => {
     const { time, events, node } = given(context);
@@ -354,7 +452,7 @@ describe("the keeper of a node's slots", () => {
     const [farewell] = hanging;
     assert.ok(farewell !== undefined, "control: it is on its way");
     off = 0;
-    await time.pass(14_000);
+    await time.pass(19_000);
     assert.equal(jumping.keeper.isClockOff, false);
     await farewell.happen();
     const other = await node(2);

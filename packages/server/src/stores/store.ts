@@ -132,6 +132,10 @@ export interface Store {
   holdSlots(node: string, leaseMs: number, giveBack: readonly number[]): Promise<HeldSlots>;
   /** The time of the clock that all processes on this store share; a store that only one process may have has none. */
   time?(): Promise<Instant>;
+  /** Notes that this node's clock is `aheadMs` ahead of `time`; undefined: that it does not count as right any more. Where there is `time`. Kept like slots. */
+  noteClock?(node: string, aheadMs: number | undefined): Promise<void>;
+  /** What other nodes noted. Where there is `time`. */
+  clockReadings?(node: string): Promise<ClockReadings>;
   /** The node lives no longer, and holds nothing. */
   leaveSlots(node: string): Promise<void>;
   /**
@@ -141,6 +145,17 @@ export interface Store {
   eraseRemains(): Promise<boolean>;
   /** Resolves when everything accepted has been written; later calls reject with `closed`. */
   close(): Promise<void>;
+}
+
+/** Readings of nodes that are older than this are of nodes that may be gone. */
+export const freshReadingMs = 15_000;
+
+/** How far the clocks of nodes are ahead of the store's, in milliseconds. */
+export interface ClockReadings {
+  /** Of the other nodes that noted theirs in the last `freshReadingMs` and count as right, the smallest first. */
+  readonly others: readonly number[];
+  /** The latest that any node noted, this one included, however long ago. */
+  readonly last: number | undefined;
 }
 
 export interface AccountByKey extends Omit<AccountKey, "digest"> {

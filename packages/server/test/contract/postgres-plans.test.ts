@@ -52,6 +52,8 @@ const statements = {
   hasOlderNodes: ["cofre_jobs"],
   dropTokenDigests: ["cofre_jobs"],
   leaveSlots: ["cofre_jobs"],
+  noteClock: ["cofre_jobs"],
+  clockReadings: ["cofre_jobs"],
   // Functions over the same nodes and the keys of worlds.
   keepWorlds: ["cofre_jobs"],
   placeWorld: ["cofre_jobs"],

@@ -95,6 +95,35 @@ export function describeSlots(name: string, open: () => Promise<Store>): void {
       }
     });
   });
+
+  describe(`${name} keeps what the clocks of nodes showed`, () => {
+    test("each node reads the others' that count as right, and the latest of all", async (context) => {
+      const store = await open();
+      context.after(() => store.close());
+      const read = (node: string) => store.clockReadings?.(node);
+      assert.deepEqual(await read(first), { others: [], last: undefined });
+      await store.noteClock?.(first, 60_000);
+      assert.deepEqual(await read(first), { others: [], last: 60_000 });
+      await store.noteClock?.(second, -7);
+      await store.noteClock?.(third, 5);
+      assert.deepEqual(await read(first), { others: [-7, 5], last: 5 });
+      await store.noteClock?.(second, 9);
+      assert.deepEqual(await read(first), { others: [5, 9], last: 9 });
+      assert.deepEqual(await read(third), { others: [9, 60_000], last: 9 });
+    });
+
+    test("a node whose clock is off, or that is gone, is not among the others; what it noted last may still be the latest", async (context) => {
+      const store = await open();
+      context.after(() => store.close());
+      await store.noteClock?.(first, 1);
+      await store.noteClock?.(second, 2);
+      await store.noteClock?.(second, undefined);
+      await store.noteClock?.(third, undefined);
+      assert.deepEqual(await store.clockReadings?.(first), { others: [], last: 2 });
+      await store.noteClock?.(second, 3);
+      assert.deepEqual(await store.clockReadings?.(first), { others: [3], last: 3 });
+    });
+  });
 }
 
 /** What every store promises of reads that are for some slots. */

@@ -4,7 +4,7 @@ import { everySlot, slotCount } from "../../src/kernel/slot.ts";
 import { instant } from "../../src/kernel/instant.ts";
 import { openEmbeddedStore } from "../../src/stores/embedded/embedded-store.ts";
 import { createMemoryStore } from "../../src/stores/memory/memory-store.ts";
-import { query, TestDatabases, testUrl } from "../postgres/databases.ts";
+import { openStoreOn, query, TestDatabases, testUrl } from "../postgres/databases.ts";
 import { Chance } from "../simulation/chance.ts";
 import { describeSlotReads, describeSlots } from "./slots.contract.ts";
 
@@ -37,6 +37,46 @@ test("a clock that is set back keeps nobody alive for longer than a minute", asy
   assert.equal((await store.holdSlots("0000000000000002", 10_000, [])).slots.length, slotCount);
 });
 
+test("a reading of a clock counts for fifteen seconds, and as the latest until there is another, whatever the store's clock shows", async () => {
+  for (const stepMs of [15_000, -15_000, 3_600_000, -3_600_000]) {
+    let now = instant(10_000_000);
+    const store = createMemoryStore({ clock: { now: () => now } });
+    await store.noteClock?.("0000000000000001", 5);
+    now = instant(now + stepMs - Math.sign(stepMs));
+    const isYoung = Math.abs(stepMs) === 15_000;
+    assert.deepEqual(await store.clockReadings?.("0000000000000002"), { others: isYoung ? [5] : [], last: 5 });
+    now = instant(now + Math.sign(stepMs));
+    assert.deepEqual(await store.clockReadings?.("0000000000000002"), { others: [], last: 5 });
+    await store.noteClock?.("0000000000000002", 7);
+    assert.equal((await store.clockReadings?.("0000000000000001"))?.last, 7);
+  }
+});
+
+test(
+  "a reading of a clock in PostgreSQL counts for fifteen seconds",
+  { skip: databases === undefined ? "COFRE_TEST_POSTGRES_URL names no server" : false },
+  async (context) => {
+    assert.ok(databases !== undefined);
+    const url = await databases.copy();
+    const store = await openStoreOn(url);
+    context.after(() => store.close());
+    for (const node of ["0000000000000001", "0000000000000002"]) await store.noteClock?.(node, 5);
+    for (const [shiftMs, isFresh] of [
+      [-10_000, true],
+      [10_000, true],
+      [-15_000, false],
+      [60_000, false],
+    ] as const) {
+      const at = `(extract(epoch FROM clock_timestamp()) * 1000)::bigint + ${shiftMs}`;
+      await query(url, `UPDATE node_clock SET at = ${at} WHERE id = '0000000000000001'`);
+      assert.deepEqual(await store.clockReadings?.("0000000000000002"), { others: isFresh ? [5] : [], last: 5 }, String(shiftMs));
+    }
+    await query(url, "UPDATE node_clock SET at = at - 172800000 WHERE id = '0000000000000001'");
+    await store.noteClock?.("0000000000000002", 5);
+    assert.equal((await query(url, "SELECT 1 FROM node_clock")).length, 1, "nodes that are gone are forgotten");
+  },
+);
+
 test(
   "the memory store and the PostgreSQL store deal slots alike to nodes that come, give back, die and leave",
   { skip: databases === undefined ? "COFRE_TEST_POSTGRES_URL names no server" : false },
@@ -65,7 +105,11 @@ test(
 test("leases do not wait for the disk", { skip: databases === undefined ? "COFRE_TEST_POSTGRES_URL names no server" : false }, async () => {
   assert.ok(databases !== undefined);
   const url = await databases.copy();
-  for (const call of ["hold_slots_1('00000000000000aa', 1000, '')", "leave_slots_1('00000000000000aa')"]) {
+  for (const call of [
+    "hold_slots_1('00000000000000aa', 1000, '')",
+    "leave_slots_1('00000000000000aa')",
+    "note_clock_1('00000000000000aa', 0)",
+  ]) {
     // Within one transaction: the setting is the transaction's when it commits.
     const shown = `SELECT current_setting('synchronous_commit') AS before, ${call}, current_setting('synchronous_commit') AS after`;
     const [row] = await query<{ readonly before: string; readonly after: string }>(url, shown);

@@ -100,6 +100,7 @@ const marksToMeet = [
   "sent again under its key",
   "set back, and something waits",
   "slots clock_off",
+  "slots database_clock_off",
   "the clock is set back",
   "the clock is set forward",
   "the disk is full",

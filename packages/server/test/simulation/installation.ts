@@ -88,6 +88,8 @@ export class Installation {
   readonly #processes: Process[];
   /** By server: how far its clock is ahead of the others' common time. */
   #aheadMs: readonly number[];
+  /** How far the store's clock is ahead of the common time. */
+  #databaseAheadMs = 0;
   /** By server: the latest time at which it committed something, by its own clock. A file beside the keys keeps it. */
   readonly #notedAt = new Map<number, Instant>();
   #stored: WorldStore;
@@ -144,7 +146,7 @@ export class Installation {
   #storeOptions(): MemoryStoreOptions {
     return {
       scheduler: this.time,
-      clock: this.time,
+      clock: { now: () => this.#databaseNow() },
       slowMs: 2_000,
       commitFault: (change) => this.#commitFault(change),
       readFails: (method) => method === "holdSlots" && this.#isFull(),
@@ -170,6 +172,23 @@ export class Installation {
   start(): void {
     for (const index of this.#processes.keys()) this.#startAt(index);
     this.#setClocks(0);
+    this.#setDatabaseClock();
+  }
+
+  #databaseNow(): Instant {
+    return instant(this.time.now() + this.#databaseAheadMs);
+  }
+
+  #setDatabaseClock(): void {
+    const { databaseStep } = this.plan;
+    if (databaseStep === undefined) return;
+    const { afterMs, aheadMs, forMs } = databaseStep;
+    this.time.after(afterMs, () => {
+      if (!this.#faultsOn) return;
+      this.#databaseAheadMs = aheadMs;
+      this.auditor.note(`the clock of the store is ${aheadMs} ms ahead`);
+      this.time.after(forMs, () => (this.#databaseAheadMs = 0));
+    });
   }
 
   /** One after the other each of the plan's clocks is set forward, and back. */
@@ -217,6 +236,7 @@ export class Installation {
   heal(): void {
     this.#faultsOn = false;
     this.#aheadMs = this.#aheadMs.map(() => 0);
+    this.#databaseAheadMs = 0;
     for (const acquirer of this.acquirers) acquirer.heal();
     this.#receivers.heal();
     const down = [...this.#processes.keys()].filter((index) => this.#processes[index]?.alive !== true);
@@ -311,7 +331,7 @@ export class Installation {
     const [main, backup] = this.acquirers;
     const clock = new WatchedClock({ now: () => instant(this.time.now() + (this.#aheadMs[process.index] ?? 0)) });
     const link = (acquirer: Acquirer): Connector => acquirer.linkFrom(clock, step(0));
-    const store = storeInSteps(this.store, step(this.plan.storeLatencyMs), () => this.time.now());
+    const store = storeInSteps(this.store, step(this.plan.storeLatencyMs), () => this.#databaseNow());
     const seenAt = this.#notedAt.get(process.index);
     const commit: Store["commit"] = (change) => {
       this.#notedAt.set(process.index, notBefore(clock.now(), this.#notedAt.get(process.index)));
@@ -466,7 +486,8 @@ export class Installation {
 
   #commitFault(change: Change): CommitFault | undefined {
     // By a clock that is set a lease runs out too early, or not at all: then two may hold one slot for a while, and nothing rests on it.
-    if (this.plan.servers > 1 && this.plan.clockSets === "none") this.checkShares(false);
+    const isSet = this.plan.clockSets !== "none" || this.plan.databaseStep !== undefined;
+    if (this.plan.servers > 1 && !isSet) this.checkShares(false);
     if (this.#isFull()) return "unavailable";
     // Accounts are set up before the faults begin.
     if (!this.#faultsOn || isSetUp(change) || !this.#chance.happens(this.plan.storeFaultPerMille)) return undefined;

@@ -62,6 +62,8 @@ export interface Plan {
   readonly skewMs: number;
   /** When one server's clock is set forward, and back after a while; one after the other. */
   readonly clockJumps?: readonly ClockJump[];
+  /** When the clock of the store, by which leases run out, is set and set right again. */
+  readonly databaseStep?: Omit<ClockJump, "server">;
   /** Whether an older copy of the store is put back while all runs. */
   readonly putsBack: boolean;
   /** Servers that share the store. */
@@ -89,6 +91,7 @@ export function isCalm({
   jumps,
   clockSets,
   clockJumps = [],
+  databaseStep,
   diskFills,
 }: Plan): boolean {
   return (
@@ -98,6 +101,7 @@ export function isCalm({
     jumps === "none" &&
     clockSets === "none" &&
     clockJumps.length === 0 &&
+    databaseStep === undefined &&
     !diskFills
   );
 }
@@ -107,7 +111,20 @@ const rates = [0, 0, 5, 50, 200] as const;
 const lateRates = [0, 0, 0, 50, 200, 400] as const;
 
 export function planOf(seed: number): Plan {
-  return oneClock(elsewhere(slowlyAsked(drawn(seed))));
+  return databaseClock(oneClock(elsewhere(slowlyAsked(drawn(seed)))));
+}
+
+/** In some runs of several servers the clock of the store is wrong for a while, by which no server may judge what is due. */
+function databaseClock(plan: Plan): Plan {
+  const chance = new Chance(plan.seed + 9);
+  if (plan.servers === 1 || !chance.happens(200)) return plan;
+  const aheadMs = chance.pick([3 * second, 45 * second, 2 * hour]);
+  const databaseStep = {
+    afterMs: chance.below(90 * second),
+    aheadMs: chance.happens(500) ? aheadMs : -aheadMs,
+    forMs: chance.pick([4 * second, 30 * second, 5 * minute]),
+  };
+  return { ...plan, databaseStep };
 }
 
 /**

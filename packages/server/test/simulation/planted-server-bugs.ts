@@ -49,8 +49,8 @@ export const plantedServerBugs: readonly PlantedBug[] = [
   {
     name: "a server whose clock is off keeps its slots",
     file: "recovery/slot-keeper.ts",
-    find: `    if (aheadMs !== undefined && Math.abs(aheadMs) > clockToleranceMs) {`,
-    replace: `    if (aheadMs !== undefined && Math.abs(aheadMs) > 10_000 * hurryMs) {`,
+    find: `    if (clockState === "off") {`,
+    replace: `    if (clockState === "off" && this.#wrongTimes > hurryMs) {`,
   },
   {
     name: "clocks may differ by hours",

@@ -34,6 +34,8 @@ export function storeInSteps(store: Store, step: Step, time: () => Instant): Sto
     deliveriesDue: (to, now, limit) => step(() => store.deliveriesDue(to, now, limit)),
     deliveriesOfMessage: (to, message) => step(() => store.deliveriesOfMessage(to, message)),
     time: () => step(async () => time()),
+    noteClock: (node, aheadMs) => step(async () => store.noteClock?.(node, aheadMs)),
+    clockReadings: (node) => step(async () => (await store.clockReadings?.(node)) ?? { others: [], last: undefined }),
     holdSlots: (node, leaseMs, giveBack) => step(() => store.holdSlots(node, leaseMs, giveBack)),
     leaveSlots: (node) => step(() => store.leaveSlots(node)),
     eraseRemains: () => step(() => store.eraseRemains()),

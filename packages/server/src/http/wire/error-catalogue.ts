@@ -295,7 +295,7 @@ export const catalogue: readonly CatalogueRow[] = [
   elsewhere(
     "COFRE-166",
     "Nothing was done, because this server's clock is off: send it again later",
-    "the clocks of this server and of its database differ by more than two seconds (503)",
+    "the clock of this server differs from those of the other nodes, or was set, by more than two seconds (503)",
   ),
   elsewhere("COFRE-13", "The server is stopping, try again later", "a stop is under way (503)"),
   elsewhere("COFRE-14", "The request failed inside; query the payment before you send it again", "a failure of ours"),

@@ -18,6 +18,7 @@ import { StoreError } from "../store.ts";
 import type {
   AccountByKey,
   CardAge,
+  ClockReadings,
   DueMerchant,
   DueQueue,
   HeldSlots,
@@ -32,6 +33,7 @@ import type {
   StoredAccountKey,
 } from "../store.ts";
 import type { WorldStore, WorldStoreOptions } from "../world-store.ts";
+import { ClockTable } from "./clock-table.ts";
 import { DueDeliveries } from "./due-deliveries.ts";
 import { SlotTable } from "./slot-table.ts";
 
@@ -113,13 +115,16 @@ class MemoryStore implements WorldStore {
   readonly #deliveries = new Map<string, Delivery>();
   #due = new DueDeliveries();
   readonly #slots: SlotTable;
+  readonly #clocks: ClockTable;
   /** Commits that wait for the scheduler: close() lets them finish. */
   readonly #underWay = new Set<Promise<unknown>>();
   #closed = false;
 
   constructor(options: MemoryStoreOptions) {
     this.#options = options;
-    this.#slots = new SlotTable(options.clock ?? { now: () => instant(0) });
+    const clock = options.clock ?? { now: () => instant(0) };
+    this.#slots = new SlotTable(clock);
+    this.#clocks = new ClockTable(clock);
   }
 
   async accountByKey(digest: KeyDigest): Promise<AccountByKey | undefined> {
@@ -343,6 +348,16 @@ class MemoryStore implements WorldStore {
   async holdSlots(node: string, leaseMs: number, giveBack: readonly number[]): Promise<HeldSlots> {
     this.#beforeRead("holdSlots");
     return this.#slots.hold(node, leaseMs, giveBack);
+  }
+
+  async noteClock(node: string, aheadMs: number | undefined): Promise<void> {
+    this.#beforeRead("noteClock");
+    this.#clocks.note(node, aheadMs);
+  }
+
+  async clockReadings(node: string): Promise<ClockReadings> {
+    this.#beforeRead("clockReadings");
+    return this.#clocks.readings(node);
   }
 
   async eraseRemains(): Promise<boolean> {

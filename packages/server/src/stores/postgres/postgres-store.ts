@@ -31,10 +31,11 @@ import {
   paymentFromRow,
   type PaymentRow,
 } from "../rows.ts";
-import { StoreError } from "../store.ts";
+import { freshReadingMs, StoreError } from "../store.ts";
 import type {
   AccountByKey,
   CardAge,
+  ClockReadings,
   DueMerchant,
   DueQueue,
   HeldSlots,
@@ -57,7 +58,7 @@ import { PostgresOpenError, type PostgresRefusal } from "./open-error.ts";
 import { type Beginning, checkBeginning } from "./origin.ts";
 import { PostgresPeople } from "./postgres-people.ts";
 import { sql, type StatementName } from "./sql.ts";
-import { checkServer } from "./start-check.ts";
+import { checkServer, checkServerAgain } from "./start-check.ts";
 import { worldPlacesOf } from "./world-places.ts";
 
 export interface PostgresStoreOptions {
@@ -135,16 +136,16 @@ async function askAfter(silent: Connection, url: string): Promise<void> {
   }
 }
 
-/** What the address leads to may be another server each time: each session that writes begins with the checks of the start. */
+/** What the address leads to may be another server each time: each session that writes begins with the checks of the start, except for that of its clock. */
 function writerOf(
   connect: (role: Role) => Promise<Connection>,
-  { clock, waiveStandby, onRefused }: PostgresStoreOptions,
+  { waiveStandby, onRefused }: PostgresStoreOptions,
 ): (role: Role) => Promise<Connection> {
   let told: PostgresRefusal | undefined;
   return async (role) => {
     const connection = await connect(role);
     try {
-      await checkServer(connection, clock, waiveStandby);
+      await checkServerAgain(connection, waiveStandby);
       told = undefined;
       return connection;
     } catch (error) {
@@ -389,6 +390,21 @@ class PostgresStore implements RunningStore {
     const [row] = await this.#all<{ readonly now: number }>("leases", "time");
     assert(row !== undefined, "the server knows the time");
     return instant(row.now);
+  }
+
+  async noteClock(node: string, aheadMs: number | undefined): Promise<void> {
+    await this.#all("leases", "noteClock", node, aheadMs ?? null);
+  }
+
+  async clockReadings(node: string): Promise<ClockReadings> {
+    const [row] = await this.#all<{ readonly others: string; readonly latest: number | null }>(
+      "leases",
+      "clockReadings",
+      node,
+      freshReadingMs,
+    );
+    assert(row !== undefined, "the server answers what it has of clocks");
+    return { others: row.others === "" ? [] : row.others.split(" ").map(Number), last: row.latest ?? undefined };
   }
 
   async leaveSlots(node: string): Promise<void> {

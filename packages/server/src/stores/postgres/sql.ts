@@ -95,6 +95,8 @@ export const sql = {
   presentServer: `SELECT (SELECT system_identifier FROM pg_control_system())::text || '/' || left(pg_walfile_name(pg_current_wal_lsn()), 8)
     || '/' || (SELECT oid FROM pg_database WHERE datname = current_database()) AS server`,
   leaveSlots: "SELECT leave_slots_1($1)",
+  noteClock: "SELECT note_clock_1($1, $2)",
+  clockReadings: "SELECT others, latest FROM clock_readings_1($1, $2)",
   keepWorlds: "SELECT keep_worlds_1($1, $2) AS keys",
   placeWorld: "SELECT place_world_1($1, $2, $3) AS placing",
   removeWorld: "SELECT remove_world_1($1, $2)",

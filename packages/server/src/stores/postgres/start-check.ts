@@ -41,7 +41,7 @@ const factsQuery = `SELECT current_setting('server_version_num')::integer AS ver
 
 /**
  * Rejects with PostgresOpenError when the server would not keep what it says it keeps, could write card or customer data to its log, or
- * lives in another time.
+ * when its clock and `clock` differ.
  */
 export async function checkServer(connection: Connection, clock: Clock, waiveStandby: boolean): Promise<void> {
   // Asked once before, so that the time of the way there and back is the network's alone.
@@ -51,7 +51,17 @@ export async function checkServer(connection: Connection, clock: Clock, waiveSta
   const after = clock.now();
   if (facts === undefined) throw new PostgresOpenError("unreachable");
   const isNear = Math.abs(aheadOf(facts.now, before, after)) <= clockToleranceMs;
-  const refusal = refusalOf(facts, waiveStandby) ?? (isNear ? undefined : "clock");
+  refuse(refusalOf(facts, waiveStandby) ?? (isNear ? undefined : "clock"));
+}
+
+/** The same for a further session of a node that serves. Clocks are compared all the time by then (recovery/slot-keeper.ts), and the database's alone stops no node. */
+export async function checkServerAgain(connection: Connection, waiveStandby: boolean): Promise<void> {
+  const [facts] = await connection.rows<ServerFacts>("facts", factsQuery);
+  if (facts === undefined) throw new PostgresOpenError("unreachable");
+  refuse(refusalOf(facts, waiveStandby));
+}
+
+function refuse(refusal: PostgresRefusal | undefined): void {
   if (refusal !== undefined) throw new PostgresOpenError(refusal);
 }
 

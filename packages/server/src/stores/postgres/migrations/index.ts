@@ -13,6 +13,7 @@ import { dueQueues } from "./012-due-queues.ts";
 import { fillDueQueues } from "./013-fill-due-queues.ts";
 import { peopleMacs } from "./014-people-macs.ts";
 import { parkedQueues } from "./015-parked-queues.ts";
+import { nodeClocks } from "./016-node-clocks.ts";
 
 /** In order. One that was released never changes: its checksum is kept in the database. */
 export const migrations: readonly string[] = [
@@ -31,4 +32,5 @@ export const migrations: readonly string[] = [
   fillDueQueues,
   peopleMacs,
   parkedQueues,
+  nodeClocks,
 ];
