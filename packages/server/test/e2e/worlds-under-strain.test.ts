@@ -309,7 +309,7 @@ describe("what a world is asked for", () => {
 describe("an anonymous world whose acquirer is slow", () => {
   const sockets = 1_030;
 
-  test("locks nobody out, with more connections than there are places", { timeout: 60_000 }, async (context) => {
+  test("locks nobody out, with more connections than there are places", async (context) => {
     await using server = await startWorld();
     const { world } = (await post(server, { integrationKey }, "/__cofre/worlds", {})) as {
       readonly world?: { readonly integration_key: string };
