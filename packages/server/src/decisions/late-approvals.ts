@@ -1,11 +1,12 @@
 import { assert } from "../kernel/assert.ts";
 import type { Instant } from "../kernel/instant.ts";
 import { captureEntries, releaseEntries } from "../ledger/postings.ts";
-import { carrierOf, type Payment } from "../payment/payment.ts";
+import { type Attempt, carrierOf, type Payment } from "../payment/payment.ts";
 import type { RefundId } from "../payment/refund.ts";
 import type { FactSource } from "../stores/change.ts";
+import { decideMarkForReview, decideUnanswered } from "./payment-decisions.ts";
 import { decideRefundFoundDone } from "./refund-decisions.ts";
-import { advance, change, changed, type PaymentChange, record, settle } from "./steps.ts";
+import { advance, change, changed, checksPerHour, isFinal, type PaymentChange, recheckAfter, record, settle } from "./steps.ts";
 
 /**
  * An acquirer's approval that finds its attempt ended otherwise: another process took it for never done, because the clock of one of the
@@ -21,8 +22,8 @@ export interface LateApprovalMet {
   /** Undefined while recovery undoes the authorization already: that the approval comes then is nothing to record. */
   readonly change: PaymentChange | undefined;
   /**
-   * What the acquirer did and the books do not have: `authorization` is to be reversed, `capture` to be given back as far as more was
-   * captured there than here. `nothing`: the books have it now. `unclear`: people must look.
+   * What the acquirer did and the books do not have: `authorization` is to be reversed, `capture` to be given back and is being
+   * undone since the change. `nothing`: the books have it now. `unclear`: people must look.
    */
   readonly left: "authorization" | "capture" | "nothing" | "unclear";
 }
@@ -57,9 +58,22 @@ function decideLateCapture(payment: Payment, attempt: number, amount: bigint, no
     const facts = [lateFact(attempt, "capture", by), record("capture_sent", attempt, by), record("capture_approved", attempt, by)];
     return { change: change(now, next, payment.version, facts, captureEntries(next, amount), "update"), left: "nothing" };
   }
-  // A capture or void under way: what the acquirer says about it will tell.
-  const isOver = payment.attempt === undefined;
-  return { change: noted(payment, attempt, "capture", now, by), left: isOver ? "capture" : "nothing" };
+  if (payment.attempt === undefined && isFinal(payment.state)) {
+    const undo: Attempt = {
+      kind: "undo",
+      number: attempt,
+      amount,
+      sentAt: now,
+      answerBy: now,
+      checks: 0,
+      recheckAt: recheckAfter(now, 0),
+    };
+    const next = changed(payment, { attempt: undo });
+    return { change: change(now, next, payment.version, [lateFact(attempt, "capture", by)]), left: "capture" };
+  }
+  // A capture or void under way: what the acquirer says about it will tell. One attempt is given back at a time.
+  const isUnderWay = payment.attempt !== undefined && payment.attempt.kind !== "undo";
+  return { change: noted(payment, attempt, "capture", now, by), left: isUnderWay ? "nothing" : "unclear" };
 }
 
 function decideLateVoid(payment: Payment, attempt: number, lapsed: boolean, now: Instant, by: FactSource): LateApprovalMet | undefined {
@@ -91,7 +105,27 @@ function decideLateRefund(
 
 /** What was left of a late approval is undone at the acquirer. */
 export function decideLateUndone(payment: Payment, attempt: number, now: Instant, by: FactSource): PaymentChange {
-  return change(now, changed(payment, {}), payment.version, [record("late_approval_undone", attempt, by)]);
+  const open = isBeingUndone(payment, attempt) ? { attempt: undefined } : {};
+  return change(now, changed(payment, open), payment.version, [record("late_approval_undone", attempt, by)]);
+}
+
+/** What the acquirer said of a late capture that is given back. `open`: nothing certain. Undefined when it is no longer being undone. */
+export function decideUndoOutcome(
+  payment: Payment,
+  attempt: number,
+  outcome: "done" | "refused" | "open",
+  now: Instant,
+  by: FactSource,
+): PaymentChange | undefined {
+  if (!isBeingUndone(payment, attempt)) return undefined;
+  if (outcome === "done") return decideLateUndone(payment, attempt, now, by);
+  const isOverdue = (payment.attempt?.checks ?? 0) >= checksPerHour;
+  if (outcome === "refused" || isOverdue) return decideMarkForReview(payment, now);
+  return decideUnanswered(payment, attempt, now, by);
+}
+
+function isBeingUndone({ attempt }: Payment, number: number): boolean {
+  return attempt?.kind === "undo" && attempt.number === number;
 }
 
 function noted(payment: Payment, attempt: number, of: LateApproval["kind"], now: Instant, by: FactSource): PaymentChange {

@@ -17,7 +17,7 @@ import { read } from "./commit.ts";
 import { withoutOwnNumber } from "./own-number-in-order.ts";
 import type { DirectInput } from "./direct-input.ts";
 import { connectorFor } from "./follow-up.ts";
-import { meetLateApproval } from "./late-approval.ts";
+import { meetLateApproval, meetWhenReadable } from "./late-approval.ts";
 import { routeFor } from "./route.ts";
 import { defineOperation, type OperationContext } from "./operation.ts";
 import { recordPayment } from "./payment-change.ts";
@@ -162,9 +162,10 @@ async function recordOutcome(
       const decided = decideAuthorizeOutcome(current, outcome, context.clock.now(), "merchant", options);
       return decided === undefined || tokenized === undefined ? decided : withCardStored(decided, tokenized);
     });
-    if (superseded && outcome.kind === "approved") {
+    if (change === undefined && outcome.kind === "approved") {
       const late = { kind: "authorization", attempt: options.attempt } as const;
-      return { payment: await meetLateApproval(context, sent, late, "merchant", outcome), token: undefined };
+      if (superseded) return { payment: await meetLateApproval(context, sent, late, "merchant", outcome), token: undefined };
+      meetWhenReadable(context, sent, late, "merchant", outcome);
     }
     return { payment, token: change === undefined ? undefined : tokenized?.token };
   } catch (error) {

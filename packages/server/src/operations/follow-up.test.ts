@@ -49,13 +49,15 @@ interface Given {
   readonly outcomes?: FollowUpOutcome[];
   readonly settings?: Partial<Account["settings"]>;
   /** What else the acquirer does; noted in `undone`. */
-  readonly connectorOf?: (undone: (readonly [how: string, reference: string, minor?: bigint])[]) => Partial<Connector>;
+  readonly connectorOf?: (undone: (readonly [how: string, reference: string, minor?: bigint])[], standard: Connector) => Partial<Connector>;
   /** What befalls the commits after the payment's own. */
   readonly faults?: readonly (CommitFault | undefined)[];
   /** What happens while the acquirer is asked. */
   readonly meanwhile?: (store: ReturnType<typeof createMemoryStore>) => Promise<unknown>;
   /** Of the installation: above 0 since an older copy of its database was restored. */
   readonly epoch?: number;
+  /** Whether the store cannot be read, once the acquirer has answered. */
+  readonly isDown?: () => boolean;
 }
 
 async function open({
@@ -67,6 +69,7 @@ async function open({
   meanwhile,
   connectorOf,
   epoch = 0,
+  isDown = () => false,
 }: Given = {}) {
   const time = new StillTime();
   const random = new SeededRandom("follow-up");
@@ -74,7 +77,11 @@ async function open({
   const keyring = await Keyring.open({ ...keys, clock: time, random, environment: "test", create: true });
   const left = [...faults];
   let isArmed = false;
-  const store = createMemoryStore({ commitFault: () => (isArmed ? left.shift() : undefined) });
+  let hasAnswered = false;
+  const store = createMemoryStore({
+    commitFault: () => (isArmed ? left.shift() : undefined),
+    readFails: () => hasAnswered && isDown(),
+  });
   // The order is its first version's for good.
   await store.commit(given.paymentChange({ ...first, order: payment.order }));
   await store.commit(given.paymentChange(payment));
@@ -84,6 +91,7 @@ async function open({
   const answer = (what: string) => async (request: FollowUpRequest) => {
     asked.push([what, request]);
     await meanwhile?.(store);
+    hasAnswered = true;
     return outcomes.shift() ?? outcome;
   };
   const simulator = createSimulator({ clock: time, scheduler: time });
@@ -92,7 +100,7 @@ async function open({
     capture: answer("capture"),
     void: answer("void"),
     refund: answer("refund"),
-    ...connectorOf?.(undone),
+    ...connectorOf?.(undone, simulator),
   };
   const base = given.newAccount(given.merchantA);
   const account: Account = { ...base, settings: { ...base.settings, ...settings } };
@@ -189,15 +197,24 @@ const found = (captured: bigint): Awaited<ReturnType<Connector["inquire"]>> => (
 });
 
 describe("an approval whose attempt was taken for never done, of a payment that has ended since", () => {
-  const late = async (ended: "capture" | "void", captured: bigint, outcome: FollowUpOutcome = approved) =>
+  const late = async (
+    ended: "capture" | "void",
+    captured: bigint,
+    outcome: FollowUpOutcome = approved,
+    inquire: Connector["inquire"] = async () => found(captured),
+    repeatsFollowUps = true,
+    isDown: () => boolean = () => false,
+  ) =>
     open({
       settings: { partialCapture: true },
+      isDown,
       meanwhile: async (store) => {
         await endAsNotDone(store, "capture");
         await follow(store, ended);
       },
-      connectorOf: (undone) => ({
-        inquire: async () => found(captured),
+      connectorOf: (undone, { capabilities }) => ({
+        capabilities: { ...capabilities, repeatsFollowUps },
+        inquire,
         refund: async ({ reference, amount }) => {
           undone.push(["refund", reference, amount.minor]);
           return outcome;
@@ -210,29 +227,89 @@ describe("an approval whose attempt was taken for never done, of a payment that 
     await assert.rejects(world.run(capture, { selector, amount: "40" }), { code: "outcome_unknown" });
     assert.deepEqual(world.undone, [["refund", `${first.id}-2-u`, 4_000n]]);
     assert.deepEqual(world.alarms, ["the approval of this capture comes while its attempt is under way"]);
-    assert.deepEqual((await world.factNames()).slice(-2), ["approval_came_late", "late_approval_undone"]);
+    assert.deepEqual((await world.factNames()).slice(-3), ["approval_came_late", "attempt_repeated", "late_approval_undone"]);
     assert.equal((await world.stored()).needsReview, false);
   });
 
   test("was a capture of a payment that is captured: only what the books do not have is given back", async () => {
-    for (const [captured, given] of [
-      [10_050n, []],
-      [14_050n, [["refund", `${first.id}-2-u`, 4_000n]]],
-    ] as const) {
-      const world = await late("capture", captured);
-      await assert.rejects(world.run(capture, { selector, amount: "40" }), { code: "outcome_unknown" });
-      assert.deepEqual(world.undone, given);
-      assert.equal((await world.stored()).needsReview, false);
-    }
+    const world = await late("capture", 14_050n);
+    await assert.rejects(world.run(capture, { selector, amount: "40" }), { code: "outcome_unknown" });
+    assert.deepEqual(world.undone, [["refund", `${first.id}-2-u`, 4_000n]]);
+    const { attempt, needsReview } = await world.stored();
+    assert.deepEqual([attempt, needsReview], [undefined, false]);
   });
 
-  test("and that cannot be undone, or not surely, is left to people", async () => {
-    for (const outcome of [declined, unknown]) {
-      const world = await late("void", 4_000n, outcome);
+  // An inquiry that did not show the capture yet was taken for "nothing to give back".
+  for (const [ended, books] of [
+    ["void", 0n],
+    ["capture", 10_050n],
+  ] as const) {
+    test(`is given back by recovery when the acquirer shows it later (${ended})`, async () => {
+      const shown = [found(books), found(books), { kind: "unknown", cause: "timeout" } as const, found(books + 4_000n)];
+      const world = await late(ended, 0n, approved, async () => shown.shift() ?? found(books));
       await assert.rejects(world.run(capture, { selector, amount: "40" }), { code: "outcome_unknown" });
-      assert.equal((await world.stored()).needsReview, true);
+      const context = world.runner.contextOf(world.account);
+      for (let look = 0; look < 3; look += 1) {
+        assert.deepEqual(world.undone, []);
+        assert.equal((await world.factNames()).includes("late_approval_undone"), false);
+        await recoverPayment(context, await world.stored());
+      }
+      assert.deepEqual(world.undone, [["refund", `${first.id}-2-u`, 4_000n]]);
+      assert.equal((await world.factNames()).at(-1), "late_approval_undone");
+      const { attempt, needsReview, state } = await world.stored();
+      assert.deepEqual([attempt, needsReview, state], [undefined, false, ended === "void" ? "voided" : "captured"]);
+    });
+  }
+
+  for (const repeats of [true, false]) {
+    test(`whose refund has no answer is asked about again, and ${repeats ? "sent again" : "not sent again"}`, async () => {
+      let refunds: readonly string[] = [];
+      const world = await late("void", 4_000n, unknown, async () => ({ ...found(4_000n), refunds }), repeats);
+      await assert.rejects(world.run(capture, { selector, amount: "40" }), { code: "outcome_unknown" });
+      const context = world.runner.contextOf(world.account);
+      await recoverPayment(context, await world.stored());
+      assert.equal(world.undone.length, repeats ? 2 : 1);
       assert.equal(new Set(world.undone.map(([, reference]) => reference)).size, 1, "under one reference, however often");
-    }
+      assert.equal((await world.stored()).attempt?.kind, "undo");
+      refunds = [`${first.id}-2-u`];
+      await recoverPayment(context, await world.stored());
+      assert.equal((await world.stored()).attempt, undefined);
+      assert.equal(world.undone.length, repeats ? 2 : 1);
+      assert.equal((await world.factNames()).at(-1), "late_approval_undone");
+    });
+  }
+
+  test("that the acquirer never shows is left to people after an hour of asking", async () => {
+    const world = await late("void", 0n);
+    await assert.rejects(world.run(capture, { selector, amount: "40" }), { code: "outcome_unknown" });
+    const context = world.runner.contextOf(world.account);
+    for (let look = 0; look < 17; look += 1) await recoverPayment(context, await world.stored());
+    assert.equal((await world.stored()).needsReview, false);
+    await recoverPayment(context, await world.stored());
+    assert.deepEqual([(await world.stored()).needsReview, world.undone], [true, []]);
+  });
+
+  test("that finds the store down is met when the store is back", async () => {
+    let isDown = false;
+    const world = await late("void", 4_000n, approved, undefined, true, () => isDown);
+    const run = world.run(capture, { selector, amount: "40" }, world.account);
+    isDown = true;
+    await assert.rejects(run);
+    assert.deepEqual([world.undone, world.alarms.length], [[], 0]);
+    await world.runner.doLater();
+    assert.deepEqual([world.undone, world.alarms.length], [[], 1]);
+    isDown = false;
+    await world.runner.doLater();
+    assert.equal(world.alarms.length, 2);
+    assert.deepEqual(world.undone, [["refund", `${first.id}-2-u`, 4_000n]]);
+    assert.equal((await world.factNames()).at(-1), "late_approval_undone");
+  });
+
+  test("and that cannot be undone is left to people", async () => {
+    const world = await late("void", 4_000n, declined);
+    await assert.rejects(world.run(capture, { selector, amount: "40" }), { code: "outcome_unknown" });
+    assert.equal((await world.stored()).needsReview, true);
+    assert.equal(world.undone.length, 1);
     const voided = await open({
       meanwhile: async (store) => {
         await endAsNotDone(store, "void");

@@ -1,15 +1,21 @@
 import type { Approval, FollowUpOutcome } from "../connectors/connector.ts";
-import { decideLateApproval, decideLateUndone, type LateApproval, type LateApprovalMet } from "../decisions/late-approvals.ts";
-import { decideMarkForReview } from "../decisions/payment-decisions.ts";
-import type { Money } from "../kernel/money.ts";
+import {
+  decideLateApproval,
+  decideLateUndone,
+  decideUndoOutcome,
+  type LateApproval,
+  type LateApprovalMet,
+} from "../decisions/late-approvals.ts";
+import { decideMarkForReview, decideRepeat } from "../decisions/payment-decisions.ts";
+import { assert } from "../kernel/assert.ts";
 import { ServiceError } from "../kernel/service-error.ts";
-import { attemptReference, type Payment } from "../payment/payment.ts";
+import { type Attempt, attemptReference, type Payment } from "../payment/payment.ts";
 import type { FactSource } from "../stores/change.ts";
 import { connectorFor, originalOf } from "./follow-up.ts";
 import type { OperationContext } from "./operation.ts";
 import { changePayment, selectPayment } from "./payment-change.ts";
 
-/** How often an undoing without an answer is asked for: it is safe to repeat, and nothing asks again later. */
+/** How often a reversal without an answer is asked for: it is safe to repeat, and nothing asks again later. */
 const undoTries = 3;
 
 /**
@@ -33,9 +39,11 @@ export async function meetLateApproval(
     });
     if (met === undefined) return payment;
     if (met.change !== undefined) context.approvalCameLate(payment, late.kind);
-    const isUndone = await undo(context, sent, payment, late, met.left, approval);
-    if (met.left === "nothing" || (met.change === undefined && isUndone)) return payment;
+    if (met.left === "nothing") return payment;
+    if (met.left === "capture") return await undoLateCapture(context, payment, by);
+    const isUndone = met.left === "authorization" && (await undoAuthorization(context, sent, late.attempt, approval));
     if (met.change === undefined) {
+      if (isUndone) return payment;
       // Recovery asks again, unless it has come to its end meanwhile.
       const after = await selectPayment(context, { hash: sent.id });
       if (after.attempt !== undefined) return after;
@@ -50,6 +58,7 @@ export async function meetLateApproval(
     if (!(error instanceof ServiceError)) throw error;
     // The store is down: what the acquirer holds is not known to be in the books. Nothing is undone without knowing.
     context.approvalCameLate(sent, late.kind);
+    meetWhenReadable(context, sent, late, by, approval);
     return sent;
   }
 }
@@ -58,68 +67,87 @@ export async function meetLateApproval(
 export async function meetIfLate(
   context: OperationContext,
   sent: Payment,
-  recorded: { readonly payment: Payment; readonly superseded: boolean },
+  recorded: { readonly payment: Payment; readonly superseded: boolean; readonly change: unknown },
   outcome: FollowUpOutcome,
   by: FactSource,
 ): Promise<Payment> {
   const { attempt } = sent;
-  if (!recorded.superseded || outcome.kind !== "approved" || attempt === undefined) return recorded.payment;
+  if (recorded.change !== undefined || outcome.kind !== "approved" || attempt === undefined) return recorded.payment;
   const { kind, number, amount } = attempt;
   const late: LateApproval =
     kind === "capture" ? { kind, attempt: number, amount } : { kind: "void", attempt: number, lapsed: kind === "lapse" };
-  return meetLateApproval(context, sent, late, by);
+  if (recorded.superseded) return meetLateApproval(context, sent, late, by);
+  meetWhenReadable(context, sent, late, by);
+  return recorded.payment;
 }
 
-/** Whether the acquirer now holds and has captured no more than the books say. */
-async function undo(
+/** For an approval that could not be written down: recovery asks again, unless the attempt was no longer under way. */
+export function meetWhenReadable(context: OperationContext, sent: Payment, late: LateApproval, by: FactSource, approval?: Approval): void {
+  context.later(() => meetLateApproval(context, sent, late, by, approval));
+}
+
+/** Whether the acquirer says that it holds nothing any more. */
+async function undoAuthorization(
   context: OperationContext,
   sent: Payment,
-  payment: Payment,
-  late: LateApproval,
-  left: LateApprovalMet["left"],
+  attempt: number,
   approval: Approval | undefined,
 ): Promise<boolean> {
-  if (left === "authorization") {
-    const { merchantId, id, order } = sent;
-    const { authorizationCode, acquirerReference } = approval ?? {};
-    const original = { reference: attemptReference(id, late.attempt), amount: order.amount, authorizationCode, acquirerReference };
-    for (let tries = 0; tries < undoTries; tries += 1) {
-      const reference = undoReference(sent, late.attempt);
-      const { simulator } = context.account.settings;
-      const outcome = await connectorFor(context, sent).reverse({
-        merchantId,
-        reference,
-        deadline: context.answerBy(),
-        simulator,
-        original,
-      });
-      if (outcome.kind !== "unknown") return outcome.kind === "reversed";
-    }
-    return false;
+  const { merchantId, id, order } = sent;
+  const { authorizationCode, acquirerReference } = approval ?? {};
+  const original = { reference: attemptReference(id, attempt), amount: order.amount, authorizationCode, acquirerReference };
+  for (let tries = 0; tries < undoTries; tries += 1) {
+    const reference = undoReference(sent, attempt);
+    const { simulator } = context.account.settings;
+    const outcome = await connectorFor(context, sent).reverse({ merchantId, reference, deadline: context.answerBy(), simulator, original });
+    if (outcome.kind !== "unknown") return outcome.kind === "reversed";
   }
-  return left === "capture" && giveBackSurplus(context, payment, late.attempt);
+  return false;
 }
 
-/** What the acquirer captured beyond what the books say is given back; that there is nothing of it is as good. */
-async function giveBackSurplus(context: OperationContext, payment: Payment, attempt: number): Promise<boolean> {
+/** One step of giving a late capture back. Recovery takes the next one, until the acquirer says that it is done. */
+export async function undoLateCapture(context: OperationContext, payment: Payment, by: FactSource): Promise<Payment> {
+  const { attempt } = payment;
+  assert(attempt?.kind === "undo", "what is undone is written down before");
+  const { payment: claimed, outcome } = await giveBack(context, payment, attempt);
+  const { payment: after } = await changePayment(context, claimed, (current) =>
+    decideUndoOutcome(current, attempt.number, outcome, context.clock.now(), by),
+  );
+  return after;
+}
+
+/**
+ * Only a positive answer counts: the refund is approved, or is among those that the acquirer has. An acquirer that shows no more captured than the books may be
+ * late with what it shows.
+ */
+async function giveBack(
+  context: OperationContext,
+  payment: Payment,
+  attempt: Attempt,
+): Promise<{ readonly payment: Payment; readonly outcome: "done" | "refused" | "open" }> {
   const connector = connectorFor(context, payment);
-  const { merchantId } = payment;
+  const { answersInquiries, repeatsFollowUps } = connector.capabilities;
   const request = {
-    merchantId,
-    reference: undoReference(payment, attempt),
+    merchantId: payment.merchantId,
+    reference: undoReference(payment, attempt.number),
     simulator: context.account.settings.simulator,
     original: originalOf(payment),
+    amount: { minor: attempt.amount, currency: payment.order.amount.currency },
   };
-  const found = await connector.inquire({ ...request, deadline: context.answerBy() });
-  if (found.kind !== "found") return false;
-  const amount: Money = { minor: found.captured - payment.captured, currency: payment.order.amount.currency };
-  if (amount.minor <= 0n) return true;
-  let outcome: FollowUpOutcome = { kind: "unknown", cause: "refused_to_say" };
-  const tries = connector.capabilities.repeatsFollowUps ? undoTries : 1;
-  for (let time = 0; time < tries && outcome.kind === "unknown"; time += 1) {
-    outcome = await connector.refund({ ...request, deadline: context.answerBy(), amount });
-  }
-  return outcome.kind === "approved";
+  const found = answersInquiries ? await connector.inquire({ ...request, deadline: context.answerBy() }) : undefined;
+  if (found?.kind !== "found") return { payment, outcome: "open" };
+  if (found.refunds.includes(request.reference)) return { payment, outcome: "done" };
+  const wasSent = attempt.answerBy > attempt.sentAt;
+  const isThere = found.captured - payment.captured >= attempt.amount;
+  if (!isThere || (wasSent && !repeatsFollowUps)) return { payment, outcome: "open" };
+  // Written down before it is sent, and by one process alone.
+  const { payment: claimed, change } = await changePayment(context, payment, (current) =>
+    current.version === payment.version ? decideRepeat(current, attempt.number, context.clock.now(), context.answerBy()) : undefined,
+  );
+  if (change === undefined) return { payment: claimed, outcome: "open" };
+  const outcome = await connector.refund({ ...request, deadline: context.answerBy() });
+  if (outcome.kind === "unknown") return { payment: claimed, outcome: "open" };
+  return { payment: claimed, outcome: outcome.kind === "approved" ? "done" : "refused" };
 }
 
 /** Its own, and the same at each try. */

@@ -42,6 +42,8 @@ export interface OperationContext {
   cardNotReadable(error: unknown): void;
   /** Raises an alarm: an acquirer's approval came when its attempt had been taken for never done. */
   approvalCameLate(payment: Payment, of: LateApproval["kind"]): void;
+  /** Runs `task` again within seconds: the store was down. Kept in memory only. */
+  later(task: () => Promise<unknown>): void;
   /** Runs `task` when earlier requests of this process about the same payment are through. */
   inTurn<T>(payment: Pick<Payment, "merchantId" | "id">, task: () => Promise<T>): Promise<T>;
 }

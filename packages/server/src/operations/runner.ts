@@ -66,6 +66,7 @@ export class Runner {
   readonly #parts: RunnerParts;
   readonly #paymentIds: PaymentIds;
   readonly #turns = new Turns();
+  readonly #later: (() => Promise<unknown>)[] = [];
 
   constructor(parts: RunnerParts) {
     this.#parts = parts;
@@ -93,13 +94,19 @@ export class Runner {
     return this.#contextOf(account);
   }
 
+  /** Does what waits for the store to be back. */
+  async doLater(): Promise<void> {
+    // What fails once more is put back.
+    for (const task of this.#later.splice(0)) await task().catch(() => undefined);
+  }
+
   /** Work on a payment met something that should not be: that work has stopped; the payment waits for people. */
   async raise(error: unknown, payment: Payment): Promise<void> {
     await this.#raise(error, payment);
   }
 
   #contextOf(account: Account): Context {
-    return new Context(this.#parts, account, this.#turns, this.#paymentIds);
+    return new Context(this.#parts, account, this.#turns, this.#paymentIds, this.#later);
   }
 
   async #raise(error: unknown, payment: Payment | undefined): Promise<void> {
@@ -123,6 +130,9 @@ export class Runner {
   }
 }
 
+/** Beyond it only the alarm tells of them. */
+const mostLater = 1_000;
+
 class Context implements OperationContext {
   readonly account: Account;
   readonly clock: Clock;
@@ -138,6 +148,7 @@ class Context implements OperationContext {
   readonly #epoch: () => number;
   readonly #turns: Turns;
   readonly #paymentIds: PaymentIds;
+  readonly #later: (() => Promise<unknown>)[];
   readonly #alarm: RunnerParts["alarm"];
   readonly #acceptsPan: RunnerParts["acceptsPan"];
   readonly #deliverTo: RunnerParts["deliverTo"];
@@ -145,7 +156,8 @@ class Context implements OperationContext {
   readonly #told: RunnerParts["told"];
   readonly #committed: RunnerParts["committed"];
 
-  constructor(parts: RunnerParts, account: Account, turns: Turns, ids: PaymentIds) {
+  constructor(parts: RunnerParts, account: Account, turns: Turns, ids: PaymentIds, later: (() => Promise<unknown>)[]) {
+    this.#later = later;
     this.account = account;
     this.clock = parts.clock;
     this.random = parts.random;
@@ -177,6 +189,10 @@ class Context implements OperationContext {
   approvalCameLate({ merchantId, id }: Payment, of: LateApproval["kind"]): void {
     const what = `the approval of this ${of} comes while its attempt is under way`;
     this.#alarm({ kind: "approval_came_late", what, where: undefined, merchantId, paymentId: id });
+  }
+
+  later(task: () => Promise<unknown>): void {
+    if (this.#later.length < mostLater) this.#later.push(task);
   }
 
   newPaymentId(at: Instant): PaymentId {

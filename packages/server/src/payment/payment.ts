@@ -31,7 +31,10 @@ export interface Payment {
   readonly chargeback: Chargeback | undefined;
   /** What a reviewer has to say or has said; `none` when nobody was asked. */
   readonly review: ReviewState;
-  /** The call to the acquirer that is under way or whose outcome is unknown. Present in the transient states only. */
+  /**
+   * The call to the acquirer that is under way or whose outcome is unknown. Present in the transient states only, except for `undo`: a capture that the acquirer
+   * approved late is given back, and the payment has ended.
+   */
   readonly attempt: Attempt | undefined;
   /** How many attempts were ever made: the next one's number follows it. */
   readonly attempts: number;
@@ -151,7 +154,7 @@ export interface Pricing {
  * `lapse` and `reject` are voids with another cause: the capture window is over, a reviewer said no. `reverse` is the technical
  * undo of an authorization whose outcome is unknown.
  */
-export const attemptKinds = ["authorize", "sale", "capture", "void", "lapse", "reject", "reverse"] as const;
+export const attemptKinds = ["authorize", "sale", "capture", "void", "lapse", "reject", "reverse", "undo"] as const;
 export type AttemptKind = (typeof attemptKinds)[number];
 
 /** One call to an acquirer, committed before it is sent. */

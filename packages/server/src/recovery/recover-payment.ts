@@ -12,7 +12,7 @@ import type { PaymentChange } from "../decisions/steps.ts";
 import { assert } from "../kernel/assert.ts";
 import { laterBy } from "../kernel/instant.ts";
 import { askingRequest, connectorFor, followUpRequest } from "../operations/follow-up.ts";
-import { meetIfLate } from "../operations/late-approval.ts";
+import { meetIfLate, undoLateCapture } from "../operations/late-approval.ts";
 import type { OperationContext } from "../operations/operation.ts";
 import { changePayment } from "../operations/payment-change.ts";
 import type { Attempt, AttemptKind, Payment } from "../payment/payment.ts";
@@ -37,6 +37,7 @@ const recoverers = {
   lapse: recoverFollowUp,
   reject: recoverFollowUp,
   reverse,
+  undo: (context, payment) => undoLateCapture(context, payment, "recovery"),
 } satisfies Record<AttemptKind, Recoverer>;
 
 async function recoverAuthorization(context: OperationContext, payment: Payment, attempt: Attempt): Promise<Payment> {

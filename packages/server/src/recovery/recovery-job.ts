@@ -81,6 +81,8 @@ export class RecoveryJob {
   /** Each resolves when what it has taken up is done. */
   readonly #refills = new Set<Promise<unknown>>();
   #isRefilling = false;
+  /** What waited for the store, while it is done. */
+  #later: Promise<void> | undefined;
   #stopped = false;
 
   constructor(parts: RecoveryParts) {
@@ -113,12 +115,13 @@ export class RecoveryJob {
     this.#stopped = true;
     this.#cancelTimer?.();
     await this.#round;
-    await Promise.all([...this.#refills, ...this.#inHand.values()]);
+    await Promise.all([...this.#refills, ...this.#inHand.values(), this.#later]);
   }
 
   #schedule(): void {
     if (this.#stopped) return;
     this.#cancelTimer = this.#parts.scheduler.after(pollMs, () => {
+      this.#later ??= this.#parts.runner.doLater().finally(() => (this.#later = undefined));
       this.#round = this.#takeUpDue().then(() => this.#schedule());
     });
   }

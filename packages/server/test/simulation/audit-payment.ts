@@ -17,6 +17,7 @@ export function goneBack({ refunds, chargeback }: Payment): bigint {
 /** What must be true of a payment by itself, once everything had time to settle. */
 export function checkAtRest(payment: Payment, now: number, is: Is): void {
   is(restingStates.includes(payment.state), "I8: nothing stays in flight after the faults are over");
+  is(payment.attempt === undefined || payment.needsReview, "I8: nothing is still being undone after the faults are over");
   is(
     payment.refunds.every(({ state, dueAt }) => finalRefundStates.includes(state) && dueAt === undefined),
     "I8: every refund comes to its end after the faults are over",

@@ -4,7 +4,7 @@ import type { Instant } from "../../src/kernel/instant.ts";
 import type { Alarm } from "../../src/operations/runner.ts";
 import type { Payment } from "../../src/payment/payment.ts";
 import type { Refund, RefundId } from "../../src/payment/refund.ts";
-import type { Change, CommitResult } from "../../src/stores/change.ts";
+import type { Change, CommitResult, HistoryFact } from "../../src/stores/change.ts";
 import type { Store } from "../../src/stores/store.ts";
 import { maskOf } from "../../src/vault/mask.ts";
 import type { Booked } from "./acquirer-book.ts";
@@ -43,6 +43,9 @@ export interface AuditedSettings extends TaxRules {
   readonly digestOf: DigestOf;
   readonly requests: RequestRules;
 }
+
+const lateFacts: ReadonlySet<HistoryFact> = new Set(["approval_came_late", "late_approval_undone"] as const);
+const undoFacts: ReadonlySet<HistoryFact> = new Set(["attempt_repeated", "attempt_unanswered", "marked_for_review"] as const);
 
 /**
  * The independent judge of a run. Watches every commit and every request to the acquirer, remembers what clients were told, and
@@ -219,11 +222,9 @@ export class Auditor {
       this.violation("a committed payment can be read");
       return;
     }
-    // The undo of a late approval may stay without an answer. Then the payment is marked for review, whatever its state is by then.
-    const isLeftToPeople = this.#cameLate.has(merchantId + id);
-    const isLate = change.facts.some(
-      ({ fact }) => fact === "approval_came_late" || fact === "late_approval_undone" || (fact === "marked_for_review" && isLeftToPeople),
-    );
+    // The undo of a late approval may stay without an answer. It is repeated, or the payment is marked for review, whatever its state is by then.
+    const isBeingUndone = this.#cameLate.has(merchantId + id);
+    const isLate = change.facts.some(({ fact }) => lateFacts.has(fact) || (isBeingUndone && undoFacts.has(fact)));
     const seenAll = this.#lookAt(stored, change.payment.replaces, isLate);
     this.requests.committed(stored);
     this.#lookAtWindow(stored, change, seenAll);
@@ -249,7 +250,8 @@ export class Auditor {
     is((replaces ?? 0) + 1 === stored.version, "a commit makes the version after the one that it replaces");
     is(stored.captured >= 0n && stored.captured <= stored.authorized, "I3: captured never exceeds authorized");
     is(stored.authorized === 0n || stored.authorized === stored.order.amount.minor, "what is authorized is what was ordered");
-    is((stored.attempt !== undefined) === !restingStates.includes(stored.state), "I6: an attempt is there exactly while in flight");
+    const isUnderWay = stored.attempt !== undefined && stored.attempt.kind !== "undo";
+    is(isUnderWay === !restingStates.includes(stored.state), "I6: an attempt is there exactly while in flight");
     is(before === undefined || (stored.statusAt ?? 0) >= (before.statusAt ?? 0), "I6: the status date never goes back");
     is((stored.statusAt !== undefined) === finalStates.includes(stored.state), "the status date tells of a final state");
     const { gross, tax, total } = stored.order.pricing;

@@ -38,7 +38,7 @@ const facts = {
   lapse_approved: "The payment expired: nothing is held any more",
   attempt_unanswered: "The acquirer's answer did not settle the question: the outcome is unknown",
   authorization_rerouted: "The acquirer certainly holds nothing, and another one is asked",
-  attempt_repeated: "The request was sent again under the same reference",
+  attempt_repeated: "The request was sent again under the same reference, or what undoes a late approval was sent",
   approval_came_late: "The acquirer approved an attempt that counted as not done",
   late_approval_undone: "The effect of a late approval was undone at the acquirer",
   notification_resent: "The merchant asked to be told once more",
