@@ -55,10 +55,10 @@ const plantedPaymentBugs: readonly PlantedBug[] = [
   {
     name: "the acquirer is asked before the intention is written down",
     file: "operations/direct.ts",
-    find: `  const intention = await context.change(async () => decideIntention(account.id, id, order, now, context.answerBy(), input.request));`,
+    find: `  const intention = await context.change(() => decideIntention(account.id, id, order, now, context.answerBy(), input.request));`,
     replace: `  const early = decideIntention(account.id, id, order, now, context.answerBy());
   await connectorFor(context, early.payment.next).authorize(authorizeRequest(context, early.payment.next), toAuthorize);
-  const intention = await context.change(async () => early);`,
+  const intention = await context.change(() => early);`,
   },
   {
     name: "recovery never runs",
@@ -107,9 +107,10 @@ const plantedPaymentBugs: readonly PlantedBug[] = [
   {
     name: "a commit of which nothing is known is taken for done",
     file: "operations/commit.ts",
-    find: `    if (error instanceof StoreError) throw serviceErrorOf(error);`,
-    replace: `    if (error instanceof StoreError && error.code === "commit_unknown") return { outcome: "committed" };
-    if (error instanceof StoreError) throw serviceErrorOf(error);`,
+    find: `      throw error instanceof StoreError ? serviceErrorOf(error) : error;`,
+    replace: `      if (!(error instanceof StoreError)) throw error;
+      if (error.code !== "commit_unknown") throw serviceErrorOf(error);
+      result = { outcome: "committed" };`,
   },
   {
     name: "a partial capture books the whole authorization",
