@@ -82,11 +82,12 @@ import { type ShareEvent, SlotKeeper } from "./recovery/slot-keeper.ts";
 import type { BackedUp, Restored } from "./stores/backup.ts";
 import { openAuditFile } from "./stores/embedded/audit-file.ts";
 import { backUpFile, markAsPutBack, restoreFile } from "./stores/embedded/backup-file.ts";
-import { hasDatabase, modeOpenToOthers } from "./stores/embedded/data-folder.ts";
+import { hasDatabase, modeOpenToOthers, sizeOf } from "./stores/embedded/data-folder.ts";
 import { openEmbeddedStore } from "./stores/embedded/embedded-store.ts";
 import { placeOf, readIncarnation, writeIncarnation } from "./stores/embedded/incarnation-file.ts";
 import { openMoveSource } from "./stores/embedded/move-source.ts";
 import { StoreOpenError } from "./stores/embedded/open-error.ts";
+import type { Upgrading } from "./stores/embedded/open-database.ts";
 import { createMemoryStore } from "./stores/memory/memory-store.ts";
 import type { MoveTargetOptions } from "./stores/postgres/move-target.ts";
 import type { Beginning } from "./stores/postgres/origin.ts";
@@ -717,7 +718,7 @@ async function openStore(config: Config, log: Log, { clock, scheduler }: Ports, 
   const database = databaseOf(config, clock);
   const store =
     database === undefined
-      ? await openEmbedded(config, onWriting)
+      ? await openEmbedded(config, onWriting, log, scheduler)
       : // The driver is loaded where the store is no file.
         await (
           await import("./stores/postgres/postgres-store.ts")
@@ -769,14 +770,41 @@ async function beginningOf({ dataDirectory, databaseBeginAnew }: Config): Promis
   return { besideKeys: await hasKeyFiles(dataDirectory), beginAnew: databaseBeginAnew === "yes" };
 }
 
-async function openEmbedded({ dataDirectory }: Config, onWriting: (works: boolean) => void): Promise<RunningStore> {
+async function openEmbedded(
+  { dataDirectory }: Config,
+  onWriting: (works: boolean) => void,
+  log: Log,
+  scheduler: Scheduler,
+): Promise<RunningStore> {
   if (dataDirectory === ":memory:") return openEmbeddedStore({ file: dataDirectory, onWriting });
   const file = databaseFileOf(dataDirectory);
   // A new database beside old keys would be a new installation without a word: it is the old one's database that is gone.
   const expectTables = await hasKeyFiles(dataDirectory);
   if (expectTables && !hasDatabase(file)) throw new StoreOpenError("missing", file);
-  return openEmbeddedStore({ file, expectTables, onWriting });
+  let cancel = (): void => undefined;
+  const onUpgrading = (upgrading: Upgrading): void => {
+    cancel();
+    if (upgrading.kind === "migrating") {
+      const { from, to } = upgrading;
+      log.write({ event: "database_migrating", from, to, bytes: sizeOf(file) });
+      return;
+    }
+    const { copy, bytes } = upgrading;
+    const report = (): void => {
+      log.write({ event: "database_rewriting", bytes, written: sizeOf(copy) });
+      cancel = scheduler.after(reportRewritingMs, report);
+    };
+    report();
+  };
+  try {
+    return await openEmbeddedStore({ file, expectTables, onWriting, onUpgrading });
+  } finally {
+    cancel();
+  }
 }
+
+/** A gigabyte takes up to half a minute. */
+const reportRewritingMs = 5_000;
 
 /** Notifications draw from a source of their own: what a seeded world draws does not depend on who was told what, and when. */
 const ownRandom = new SystemRandom();

@@ -132,6 +132,16 @@ export const logEvents = {
     doc: "The database server's clock is near this machine's again.",
     fields: {},
   },
+  database_rewriting: {
+    level: "info",
+    doc: "The first start of this version writes `cofre.db` again, without what was deleted from it, before the server listens. `written` of at most `bytes` are in the new file, `cofre.db.rewrite`; every five seconds.",
+    fields: { bytes: "number", written: "number" },
+  },
+  database_migrating: {
+    level: "info",
+    doc: "The first start of this version changes the tables of `cofre.db` from an earlier version, before the server listens. A file of an earlier version was written again before, and nothing that was deleted from it is in it.",
+    fields: { from: "number", to: "number", bytes: "number" },
+  },
   writing_fails: {
     level: "error",
     doc: "What was written last could not be kept (a full disk?): requests that change something are refused, and /readyz says so.",

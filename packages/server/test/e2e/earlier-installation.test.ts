@@ -61,6 +61,18 @@ describe("a data folder of the version before", () => {
     assert.deepEqual(event, { event: "rows_upgraded", cards: earlier.tokens.length, unreadable: 0 });
   });
 
+  test("is written again without what was deleted before the server listens, which the log says, and once", async (context) => {
+    const folder = earlierFolder(context);
+    const rewriting = (world: World) =>
+      world.events.filter(({ event }) => event === "database_rewriting" || event === "database_migrating").map(({ event }) => event);
+    const first = await upgraded(folder);
+    assert.deepEqual(rewriting(first), ["database_rewriting", "database_migrating"]);
+    assert.ok(!existsSync(join(folder, "cofre.db.rewrite")));
+    await first[Symbol.asyncDispose]();
+    await using second = await startWorld({ environment: { COFRE_DATA_DIR: folder } });
+    assert.deepEqual(rewriting(second), []);
+  });
+
   test("is upgraded once, and starts and pays again afterwards", async (context) => {
     const folder = earlierFolder(context);
     await (await upgraded(folder))[Symbol.asyncDispose]();

@@ -1,8 +1,8 @@
-import { closeSync, copyFileSync, fsyncSync, linkSync, openSync, renameSync, rmSync, statSync } from "node:fs";
+import { closeSync, copyFileSync, linkSync, openSync, renameSync, rmSync, statSync } from "node:fs";
 import { dirname, join } from "node:path";
 import { backup, DatabaseSync } from "node:sqlite";
 import type { BackedUp, Restored } from "../backup.ts";
-import { hasDatabase, makeFilesPrivate, makeFolderOf } from "./data-folder.ts";
+import { codeOf, hasDatabase, isSystemError, makeFilesPrivate, makeFolderOf, syncPath } from "./data-folder.ts";
 import { isSafeVersion, lockFile, openForReading, openForWriting, Refused, refuseForeign, translated } from "./open-database.ts";
 import { StoreOpenError } from "./open-error.ts";
 
@@ -67,11 +67,11 @@ export function restoreFile(directory: string, file: string, unique: string, rep
       copyFileSync(copy, partial);
       const counts = opened(copy, () => checked(partial));
       if (counts === undefined) throw new BackupError("not_a_copy", copy);
-      sync(partial);
+      syncPath(partial);
       // The database goes before its log: without one the next start is refused, without its log it would be an older one.
       if (replaced !== undefined) for (const end of parts) if (exists(file + end)) renameSync(file + end, replaced + end);
       renameSync(partial, file);
-      sync(dirname(file));
+      syncPath(dirname(file));
       makeFilesPrivate(file);
       return { file, bytes: statSync(file).size, ...counts, replaced };
     });
@@ -166,7 +166,7 @@ function checked(path: string): Pick<BackedUp, "payments" | "cards"> | undefined
 
 /** Gives the file its name, unless there is one of that name. */
 function keep(partial: string, target: string): void {
-  sync(partial);
+  syncPath(partial);
   try {
     linkSync(partial, target);
   } catch (error) {
@@ -174,7 +174,7 @@ function keep(partial: string, target: string): void {
     keepWithoutLinks(partial, target);
   }
   rmSync(partial, { force: true });
-  sync(dirname(target));
+  syncPath(dirname(target));
 }
 
 /**
@@ -212,14 +212,6 @@ function removingAtFailure<T>(partial: string, work: () => T): T {
   }
 }
 
-function codeOf(error: unknown): unknown {
-  return error instanceof Error && "code" in error ? error.code : undefined;
-}
-
-function isSystemError(error: unknown): error is Error & { readonly code: string } {
-  return error instanceof Error && "syscall" in error && "code" in error;
-}
-
 function opened<T>(file: string, open: () => T): T {
   try {
     return open();
@@ -243,20 +235,3 @@ function numberOf(database: DatabaseSync, sql: string): number {
 function textOf(database: DatabaseSync, sql: string): unknown {
   return Object.values(database.prepare(sql).get() ?? {})[0];
 }
-
-/** Of a file, or of a directory where that can be done. */
-function sync(path: string): void {
-  const isFolder = statSync(path).isDirectory();
-  if (isFolder && process.platform === "win32") return;
-  const descriptor = openSync(path, isFolder ? "r" : "r+");
-  try {
-    fsyncSync(descriptor);
-  } catch (error) {
-    // A network or FUSE file system may have no such call for directories.
-    if (!isFolder || !notSupported.has(codeOf(error))) throw error;
-  } finally {
-    closeSync(descriptor);
-  }
-}
-
-const notSupported: ReadonlySet<unknown> = new Set(["EINVAL", "ENOTSUP", "EOPNOTSUPP", "ENOSYS"]);

@@ -1,4 +1,4 @@
-import { chmodSync, closeSync, mkdirSync, openSync, readSync, statSync } from "node:fs";
+import { chmodSync, closeSync, fsyncSync, mkdirSync, openSync, readSync, statSync } from "node:fs";
 import { dirname } from "node:path";
 import { StoreOpenError } from "./open-error.ts";
 
@@ -68,10 +68,15 @@ export function hasForeignLog(file: string): boolean {
 
 /** Whether there is a database with something in it. */
 export function hasDatabase(file: string): boolean {
+  return sizeOf(file) > 0;
+}
+
+/** In bytes; 0 where there is no file, or none that this user may look at. */
+export function sizeOf(file: string): number {
   try {
-    return (statSync(file, { throwIfNoEntry: false })?.size ?? 0) > 0;
+    return statSync(file, { throwIfNoEntry: false })?.size ?? 0;
   } catch {
-    return false;
+    return 0;
   }
 }
 
@@ -101,4 +106,29 @@ export function modeOpenToOthers(folder: string): string | undefined {
   if (!isPosix) return undefined;
   const mode = (statSync(folder, { throwIfNoEntry: false })?.mode ?? 0) & 0o777;
   return (mode & 0o077) === 0 ? undefined : mode.toString(8).padStart(4, "0");
+}
+
+/** Of a file, or of a directory where that can be done. */
+export function syncPath(path: string): void {
+  const isFolder = statSync(path).isDirectory();
+  if (isFolder && process.platform === "win32") return;
+  const descriptor = openSync(path, isFolder ? "r" : "r+");
+  try {
+    fsyncSync(descriptor);
+  } catch (error) {
+    // A network or FUSE file system may have no such call for directories.
+    if (!isFolder || !notSupported.has(codeOf(error))) throw error;
+  } finally {
+    closeSync(descriptor);
+  }
+}
+
+const notSupported: ReadonlySet<unknown> = new Set(["EINVAL", "ENOTSUP", "EOPNOTSUPP", "ENOSYS"]);
+
+export function codeOf(error: unknown): unknown {
+  return error instanceof Error && "code" in error ? error.code : undefined;
+}
+
+export function isSystemError(error: unknown): error is Error & { readonly code: string } {
+  return error instanceof Error && "syscall" in error && "code" in error;
 }

@@ -40,7 +40,7 @@ import { deliveriesInState, deliveryColumns, deliveryFromRow, type DeliveryRow, 
 import { laneOf } from "./delivery-writer.ts";
 import { EmbeddedPeople } from "./embedded-people.ts";
 import { InlineWriter } from "./inline-writer.ts";
-import { openForReading } from "./open-database.ts";
+import { openForReading, type Upgrading } from "./open-database.ts";
 import { placeInOrder } from "../order-row.ts";
 import {
   accountFromRow,
@@ -72,6 +72,8 @@ export interface EmbeddedStoreOptions {
   readonly expectTables?: boolean;
   /** Called when writing begins to fail, and when it works again. */
   readonly onWriting?: (works: boolean) => void;
+  /** Called before the store is open, before each long step of the upgrade of an earlier version's file. */
+  readonly onUpgrading?: (upgrading: Upgrading) => void;
 }
 
 /**
@@ -84,6 +86,7 @@ export async function openEmbeddedStore({
   maxFileBytes,
   expectTables = false,
   onWriting = () => undefined,
+  onUpgrading = () => undefined,
 }: EmbeddedStoreOptions): Promise<RunningStore> {
   const temporary = named === ":memory:" ? temporaryFile() : undefined;
   const file = temporary?.file ?? named;
@@ -92,7 +95,7 @@ export async function openEmbeddedStore({
   try {
     const database = { file, durable: temporary === undefined, maxFileBytes, expectTables };
     const options = { maxQueued, onWriting };
-    const writer = database.durable ? await WriterThread.start(database, options) : new InlineWriter(database, options);
+    const writer = database.durable ? await WriterThread.start(database, options, onUpgrading) : new InlineWriter(database, options);
     const store = new SqliteStore(openForReading(file), writer, () => temporary?.remove());
     // Every connection has read something, so all the files that SQLite works on are open.
     if (process.platform !== "win32") temporary?.remove();

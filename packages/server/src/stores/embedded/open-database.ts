@@ -3,8 +3,9 @@ import type { MerchantId } from "../../kernel/ids.ts";
 import { slotOf } from "../../kernel/slot.ts";
 import { withoutTokenDigest } from "../order-row.ts";
 import { migrations } from "./migrations/index.ts";
-import { hasForeignLog } from "./data-folder.ts";
+import { codeOf, hasForeignLog, isSystemError } from "./data-folder.ts";
 import type { OpenRefusal } from "./open-error.ts";
+import { rewriteFile, type Rewriting } from "./rewritten-file.ts";
 import { sqliteCode } from "./sqlite-error.ts";
 import type { SqliteCode } from "./sqlite-error.ts";
 
@@ -55,15 +56,28 @@ export function lockFile(file: string): DatabaseSync {
   });
 }
 
-/** Opens the file for writing, brings its tables up to date and checks that commits will be durable. */
-export function openForWriting({ file, durable, maxFileBytes, alsoMoved = false, expectTables = false }: DatabaseOptions): DatabaseSync {
+/** What the first start of a version does with the file of an earlier one. Each takes up to half a minute for a gigabyte. */
+export type Upgrading = Rewriting | { readonly kind: "migrating"; readonly from: number; readonly to: number };
+
+/**
+ * Opens the file for writing, brings its tables up to date and checks that commits will be durable. The caller has the lock. `began` is called before
+ * each long step of an upgrade.
+ */
+export function openForWriting(
+  { file, durable, maxFileBytes, alsoMoved = false, expectTables = false }: DatabaseOptions,
+  began: (upgrading: Upgrading) => void = () => undefined,
+): DatabaseSync {
   if (!isSafeVersion(process.versions["sqlite"] ?? "0")) throw new Refused("sqlite_too_old");
   return translated(() => {
     if (hasForeignLog(file)) throw new Refused("foreign_log");
-    const database = new DatabaseSync(file, { timeout: writerWaitMs });
+    let database = new DatabaseSync(file, { timeout: writerWaitMs });
     try {
       refuseForeign(database, alsoMoved);
       if (expectTables && readNumber(database, "PRAGMA user_version") === 0) throw new Refused("missing");
+      if (mayHoldDeleted(database)) {
+        dropDeleted(database, file, began);
+        database = new DatabaseSync(file, { timeout: writerWaitMs });
+      }
       // Full syncs on macOS: its fsync leaves data in the drive's cache.
       database.exec(`PRAGMA journal_mode = WAL; PRAGMA synchronous = ${durable ? "FULL" : "OFF"}; PRAGMA fullfsync = ON;
         PRAGMA wal_autocheckpoint = ${checkpointPages}; PRAGMA journal_size_limit = ${4 * checkpointPages * pageBytes};
@@ -73,10 +87,10 @@ export function openForWriting({ file, durable, maxFileBytes, alsoMoved = false,
       if (!holds(database, durability)) throw new Refused("not_durable");
       // Overwrites deleted rows with zeros: what was deleted is otherwise readable in free pages until they are used again.
       if (!holds(database, { secure_delete: 1, temp_store: 2 })) throw new Refused("keeps_deleted");
-      migrate(database);
+      migrate(database, began);
       return database;
     } catch (error) {
-      database.close();
+      if (database.isOpen) database.close();
       throw error;
     }
   });
@@ -125,26 +139,29 @@ export function truncateLog(database: DatabaseSync): boolean {
 
 /** The first version of the tables that was always written with `secure_delete`. */
 const securelyDeletingVersion = 5;
-const largestCopyInMemory = 256 * 1024 * 1024;
 
-/**
- * A file of an earlier version may hold deleted cards in free pages. It is written again without them, before its version changes: when the
- * disk is full or the process ends, the next start does this again.
- */
-function dropDeleted(database: DatabaseSync): void {
+/** Whether a file of an earlier version may hold deleted cards in free pages. */
+function mayHoldDeleted(database: DatabaseSync): boolean {
   const version = readNumber(database, "PRAGMA user_version");
-  if (version === 0 || version >= securelyDeletingVersion) return;
-  // The copy is made in memory, and of a large file in a temporary file that has no name.
-  const bytes = readNumber(database, "PRAGMA page_count") * pageBytes;
-  database.exec(`PRAGMA temp_store = ${bytes > largestCopyInMemory ? "FILE" : "MEMORY"}; VACUUM; PRAGMA temp_store = MEMORY`);
-  truncateLog(database);
+  return version > 0 && version < securelyDeletingVersion;
 }
 
-function migrate(database: DatabaseSync): void {
-  dropDeleted(database);
+/** Closes the database. Its version changes afterwards: when this fails or the process ends, the next start does it again. */
+function dropDeleted(database: DatabaseSync, file: string, began: (rewriting: Rewriting) => void): void {
+  try {
+    rewriteFile(database, file, began);
+  } catch (error) {
+    if (codeOf(error) === "ENOSPC" || (!isSystemError(error) && sqliteCode(error) === "full")) throw new Refused("no_room");
+    throw isSystemError(error) ? new Refused("cannot_open") : error;
+  }
+}
+
+function migrate(database: DatabaseSync, began: (upgrading: Upgrading) => void): void {
   database.function("without_token_digest", { deterministic: true }, (order) => withoutTokenDigest(String(order)));
   const id = readNumber(database, "PRAGMA application_id") === movedApplicationId ? movedApplicationId : ourApplicationId;
-  for (let version = readNumber(database, "PRAGMA user_version"); version < migrations.length; version += 1) {
+  const from = readNumber(database, "PRAGMA user_version");
+  if (0 < from && from < migrations.length) began({ kind: "migrating", from, to: migrations.length });
+  for (let version = from; version < migrations.length; version += 1) {
     database.exec(`BEGIN IMMEDIATE; ${migrations[version]};
       PRAGMA application_id = ${id}; PRAGMA user_version = ${version + 1}; COMMIT`);
   }

@@ -27,6 +27,8 @@ const openRefusals = {
     "what was in this file was moved to PostgreSQL, or is on its way there: start with the COFRE_DATABASE_URL of that database; cofre migrate-store ends a move that broke off, and cofre migrate-store --back takes one back",
   cannot_open: "the file cannot be opened or created here",
   full: "the disk is full",
+  no_room:
+    "the first start of this version writes the database again, without what was deleted from it, and there is no room for a second file beside it: free as much space as it has, and start again; nothing was changed",
   failed: "the database could not be opened",
   not_durable: "SQLite did not accept the settings that make commits durable",
   keeps_deleted: "SQLite did not accept the settings that overwrite what is deleted",

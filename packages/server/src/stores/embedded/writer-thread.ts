@@ -1,4 +1,3 @@
-import { once } from "node:events";
 import { Worker } from "node:worker_threads";
 import { assert } from "../../kernel/assert.ts";
 import { atEndOfTurn } from "../../kernel/end-of-turn.ts";
@@ -6,7 +5,7 @@ import { StoreError, type StoreStats } from "../store.ts";
 import { outcomes } from "../change-message.ts";
 import type { BatchAnswer, ChangeMessage, Outcome } from "../change-message.ts";
 import type { IdentityMessage } from "./batch-writer.ts";
-import type { DatabaseOptions } from "./open-database.ts";
+import type { DatabaseOptions, Upgrading } from "./open-database.ts";
 import { StoreOpenError } from "./open-error.ts";
 import type { OpenRefusal } from "./open-error.ts";
 import type { PeopleAnswer, PeopleMessage } from "./people-writer.ts";
@@ -21,6 +20,11 @@ interface WaitingForPeople {
   readonly resolve: (answer: PeopleAnswer) => void;
   readonly reject: (error: StoreError) => void;
 }
+
+type Greeting = "ready" | OpenRefusal;
+
+/** Called before the file is open, before each long step of an upgrade. */
+type UpgradeReport = (upgrading: Upgrading) => void;
 
 interface IdentityAnswer {
   readonly raised: Outcome;
@@ -78,13 +82,13 @@ export class WriterThread implements Writer {
     worker.on("error", () => this.#died());
   }
 
-  static async start(options: DatabaseOptions, writerOptions: WriterOptions): Promise<WriterThread> {
+  static async start(options: DatabaseOptions, writerOptions: WriterOptions, onUpgrading: UpgradeReport): Promise<WriterThread> {
     // The worker's file has the ending that this file has: .ts here, .js once built.
     const here = import.meta.url;
     const worker = new Worker(new URL(`./writer-worker${here.slice(here.lastIndexOf("."))}`, here), { workerData: options });
     // Listened for from the start: a thread that refuses may end in the same turn in which its last message is read.
     const exited = new Promise<void>((resolve) => void worker.once("exit", () => resolve()));
-    const [greeting] = (await once(worker, "message")) as ["ready" | OpenRefusal];
+    const greeting = await greetingOf(worker, onUpgrading);
     if (greeting === "ready") return new WriterThread(worker, writerOptions);
     await exited;
     throw new StoreOpenError(greeting, options.file);
@@ -228,4 +232,19 @@ export class WriterThread implements Writer {
     for (const { reject } of [...this.#waiting.splice(0), ...this.#waitingForPeople.splice(0)]) reject(new StoreError("commit_unknown"));
     this.#tellDrained();
   }
+}
+
+/** What the thread says once the file is open or refused. Rejects with an uncaught error of the thread. */
+function greetingOf(worker: Worker, onUpgrading: UpgradeReport): Promise<Greeting> {
+  return new Promise((resolve, reject) => {
+    const hear = (message: Greeting | Upgrading): void => {
+      if (typeof message === "object") {
+        onUpgrading(message);
+        return;
+      }
+      worker.off("message", hear).off("error", reject);
+      resolve(message);
+    };
+    worker.on("message", hear).on("error", reject);
+  });
 }

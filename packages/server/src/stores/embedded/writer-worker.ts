@@ -20,7 +20,7 @@ type Message = readonly ChangeMessage[] | PeopleMessage | IdentityMessage | "try
 try {
   const options = workerData as DatabaseOptions;
   const lock = lockFile(options.file);
-  const database = openForWriting(options);
+  const database = openForWriting(options, (upgrading) => port.postMessage(upgrading));
   const writer = new BatchWriter(database);
 
   port.on("message", (first: Message) => {
