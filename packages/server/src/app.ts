@@ -259,6 +259,8 @@ export async function startCofre(config: Config, log: Log, given: Ports = system
     scheduler,
     settleMs: config.databaseUrl === undefined ? 0 : settleMs,
     report: (progress) => log.write({ event: "rows_upgraded", ...progress }),
+    unreadable: (cards) =>
+      log.write({ event: "alarm", kind: "cards_not_readable", what: unreadableCards(cards), where: undefined, ...noPayment }),
   });
   rowUpgrade.start();
   parts.defer(() => rowUpgrade.stop());
@@ -856,6 +858,10 @@ function incarnationOf(config: Config, store: RunningStore, { clock, scheduler }
 }
 
 const noPayment = { merchantId: undefined, paymentId: undefined } as const;
+
+function unreadableCards(cards: number): string {
+  return `${cards} stored cards of an earlier version do not open with the keys of this installation, so the upgrade of rows is not complete and rows without a MAC are accepted: put the keys.*.json that belong to them back and start again, or see "Cards that do not open" in docs/operate/running.md`;
+}
 
 /** Cards that are tried where a database of an earlier version does not say whose it is. One that is damaged proves nothing. */
 const triedCards = 20;

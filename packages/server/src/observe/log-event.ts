@@ -170,8 +170,8 @@ export const logEvents = {
   },
   rows_upgraded: {
     level: "info",
-    doc: "Rows of an earlier version now have keyed token digests and MACs. From here on rows without a MAC are refused, and the earlier version does not find the cards. `unreadable`: cards that do not open.",
-    fields: { cards: "number", unreadable: "number" },
+    doc: "Rows of an earlier version now have keyed token digests and MACs. From here on rows without a MAC are refused, and the earlier version does not find the cards.",
+    fields: { cards: "number" },
   },
   notification_delivered: {
     level: "debug",

@@ -5,6 +5,7 @@ import * as given from "../../test/contract/store-fixtures.ts";
 import { digestOfKey } from "../operations/account-directory.ts";
 import { createMemoryStore } from "../stores/memory/memory-store.ts";
 import type { RowUpgrade } from "../vault/row-mac.ts";
+import { VaultError } from "../vault/vault.ts";
 import { RowUpgradeJob } from "./row-upgrade-job.ts";
 
 const second = 1_000;
@@ -19,6 +20,9 @@ async function installation(context: TestContext) {
   await store.commit({ ...given.accountChange(account, []), account: { next: account, replaces: undefined, keys } });
   let older = true;
   let isBlocked = false;
+  let opens = true;
+  const unreadable: number[] = [];
+  let completed = 0;
   const start = (): RowUpgrade => {
     const upgrade: RowUpgrade = { earlier: "written", lastUnkeyedEntry: 0 };
     const job = new RowUpgradeJob({
@@ -32,21 +36,36 @@ async function installation(context: TestContext) {
         eraseRemains: () => store.eraseRemains(),
         hasOlderNodes: async () => older,
       },
-      vault: { adopt: async (card) => ({ ...card, version: card.version + 1, mac: new Uint8Array(32) }) },
+      vault: {
+        adopt: async (card) => {
+          if (!opens && card.tokenDigest === given.newCard(1).tokenDigest) throw new VaultError();
+          return { ...card, version: card.version + 1, mac: new Uint8Array(32) };
+        },
+      },
       withKeyMac: (key) => ({ digest: key.digest, grants: key.grants, mac: new Uint8Array(32) }),
       people: { people: async () => [], commit: async () => assert.fail(), auditHead: async () => ({ number: 0, digest: "" }) },
       upgrade,
-      complete: async () => undefined,
+      complete: async () => void (completed += 1),
       clock: time,
       scheduler: time,
       settleMs,
       report: () => undefined,
+      unreadable: (cards) => void unreadable.push(cards),
     });
     context.after(() => job.stop());
     job.start();
     return upgrade;
   };
-  return { time, store, start, lastOlderNodeEnds: () => void (older = false), block: (blocks: boolean) => void (isBlocked = blocks) };
+  return {
+    time,
+    store,
+    start,
+    unreadable,
+    completed: () => completed,
+    lastOlderNodeEnds: () => void (older = false),
+    block: (blocks: boolean) => void (isBlocked = blocks),
+    loseKey: (isLost: boolean) => void (opens = !isLost),
+  };
 }
 
 /** The states in which one node refuses rows of before while another writes them. */
@@ -97,4 +116,23 @@ test("a card that could not be moved is moved later, and only then are rows of b
   block(false);
   await time.pass(660 * second);
   assert.equal(upgrade.earlier, "none");
+});
+
+// The upgrade completed, and the token of such a card was "not found" from then on, although its key was only missing.
+test("a card that does not open keeps its row, is reported once, and keeps the upgrade from completing until it opens", async (context) => {
+  const { time, store, start, completed, unreadable, lastOlderNodeEnds, loseKey } = await installation(context);
+  const [closed, other] = [given.newCard(1, { mac: undefined }), given.newCard(2, { mac: undefined })];
+  for (const card of [closed, other]) await store.commit(given.cardChange(card));
+  loseKey(true);
+  lastOlderNodeEnds();
+  const upgrade = start();
+  await time.pass(3_000 * second);
+  assert.deepEqual([upgrade.earlier, completed(), unreadable], ["read", 0, [1]]);
+  assert.deepEqual(await store.cardByToken(given.merchantA, closed.tokenDigest), closed);
+  assert.notEqual((await store.cardByToken(given.merchantA, other.tokenDigest))?.mac, undefined, "control: other rows are upgraded");
+
+  loseKey(false);
+  await time.pass(700 * second);
+  assert.deepEqual([upgrade.earlier, completed(), unreadable], ["none", 1, [1]]);
+  assert.notEqual((await store.cardByToken(given.merchantA, closed.tokenDigest))?.mac, undefined);
 });

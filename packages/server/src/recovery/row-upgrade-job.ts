@@ -26,8 +26,9 @@ export interface RowUpgradeParts {
   readonly scheduler: Scheduler;
   /** How long no node of an earlier version must have been there: the other nodes notice its end meanwhile. */
   readonly settleMs: number;
-  /** `unreadable`: cards that do not open. Their tokens are unknown from now on. */
-  readonly report: (progress: { readonly cards: number; readonly unreadable: number }) => void;
+  readonly report: (progress: { readonly cards: number }) => void;
+  /** Called when the upgrade cannot complete because this many cards do not open, again when their number has changed. */
+  readonly unreadable: (cards: number) => void;
 }
 
 const checkMs = 5 * second;
@@ -48,6 +49,9 @@ const mostPassesOfCards = 10;
  * Moves the rows of an earlier version to keyed token digests and MACs: every card is sealed again for its new digest, every integration key gets its MAC, payments
  * lose the unkeyed digest of their card's token. Waits until no node of an earlier version serves the same database, which would not find the cards. When all
  * is done rows without a MAC are refused. Any number of nodes may do this at once; a process that ends in between leaves the rest to the next start.
+ *
+ * A card that does not open keeps its row unchanged, so that it opens when its key is back. The upgrade does not complete before: its token would be
+ * unknown from then on.
  */
 export class RowUpgradeJob {
   readonly #parts: RowUpgradeParts;
@@ -55,6 +59,8 @@ export class RowUpgradeJob {
   #cancelTimer: (() => void) | undefined;
   #work: Promise<void> = Promise.resolve();
   #cards = 0;
+  /** As reported last. */
+  #unreadable = 0;
 
   constructor(parts: RowUpgradeParts) {
     this.#parts = parts;
@@ -108,17 +114,23 @@ export class RowUpgradeJob {
     await this.#adoptKeys();
     await this.#adoptPeople();
     if (this.#stopped) return;
+    // Rows that are changed all the time, or that another card is in the way of.
     if (unreadable === undefined) {
-      // Rows that are changed all the time, or that another card is in the way of.
       this.#next(againMs);
       return;
     }
+    if (unreadable !== this.#unreadable && unreadable > 0) this.#parts.unreadable(unreadable);
+    this.#unreadable = unreadable;
     await store.eraseRemains();
+    if (unreadable > 0) {
+      this.#next(againMs);
+      return;
+    }
     const { number: lastUnkeyedEntry } = await this.#parts.people.auditHead();
     await complete({ lastUnkeyedEntry });
     upgrade.lastUnkeyedEntry = lastUnkeyedEntry;
     upgrade.earlier = "none";
-    report({ cards: this.#cards, unreadable });
+    report({ cards: this.#cards });
   }
 
   /** Keys get their MACs when no older node is left; those of an installation that older nodes have served have none before. */
