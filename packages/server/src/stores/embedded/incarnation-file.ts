@@ -1,4 +1,15 @@
-import { closeSync, fsyncSync, openSync, readFileSync, renameSync, rmSync, statSync, writeFileSync } from "node:fs";
+import {
+  type BigIntStats,
+  chmodSync,
+  closeSync,
+  fsyncSync,
+  openSync,
+  readFileSync,
+  renameSync,
+  rmSync,
+  statSync,
+  writeFileSync,
+} from "node:fs";
 import { join } from "node:path";
 import { instant } from "../../kernel/instant.ts";
 import type { IncarnationNote } from "../identity.ts";
@@ -43,9 +54,26 @@ export function writeIncarnation(directory: string, note: IncarnationNote, durab
  * file is not part of it: a directory may be moved.
  */
 export function placeOf(file: string): string | undefined {
-  const { ino, birthtimeNs } = statSync(file, { bigint: true });
-  return ino === 0n || birthtimeNs <= 0n ? undefined : `${ino}/${birthtimeNs}`;
+  const look = (): BigIntStats => statSync(file, { bigint: true });
+  return placeBy(look, () => chmodSync(file, Number(look().mode & 0o7777n)));
 }
+
+/**
+ * The same by what the system says of a file. Where a file system has no time of birth, Node gives the time of the last change, which every commit moves.
+ * The two are also equal for a copy on which nothing was changed yet, so `change` changes nothing but the time of the last change.
+ */
+export function placeBy(look: () => FileFacts, change: () => void): string | undefined {
+  const { ino, birthtimeNs, ctimeNs } = look();
+  if (ino === 0n || birthtimeNs <= 0n) return undefined;
+  if (birthtimeNs === ctimeNs) {
+    change();
+    const changed = look();
+    if (changed.ctimeNs === ctimeNs || changed.birthtimeNs !== birthtimeNs) return undefined;
+  }
+  return `${ino}/${birthtimeNs}`;
+}
+
+type FileFacts = Pick<BigIntStats, "ino" | "birthtimeNs" | "ctimeNs">;
 
 function isCount(value: unknown): value is number {
   return typeof value === "number" && Number.isSafeInteger(value) && value >= 0;
