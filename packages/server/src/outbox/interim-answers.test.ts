@@ -1,6 +1,6 @@
 import assert from "node:assert/strict";
 import { describe, test } from "node:test";
-import { InterimAnswers, mostInterimAnswers } from "./interim-answers.ts";
+import { InterimAnswers, mostInterimAnswers, passOverInterimAnswers } from "./interim-answers.ts";
 
 const final = "HTTP/1.1 200 OK\r\nContent-Length: 2\r\n\r\nok";
 const interim: readonly (readonly [string, string])[] = [
@@ -59,4 +59,57 @@ describe("interim answers", () => {
     const long = `HTTP/1.1 103 Early Hints\r\nLink: ${"a".repeat(20_000)}`;
     assert.equal(left([long]), long);
   });
+});
+
+describe("a connection on which a request is written in pieces", () => {
+  /** A connection of which each read gives the next piece that has arrived. */
+  function connection() {
+    const arrived: Buffer[] = [];
+    const socket = passOverInterimAnswers({
+      read: (): unknown => arrived.shift() ?? null,
+      write: (...written: readonly unknown[]) => written.length > 0,
+    });
+    const readAll = (): string => {
+      let text = "";
+      for (let chunk = socket.read(); Buffer.isBuffer(chunk); chunk = socket.read()) text += chunk.toString();
+      return text;
+    };
+    return { socket, arrive: (text: string) => void arrived.push(Buffer.from(text)), readAll };
+  }
+  const heads: readonly (string | Buffer)[] = [
+    "POST /hook HTTP/1.1\r\nhost: shop.example\r\n\r\n",
+    Buffer.from("POST /hook HTTP/1.1\r\nhost: shop.example\r\n\r\n"),
+  ];
+  const continued = "HTTP/1.1 100 Continue\r\n\r\n";
+
+  for (const head of heads) {
+    // The write of the body dropped what had arrived, and the rest was no answer.
+    test(`keeps the beginning of an answer that arrives before the body is written: head as ${typeof head}`, () => {
+      const { socket, arrive, readAll } = connection();
+      for (const whole of [final, continued + final]) {
+        for (let at = 0; at <= whole.length; at += 1) {
+          socket.write(head);
+          arrive(whole.slice(0, at));
+          const before = readAll();
+          socket.write("operation=payment_status_change");
+          arrive(whole.slice(at));
+          assert.equal(before + readAll(), final, `${whole.slice(0, 12)} ${at}`);
+        }
+      }
+    });
+
+    test(`leaves the body of an answer unchanged that looks like an interim answer: head as ${typeof head}`, () => {
+      const { socket, arrive, readAll } = connection();
+      const answer = "HTTP/1.1 400 Bad Request\r\nContent-Length: 25\r\n\r\n";
+      socket.write(head);
+      arrive(answer);
+      assert.equal(readAll(), answer);
+      socket.write(Buffer.from("operation=payment_status_change"));
+      arrive(continued);
+      assert.equal(readAll(), continued);
+      socket.write(head);
+      arrive(continued + final);
+      assert.equal(readAll(), final, "control: the next request has interim answers again");
+    });
+  }
 });

@@ -69,11 +69,18 @@ export function passOverInterimAnswers<Socket extends Connection>(socket: Socket
       }
     },
     write(...args: readonly unknown[]): boolean {
-      interim.begin();
+      // The body of a request may be written when its answer has begun to arrive.
+      if (beginsRequest(args[0])) interim.begin();
       return write(...args);
     },
   });
   return socket;
+}
+
+/** Whether it is the head of a request, which the HTTP client writes as one text. No body of ours begins with a request line. */
+function beginsRequest(written: unknown): boolean {
+  const start = typeof written === "string" ? written : written instanceof Uint8Array ? Buffer.from(written).toString("latin1") : "";
+  return /^[A-Z]+ [^ \r\n]+ HTTP\/1\.1\r\n/.test(start);
 }
 
 /** false as soon as the bytes are of something else. */
