@@ -1,4 +1,5 @@
 import type { IncomingHttpHeaders, IncomingMessage } from "node:http";
+import { isLoopbackHost } from "../config/readers.ts";
 import type { Scheduler } from "../kernel/scheduler.ts";
 
 /** As in http/server.ts: an import would read every export, and with one of them load a WebSocket client. */
@@ -114,5 +115,5 @@ async function contentOf(message: IncomingMessage, most: number): Promise<Buffer
 
 /** Whether this address is on this machine, by its form: only such ones are spoken to without TLS. */
 export function isLoopback(url: URL): boolean {
-  return url.protocol === "http:" && /^(?:127(?:\.\d{1,3}){3}|\[::1\]|localhost)$/.test(url.hostname);
+  return url.protocol === "http:" && isLoopbackHost(url.hostname);
 }

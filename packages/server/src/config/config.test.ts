@@ -243,6 +243,14 @@ test("keys are any text of up to 100 characters, from variables or files, withou
   assert.equal(config.sandboxPublicIntegrationKey?.reveal(), "public");
 });
 
+// Names of hosts have no case. "LOCALHOST" was refused with a short key as a host that others can reach.
+for (const host of ["localhost", "LOCALHOST", "127.0.0.1", "::1"]) {
+  test(`a short key of the sandbox is accepted where only this machine reaches the server: ${host}`, () => {
+    const { host: read } = configOf({ COFRE_HOST: host, COFRE_SANDBOX_INTEGRATION_KEY: "test_ik_shop" });
+    assert.equal(read, host);
+  });
+}
+
 test("a loopback acquirer is taken, over IPv4 and IPv6", () => {
   assert.equal(configOf({ COFRE_ACQUIRER_URL: "http://127.0.0.1:8788" }).acquirerUrl?.port, "8788");
   assert.equal(configOf({ COFRE_ACQUIRER_URL: "http://[::1]:8788" }).acquirerUrl?.hostname, "[::1]");

@@ -2,7 +2,7 @@ import { ownValue } from "../kernel/own.ts";
 import { Secret } from "../kernel/secret.ts";
 import { isGuessable } from "../kernel/guessable.ts";
 import { closestTo } from "../kernel/closest.ts";
-import type { Reading } from "./readers.ts";
+import { isLoopbackHost, type Reading } from "./readers.ts";
 import { type Config, settingRows } from "./settings.ts";
 
 export interface ConfigSources {
@@ -140,12 +140,11 @@ function tlsProblems({ tls, dataDirectory }: Readonly<Record<string, unknown>>):
   return ["COFRE_TLS needs a COFRE_DATA_DIR that is kept: clients find there the authority that they are to trust."];
 }
 
-const loopback = /^(?:localhost|127(?:\.\d{1,3}){3}|::1|\[::1\])$/;
 const shortestKeyBeyondLoopback = 16;
 
 /** Every client that reaches the port may try keys. On loopback, where tests choose short ones, only programs of this machine reach it. */
 function keyProblems({ host, sandboxIntegrationKey: key }: Readonly<Record<string, unknown>>): string[] {
-  if (!(key instanceof Secret) || typeof host !== "string" || loopback.test(host)) return [];
+  if (!(key instanceof Secret) || typeof host !== "string" || isLoopbackHost(host)) return [];
   const text = String(key.reveal());
   if (text.length >= shortestKeyBeyondLoopback && !isGuessable(text)) return [];
   return [
