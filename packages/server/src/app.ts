@@ -307,12 +307,15 @@ export async function startCofre(config: Config, log: Log, given: Ports = system
   const isSandbox = config.environment === "sandbox";
   const faults = isSandbox ? new Faults({ board: faultBoard, scheduler, runner }) : undefined;
   const forget = (id: MerchantId): void => installationOf(id).accounts.forget(id);
-  const holderOf = async (key: string): Promise<KeyHolder | undefined> => {
-    const world = worlds.byKey(key);
-    if (world !== undefined) return world.installation.accounts.byKey(key);
-    const holder = await accounts.byKey(key);
+  const asOwn = (holder: KeyHolder | undefined): KeyHolder | undefined => {
     if (holder !== undefined) ownIds.add(holder.account.id);
     return holder;
+  };
+  const holderOf = (key: string): KeyHolder | undefined | Promise<KeyHolder | undefined> => {
+    const world = worlds.byKey(key);
+    if (world !== undefined) return world.installation.accounts.byKey(key);
+    const found = accounts.byKey(key);
+    return found instanceof Promise ? found.then(asOwn) : asOwn(found);
   };
   const instruct: Instruct = (merchantId, instruction, name) => {
     const world = worldOf(merchantId);
@@ -449,10 +452,7 @@ export async function startCofre(config: Config, log: Log, given: Ports = system
         clock,
       ),
     ],
-    resolveKey: async (key) => {
-      await opened.promise;
-      return holderOf(key);
-    },
+    resolveKey: (key) => (isOpen ? holderOf(key) : opened.promise.then(() => holderOf(key))),
     clock,
     log,
     health: {

@@ -55,7 +55,7 @@ const { createServer } = process.getBuiltinModule("node:http");
 export interface HttpServerOptions {
   readonly endpoints: readonly ServedEndpoint[];
   /** The account that an integration key opens, and what the key grants. Rejects only when that cannot be found out. */
-  readonly resolveKey: (key: string) => Promise<KeyHolder | undefined>;
+  readonly resolveKey: (key: string) => KeyHolder | undefined | Promise<KeyHolder | undefined>;
   readonly clock: Clock;
   readonly log: Log;
   readonly health: {
@@ -323,7 +323,8 @@ export class HttpServer {
           const isKeyless = keyGiven(endpoint, decoded.params) === undefined;
           const entered = isKeyless ? await this.#entered(endpoint, method, decoded, headers, request, digest) : undefined;
           if (entered !== undefined && "account" in entered) admitted = entered;
-          const found = await this.#accountOrOwner(entered, endpoint, decoded, headers);
+          const finding = this.#accountOrOwner(entered, endpoint, decoded, headers);
+          const found = finding instanceof Promise ? await finding : finding;
           if ("node" in found) {
             merchantId = found.world;
             decoded.wipe();
@@ -468,12 +469,12 @@ export class HttpServer {
     return people.admit(endpoint.path, asked, this.#callerOf(request), this.#leadsOn(headers));
   }
 
-  async #accountOrOwner(
+  #accountOrOwner(
     entered: Admitted | LedOn | undefined,
     endpoint: KeyedEndpoint,
     decoded: DecodedRequest,
     headers: RequestHeaders,
-  ): Promise<KeyHolder | Owner> {
+  ): KeyHolder | Owner | Promise<KeyHolder | Owner> {
     if (entered === undefined) return this.#find(endpoint, decoded, headers);
     return "owner" in entered ? entered.owner : { account: entered.account, grants: "secret" };
   }
@@ -483,16 +484,24 @@ export class HttpServer {
   }
 
   /** Whose key it is: an account's, or a world's on another node. */
-  async #find(endpoint: KeyedEndpoint, { params }: DecodedRequest, headers: RequestHeaders): Promise<KeyHolder | Owner> {
-    const { resolveKey, forwarder } = this.#options;
-    return resolveHolder(endpoint, params, async (key) => {
-      try {
-        const holder = await resolveKey(key);
-        return holder === undefined && this.#leadsOn(headers) ? await forwarder?.ownerOf(key) : holder;
-      } catch (error) {
-        throw error instanceof ServiceError ? wireErrorOf(error, "query") : error;
-      }
+  #find(endpoint: KeyedEndpoint, { params }: DecodedRequest, headers: RequestHeaders): KeyHolder | Promise<KeyHolder | Owner> {
+    return resolveHolder<Owner>(endpoint, params, (key) => {
+      const found = this.#options.resolveKey(key);
+      return found === undefined || found instanceof Promise ? this.#hereOrElsewhere(key, found, headers) : found;
     });
+  }
+
+  async #hereOrElsewhere(
+    key: string,
+    found: Promise<KeyHolder | undefined> | undefined,
+    headers: RequestHeaders,
+  ): Promise<KeyHolder | Owner | undefined> {
+    try {
+      const holder = await found;
+      return holder === undefined && this.#leadsOn(headers) ? await this.#options.forwarder?.ownerOf(key) : holder;
+    } catch (error) {
+      throw error instanceof ServiceError ? wireErrorOf(error, "query") : error;
+    }
   }
 
   /** Whether a request may be led to another node: it is, once. */

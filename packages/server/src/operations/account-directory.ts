@@ -52,9 +52,11 @@ export class AccountDirectory {
     this.#byId = new Remembered(clock);
   }
 
-  /** The account that this key opens. Rejects with `store_unavailable`. */
-  byKey(key: string): Promise<KeyHolder | undefined> {
+  /** The account that this key opens: at once when it is remembered. Rejects with `store_unavailable`. */
+  byKey(key: string): KeyHolder | Promise<KeyHolder | undefined> {
     const digest = digestOfKey(key);
+    const known = this.#byDigest.known(digest);
+    if (known !== undefined) return known;
     return this.#byDigest.get(digest, async () => {
       const holder = await read(this.#store.accountByKey(digest));
       if (holder === undefined) return undefined;
@@ -93,13 +95,17 @@ class Remembered<Key, Value> {
     this.#clock = clock;
   }
 
-  async get(key: Key, reading: () => Promise<Value | undefined>): Promise<Value | undefined> {
+  known(key: Key): Value | undefined {
     const known = this.#values.get(key);
-    if (known !== undefined) {
-      const ageMs = this.#clock.now() - known.readAt;
-      // Below zero the clock was set back, and says nothing of the age.
-      if (0 <= ageMs && ageMs < keptMs) return known.value;
-    }
+    if (known === undefined) return undefined;
+    const ageMs = this.#clock.now() - known.readAt;
+    // Below zero the clock was set back, and says nothing of the age.
+    return 0 <= ageMs && ageMs < keptMs ? known.value : undefined;
+  }
+
+  async get(key: Key, reading: () => Promise<Value | undefined>): Promise<Value | undefined> {
+    const known = this.known(key);
+    if (known !== undefined) return known;
     const underWay = this.#underWay.get(key) ?? this.#read(key, reading);
     this.#underWay.set(key, underWay);
     try {

@@ -19,24 +19,28 @@ const words = {
 } as const;
 
 /**
- * Finds the account of a request by its key, or throws. A public key where a secret one is needed is refused like a wrong one, and
+ * Finds the account of a request by its key, at once where `resolveKey` does, or throws. A public key where a secret one is needed is refused like a wrong one, and
  * so is whatever is no key at all. With both keys (some clients always send both) the secret one counts. What a key opens elsewhere is not
  * known to grant anything: who has it there looks.
  */
-export async function resolveHolder<Elsewhere extends object = never>(
+export function resolveHolder<Elsewhere extends object = never>(
   endpoint: KeyedEndpoint,
   params: TreeObject,
-  resolveKey: (key: string) => Promise<KeyHolder | Elsewhere | undefined>,
-): Promise<KeyHolder | Elsewhere> {
+  resolveKey: (key: string) => KeyHolder | Promise<KeyHolder | Elsewhere | undefined>,
+): KeyHolder | Promise<KeyHolder | Elsewhere> {
   const { missing, wrong } = words[endpoint.family];
   const given = keyGiven(endpoint, params);
   if (given === undefined) throw new WireError(missing.code, missing.message);
   // A key that was read from a file brings its line end along.
   const text = typeof given === "string" ? given.trim() : "";
-  const holder = text !== "" && text.length <= maximumKeyLength ? await resolveKey(text) : undefined;
-  const isPublic = holder !== undefined && "grants" in holder && holder.grants !== "secret";
-  if (holder === undefined || (endpoint.key === "secret" && isPublic)) throw new WireError(wrong.code, wrong.message);
-  return holder;
+  const granted = <Holder extends KeyHolder | Elsewhere>(holder: Holder | undefined): Holder => {
+    const isPublic = holder !== undefined && "grants" in holder && holder.grants !== "secret";
+    if (holder === undefined || (endpoint.key === "secret" && isPublic)) throw new WireError(wrong.code, wrong.message);
+    return holder;
+  };
+  if (text === "" || text.length > maximumKeyLength) return granted<KeyHolder>(undefined);
+  const found = resolveKey(text);
+  return found instanceof Promise ? found.then(granted) : granted(found);
 }
 
 /** What was given as the key that the endpoint takes; undefined when there is none. */

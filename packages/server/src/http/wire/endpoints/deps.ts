@@ -19,7 +19,7 @@ export interface EndpointDeps {
   /** The account's own time: in the sandbox every account is a world of its own. */
   readonly clockOf: (account: Account) => Clock;
   /** What an integration key opens, by its text; undefined for a key that opens nothing. */
-  readonly holderOf: (key: string) => Promise<KeyHolder | undefined>;
+  readonly holderOf: (key: string) => KeyHolder | undefined | Promise<KeyHolder | undefined>;
   /** Called with an account that was changed: what is remembered of it is old. */
   readonly forget: (merchantId: MerchantId) => void;
   /** The account's own chance. */
