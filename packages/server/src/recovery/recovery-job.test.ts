@@ -144,6 +144,36 @@ test("an acquirer that answers slowly, with thousands of payments due, keeps no 
   await stopped;
 });
 
+test("thousands of one acquirer that are due behind those of a slow one do not wait for it", async () => {
+  const parts = await given(["slow", "quick"], { ...wholeShare, isAlone: false });
+  const { time, store, job } = parts;
+  const change = { at: time.now(), facts: [], entries: [], notifications: [] };
+  const slowAccount = { ...account, id: "0000000b" as MerchantId, settings: withLatency(25_000) };
+  await store.commit({ ...change, merchantId: slowAccount.id, account: { next: slowAccount, replaces: undefined, keys: [] } });
+  for (let number = 1; number <= 500; number += 1) await dueOf(parts, number, "slow", slowAccount.id);
+  for (let number = 501; number <= 2_500; number += 1) await dueOf(parts, number, "quick", account.id);
+  await job.start();
+  await time.pass(3_000);
+
+  const left = await store.paymentsDue(time.now(), 10_000);
+  assert.deepEqual([left.length, new Set(left.map(({ merchantId }) => merchantId))], [500, new Set([slowAccount.id])]);
+  const stopped = job.stop();
+  await time.pass(60_000);
+  await stopped;
+});
+
+test("payments that fail each time hold up no others of their acquirer", async () => {
+  const parts = await given(["simulator"], { ...wholeShare, isAlone: false });
+  const { time, store, job } = parts;
+  const withoutAccount = "0000000b" as MerchantId;
+  for (let number = 1; number <= 3; number += 1) await dueOf(parts, number, "simulator", withoutAccount);
+  for (let number = 4; number <= 2_003; number += 1) await dueOf(parts, number, "simulator", account.id);
+  await job.start();
+  await time.pass(3_000);
+  assert.deepEqual(new Set((await store.paymentsDue(time.now(), 10_000)).map(({ merchantId }) => merchantId)), new Set([withoutAccount]));
+  await job.stop();
+});
+
 test("thousands that are due at one acquirer are all done soon, with few in hand at a time and few read for each", async () => {
   let read = 0;
   let largestPage = 0;

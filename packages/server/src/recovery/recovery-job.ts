@@ -41,7 +41,7 @@ const pollMs = 1_000;
 const pageSize = 50;
 /** What is read in a round at most; the next one goes on from there. */
 const pagesPerRound = 40;
-/** What is read from the beginning when a full lane has room again. */
+/** What is read at most when a full lane has room again; when more of its work is done, reading goes on from there. */
 const pagesPerRefill = 2;
 /** Of one acquirer: another that is slow or dead keeps none of its payments waiting. */
 const concurrency = 16;
@@ -50,6 +50,8 @@ const concurrency = 16;
  * the rounds, after all others.
  */
 const mostInHand = 64;
+/** Of one acquirer's payments in a round: single ones that fail each time hold up no others. */
+const mostFailures = concurrency;
 /** After this many checks (an hour and more) a payment that is still in flight is an alarm, at each further check. */
 const overdueChecks = checksPerHour;
 /** No more than this many payments are taken up at start at once; the rest follows when they are due. */
@@ -59,10 +61,11 @@ const maximumAtStart = 10_000;
 interface Lane {
   readonly waiting: (() => Promise<void>)[];
   running: number;
-  /** A payment was passed over because the lane was full. */
-  passedOver: boolean;
-  /** Some work failed: what was passed over waits for the next round, so that a store that is down is not asked without a pause. */
-  failed: boolean;
+  /** Where reading goes on when the lane has room again: behind this payment, or at the beginning. undefined: none was passed over. */
+  passedOver: { readonly after: Payment | undefined } | undefined;
+  isRefilling: boolean;
+  /** Since the last round began. After some, what was passed over waits for the next, so that a store that is down is not asked without a pause. */
+  failures: number;
 }
 
 /**
@@ -80,7 +83,6 @@ export class RecoveryJob {
   #round: Promise<unknown> = Promise.resolve();
   /** Each resolves when what it has taken up is done. */
   readonly #refills = new Set<Promise<unknown>>();
-  #isRefilling = false;
   /** What waited for the store, while it is done. */
   #later: Promise<void> | undefined;
   #stopped = false;
@@ -136,11 +138,11 @@ export class RecoveryJob {
     const held = share.held();
     const slots = new Set(held.keys());
     const taken: Promise<void>[] = [];
-    for (const lane of this.#lanes.values()) lane.failed = false;
+    for (const lane of this.#lanes.values()) lane.failures = 0;
     for (let page = 0; page < pagesPerRound && slots.size > 0; page += 1) {
       const after = this.#position;
       const { due, fresh } = await this.#readDue(now, slots, after);
-      taken.push(...this.#takeUp(fresh, keepUp, held, mostInHand));
+      taken.push(...this.#takeUp(fresh, keepUp, held, mostInHand, after));
       this.#position = due.length < pageSize ? undefined : due.at(-1);
       if (this.#position !== undefined) continue;
       // The round before may have ended with the last one that is due, and have passed over some before it: that there are no more behind it is not all.
@@ -161,8 +163,17 @@ export class RecoveryJob {
     }
   }
 
-  /** Puts those that are not in hand into their lanes, as far as a lane has fewer than `most`. What it returns never rejects. */
-  #takeUp(payments: readonly Payment[], work: Work, held: ReadonlyMap<number, Tenure>, most: number): readonly Promise<void>[] {
+  /**
+   * Puts those that are not in hand into their lanes, as far as a lane has fewer than `most`. `after`: they were read behind this payment. What it
+   * returns never rejects.
+   */
+  #takeUp(
+    payments: readonly Payment[],
+    work: Work,
+    held: ReadonlyMap<number, Tenure>,
+    most: number,
+    after?: Payment,
+  ): readonly Promise<void>[] {
     return payments.flatMap((payment) => {
       const key = keyOf(payment);
       const known = this.#inHand.get(key);
@@ -171,13 +182,13 @@ export class RecoveryJob {
       const lane = this.#laneOf(carrierOf(payment).connector);
       if (tenure === undefined) return [];
       if (inHandOf(lane) >= most) {
-        lane.passedOver = true;
+        lane.passedOver ??= { after };
         return [];
       }
       const { promise, resolve } = Promise.withResolvers<void>();
       lane.waiting.push(async () => {
         const end = this.#stopped ? undefined : tenure.begin();
-        if (end !== undefined && !(await this.#one(payment, work).finally(end))) lane.failed = true;
+        if (end !== undefined && !(await this.#one(payment, work).finally(end))) lane.failures += 1;
         this.#inHand.delete(key);
         resolve();
       });
@@ -190,7 +201,7 @@ export class RecoveryJob {
   #laneOf(connector: string | undefined): Lane {
     const known = this.#lanes.get(connector);
     if (known !== undefined) return known;
-    const lane: Lane = { waiting: [], running: 0, passedOver: false, failed: false };
+    const lane: Lane = { waiting: [], running: 0, passedOver: undefined, isRefilling: false, failures: 0 };
     this.#lanes.set(connector, lane);
     return lane;
   }
@@ -203,35 +214,40 @@ export class RecoveryJob {
       void task().then(() => {
         lane.running -= 1;
         this.#pump(lane);
-        if (lane.passedOver && !lane.failed && inHandOf(lane) <= mostInHand / 2) this.#refill(lane);
+        if (lane.failures < mostFailures && inHandOf(lane) <= mostInHand / 2) this.#refill(lane);
       });
     }
   }
 
-  /** Takes up what was passed over, which is at the beginning of what is due unless other lanes are full as well. */
+  /** Takes up what was passed over, from where it is on: what is before it belongs to other acquirers, which may be dead. */
   #refill(lane: Lane): void {
-    if (this.#isRefilling || this.#stopped) return;
-    lane.passedOver = false;
-    this.#isRefilling = true;
-    const refill = this.#takeUpFirst()
-      .finally(() => (this.#isRefilling = false))
+    const { passedOver } = lane;
+    if (passedOver === undefined || lane.isRefilling || this.#stopped) return;
+    lane.passedOver = undefined;
+    lane.isRefilling = true;
+    const refill = this.#takeUpFor(lane, passedOver.after)
+      .finally(() => (lane.isRefilling = false))
       .then((taken) => Promise.all(taken))
       .finally(() => this.#refills.delete(refill));
     this.#refills.add(refill);
   }
 
-  async #takeUpFirst(): Promise<readonly Promise<void>[]> {
+  /** Reads on until the lane is full, and notes in it where. */
+  async #takeUpFor(lane: Lane, from: Payment | undefined): Promise<readonly Promise<void>[]> {
     const { clock, share } = this.#parts;
     const now = clock.now();
     const held = share.held();
     const taken: Promise<void>[] = [];
-    let after: Payment | undefined;
-    for (let page = 0; page < pagesPerRefill && held.size > 0; page += 1) {
+    let after = from;
+    for (let page = 0; page < pagesPerRefill && inHandOf(lane) < mostInHand; page += 1) {
+      if (held.size === 0) return taken;
       const { due, fresh } = await this.#readDue(now, new Set(held.keys()), after);
-      taken.push(...this.#takeUp(fresh, keepUp, held, mostInHand));
+      taken.push(...this.#takeUp(fresh, keepUp, held, mostInHand, after));
+      if (inHandOf(lane) >= mostInHand) break;
+      if (due.length < pageSize) return taken;
       after = due.at(-1);
-      if (due.length < pageSize) break;
     }
+    lane.passedOver = { after };
     return taken;
   }
 
