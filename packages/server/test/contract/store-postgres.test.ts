@@ -210,6 +210,20 @@ function describeStore(databases: TestDatabases): void {
     assert.equal(store.stats().largestBatch, 6, "control: they were one batch");
   });
 
+  test("a batch has at most 48 changes that are written in subtransactions", async (context) => {
+    const store = await databases.openStore();
+    context.after(() => store.close());
+    const numbers = Array.from({ length: 120 }, (_, number) => number + 1);
+    const withCard = (number: number) => ({ card: { next: given.newCard(number), replaces: undefined } });
+    const results = await Promise.all(
+      numbers.map((number) => store.commit(given.paymentChange(given.newPayment(number), withCard(number)))),
+    );
+    assert.deepEqual([...new Set(results.map(({ outcome }) => outcome))], ["committed"]);
+    assert.equal(store.stats().largestBatch, 48);
+    await Promise.all(numbers.map((number) => store.commit(given.paymentChange(given.newPayment(number + 1_000)))));
+    assert.equal(store.stats().largestBatch, 60, "control: half of what waits, where no subtransaction is needed");
+  });
+
   test("reads of one turn are answered each with its own row, whoever else asks and for what", async (context) => {
     const store = await databases.openStore();
     context.after(() => store.close());

@@ -30,6 +30,11 @@ const heldPart = 4;
 const mostBatches = 2;
 /** So many changes are worth a batch of their own behind another: a batch costs the server as much as ten changes (docs/performance.md). */
 const worthSending = 16;
+/**
+ * Changes of one batch that are written in subtransactions. The server keeps 64 of a transaction where every session sees them; with more, each
+ * session's snapshot looks into pg_subtrans for as long as the batch runs.
+ */
+const mostGuarded = 48;
 /** More than these are sent as two batches, for otherwise all who ask would be answered at once and nothing be left to be sent meanwhile. */
 const wholeBatch = 32;
 
@@ -144,12 +149,18 @@ export class BatchLane {
   /** What goes together next; what belongs to merchants whose rows are held goes apart. */
   #next(most: number): readonly Waiting[] {
     const batch: Waiting[] = [];
-    while (batch.length < most && this.#waiting.length > 0) {
-      for (const change of this.#waiting.splice(0, most - batch.length)) {
-        if (this.#held.has(change.message.merchant)) this.#held.add(change);
-        else batch.push(change);
+    let [taken, guarded] = [0, 0];
+    for (const change of this.#waiting) {
+      const { merchant, isGuarded } = change.message;
+      if (this.#held.has(merchant)) this.#held.add(change);
+      else {
+        if (batch.length === most || (isGuarded && guarded === mostGuarded)) break;
+        if (isGuarded) guarded += 1;
+        batch.push(change);
       }
+      taken += 1;
     }
+    this.#waiting.splice(0, taken);
     return batch;
   }
 

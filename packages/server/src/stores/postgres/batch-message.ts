@@ -10,6 +10,8 @@ export interface BatchMessage {
   readonly json: string;
   /** What a change that may be part of a run (migrations/003-runs.ts) says of its payment; undefined for all others. */
   readonly plain: { readonly id: string; readonly code: string | undefined } | undefined;
+  /** The database writes it in a subtransaction: it may find a conflict after something of it is written. */
+  readonly isGuarded: boolean;
 }
 
 /** JSON has no bytes, and the database does not know what a delivery begins as: bytes become hex, and the deliveries bring that along. */
@@ -29,7 +31,9 @@ export function batchMessageOf(message: ChangeMessage): BatchMessage {
   ]);
   const isPlain =
     payment !== undefined && payment[18] === undefined && (card ?? account ?? request ?? cardErasure ?? deliveries) === undefined;
-  return { merchant, json, plain: isPlain ? { id: payment[0], code: payment[19] } : undefined };
+  // As write_batch_1 of migrations/002-writer.ts decides.
+  const isGuarded = account !== undefined || (payment !== undefined && (card !== undefined || payment[18] !== undefined));
+  return { merchant, json, plain: isPlain ? { id: payment[0], code: payment[19] } : undefined, isGuarded };
 }
 
 function withHex(value: unknown): unknown {
