@@ -20,4 +20,5 @@ export const keptSeeds: readonly { readonly seed: number; readonly met: string }
   { seed: 221, met: "what is cancelled before an older copy is put back is captured afterwards" },
   { seed: 3_073, met: "a server whose clock was ahead restarts twice within seconds" },
   { seed: 7_376, met: "the undo of a late approval is not answered, and recovery has voided its payment meanwhile" },
+  { seed: 2_724, met: "one of several clocks is wrong, and by it what another server has under way would be given up" },
 ];

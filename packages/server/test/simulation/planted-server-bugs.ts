@@ -49,8 +49,10 @@ export const plantedServerBugs: readonly PlantedBug[] = [
   {
     name: "a server whose clock is off keeps its slots",
     file: "recovery/slot-keeper.ts",
-    find: `    if (clockState === "off") {`,
-    replace: `    if (clockState === "off" && this.#wrongTimes > hurryMs) {`,
+    find: `    const isTrusted = this.#rightAt !== undefined && !this.#isClockOff && !this.#wasSet;
+    const isRight = isClockRight(aheadMs, readings, isTrusted);`,
+    replace: `    const isTrusted = isClockRight(aheadMs, readings, true) || aheadMs < 10_000 * hurryMs;
+    const isRight = isTrusted;`,
   },
   {
     name: "clocks may differ by hours",
