@@ -51,6 +51,7 @@ export const serviceErrors = {
   card_not_readable: { message: "The stored card could not be opened.", retry: "never" },
   outcome_unknown: { message: "The acquirer did not answer in time.", retry: "after_inquiry" },
   store_unavailable: { message: "The request could not be recorded; nothing was done.", retry: "later" },
+  read_timed_out: { message: "The database took too long for this list, and it was ended.", retry: "later" },
   internal_failure: { message: "The request failed inside; nothing is known to have been done.", retry: "after_inquiry" },
 } as const satisfies Record<string, ErrorSpec>;
 

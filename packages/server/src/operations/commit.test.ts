@@ -129,6 +129,7 @@ describe("a read", () => {
     for (const code of ["unavailable", "closed"] as const) {
       await assert.rejects(read(Promise.reject(new StoreError(code))), { name: "ServiceError", code: "store_unavailable" });
     }
+    await assert.rejects(read(Promise.reject(new StoreError("timed_out"))), { name: "ServiceError", code: "read_timed_out" });
     await assert.rejects(read(Promise.reject(new TypeError("a fault"))), BrokenInvariant);
   });
 });

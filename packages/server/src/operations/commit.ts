@@ -49,6 +49,6 @@ export async function read<T>(reading: Promise<T>): Promise<T> {
     return await reading;
   } catch (error) {
     assert(error instanceof StoreError, "a store rejects with StoreError and nothing else");
-    throw new ServiceError("store_unavailable");
+    throw new ServiceError(error.code === "timed_out" ? "read_timed_out" : "store_unavailable");
   }
 }

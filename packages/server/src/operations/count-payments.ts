@@ -43,7 +43,7 @@ export interface Counted {
 /** Counts the account's payments by when they were made and by brand, newest first until it has looked at 10,000. */
 export const countPayments = defineOperation<CountInput, Counted>({
   name: "count_payments",
-  errors: [],
+  errors: ["read_timed_out"],
 
   async run({ store, account }, input) {
     const { from, to } = input;

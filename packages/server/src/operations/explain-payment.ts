@@ -15,11 +15,11 @@ export interface ExplainedPayment {
 /** Tells every fact and every cent of a payment. */
 export const explainPayment = defineOperation<PaymentSelector, ExplainedPayment>({
   name: "explain_payment",
-  errors: ["payment_not_found"],
+  errors: ["payment_not_found", "read_timed_out"],
 
   async run(context, selector) {
     const payment = await selectPayment(context, selector);
-    const history = await read(context.store.history(context.account.id, payment.id));
+    const history = await read(context.store.history(context.account.id, payment.id, "person"));
     // Rows that were added between the two reads tell of a later version.
     const own = history.filter(({ version }) => version <= payment.version).map(withoutDigests);
     return { payment, history: own, explanation: explain(own, payment) };

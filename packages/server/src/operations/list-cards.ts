@@ -32,7 +32,7 @@ export interface CardList {
  */
 export const listCards = defineOperation<CardsInput, CardList>({
   name: "list_cards",
-  errors: [],
+  errors: ["read_timed_out"],
 
   async run({ store, account }, { after, brand, mask, limit }) {
     const looked = await read(store.cardsListed(account.id, after, mostCardsLookedAt + 1));

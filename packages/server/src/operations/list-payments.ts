@@ -22,7 +22,7 @@ export interface ListInput {
  */
 export const listPayments = defineOperation<ListInput, PaymentList>({
   name: "list_payments",
-  errors: [],
+  errors: ["read_timed_out"],
 
   async run(context, { filter, name, before, limit }) {
     const named = before === undefined && name !== undefined ? await paymentNamed(context, name) : undefined;

@@ -33,8 +33,8 @@ export interface Store {
   paymentById(merchantId: MerchantId, id: PaymentId): Promise<Payment | undefined>;
   /** Reads a payment of this merchant by the merchant's own code; undefined when there is none. */
   paymentByCode(merchantId: MerchantId, code: string): Promise<Payment | undefined>;
-  /** The payment's history, oldest first; empty when there is no such payment. */
-  history(merchantId: MerchantId, id: PaymentId): Promise<readonly HistoryRow[]>;
+  /** The payment's history, oldest first; empty when there is no such payment. The asker is a payment's request unless it is named. */
+  history(merchantId: MerchantId, id: PaymentId, asker?: Asker): Promise<readonly HistoryRow[]>;
   /** Reads the payment of this merchant that has a refund with this id or this code of the merchant's; undefined when there is none. */
   paymentByRefund(merchantId: MerchantId, refund: { readonly id: RefundId } | { readonly code: string }): Promise<Payment | undefined>;
   /**
@@ -86,8 +86,8 @@ export interface Store {
   notificationsAfter(sequence: number, limit: number): Promise<readonly OutboxRow[]>;
   /** Notifications of this merchant in the order of their numbers, from after `number`, at most `limit`. */
   notificationsOf(merchantId: MerchantId, number: number, limit: number): Promise<readonly OutboxRow[]>;
-  /** The last notifications that tell of this merchant's payment, at most `limit`, oldest first. */
-  notificationsOfPayment(merchantId: MerchantId, id: PaymentId, limit: number): Promise<readonly OutboxRow[]>;
+  /** The last notifications that tell of this merchant's payment, at most `limit`, oldest first. The asker is a person unless it is named. */
+  notificationsOfPayment(merchantId: MerchantId, id: PaymentId, limit: number, asker?: Asker): Promise<readonly OutboxRow[]>;
   /**
    * Deliveries of this merchant's notifications, in the order of their numbers and then of their endpoints' names, from number
    * `from` on, at most `limit`; with `state`, only those in it.
@@ -157,6 +157,12 @@ export interface ClockReadings {
   /** The latest that any node noted, this one included, however long ago. */
   readonly last: number | undefined;
 }
+
+/**
+ * On whose behalf a read is. A store that other processes share may let a person's reads wait for each other, refuse them as `overloaded`, and end one
+ * that takes long (`timed_out`); these are the lists, the figures, and what is asked for a person by name. A payment's read waits for none of them.
+ */
+export type Asker = "person" | "payment";
 
 export interface AccountByKey extends Omit<AccountKey, "digest"> {
   readonly account: Account;
@@ -287,7 +293,7 @@ export interface CardAge {
 /** Why a store call failed. The message is fixed text: nothing of the driver's own words leaves the store. */
 export class StoreError extends Error {
   override readonly name = "StoreError";
-  readonly code: "unavailable" | "commit_unknown" | "overloaded" | "closed";
+  readonly code: "unavailable" | "commit_unknown" | "overloaded" | "timed_out" | "closed";
 
   constructor(code: StoreError["code"]) {
     super(storeErrorTexts[code]);
@@ -299,5 +305,6 @@ const storeErrorTexts = {
   unavailable: "the store could not do this; nothing was written",
   commit_unknown: "the store did not say whether the change was written",
   overloaded: "the store's queue is full; nothing was written",
+  timed_out: "the store ended a read that took longer than a person's read may",
   closed: "the store is closed",
 } as const;

@@ -17,7 +17,7 @@ import * as given from "./store-fixtures.ts";
  */
 const statements = {
   accountByKey: ["cofre_gateway", "account_key_pkey", "account_pkey"],
-  accountById: ["cofre_jobs", "account_pkey"],
+  accountById: ["cofre_gateway", "account_pkey"],
   accounts: ["cofre_jobs", "account_pkey"],
   accountKeys: ["cofre_gateway", "account_key_pkey"],
   paymentsById: ["cofre_gateway", "payment_pkey"],
@@ -46,7 +46,7 @@ const statements = {
   queuesDue: ["cofre_jobs", "due_queue_due"],
   // By all columns of a delivery's key, which are also those of its primary key.
   deliveriesDue: ["cofre_jobs", "delivery_number", "due_delivery_pkey"],
-  deliveriesOfMessage: ["cofre_gateway", "delivery_message"],
+  deliveriesOfMessage: ["cofre_jobs", "delivery_message"],
   // Functions over two small tables, of nodes and of slots.
   holdSlots: ["cofre_jobs"],
   hasOlderNodes: ["cofre_jobs"],

@@ -414,6 +414,11 @@ export const catalogue: readonly CatalogueRow[] = [
   elsewhere("COFRE-45", "Another request with this Idempotency-Key is under way", "the same key at the same time, on another node"),
   ...logins,
   elsewhere(
+    "COFRE-168",
+    "The database took longer than 2 seconds for this list, and it was ended: send the request again, or ask for less",
+    "PostgreSQL: a list, figures, a history or deliveries at /__cofre/ (503)",
+  ),
+  elsewhere(
     "COFRE-120",
     "Nothing was done: the node that has this world cannot be reached, send it again later",
     "several nodes: the one with the world has just died, or is not at its COFRE_NODE_URL (503)",

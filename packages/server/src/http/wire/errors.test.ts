@@ -91,13 +91,19 @@ describe("errors on the wire", () => {
         assert.equal(told(error, family)[2], 503);
       }
     }
+    for (const family of ["query", "admin"] as const) {
+      for (const error of [new ServiceError("read_timed_out"), new StoreError("timed_out")]) {
+        assert.deepEqual(told(error, family).slice(0, 1), ["COFRE-168"]);
+        assert.equal(told(error, family)[2], 503);
+      }
+    }
     // The control: a commit that may have happened must not be sent again blindly.
     assert.equal(told(new StoreError("commit_unknown"), "direct")[2], 200);
   });
 
   test("everything else answers 200", () => {
     for (const family of errorFamilies) {
-      for (const code of serviceCodes.filter((code) => code !== "store_unavailable")) {
+      for (const code of serviceCodes.filter((code) => code !== "store_unavailable" && code !== "read_timed_out")) {
         assert.equal(told(new ServiceError(code), family)[2], 200);
       }
     }

@@ -52,6 +52,12 @@ const unknown: ErrorRow = {
   message: "The acquirer did not answer: query the payment to learn the outcome",
   httpStatus: 200,
 };
+/** For what people read. 503, for nothing was done; asked again, or for less, it may be answered. */
+const readTimedOut: ErrorRow = {
+  code: "COFRE-168",
+  message: "The database took longer than 2 seconds for this list, and it was ended: send the request again, or ask for less",
+  httpStatus: 503,
+};
 const failed: ErrorRow = requestErrors.internal;
 const noSuchPayment: ErrorRow = { code: "BP-QRY-2", message: "Payment not found", httpStatus: 200 };
 /** Never shown as it is: the error that is thrown carries the payment that exists, see paymentExists. */
@@ -144,7 +150,7 @@ const familyRows: Record<ErrorFamily, Partial<Record<ServiceErrorCode, ErrorRow>
   cancel: { ...always, ...cancelRows },
   refund: { ...always, ...refundRows },
   refund_or_cancel: { ...always, ...cancelRows, ...refundRows },
-  query: { ...always, payment_not_found: noSuchPayment },
+  query: { ...always, read_timed_out: readTimedOut, payment_not_found: noSuchPayment },
   resend: {
     ...always,
     payment_not_found: noSuchPayment,
@@ -152,6 +158,7 @@ const familyRows: Record<ErrorFamily, Partial<Record<ServiceErrorCode, ErrorRow>
   },
   admin: {
     ...always,
+    read_timed_out: readTimedOut,
     payment_not_found: noSuchPayment,
     payment_not_in_review: { code: "COFRE-37", message: "The payment does not wait for a reviewer", httpStatus: 200 },
     payment_not_disputable: {
@@ -186,6 +193,7 @@ export function wireErrorOf(error: unknown, family: ErrorFamily): WireError {
 
 function serviceCodeOf(error: unknown): ServiceErrorCode {
   if (error instanceof ServiceError) return error.code;
+  if (error instanceof StoreError && error.code === "timed_out") return "read_timed_out";
   if (error instanceof StoreError) return error.code === "commit_unknown" ? "outcome_unknown" : "store_unavailable";
   return "internal_failure";
 }

@@ -1,4 +1,4 @@
-import { Client, type ClientConfig, DatabaseError, TypeOverrides, types } from "pg";
+import { Client, type ClientConfig, DatabaseError, type QueryConfig, TypeOverrides, types } from "pg";
 import { systemScheduler } from "../../kernel/system-scheduler.ts";
 
 /** Why a statement has no result. The driver's words stay here: they quote rows and parameters. */
@@ -19,6 +19,9 @@ export const readOnly = "25006";
 /** SQLSTATE of a statement that has waited for another's lock for as long as its session waits. */
 export const lockTimeout = "55P03";
 
+/** SQLSTATE of a statement that the server has ended because it took longer than its session allows. */
+export const statementTimeout = "57014";
+
 /** The roles of migrations/004-roles.ts and 008-people.ts; `owner` is whoever the address names. */
 export type Role = "owner" | "cofre_gateway" | "cofre_vault" | "cofre_jobs" | "cofre_people";
 
@@ -28,14 +31,18 @@ const watchMs = 1_000;
 
 /**
  * `statementMs`: longer than any statement takes that is not stuck. `lockMs`: how long one waits for another's lock. `silenceMs`: after so long
- * without an answer a session is given up, for the server's machine may be gone without a word, or its commit waits for a standby that is; the
- * server ends what takes longer than a statement may by itself, but for that wait.
+ * without any answer a session is given up, for the server's machine may be gone without a word, or its commit waits for a standby that is; the
+ * server ends what takes longer than a statement may by itself, but for that wait. The time in which the session answers earlier statements
+ * does not count.
  */
 const limits = {
   serving: { statementMs: 8_000, lockMs: 4_000, silenceMs: 10_000 },
+  // A person waits no longer for a list, and a list holds no payment's rows in the server's memory for longer.
+  people: { statementMs: 2_000, lockMs: 1_000, silenceMs: 10_000 },
   // A node that starts waits for another that brings the tables up to date; that takes as long as it takes.
   preparing: { statementMs: 30_000, lockMs: 10_000, silenceMs: 0 },
 };
+export type Use = keyof typeof limits;
 
 /**
  * For the session: what the statements rely on. Plans are made when tables may still be empty, and kept: no scan of a whole table may be
@@ -56,7 +63,11 @@ const session = ({ statementMs, lockMs }: (typeof limits)["serving"]): string =>
 export class Connection {
   readonly #client: Client;
   readonly #prepared: boolean;
+  readonly #silenceMs: number;
+  #role: Role;
   #isOpen = true;
+  /** Nothing more comes from the server. */
+  #isLost = false;
   #merchant: string | undefined;
   /** Resolves when the session is open for that merchant. */
   #opened: Promise<unknown> = Promise.resolve();
@@ -68,9 +79,11 @@ export class Connection {
   #cancelWatch: (() => void) | undefined;
   readonly #onSilent: ((connection: Connection) => void) | undefined;
 
-  private constructor(client: Client, prepared: boolean, onSilent: ((connection: Connection) => void) | undefined) {
+  private constructor(client: Client, role: Role, silenceMs: number, onSilent: ((connection: Connection) => void) | undefined) {
     this.#client = client;
-    this.#prepared = prepared;
+    this.#role = role;
+    this.#prepared = role !== "owner";
+    this.#silenceMs = silenceMs;
     this.#onSilent = onSilent;
     client.on("error", () => this.#lost());
     client.on("end", () => this.#lost());
@@ -83,28 +96,31 @@ export class Connection {
    * Rejects with StatementError when there is no such server, it does not let us in, or it is a standby. `onSilent` is called about each second
    * while the server is silent though something was asked.
    */
-  static async open(url: string, role: Role, onSilent?: (connection: Connection) => void): Promise<Connection> {
-    const limit = role === "owner" ? limits.preparing : limits.serving;
+  static async open(
+    url: string,
+    role: Role,
+    onSilent?: (connection: Connection) => void,
+    use: Use = role === "owner" ? "preparing" : "serving",
+  ): Promise<Connection> {
+    const limit = limits[use];
     const client = new Client({
       connectionString: url,
       connectionTimeoutMillis: connectMs,
       keepAlive: true,
-      application_name: `cofre ${role}`,
+      application_name: use === "people" ? `cofre ${role} lists` : `cofre ${role}`,
       types: readAs,
       pipeline: true,
-      query_timeout: limit.silenceMs,
     } satisfies ClientConfig & { readonly pipeline: boolean });
-    const connection = new Connection(client, role !== "owner", onSilent);
+    const connection = new Connection(client, role, limit.silenceMs, onSilent);
     try {
       await client.connect();
-      await client.query(session(limit));
+      await connection.#ask(session(limit));
       if (role !== "owner") {
         // An address that is being turned over leads to one for a while, whose answers are old.
-        const { rows } = await client.query<{ readonly standby: boolean; readonly pid: number; readonly began: string | null }>(whoAmI);
-        const [row] = rows;
+        const [row] = await connection.#ask<{ readonly standby: boolean; readonly pid: number; readonly began: string | null }>(whoAmI);
         if (row?.standby !== false) throw new StatementError(readOnly);
         if (row.began !== null) connection.#identity = { pid: row.pid, began: row.began };
-        await client.query(`SET ROLE ${role}`);
+        await connection.#ask(`SET ROLE ${role}`);
       }
     } catch (error) {
       await connection.close();
@@ -125,10 +141,14 @@ export class Connection {
 
   /** Runs one statement; its name is its text's, once for a session. Rejects with StatementError. */
   async rows<Row extends object>(name: string, text: string, values: readonly Value[] = []): Promise<readonly Row[]> {
+    const named = this.#prepared ? { name } : {};
+    return this.#ask<Row>({ ...named, text, values: [...values] });
+  }
+
+  async #ask<Row extends object>(query: string | QueryConfig): Promise<readonly Row[]> {
     this.#watch();
     try {
-      const named = this.#prepared ? { name } : {};
-      const { rows } = await this.#client.query<Row>({ ...named, text, values: [...values] });
+      const { rows } = await this.#client.query<Row>(query);
       return rows;
     } catch (error) {
       throw new StatementError(this.#isOpen ? refusalOf(error) : undefined);
@@ -174,11 +194,14 @@ export class Connection {
 
   /** Several statements without parameters; all or none when they begin no transaction of their own. */
   async run(text: string): Promise<void> {
-    try {
-      await this.#client.query(text);
-    } catch (error) {
-      throw new StatementError(this.#isOpen ? refusalOf(error) : undefined);
-    }
+    await this.#ask(text);
+  }
+
+  /** Takes on this role for what is asked next. For a session that one caller has at a time. */
+  async become(role: Role): Promise<void> {
+    if (role === this.#role) return;
+    await this.#ask(`SET ROLE ${role}`);
+    this.#role = role;
   }
 
   /** Resolves when what was asked for is answered and the server was told good-bye, whether it hears that or not. */
@@ -192,21 +215,26 @@ export class Connection {
   /** One timer for all that is asked: an answer to any of it is a sign of life. */
   #watch(): void {
     this.#asked += 1;
-    if (this.#onSilent !== undefined && this.#cancelWatch === undefined) this.#watchFrom(this.#answered);
+    if (this.#silenceMs > 0 && this.#cancelWatch === undefined) this.#watchFrom(this.#answered, 0);
   }
 
-  #watchFrom(answered: number): void {
+  #watchFrom(answered: number, silentMs: number): void {
     this.#cancelWatch = systemScheduler.after(watchMs, () => {
       this.#cancelWatch = undefined;
-      if (!this.#isOpen || this.#asked === this.#answered) return;
-      const isSilent = this.#answered === answered;
-      this.#watchFrom(this.#answered);
-      if (isSilent) this.#onSilent?.(this);
+      if (this.#isLost || this.#asked === this.#answered) return;
+      const silence = this.#answered === answered ? silentMs + watchMs : 0;
+      if (silence >= this.#silenceMs) {
+        this.abandon();
+        return;
+      }
+      this.#watchFrom(this.#answered, silence);
+      if (silence > 0 && this.#isOpen) this.#onSilent?.(this);
     });
   }
 
   #lost(): void {
     this.#isOpen = false;
+    this.#isLost = true;
     this.#cancelWatch?.();
     this.#cancelWatch = undefined;
   }

@@ -34,6 +34,7 @@ import {
 import { freshReadingMs, StoreError } from "../store.ts";
 import type {
   AccountByKey,
+  Asker,
   CardAge,
   ClockReadings,
   DueMerchant,
@@ -51,11 +52,12 @@ import type {
   StoreStats,
 } from "../store.ts";
 import { BatchLane } from "./batch-lane.ts";
-import { Connection, StatementError, type Role, type Value } from "./connection.ts";
+import { Connection, StatementError, type Role, type Use, type Value } from "./connection.ts";
 import { GatheredReads } from "./gathered-reads.ts";
 import { migrate } from "./migrate.ts";
 import { PostgresOpenError, type PostgresRefusal } from "./open-error.ts";
 import { type Beginning, checkBeginning } from "./origin.ts";
+import { PeopleLists } from "./people-lists.ts";
 import { PostgresPeople } from "./postgres-people.ts";
 import { sql, type StatementName } from "./sql.ts";
 import { checkServer, checkServerAgain } from "./start-check.ts";
@@ -81,7 +83,7 @@ export interface PostgresStoreOptions {
 export async function openPostgresStore(options: PostgresStoreOptions): Promise<RunningStore> {
   const url = options.url.reveal();
   const owner = await prepareDatabase(url, options);
-  const connect = (role: Role): Promise<Connection> => Connection.open(url, role, (silent) => void askAfter(silent, url));
+  const connect = (role: Role, use?: Use): Promise<Connection> => Connection.open(url, role, (silent) => void askAfter(silent, url), use);
   let writer: Connection | undefined;
   try {
     const connectWriter = writerOf(connect, options);
@@ -98,7 +100,8 @@ export async function openPostgresStore(options: PostgresStoreOptions): Promise<
       maxQueued: options.maxQueued ?? 4_096,
       onWriting: options.onWriting ?? (() => undefined),
     });
-    const store = new PostgresStore(lane, connect, () => connectWriter("cofre_people"));
+    const lists = new PeopleLists(() => connect("cofre_gateway", "people"));
+    const store = new PostgresStore(lane, lists, connect, () => connectWriter("cofre_people"));
     return store;
   } catch (error) {
     await writer?.close();
@@ -180,17 +183,20 @@ function openErrorOf(error: unknown, code: "unreachable" | "migration"): unknown
 }
 
 /**
- * What has a session of its own: each role that reads, the leases, which nothing that the jobs read may keep waiting, and where worlds live, where
- * nodes wait for each other.
+ * What has a session of its own, and the role that it reads in: payments, cards, recovery with the other jobs, the outbox, the upgrade of cards, the
+ * leases, the places of worlds, where nodes wait for each other, and people who sign in. A session answers in the order in which it was asked, so
+ * nothing of one waits for what another reads. Lists for people have their own (people-lists.ts).
  */
 const readers = {
-  cofre_gateway: "cofre_gateway",
-  cofre_vault: "cofre_vault",
-  cofre_jobs: "cofre_jobs",
+  payments: "cofre_gateway",
+  cards: "cofre_vault",
+  recovery: "cofre_jobs",
+  outbox: "cofre_jobs",
+  cardUpgrade: "cofre_vault",
   leases: "cofre_jobs",
   worlds: "cofre_jobs",
   people: "cofre_people",
-} as const;
+} as const satisfies Readonly<Record<string, Role>>;
 type Reader = keyof typeof readers;
 
 /** Payments that one statement goes through: their rows are locked until it ends. */
@@ -202,14 +208,16 @@ class PostgresStore implements RunningStore {
   readonly identity: IdentityStore = { read: () => this.#identity(), raise: (raise) => this.#raiseIdentity(raise) };
   readonly worldPlaces = worldPlacesOf((name, ...values) => this.#all("worlds", name, ...values));
   readonly #lane: BatchLane;
+  readonly #lists: PeopleLists;
   readonly #connect: (role: Role) => Promise<Connection>;
   readonly #readers = new Map<Reader, Promise<Connection>>();
   readonly #cards: GatheredReads<CardRow>;
   readonly #payments: GatheredReads<PaymentRow>;
   #closed: Promise<void> | undefined;
 
-  constructor(lane: BatchLane, connect: (role: Role) => Promise<Connection>, connectPeople: () => Promise<Connection>) {
+  constructor(lane: BatchLane, lists: PeopleLists, connect: (role: Role) => Promise<Connection>, connectPeople: () => Promise<Connection>) {
     this.#lane = lane;
+    this.#lists = lists;
     this.#connect = connect;
     this.people = new PostgresPeople({
       read: (name, ...values) => this.#all("people", name, ...values),
@@ -217,32 +225,32 @@ class PostgresStore implements RunningStore {
       isClosed: () => this.#closed !== undefined,
     });
     this.#cards = new GatheredReads(
-      (merchant, keys) => this.#of("cofre_vault", merchant, "cardsByToken", keys),
+      (merchant, keys) => this.#of("cards", merchant, "cardsByToken", keys),
       (row) => row.tokenDigest,
     );
     this.#payments = new GatheredReads(
-      (merchant, keys) => this.#of("cofre_gateway", merchant, "paymentsById", keys),
+      (merchant, keys) => this.#of("payments", merchant, "paymentsById", keys),
       (row) => row.id,
     );
   }
 
   async accountByKey(digest: KeyDigest): Promise<AccountByKey | undefined> {
-    const [row] = await this.#all<AccountRow & AccountKeyRow>("cofre_gateway", "accountByKey", digest);
+    const [row] = await this.#all<AccountRow & AccountKeyRow>("payments", "accountByKey", digest);
     if (row === undefined) return undefined;
     return { account: accountFromRow(row), grants: row.grants, mac: row.mac === null ? undefined : Uint8Array.from(row.mac) };
   }
 
   async accountKeys(): Promise<readonly StoredAccountKey[]> {
-    return (await this.#all<AccountKeyRow>("cofre_gateway", "accountKeys")).map(accountKeyFromRow);
+    return (await this.#all<AccountKeyRow>("payments", "accountKeys")).map(accountKeyFromRow);
   }
 
   async accountById(merchantId: MerchantId): Promise<Account | undefined> {
-    const [row] = await this.#all<AccountRow>("cofre_jobs", "accountById", merchantId);
+    const [row] = await this.#all<AccountRow>("payments", "accountById", merchantId);
     return row === undefined ? undefined : accountFromRow(row);
   }
 
   async accounts(): Promise<readonly Account[]> {
-    return (await this.#all<AccountRow>("cofre_jobs", "accounts")).map(accountFromRow);
+    return (await this.#all<AccountRow>("recovery", "accounts")).map(accountFromRow);
   }
 
   async paymentById(merchantId: MerchantId, id: PaymentId): Promise<Payment | undefined> {
@@ -251,11 +259,11 @@ class PostgresStore implements RunningStore {
   }
 
   async paymentByCode(merchantId: MerchantId, code: string): Promise<Payment | undefined> {
-    return onlyPayment(await this.#of<PaymentRow>("cofre_gateway", merchantId, "paymentByCode", code));
+    return onlyPayment(await this.#of<PaymentRow>("payments", merchantId, "paymentByCode", code));
   }
 
-  async history(merchantId: MerchantId, id: PaymentId): Promise<readonly HistoryRow[]> {
-    const rows = await this.#of<PackedHistoryRow>("cofre_gateway", merchantId, "history", id);
+  async history(merchantId: MerchantId, id: PaymentId, asker: Asker = "payment"): Promise<readonly HistoryRow[]> {
+    const rows = await this.#askedBy<PackedHistoryRow>(asker, merchantId, "history", id);
     return rows.map(historyFromRow);
   }
 
@@ -263,48 +271,48 @@ class PostgresStore implements RunningStore {
     merchantId: MerchantId,
     refund: { readonly id: RefundId } | { readonly code: string },
   ): Promise<Payment | undefined> {
-    if ("id" in refund) return onlyPayment(await this.#of<PaymentRow>("cofre_gateway", merchantId, "paymentByRefundId", refund.id));
-    return onlyPayment(await this.#of<PaymentRow>("cofre_gateway", merchantId, "paymentByRefundCode", refund.code));
+    if ("id" in refund) return onlyPayment(await this.#of<PaymentRow>("payments", merchantId, "paymentByRefundId", refund.id));
+    return onlyPayment(await this.#of<PaymentRow>("payments", merchantId, "paymentByRefundCode", refund.code));
   }
 
   async paymentByMandate(merchantId: MerchantId, mandateId: string): Promise<Payment | undefined> {
-    return onlyPayment(await this.#of<PaymentRow>("cofre_gateway", merchantId, "paymentByMandate", mandateId));
+    return onlyPayment(await this.#of<PaymentRow>("payments", merchantId, "paymentByMandate", mandateId));
   }
 
   async paymentsDue(now: Instant, limit: number, slots: Slots = everySlot, after?: Payment): Promise<readonly Payment[]> {
     const from = after === undefined ? undefined : dueAt(after);
     const rows =
       after === undefined || from === undefined
-        ? await this.#all<PaymentRow>("cofre_jobs", "paymentsDue", now, slotMask(slots), limit)
-        : await this.#all<PaymentRow>("cofre_jobs", "paymentsDueAfter", from, after.merchantId, after.id, now, slotMask(slots), limit);
+        ? await this.#all<PaymentRow>("recovery", "paymentsDue", now, slotMask(slots), limit)
+        : await this.#all<PaymentRow>("recovery", "paymentsDueAfter", from, after.merchantId, after.id, now, slotMask(slots), limit);
     return rows.map(paymentFromRow);
   }
 
   async paymentsInFlight(limit: number): Promise<readonly Payment[]> {
-    return (await this.#all<PaymentRow>("cofre_jobs", "paymentsInFlight", limit)).map(paymentFromRow);
+    return (await this.#all<PaymentRow>("recovery", "paymentsInFlight", limit)).map(paymentFromRow);
   }
 
   async paymentsListed(merchantId: MerchantId, filter: PaymentFilter, page: ListPage): Promise<PaymentList> {
     const before = page.before ?? aboveAllIds;
-    const rows = await this.#of<PaymentRow>("cofre_gateway", merchantId, "paymentsListed", before, rowsFor(filter, page));
+    const rows = await this.#listed<PaymentRow>("cofre_gateway", merchantId, "paymentsListed", before, rowsFor(filter, page));
     return pageOf(rows.map(listedRow), filter, page);
   }
 
   async paymentFigures(merchantId: MerchantId, before: PaymentId | undefined, limit: number): Promise<readonly PaymentFigure[]> {
-    const rows = await this.#of<FigureRow>("cofre_gateway", merchantId, "paymentFigures", before ?? aboveAllIds, limit);
+    const rows = await this.#listed<FigureRow>("cofre_gateway", merchantId, "paymentFigures", before ?? aboveAllIds, limit);
     return rows.map(figureFromRow);
   }
 
   async cardsListed(merchantId: MerchantId, after: TokenDigest | undefined, limit: number): Promise<readonly ListedCard[]> {
-    return this.#of<ListedCard>("cofre_vault", merchantId, "cardsListed", after ?? "", limit);
+    return this.#listed<ListedCard>("cofre_vault", merchantId, "cardsListed", after ?? "", limit);
   }
 
   async cardsAfter(position: number, limit: number): Promise<readonly CardAge[]> {
-    return this.#all<CardAge>("cofre_jobs", "cardsAfter", position, limit);
+    return this.#all<CardAge>("recovery", "cardsAfter", position, limit);
   }
 
   async namedRequest(merchantId: MerchantId, key: string): Promise<NamedRequest | undefined> {
-    const [row] = await this.#of<NamedRequestRow>("cofre_gateway", merchantId, "namedRequest", key);
+    const [row] = await this.#of<NamedRequestRow>("payments", merchantId, "namedRequest", key);
     return row === undefined ? undefined : namedRequestFromRow(key, row);
   }
 
@@ -314,7 +322,7 @@ class PostgresStore implements RunningStore {
   }
 
   async cardsWithoutMac(merchantId: MerchantId, after: TokenDigest | undefined, limit: number): Promise<readonly StoredCard[]> {
-    const rows = await this.#of<CardRow>("cofre_vault", merchantId, "cardsWithoutMac", after ?? "", limit);
+    const rows = await this.#of<CardRow>("cardUpgrade", merchantId, "cardsWithoutMac", after ?? "", limit);
     return rows.map((row) => cardFromRow(merchantId, row));
   }
 
@@ -327,7 +335,7 @@ class PostgresStore implements RunningStore {
     let last: string | null = "";
     while (last !== null) {
       const [row]: readonly { readonly last: string | null }[] = await this.#all(
-        "cofre_jobs",
+        "recovery",
         "dropTokenDigests",
         merchantId,
         last,
@@ -338,39 +346,44 @@ class PostgresStore implements RunningStore {
   }
 
   async notificationsAfter(sequence: number, limit: number): Promise<readonly OutboxRow[]> {
-    return this.#all<OutboxRow>("cofre_jobs", "notificationsAfter", sequence, limit);
+    return this.#all<OutboxRow>("recovery", "notificationsAfter", sequence, limit);
   }
 
   async notificationsOf(merchantId: MerchantId, number: number, limit: number): Promise<readonly OutboxRow[]> {
-    return this.#of<OutboxRow>("cofre_gateway", merchantId, "notificationsOf", number, limit);
+    return this.#listed<OutboxRow>("cofre_gateway", merchantId, "notificationsOf", number, limit);
   }
 
-  async notificationsOfPayment(merchantId: MerchantId, id: PaymentId, limit: number): Promise<readonly OutboxRow[]> {
-    return (await this.#of<OutboxRow>("cofre_gateway", merchantId, "notificationsOfPayment", id, limit)).toReversed();
+  async notificationsOfPayment(
+    merchantId: MerchantId,
+    id: PaymentId,
+    limit: number,
+    asker: Asker = "person",
+  ): Promise<readonly OutboxRow[]> {
+    return (await this.#askedBy<OutboxRow>(asker, merchantId, "notificationsOfPayment", id, limit)).toReversed();
   }
 
   async deliveriesOf(merchantId: MerchantId, from: number, limit: number, state?: OpenDeliveryState): Promise<readonly Delivery[]> {
     const statement = state === undefined ? "deliveriesOf" : state === "failed" ? "deliveriesFailed" : "deliveriesWaiting";
-    return (await this.#of<DeliveryRow>("cofre_gateway", merchantId, statement, from, limit)).map(deliveryFromRow);
+    return (await this.#listed<DeliveryRow>("cofre_gateway", merchantId, statement, from, limit)).map(deliveryFromRow);
   }
 
   async merchantsDue(now: Instant, after: DueMerchant | undefined, limit: number, slots = everySlot): Promise<readonly DueMerchant[]> {
     const { dueAt: from = beforeAllTime, merchantId = "" } = after ?? {};
-    return this.#all<DueMerchant>("cofre_jobs", "merchantsDue", from, merchantId, now, slotMask(slots), limit);
+    return this.#all<DueMerchant>("outbox", "merchantsDue", from, merchantId, now, slotMask(slots), limit);
   }
 
   async queuesDue(merchantId: MerchantId, now: Instant, after: DueQueue | undefined, limit: number): Promise<readonly DueQueue[]> {
     const { dueAt: from = beforeAllTime, queue = "" } = after ?? {};
-    return this.#all<DueQueue>("cofre_jobs", "queuesDue", merchantId, from, queue, now, limit);
+    return this.#all<DueQueue>("outbox", "queuesDue", merchantId, from, queue, now, limit);
   }
 
   async deliveriesDue({ merchantId, queue }: QueueKey, now: Instant, limit: number): Promise<readonly Delivery[]> {
-    const rows = await this.#all<DeliveryRow>("cofre_jobs", "deliveriesDue", merchantId, queue, now, limit);
+    const rows = await this.#all<DeliveryRow>("outbox", "deliveriesDue", merchantId, queue, now, limit);
     return rows.map(deliveryFromRow);
   }
 
   async deliveriesOfMessage({ merchantId, endpoint }: EndpointKey, message: number): Promise<readonly Delivery[]> {
-    return (await this.#of<DeliveryRow>("cofre_gateway", merchantId, "deliveriesOfMessage", endpoint, message)).map(deliveryFromRow);
+    return (await this.#all<DeliveryRow>("outbox", "deliveriesOfMessage", merchantId, endpoint, message)).map(deliveryFromRow);
   }
 
   async commit(change: Change): Promise<CommitResult> {
@@ -439,12 +452,13 @@ class PostgresStore implements RunningStore {
     const readers = [...this.#readers.values()];
     this.#readers.clear();
     for (const reader of readers) void reader.then((connection) => connection.close()).catch(() => undefined);
+    this.#lists.renew();
     this.people.renew();
   }
 
   async #takenBy({ merchantId, payment }: Change): Promise<CommitResult> {
     assert(payment !== undefined, "a payment code is taken by a payment");
-    const existing = onlyPayment(await this.#read("cofre_gateway", merchantId, "paymentByCode", [merchantId, payment.next.order.code]));
+    const existing = onlyPayment(await this.#read("payments", merchantId, "paymentByCode", [merchantId, payment.next.order.code]));
     assert(existing !== undefined, "the payment whose code is taken is there");
     return { outcome: "duplicate", key: "payment_code", existing };
   }
@@ -452,19 +466,39 @@ class PostgresStore implements RunningStore {
   async #close(): Promise<void> {
     await this.#lane.drained();
     await this.#lane.close();
-    await this.people.close();
+    await Promise.all([this.people.close(), this.#lists.close()]);
     await Promise.all([...this.#readers.values()].map((reader) => reader.then((connection) => connection.close()).catch(() => undefined)));
   }
 
   /** Rows of one merchant, under row-level security. */
   #of<Row extends object>(
-    role: "cofre_gateway" | "cofre_vault",
+    reader: "payments" | "cards" | "cardUpgrade",
     merchantId: MerchantId,
     name: StatementName,
     ...values: readonly Value[]
   ): Promise<readonly Row[]> {
     if (this.#closed !== undefined) return Promise.reject(new StoreError("closed"));
-    return this.#read<Row>(role, merchantId, name, [merchantId, ...values]);
+    return this.#read<Row>(reader, merchantId, name, [merchantId, ...values]);
+  }
+
+  /** The same for people. */
+  #listed<Row extends object>(
+    role: "cofre_gateway" | "cofre_vault",
+    merchantId: MerchantId,
+    name: StatementName,
+    ...values: readonly Value[]
+  ): Promise<readonly Row[]> {
+    return this.#lists.read<Row>(role, merchantId, name, [merchantId, ...values]);
+  }
+
+  #askedBy<Row extends object>(
+    asker: Asker,
+    merchantId: MerchantId,
+    name: StatementName,
+    ...values: readonly Value[]
+  ): Promise<readonly Row[]> {
+    if (asker === "payment") return this.#of<Row>("payments", merchantId, name, ...values);
+    return this.#listed<Row>("cofre_gateway", merchantId, name, ...values);
   }
 
   async #identity(): Promise<Identity> {
