@@ -198,6 +198,7 @@ export class Auditor {
     const { payment, merchantId } = change;
     const isCharge = payment !== undefined && payment.replaces === undefined;
     this.cards.asked(change, isCharge ? this.#asked.get(merchantId + payment.next.order.code) : undefined);
+    const wasPutBack = this.#isPutBack;
     const result = await store.commit(change).catch((error: unknown) => {
       this.mark(`commit ${(error as { code: string }).code}`);
       this.note(`commit ${(error as { code: string }).code}: ${describe(change)}`);
@@ -205,20 +206,21 @@ export class Auditor {
     });
     this.mark(result.outcome === "duplicate" ? `commit duplicate ${result.key}` : `commit ${result.outcome}`);
     this.note(`commit ${result.outcome}: ${describe(change)}`);
-    if (result.outcome === "committed") await this.#look(change);
+    if (result.outcome === "committed") await this.#look(change, wasPutBack);
     return result;
   }
 
-  async #look(change: Change): Promise<void> {
+  /** `wasPutBack`: whether an older copy was in use when the change was sent. */
+  async #look(change: Change, wasPutBack: boolean): Promise<void> {
     await this.cards.committed(change);
     for (const { next } of change.deliveries ?? []) this.deliveries.committed(next);
     if (change.payment === undefined) return;
     for (const { fact, by } of change.facts) this.mark(`${fact} by ${by}`);
     const { merchantId, id } = change.payment.next;
     const stored = await this.#store.paymentById(merchantId, id);
+    // It was on its way to the store that was there before: the copy has an earlier version, or none.
+    if (this.#isPutBack && !wasPutBack) return;
     if (stored === undefined) {
-      // It was on its way to the store that was there before.
-      if (this.#isPutBack) return;
       this.violation("a committed payment can be read");
       return;
     }
