@@ -8,6 +8,7 @@ import { isBareOffer, UnreadableRequests, withoutOffer } from "./framing.ts";
 import type { WireAnswer } from "./wire/answer.ts";
 import { type FramingErrorKind, framingErrors } from "./wire/framing-errors.ts";
 import { requestErrors } from "./wire/request-errors.ts";
+import { until } from "../../test/until.ts";
 
 const host = "Host: x\r\n";
 const open = (query: string, headers = ""): string => `GET /ws/open?${query} HTTP/1.1\r\n${host}${headers}\r\n`;
@@ -222,7 +223,7 @@ describe("an answer that is under way", () => {
     let text = "";
     socket.on("data", (chunk: Buffer) => (text += chunk.toString("latin1")));
     socket.write(slow(headers) + behind);
-    while (calls.length === 0) await new Promise((resolve) => void setImmediate(resolve));
+    await until("the sale is under way", () => calls.length > 0);
     openGate();
     await once(socket, "end");
     socket.destroy();
@@ -418,7 +419,7 @@ describe("an offer of another protocol", () => {
   async function waitFor(socket: Socket, count: number): Promise<readonly Heard[]> {
     let text = "";
     socket.on("data", (chunk: Buffer) => (text += chunk.toString("latin1")));
-    while (text.split("HTTP/1.1 ").length <= count) await once(socket, "data");
+    await until(`${count} requests are answered`, () => text.split("HTTP/1.1 ").length > count);
     return answersIn(text);
   }
 

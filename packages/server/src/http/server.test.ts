@@ -5,6 +5,7 @@ import { connect } from "node:net";
 import { describe, test } from "node:test";
 import { publicKey, secretKey, sendRaw, startTrivialServer, strictKey } from "../../test/fuzz/trivial-server.ts";
 import { textOf } from "./wire/tree.ts";
+import { until } from "../../test/until.ts";
 
 interface Answer {
   readonly status: number;
@@ -342,7 +343,7 @@ describe("overload and the end", () => {
   test("beyond its capacity the server answers 503 at once, and tells of it once a second", async (t) => {
     const { port, events, server, openGate, moveClock } = await startTrivialServer(t, { maxInFlight: 1 });
     const slow = send(port, "POST", "/ws/slow", `{"integration_key":"${secretKey}"}`);
-    while (server.inFlight === 0) await new Promise((resolve) => void setImmediate(resolve));
+    await until("a request is under way", () => server.inFlight > 0);
     for (let time = 0; time < 3; time += 1) {
       const refused = await send(port, "POST", "/ws/token", `{"public_integration_key":"${publicKey}"}`);
       assert.deepEqual([refused.status, envelope(refused)[0], refused.headers["retry-after"]], [503, "COFRE-12", "1"]);
@@ -366,7 +367,7 @@ describe("overload and the end", () => {
     const { port, events, openGate, calls } = await startTrivialServer(t, { maxInFlight: 8 });
     const [body, others] = [`{"integration_key":"${secretKey}"}`, `{"integration_key":"${strictKey}"}`];
     const slow = Array.from({ length: 7 }, () => send(port, "POST", "/ws/slow", body));
-    while (calls.length < 7) await new Promise((resolve) => void setImmediate(resolve));
+    await until("seven requests are under way", () => calls.length >= 7);
     for (const path of ["/ws/direct", "/ws/slow", "/ws/capture"]) {
       const refused = await send(port, "POST", path, body);
       assert.deepEqual([refused.status, envelope(refused)[0], refused.headers["retry-after"]], [429, "COFRE-165", "1"], path);
@@ -384,7 +385,7 @@ describe("overload and the end", () => {
     const { port, openGate, calls } = await startTrivialServer(t, { maxInFlight: 8, maxInFlightOfAccount: 2 });
     const body = `{"integration_key":"${secretKey}"}`;
     const slow = [send(port, "POST", "/ws/slow", body), send(port, "POST", "/ws/slow", body)];
-    while (calls.length < 2) await new Promise((resolve) => void setImmediate(resolve));
+    await until("two requests are under way", () => calls.length >= 2);
     assert.equal((await send(port, "POST", "/ws/direct", body)).status, 429);
     openGate();
     await Promise.all(slow);
@@ -394,7 +395,7 @@ describe("overload and the end", () => {
     const { port, openGate, calls } = await startTrivialServer(t, { maxInFlight: 4, maxInFlightOfAccount: 4, areWorlds: [secretKey] });
     const body = `{"integration_key":"${secretKey}"}`;
     const slow = [send(port, "POST", "/ws/slow", body), send(port, "POST", "/ws/slow", body)];
-    while (calls.length < 2) await new Promise((resolve) => void setImmediate(resolve));
+    await until("two requests are under way", () => calls.length >= 2);
     const refused = await send(port, "POST", "/ws/direct", body);
     assert.deepEqual([refused.status, envelope(refused)[0]], [429, "COFRE-165"]);
     assert.equal((await send(port, "POST", "/ws/direct", `{"integration_key":"${strictKey}"}`)).status, 200);
@@ -407,7 +408,7 @@ describe("overload and the end", () => {
     const idle = connect(port, "127.0.0.1");
     await once(idle, "connect");
     const slow = send(port, "POST", "/ws/slow", `{"integration_key":"${secretKey}"}`);
-    while (server.inFlight === 0) await new Promise((resolve) => void setImmediate(resolve));
+    await until("a request is under way", () => server.inFlight > 0);
     let isClosed = false;
     const closing = server.close().then(() => (isClosed = true));
     await assert.rejects(send(port, "GET", "/ws/open"), { code: "ECONNREFUSED" });
@@ -427,7 +428,7 @@ describe("overload and the end", () => {
     socket.on("data", (chunk) => (text += chunk.toString()));
     const body = `{"integration_key":"${secretKey}"}`;
     socket.write(`POST /ws/slow HTTP/1.1\r\nHost: x\r\nContent-Length: ${body.length}\r\n\r\n${body}`);
-    while (server.inFlight === 0) await new Promise((resolve) => void setImmediate(resolve));
+    await until("a request is under way", () => server.inFlight > 0);
     const closing = server.close();
     socket.write(`POST /ws/direct HTTP/1.1\r\nHost: x\r\nContent-Length: ${body.length}\r\n\r\n${body}`);
     openGate();
@@ -443,7 +444,7 @@ describe("overload and the end", () => {
   test("a stop that takes too long is cut short: nobody waits for the work any more", async (t) => {
     const { port, server } = await startTrivialServer(t);
     const slow = send(port, "POST", "/ws/slow", `{"integration_key":"${secretKey}"}`);
-    while (server.inFlight === 0) await new Promise((resolve) => void setImmediate(resolve));
+    await until("a request is under way", () => server.inFlight > 0);
     const closing = server.close();
     server.closeAllConnections();
     await assert.rejects(slow, { code: "ECONNRESET" });
@@ -485,16 +486,16 @@ describe("overload and the end", () => {
     socket.on("data", (chunk) => (text += chunk.toString()));
     const ahead = `GET /ws/slow?integration_key=${secretKey} HTTP/1.1\r\nHost: x\r\n\r\n`;
     socket.write(ahead.repeat(100));
-    while (calls.length < 32) await new Promise((resolve) => void setImmediate(resolve));
+    await until("32 requests are under way", () => calls.length >= 32);
     // The control: somebody else is served meanwhile.
     assert.equal((await send(port, "POST", "/ws/direct", `{"integration_key":"${secretKey}"}`)).status, 200);
     assert.deepEqual([server.inFlight, calls.length], [32, 33]);
     openGate();
-    while (text.split("HTTP/1.1 ").length < 101) await once(socket, "data");
+    await until("100 requests are answered", () => text.split("HTTP/1.1 ").length >= 101);
     const statuses = Array.from(text.matchAll(/HTTP\/1\.1 (\d+)/g), ([, status]) => status);
     assert.deepEqual(statuses, [...Array<string>(32).fill("200"), ...Array<string>(68).fill("503")]);
     socket.write(ahead);
-    while (text.split("HTTP/1.1 ").length < 102) await once(socket, "data");
+    await until("one more request is answered", () => text.split("HTTP/1.1 ").length >= 102);
     assert.match(text.slice(text.lastIndexOf("HTTP/1.1 ")), /^HTTP\/1\.1 200/, "the places are free again");
     socket.destroy();
   });
@@ -537,16 +538,16 @@ describe("overload and the end", () => {
     // More than the system keeps for somebody who does not read.
     deaf.write("GET /ws/large HTTP/1.1\r\nHost: x\r\n\r\n".repeat(24));
     // Until it is cut off there is no place for a second connection.
-    for (;;) {
+    await until("a second connection has a place", async () => {
       const answer = await sendRaw(port, "GET /ws/open HTTP/1.1\r\nHost: x\r\nConnection: close\r\n\r\n");
-      if (answer.startsWith("HTTP/1.1 200 ")) break;
-    }
+      return answer.startsWith("HTTP/1.1 200 ");
+    });
   });
 
   test("control: who waits for work that takes long is not cut off", async (t) => {
     const { port, calls, openGate } = await startTrivialServer(t, { stalledMs: 50 });
     const answer = send(port, "POST", "/ws/slow", `{"integration_key":"${secretKey}"}`);
-    while (calls.length === 0) await new Promise((resolve) => void setImmediate(resolve));
+    await until("the request is under way", () => calls.length > 0);
     // A connection that nobody uses has been cut off twice by now.
     for (let time = 0; time < 2; time += 1) {
       const idle = connect(port, "127.0.0.1");
@@ -564,7 +565,10 @@ describe("overload and the end", () => {
     socket.end(`POST /ws/slow HTTP/1.1\r\nHost: x\r\nContent-Length: ${body.length}\r\n\r\n${body}`);
     await once(socket, "finish");
     // The server has seen the end when it has answered somebody who came later.
-    while (calls.length === 0) await send(port, "POST", "/ws/direct", "{}");
+    await until("the request is under way", async () => {
+      if (calls.length === 0) await send(port, "POST", "/ws/direct", "{}");
+      return calls.length > 0;
+    });
     await send(port, "POST", "/ws/direct", body);
     openGate();
     let told = "";
@@ -579,12 +583,14 @@ describe("overload and the end", () => {
     const body = `{"integration_key":"${secretKey}"}`;
     let refused = await send(port, "POST", "/ws/direct", body);
     // The slow body may come second.
-    while (refused.status === 200) refused = await send(port, "POST", "/ws/direct", body);
+    await until("a request is refused", async () => {
+      if (refused.status === 200) refused = await send(port, "POST", "/ws/direct", body);
+      return refused.status !== 200;
+    });
     assert.deepEqual([refused.status, envelope(refused)[0]], [503, "COFRE-12"]);
     assert.ok(events.some((event) => event.event === "overloaded" && event.limit === "bodies"));
     slow.destroy();
-    while (!events.some((event) => event.event === "request" && event.status === 499))
-      await new Promise((resolve) => void setImmediate(resolve));
+    await until("the unfinished request has ended", () => events.some((event) => event.event === "request" && event.status === 499));
     assert.equal((await send(port, "POST", "/ws/direct", body)).status, 200);
   });
 
@@ -595,7 +601,7 @@ describe("overload and the end", () => {
     await Promise.all(slow.map((socket) => once(socket, "connect")));
     assert.equal((await send(port, "POST", "/ws/direct", `{"integration_key":"${secretKey}"}`)).status, 200);
     for (const socket of slow) socket.destroy();
-    while (events.length <= slow.length) await new Promise((resolve) => void setImmediate(resolve));
+    await until("all have left", () => events.length > slow.length);
     assert.equal(events.filter((event) => event.event === "request" && event.status === 499).length, slow.length);
     assert.equal(calls.length, 1);
   });

@@ -2,9 +2,9 @@ import assert from "node:assert/strict";
 import { once } from "node:events";
 import { type AddressInfo, connect, createServer } from "node:net";
 import { describe, test, type TestContext } from "node:test";
-import { setTimeout as sleep } from "node:timers/promises";
 import { openConnectProxy } from "../../src/cli/connect-proxy.ts";
 import { sendRaw } from "../fuzz/trivial-server.ts";
+import { until } from "../until.ts";
 
 /* `cofre proxy` leads to one server, by the names of the interface, whatever is asked for in whatever spelling; and what it says to people repeats no secret of a client's. */
 
@@ -84,10 +84,10 @@ describe("the proxy", () => {
     client.on("error", () => undefined).on("data", (bytes: Buffer) => (heard += bytes.toString("latin1")));
     client.write("CONNECT elsewhere.example:443 HTTP/1.1\r\nHost: x\r\n\r\n");
     // It says something all the while, and never good-bye.
-    while (client.writable) {
-      client.write("x");
-      await sleep(20);
-    }
+    await until("the proxy has ended the connection", () => {
+      if (client.writable) client.write("x");
+      return !client.writable;
+    });
     assert.match(heard, /^HTTP\/1\.1 403 /);
   });
 

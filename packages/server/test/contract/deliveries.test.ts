@@ -24,6 +24,7 @@ import { earlierCopy } from "../lanes/support/earlier-version.ts";
 import { openStoreOn, query, TestDatabases, testUrl } from "../postgres/databases.ts";
 import { dueTables } from "../postgres/due-tables.ts";
 import * as given from "./store-fixtures.ts";
+import { until } from "../until.ts";
 
 const { merchantA, merchantB, start } = given;
 const committed = { outcome: "committed" };
@@ -553,7 +554,7 @@ test(
     await holder.query("SELECT pg_advisory_lock(7)");
     const waiting = async (type: string): Promise<void> => {
       const asked = `SELECT 1 FROM pg_locks JOIN pg_stat_activity USING (pid) WHERE datname = current_database() AND locktype = '${type}' AND NOT granted`;
-      while ((await query(url, asked)).length === 0) await new Promise((resolve) => setTimeout(resolve, 20));
+      await until(`a session waits for a lock of type ${type}`, async () => (await query(url, asked)).length > 0);
     };
     const filling = query(url, "CALL fill_due_queues_1()");
     await waiting("advisory");

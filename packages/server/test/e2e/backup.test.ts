@@ -6,12 +6,12 @@ import { tmpdir } from "node:os";
 import { join } from "node:path";
 import { DatabaseSync } from "node:sqlite";
 import { describe, test, type TestContext } from "node:test";
-import { setTimeout as sleep } from "node:timers/promises";
 import { fileURLToPath } from "node:url";
 import { cleanEnvironment } from "../command.ts";
 import { CofreProcess } from "../lanes/support/cofre-process.ts";
 import { WireClient } from "../lanes/support/wire-client.ts";
 import { directBody, integrationKey } from "../world.ts";
+import { until } from "../until.ts";
 
 const root = fileURLToPath(new URL("../..", import.meta.url));
 const program = join(root, "bin", "cofre.js");
@@ -69,7 +69,8 @@ describe("cofre backup", () => {
         stdio: "ignore",
       });
       const exited = once(child, "exit");
-      while (child.exitCode === null && !hasPart(folder, part * 20_000)) await new Promise((resolve) => void setImmediate(resolve));
+      const isReached = (): boolean => child.exitCode !== null || hasPart(folder, part * 20_000);
+      await until("the copy has this part, or is complete", isReached, { everyMs: 0 });
       child.kill("SIGKILL");
       await exited;
       const copy = join(folder, "cofre.db");
@@ -318,7 +319,7 @@ class Load {
   }
 
   async answered(count: number): Promise<readonly string[]> {
-    while (this.codes.length < count) await sleep(5);
+    await until(`${count} payments are answered`, () => this.codes.length >= count);
     return [...this.codes];
   }
 

@@ -4,9 +4,9 @@ import { copyFileSync, existsSync, rmSync } from "node:fs";
 import { join } from "node:path";
 import { DatabaseSync } from "node:sqlite";
 import { describe, test } from "node:test";
-import { setTimeout as sleep } from "node:timers/promises";
 import { directBody, startWorld, type World } from "../world.ts";
 import { bytesOf, earlier, earlierFolder } from "./earlier-installation.ts";
+import { until } from "../until.ts";
 
 /** The tokens of which an unkeyed digest is in the folder's files, in any of the usual forms. */
 function guessable(folder: string): readonly string[] {
@@ -21,7 +21,7 @@ function guessable(folder: string): readonly string[] {
 
 async function upgraded(folder: string): Promise<World> {
   const world = await startWorld({ environment: { COFRE_DATA_DIR: folder } });
-  while (!world.events.some(({ event }) => event === "rows_upgraded")) await sleep(10);
+  await until("all rows are upgraded", () => world.events.some(({ event }) => event === "rows_upgraded"));
   return world;
 }
 
@@ -99,7 +99,7 @@ describe("a data folder of the version before", () => {
     const original = refOf(damaged);
     {
       await using world = await startWorld({ environment: { COFRE_DATA_DIR: folder } });
-      while (!world.events.some(({ event }) => event === "alarm")) await sleep(10);
+      await until("the alarm is raised", () => world.events.some(({ event }) => event === "alarm"));
       const [alarm] = world.events.filter((each) => each.event === "alarm");
       assert.ok(alarm?.event === "alarm");
       assert.equal(alarm.kind, "cards_not_readable");

@@ -7,6 +7,7 @@ import { faultKindNames } from "../../src/http/faults/fault-kinds.ts";
 import { SeededRandom } from "../../src/kernel/seeded-random.ts";
 import { HeldScheduler } from "../held-scheduler.ts";
 import { type Answer, directBody, integrationKey, startWorld, testCard, type World } from "../world.ts";
+import { until } from "../until.ts";
 
 type Fields = Readonly<Record<string, unknown>>;
 
@@ -115,7 +116,8 @@ async function askAndSendAgain(world: World, code: string): Promise<void> {
   assert.equal(await charges(world), 1);
 }
 
-const moment = (): Promise<void> => new Promise((resolve) => void setTimeout(resolve, 10));
+const hasMetFault = (world: World): Promise<number> =>
+  until("a request has met a fault", () => world.events.some(({ event }) => event === "fault_met"));
 
 const paid = ["captured", "100.00"] as const;
 const nothing = ["BP-QRY-2", undefined] as const;
@@ -354,10 +356,10 @@ const delayMs = 119_999;
 async function released<T>(time: HeldScheduler, ends: Promise<T>): Promise<T> {
   const wait = { isOver: false };
   const ended = ends.finally(() => (wait.isOver = true));
-  while (!wait.isOver) {
-    time.release();
-    await moment();
-  }
+  await until("the fault's wait is over", () => {
+    if (!wait.isOver) time.release();
+    return wait.isOver;
+  });
   return ended;
 }
 
@@ -372,8 +374,8 @@ describe("a fault that waits", { timeout: 60_000 }, () => {
     const sent = [pay(world, "late"), pay(world, "slow"), stalledOne];
     // All three are there, and what is to be done before its wait is done.
     await begun.promise;
-    while (world.events.filter(({ event }) => event === "fault_met").length < 3) await moment();
-    while ((await charges(world)) < 2) await moment();
+    await until("three requests have met their faults", () => world.events.filter(({ event }) => event === "fault_met").length >= 3);
+    await until("two payments are charged", async () => (await charges(world)) >= 2);
     const from = performance.now();
     assert.equal(await world.cofre.close(), "drained");
     assert.ok(performance.now() - from < 30_000);
@@ -390,9 +392,9 @@ describe("a fault that waits", { timeout: 60_000 }, () => {
     for (const kind of ["late_answer", "stall_in_body", "slow"]) {
       await add(world, { kind, delay_ms: delayMs, path: "/ws/direct" });
       const sent = pay(world, kind);
-      while (!world.events.some((event) => event.event === "fault_met" && event.kind === kind)) await moment();
+      await until(`a request has met ${kind}`, () => world.events.some((event) => event.event === "fault_met" && event.kind === kind));
       // The one place is taken until the wait begins.
-      while ((await query(world, kind)).status === 503) await moment();
+      await until("a place is free", async () => (await query(world, kind)).status !== 503);
       await released(time, sent);
       assert.equal(await statusOf(world, kind), "CO");
     }
@@ -402,10 +404,10 @@ describe("a fault that waits", { timeout: 60_000 }, () => {
     await using world = await startWorld();
     await add(world, { kind: "late_answer", delay_ms: 120_000, merchant_payment_code: "reset" });
     const socket = charging(world, "reset");
-    while (!world.events.some(({ event }) => event === "fault_met")) await moment();
-    while ((await statusOf(world, "reset")) !== "CO") await moment();
+    await hasMetFault(world);
+    await until("the payment is paid", async () => (await statusOf(world, "reset")) === "CO");
     socket.resetAndDestroy();
-    while (!world.events.some((event) => event.event === "request" && event.path === "/ws/direct")) await moment();
+    await until("the request has ended", () => world.events.some((event) => event.event === "request" && event.path === "/ws/direct"));
   });
 
   test("goes on for a client that has only ended its own side, which still hears the answer", async () => {
@@ -423,7 +425,7 @@ describe("a fault that waits", { timeout: 60_000 }, () => {
     await using world = await startWorld({ ports: { scheduler: time } });
     await add(world, { kind: "slow", delay_ms: delayMs });
     const first = pay(world, "order-1");
-    while (!world.events.some(({ event }) => event === "fault_met")) await moment();
+    await hasMetFault(world);
     assert.equal(paidBy(await pay(world, "order-1")), "CO");
     assert.equal(paidBy(await released(time, first)), "BP-DR-0");
     assert.equal(await charges(world), 1);
@@ -436,11 +438,11 @@ describe("a fault that waits", { timeout: 60_000 }, () => {
     const leaving = httpRequest({ host: "127.0.0.1", port: world.port, path: "/ws/direct", method: "POST", agent: false });
     leaving.on("error", () => undefined);
     leaving.end(JSON.stringify(directBody("slow")));
-    while (!world.events.some(({ event }) => event === "fault_met")) await moment();
+    await hasMetFault(world);
     leaving.destroy();
     assert.equal(await statusOf(world, "slow"), "BP-QRY-2");
     time.release();
-    while ((await statusOf(world, "slow")) !== "CO") await moment();
+    await until("the payment is paid", async () => (await statusOf(world, "slow")) === "CO");
     await askAndSendAgain(world, "slow");
   });
 });
@@ -608,7 +610,7 @@ describe("a fault of a world", { timeout: 60_000 }, () => {
       const [slow, bystander] = [payIn(world, key, "slow"), payIn(world, other, "slow")];
       const isMet = async (of: string): Promise<boolean> =>
         ((await faults(world, { integration_key: of })).body["faults"] as readonly unknown[]).length === 0;
-      while (!(await isMet(key)) || !(await isMet(other))) await moment();
+      await until("both requests have met their faults", async () => (await isMet(key)) && (await isMet(other)));
       await world.postJson("/__cofre/world", { integration_key: key, ...act });
       assert.deepEqual([(await slow).status, envelope(await slow)["status_code"]], [503, "COFRE-21"]);
       assert.equal(paidBy(await bystander), "CO");

@@ -3,13 +3,13 @@ import { createHash } from "node:crypto";
 import { join } from "node:path";
 import { DatabaseSync } from "node:sqlite";
 import { describe, test, type TestContext } from "node:test";
-import { setTimeout as sleep } from "node:timers/promises";
 import { openAudit } from "../../src/app.ts";
 import { readConfig } from "../../src/config/read-config.ts";
 import { verifyAuditLog } from "../../src/people/audit-log.ts";
 import { ask, ConsolePeople } from "../console-people.ts";
 import { directBody, integrationKey, startWorld, type World } from "../world.ts";
 import { earlier, earlierFolder } from "./earlier-installation.ts";
+import { until } from "../until.ts";
 
 /*
  * On PostgreSQL the database is administered by people who have not the keys. Whoever could write it became an admin of the console by a session, a role or
@@ -28,7 +28,7 @@ async function start(folder: string): Promise<World> {
 async function written(context: TestContext, ...statements: readonly string[]): Promise<string> {
   const folder = earlierFolder(context);
   const world = await start(folder);
-  while (!world.events.some(({ event }) => event === "rows_upgraded")) await sleep(10);
+  await until("all rows are upgraded", () => world.events.some(({ event }) => event === "rows_upgraded"));
   await world[Symbol.asyncDispose]();
   const database = new DatabaseSync(join(folder, "cofre.db"));
   for (const sql of statements) database.exec(sql);

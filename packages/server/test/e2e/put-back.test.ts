@@ -7,7 +7,6 @@ import { tmpdir } from "node:os";
 import { join } from "node:path";
 import { DatabaseSync } from "node:sqlite";
 import { after, describe, test, type TestContext } from "node:test";
-import { setTimeout as sleep } from "node:timers/promises";
 import { fileURLToPath } from "node:url";
 import { backUp, beginIncarnation, restore } from "../../src/app.ts";
 import { readConfig } from "../../src/config/read-config.ts";
@@ -17,6 +16,7 @@ import { CofreProcess } from "../lanes/support/cofre-process.ts";
 import { WireClient } from "../lanes/support/wire-client.ts";
 import { query, TestDatabases, testUrl } from "../postgres/databases.ts";
 import { directBody, integrationKey, testCard } from "../world.ts";
+import { until } from "../until.ts";
 
 const root = fileURLToPath(new URL("../..", import.meta.url));
 const databases = testUrl === undefined ? undefined : new TestDatabases(testUrl);
@@ -187,21 +187,24 @@ describe(
 
       // A failover that lost commits, or a restore under a running node.
       await query(copy, "DELETE FROM identity");
-      while (third.alarms.length < 2) await third.authorized(`more-${third.alarms.length}-${performance.now()}`);
+      await until("the second alarm is raised", async () => {
+        await third.authorized(`more-${third.alarms.length}-${performance.now()}`);
+        return third.alarms.length >= 2;
+      });
       assert.deepEqual(third.alarms.slice(1), ["older_than_noted"]);
       const { epoch = 0 } = (await query<{ readonly epoch: number }>(copy, "SELECT epoch FROM identity"))[0] ?? {};
 
       const begun = await beginIncarnation(place.config);
       assert.ok(begun !== undefined && begun > epoch);
-      for (;;) {
+      await until("attempts are numbered from the new incarnation", async () => {
         const next = await third.authorized(`after-${performance.now()}`);
         await third.told("/ws/capture", { hash: next });
         const [after] = await query<{ readonly attempts: number }>(
           copy,
           `SELECT attempts FROM payment WHERE id = decode('${next}', 'hex')`,
         );
-        if ((after?.attempts ?? 0) > begun) break;
-      }
+        return (after?.attempts ?? 0) > begun;
+      });
       await third.end();
     });
   },
@@ -290,7 +293,7 @@ class Place {
   }
 
   async received(count: number): Promise<void> {
-    while (this.messageIds.length < count) await sleep(5);
+    await until(`the receiver has ${count} messages`, () => this.messageIds.length >= count);
   }
 }
 

@@ -1,6 +1,7 @@
 import assert from "node:assert/strict";
 import { describe, test } from "node:test";
 import { type Answer, directBody, integrationKey, startWorld, testCard, type World } from "../world.ts";
+import { until } from "../until.ts";
 
 type Fields = Readonly<Record<string, unknown>>;
 
@@ -27,11 +28,6 @@ async function having(world: World, settings: Fields): Promise<void> {
 
 function outcomes(answers: readonly Answer[]): readonly string[] {
   return answers.map(({ body }) => String(body["status_code"] ?? body["status"])).toSorted();
-}
-
-/** Waits for what a job does once a second. */
-async function until(holds: () => Promise<boolean>): Promise<void> {
-  while (!(await holds())) await new Promise((resolve) => setTimeout(resolve, 50));
 }
 
 describe("refunds over HTTP", { timeout: 60_000 }, () => {
@@ -62,7 +58,7 @@ describe("refunds over HTTP", { timeout: 60_000 }, () => {
       const hash = await sale(world, "pending");
       await refund(world, hash, { amount: "1.00", merchant_refund_code: "back-1" });
       world.clock.advance(61_000);
-      await until(async () => (await refundsOf(world, hash))[0]?.["status"] === "PE");
+      await until("the refund is pending", async () => (await refundsOf(world, hash))[0]?.["status"] === "PE");
       const { body } = await world.get("/ws/refund", {
         integration_key: integrationKey,
         operation: "cancel",
@@ -79,10 +75,12 @@ describe("refunds over HTTP", { timeout: 60_000 }, () => {
     const decline = { next: "decline", reason: "not_accepted", of: "refund" };
     await world.postJson("/__cofre/simulator", { integration_key: integrationKey, ...decline });
     await refund(world, hash, { amount: "100.00" });
-    await until(async () => {
+    const isCancelled = async (): Promise<boolean> => {
       world.clock.advance(61_000);
       return (await refundsOf(world, hash))[0]?.["status"] === "CA";
-    });
+    };
+    // A job looks once a second.
+    await until("the refund is cancelled", isCancelled, { everyMs: 50 });
     assert.equal((await refund(world, hash, { amount: "100.00" })).body["status"], "SUCCESS");
   });
 });

@@ -6,6 +6,7 @@ import { describe, test, type TestContext } from "node:test";
 import { setTimeout as sleep } from "node:timers/promises";
 import { type Cofre, type Sandbox, startCofre, type World } from "../../src/library.ts";
 import { directBody, integrationKey, startWorld } from "../world.ts";
+import { until } from "../until.ts";
 
 type Fields = Readonly<Record<string, unknown>>;
 
@@ -55,12 +56,11 @@ function givenUp(error: Error): undefined {
 
 /** Resolves when a payment of this world is on its way: it is there, and the acquirer is asked. */
 async function isAsked(server: { readonly url: string }, world: Pick<Sandbox, "integrationKey">): Promise<void> {
-  for (;;) {
+  await until("the world has a payment", async () => {
     const { world: shown } = (await post(server, world, "/__cofre/world", {})) as { readonly world?: { readonly payments?: number } };
     assert.ok(shown?.payments !== undefined);
-    if (shown.payments > 0) return;
-    await sleep(10);
-  }
+    return shown.payments > 0;
+  });
 }
 
 describe("what is asked of a world at the same time", () => {
@@ -159,7 +159,12 @@ describe("a world that takes its time", () => {
     const move = { isOver: false };
     const moved = world.clock.advance("5d").finally(() => (move.isOver = true));
     let answered = 0;
-    for (; !move.isOver; answered += 1) await post(cofre, cofre, "/__cofre/clock", {});
+    const isMoved = async (): Promise<boolean> => {
+      await post(cofre, cofre, "/__cofre/clock", {});
+      answered += 1;
+      return move.isOver;
+    };
+    await until("the time of the large world is moved", isMoved, { everyMs: 0 });
     assert.equal((await moved).payments, 3_000);
     assert.ok(answered >= 5, String(answered));
   });
@@ -325,11 +330,10 @@ describe("an anonymous world whose acquirer is slow", () => {
       return socket;
     });
     context.after(() => crowd.forEach((socket) => socket.destroy()));
-    for (;;) {
+    await until("nearly all connections have a payment under way", async () => {
       const { world: shown } = (await post(server, own, "/__cofre/world", {})) as { readonly world?: { readonly payments?: number } };
-      if ((shown?.payments ?? 0) >= sockets - 100) break;
-      await sleep(20);
-    }
+      return (shown?.payments ?? 0) >= sockets - 100;
+    });
     const sale = (await post(server, { integrationKey }, "/ws/direct", orderOf("another account"))) as { readonly payment?: Fields };
     assert.equal(sale.payment?.["status"], "CO");
     const other = (await post(server, { integrationKey }, "/__cofre/worlds", {})) as {

@@ -22,6 +22,7 @@ import * as given from "../contract/store-fixtures.ts";
 import { freePort } from "../free-port.ts";
 import { HeldScheduler } from "../held-scheduler.ts";
 import { ManualClock } from "../world.ts";
+import { until } from "../until.ts";
 
 const { merchantA } = given;
 const random = new SystemRandom();
@@ -103,7 +104,7 @@ interface Post {
   readonly underWay: () => number;
   readonly event: () => Promise<void>;
   /** Moves the clock in steps and lets real time pass until `holds`. */
-  readonly until: (holds: () => boolean | Promise<boolean>, stepMs?: number) => Promise<void>;
+  readonly meets: (what: string, holds: () => boolean | Promise<boolean>, stepMs?: number) => Promise<void>;
 }
 
 /** The real thing: embedded store, keys, sockets; only the clock stands until it is moved. */
@@ -169,11 +170,13 @@ async function post(context: TestContext, receivers: Readonly<Record<string, Rec
       await store.commit(given.paidChange(payment, { at: clock.now(), deliverTo: targetsOf(endpoints, undefined) }));
       dispatcher.nudge();
     },
-    async until(holds, stepMs = 0) {
-      while (!(await holds())) {
+    async meets(what, holds, stepMs = 0) {
+      const holdsNow = async (): Promise<boolean> => {
+        if (await holds()) return true;
         clock.advance(stepMs);
-        await systemScheduler.sleep(5);
-      }
+        return false;
+      };
+      await until(what, holdsNow, { everyMs: 5 });
     },
   };
 }
@@ -191,20 +194,23 @@ describe("receivers on sockets", () => {
       resetting: new Receiver((response) => response.socket?.resetAndDestroy()),
       late: new Receiver((response) => void late.push(response)),
     };
-    const { store, clock, until, event, endpoints, runOut, underWay } = await post(context, receivers);
+    const { store, clock, meets, event, endpoints, runOut, underWay } = await post(context, receivers);
     for (let count = 0; count < 3; count += 1) await event();
 
     const all = Object.entries(receivers);
-    await until(() => receivers.good.heard.length === 3 && all.every(([, { heard }]) => heard.length > 0));
-    await until(() => endpoints().some(({ id, goneAt }) => id === "gone" && goneAt !== undefined));
+    await meets(
+      "each receiver is called, the good one for all",
+      () => receivers.good.heard.length === 3 && all.every(([, { heard }]) => heard.length > 0),
+    );
+    await meets("the receiver that is gone is noted", () => endpoints().some(({ id, goneAt }) => id === "gone" && goneAt !== undefined));
     const outcomes = async (): Promise<ReadonlyMap<string, string | undefined>> =>
       new Map(
         (await store.deliveriesOf(merchantA, 1, 100)).filter(({ number }) => number === 1).map((each) => [each.endpoint, each.outcome]),
       );
     const hasFailed = async (except: readonly string[] = []): Promise<boolean> =>
       [...(await outcomes())].every(([id, outcome]) => outcome !== undefined || except.includes(id));
-    await until(() => hasFailed(["hanging", "late"]));
-    await until(async () => {
+    await meets("the attempts without an answer have failed", () => hasFailed(["hanging", "late"]));
+    await until("all attempts have failed or were answered", async () => {
       runOut();
       return hasFailed();
     });
@@ -222,7 +228,7 @@ describe("receivers on sockets", () => {
         ["resetting", "failed_connection"],
       ]),
     );
-    await until(() => {
+    await until("no message is under way", () => {
       runOut();
       return underWay() === 0;
     });
@@ -234,7 +240,7 @@ describe("receivers on sockets", () => {
     for (const [, receiver] of all) receiver.behaviour = undefined;
     runOut();
     const healed = all.filter(([id]) => id !== "gone");
-    await until(() => healed.every(([, { heard }]) => heardAll(heard, 3)), minute);
+    await meets("each healed receiver has all messages", () => healed.every(([, { heard }]) => heardAll(heard, 3)), minute);
     assert.equal(receivers.gone.heard.filter(({ healthy }) => healthy).length, 0, "what is gone is left alone");
     for (const [id, { heard, unverified }] of all) {
       assert.deepEqual(unverified, [], `${id} could not verify`);
@@ -244,16 +250,16 @@ describe("receivers on sockets", () => {
 
   test("that are down for three days have missed nothing when they are back", async (context) => {
     const receivers = { shop: new Receiver(), books: new Receiver() };
-    const { clock, until, event, store } = await post(context, receivers);
+    const { clock, meets, event, store } = await post(context, receivers);
     await event();
-    await until(() => receivers.shop.heard.length === 1);
+    await meets("the shop has its first message", () => receivers.shop.heard.length === 1);
     await receivers.shop.close();
     const end = clock.now() + 3 * day;
     let events = 1;
     while (clock.now() < end) {
       await event();
       events += 1;
-      await until(() => receivers.books.heard.length === events);
+      await meets(`the other receiver has ${events} messages`, () => receivers.books.heard.length === events);
       clock.advance(2 * hour);
     }
     assert.equal(receivers.shop.heard.length, 1);
@@ -261,7 +267,7 @@ describe("receivers on sockets", () => {
     assert.deepEqual(failing, [], "nothing was given up");
 
     await receivers.shop.reopen();
-    await until(() => heardAll(receivers.shop.heard, events), second);
+    await meets("the shop has all messages", () => heardAll(receivers.shop.heard, events), second);
     assert.equal(new Set(receivers.shop.heard.map(({ id }) => id)).size, events);
   });
 });

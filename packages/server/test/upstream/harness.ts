@@ -18,6 +18,7 @@ import { serverRoot } from "../lanes/support/planted-copy.ts";
 import { WireClient } from "../lanes/support/wire-client.ts";
 import { type Fault, FaultProxy } from "./fault-proxy.ts";
 import { testCustomer } from "./test-customer.ts";
+import { until } from "../until.ts";
 
 const integrationKey = "test_ik_upstream_contract_inner";
 const lateArrivalMs = 1_500;
@@ -203,19 +204,20 @@ class World {
 
   /** Once nothing of it is under way: refunds are carried out by the inner server's own clock. */
   async #paymentOf(merchantId: MerchantId, reference: string): Promise<{ hash: string; refunds: ReadonlyMap<string, string> } | undefined> {
-    for (;;) {
+    let found: { hash: string; refunds: ReadonlyMap<string, string> } | undefined;
+    await until(`no refund of ${reference} is under way`, async () => {
       const answer = await this.#ask("/ws/query", { merchant_payment_code: paymentCodeOf(merchantId, reference) });
-      if (answer["status"] !== "SUCCESS") return undefined;
+      if (answer["status"] !== "SUCCESS") return true;
       const payment = answer["payment"] as {
         hash: string;
         refunds?: { id: string; status: string; merchant_refund_code: string | null }[];
       };
       const refunds = payment.refunds ?? [];
-      if (!refunds.some(({ status }) => status === "RE" || status === "PE")) {
-        return { hash: payment.hash, refunds: new Map(refunds.map(({ id, merchant_refund_code: code }) => [id, code ?? ""])) };
-      }
-      await systemScheduler.sleep(100);
-    }
+      if (refunds.some(({ status }) => status === "RE" || status === "PE")) return false;
+      found = { hash: payment.hash, refunds: new Map(refunds.map(({ id, merchant_refund_code: code }) => [id, code ?? ""])) };
+      return true;
+    });
+    return found;
   }
 }
 

@@ -1,6 +1,7 @@
 import assert from "node:assert/strict";
 import { describe, test } from "node:test";
 import { directBody, integrationKey, startWorld, testCard, type World } from "../world.ts";
+import { until } from "../until.ts";
 
 /** What an integrator makes happen here that an acquirer, an issuer or the calendar makes happen elsewhere. */
 
@@ -32,7 +33,7 @@ describe("the sandbox", { timeout: 60_000 }, () => {
     world.clock.advance(10 * 60_000);
     const shown = async (): Promise<unknown> => paymentIn(await call(world, "/ws/query", { hash: payment["hash"] }))["status"];
     // Recovery looks once a second.
-    while ((await shown()) === "PE") await new Promise((resolve) => setTimeout(resolve, 50));
+    await until("recovery has settled the payment", async () => (await shown()) !== "PE");
     assert.equal(await shown(), "CO");
   });
 
@@ -47,7 +48,7 @@ describe("the sandbox", { timeout: 60_000 }, () => {
     assert.equal(await status(), "RE");
     for (const next of ["PE", "CO"]) {
       world.clock.advance(90_000);
-      while ((await status()) !== next) await new Promise((resolve) => setTimeout(resolve, 50));
+      await until(`the refund has the status ${next}`, async () => (await status()) === next);
     }
   });
 

@@ -2,6 +2,7 @@ import assert from "node:assert/strict";
 import { test } from "node:test";
 import type { BrowserContextOptions, Page } from "playwright-core";
 import { directBody, integrationKey, testCard, type World } from "../../world.ts";
+import { until } from "../../until.ts";
 
 /** What the lane has for its tests: one server, a receiver of notifications, and windows onto the page. */
 export interface ConsoleGiven {
@@ -301,8 +302,8 @@ export function viewTests({ world, receiver, made, inConsole }: ConsoleGiven): v
       await page.getByLabel("descriptor").fill("HALF WRIT");
       await post("/__cofre/settings", { settings: { strictRefundCancel: false, simulator: before["simulator"], descriptor: "ELSEWHERE" } });
       await look(page);
-      while ((await page.getByLabel("simulator.latencyMs").inputValue()) !== "0")
-        await new Promise((resolve) => void setTimeout(resolve, 50));
+      const latency = page.getByLabel("simulator.latencyMs");
+      await until("the page shows the other change", async () => (await latency.inputValue()) === "0");
       assert.equal(await lost.inputValue(), "0%");
       assert.equal(await page.getByLabel("descriptor").inputValue(), "HALF WRIT");
       await post("/__cofre/settings", { settings: { descriptor: before["descriptor"] } });
