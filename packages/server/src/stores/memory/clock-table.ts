@@ -30,7 +30,8 @@ export class ClockTable {
 
   readings(node: string): ClockReadings {
     const now = this.#clock.now();
-    const isFresh = ({ at, isRight }: Row): boolean => isRight && Math.abs(now - at) < freshReadingMs;
+    // What is later than now was noted before the clock was set back, by a node that may be gone.
+    const isFresh = ({ at, isRight }: Row): boolean => isRight && at <= now && now - at < freshReadingMs;
     const others = [...this.#rows].filter(([id, row]) => id !== node && isFresh(row)).map(([, { aheadMs }]) => aheadMs);
     return { others: others.toSorted((left, right) => left - right), last: [...this.#rows.values()].at(-1)?.aheadMs };
   }

@@ -33,8 +33,9 @@ CREATE FUNCTION clock_readings_1(me text, fresh_ms bigint, OUT others text, OUT 
 DECLARE
   present bigint := (extract(epoch FROM clock_timestamp()) * 1000)::bigint;
 BEGIN
+  -- What is later than now was noted before this clock was set back, by a node that may be gone.
   others := (SELECT coalesce(string_agg(ahead::text, ' ' ORDER BY ahead), '') FROM node_clock
-    WHERE id <> me AND is_right AND abs(at - present) < fresh_ms);
+    WHERE id <> me AND is_right AND at <= present AND present - at < fresh_ms);
   latest := (SELECT ahead FROM node_clock ORDER BY no DESC LIMIT 1);
 END
 $$;
