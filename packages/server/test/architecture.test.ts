@@ -181,7 +181,7 @@ const ownedGlobals: Readonly<Record<string, readonly string[]>> = {
   "process.exit": ["main.ts"],
   "process.on": ["main.ts"],
   "process.once": ["main.ts"],
-  "process.stdout": ["main.ts"],
+  "process.stdout": ["main.ts", "observe/log.ts"],
   "process.stderr": ["main.ts"],
   "process.hrtime": [],
   "process.nextTick": [],

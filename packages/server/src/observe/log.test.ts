@@ -1,6 +1,8 @@
 import assert from "node:assert/strict";
 import { spawnSync } from "node:child_process";
-import { closeSync, existsSync, openSync } from "node:fs";
+import { closeSync, existsSync, mkdtempSync, openSync, rmSync } from "node:fs";
+import { tmpdir } from "node:os";
+import { join } from "node:path";
 import { describe, test } from "node:test";
 import { instant } from "../kernel/instant.ts";
 import { Secret } from "../kernel/secret.ts";
@@ -215,6 +217,25 @@ for (const [name, statements] of full) {
     assert.equal(status, 7);
   });
 }
+
+// The test holds both ends of a named pipe open and reads nothing. Such a pipe blocks, as those of a shell do.
+test(
+  "a process whose standard output is a pipe that nothing reads ends when it wants to",
+  { skip: process.platform === "win32" },
+  (context) => {
+    const folder = mkdtempSync(join(tmpdir(), "cofre-log-"));
+    context.after(() => rmSync(folder, { recursive: true }));
+    const name = join(folder, "pipe");
+    assert.equal(spawnSync("mkfifo", [name]).status, 0);
+    const pipe = openSync(name, "r+");
+    const { status } = ended(
+      'output.write("a line\\n".repeat(100_000)); output.flush(); setTimeout(() => (output.flushSync(), process.exit(7)), 300);',
+      pipe,
+    );
+    closeSync(pipe);
+    assert.equal(status, 7);
+  },
+);
 
 test("control: what waits is written to the end when the process exits, in its order", () => {
   const statements = `for (let line = 0; line < 500; line += 1) output.write(line + "\\n");

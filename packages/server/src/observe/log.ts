@@ -36,6 +36,9 @@ const gatheredMs = 100;
  * loses the lines of its last tenth of a second.
  */
 export function standardOutput(): LogDestination & { flushSync(): void } {
+  // Node makes a pipe non-blocking when it makes this stream. A write to one that blocks waits for its reader without a bound: on the main thread
+  // when the process ends, and until then on one of the four threads that also write files.
+  process.stdout.on("error", () => undefined);
   const destination = pino.destination({
     dest: 1,
     sync: false,
