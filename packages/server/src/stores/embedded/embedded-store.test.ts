@@ -345,14 +345,17 @@ test("after an error that is not SQLite's, the writer of a store in memory repor
   const states: boolean[] = [];
   const writer = new InlineWriter(
     { file: newFile(context), durable: false, maxFileBytes: undefined },
-    { maxQueued: 10, onWriting: (works) => void states.push(works) },
+    { maxQueued: 1_000, onWriting: (works) => void states.push(works) },
   );
   context.after(() => writer.close());
   const change = (number: number) => messageOf(given.paymentChange(given.newPayment(number)));
   const [merchant, at] = change(1);
   const unusable = [merchant, at, ...Array<undefined>(3), [{}]] as unknown as ReturnType<typeof change>;
 
-  assert.deepEqual(await Promise.all([writer.submit(change(1)), writer.submit(unusable)]), ["commit_unknown", "commit_unknown"]);
+  // More than one batch: the second begins after the error.
+  const numbers = Array.from({ length: 511 + 5 }, (_, number) => 10 + number);
+  const outcomes = await Promise.all([writer.submit(unusable), ...numbers.map((number) => writer.submit(change(number)))]);
+  assert.deepEqual(outcomes, [...Array<string>(512).fill("commit_unknown"), ...Array<string>(5).fill("unavailable")]);
   await assert.rejects(writer.submit(change(2)), { name: "StoreError", code: "unavailable" });
   assert.deepEqual([writer.isWriting, states, await writer.tryWriting(), await writer.truncateLog()], [false, [false], false, false]);
 });
