@@ -186,12 +186,16 @@ function fieldsOf(line: string | undefined): Record<string, unknown> {
   return fields;
 }
 
-/** Runs these statements, with `output` for standard output, in a process of its own whose limit ends one that never ends. */
-function ended(statements: string, stdout: number | "pipe"): { readonly status: number | null; readonly text: string } {
-  const program = `
+function programOf(statements: string): string {
+  return `
     import { standardOutput } from ${JSON.stringify(new URL("log.ts", import.meta.url).href)};
     const output = standardOutput();
     ${statements}`;
+}
+
+/** Runs these statements, with `output` for standard output, in a process of its own whose limit ends one that never ends. */
+function ended(statements: string, stdout: number | "pipe"): { readonly status: number | null; readonly text: string } {
+  const program = programOf(statements);
   const { status, stdout: text } = spawnSync(process.execPath, ["--input-type=module", "--eval", program], {
     stdio: ["ignore", stdout, "inherit"],
     timeout: 60_000,
@@ -234,6 +238,28 @@ test(
     );
     closeSync(pipe);
     assert.equal(status, 7);
+  },
+);
+
+test(
+  "what waits for a reader who is behind when the process ends is written whole, in its order",
+  { skip: process.platform === "win32" },
+  () => {
+    const program = programOf(`for (let line = 0; line < 40_000; line += 1) {
+    output.write(line + "\\n");
+    if (line % 500 === 0) await new Promise((resolve) => setImmediate(resolve));
+  }
+  // The last write has come back from its thread by then: the pipe is full.
+  for (let turn = 0; turn < 5; turn += 1) await new Promise((resolve) => setTimeout(resolve, 20));
+  output.flushSync();
+  process.exit(7);`);
+    const command = '"$0" "$@" | { sleep 1; cat; }';
+    const { stdout } = spawnSync("/bin/sh", ["-c", command, process.execPath, "--input-type=module", "--eval", program], {
+      stdio: ["ignore", "pipe", "inherit"],
+    });
+    const lines = stdout.toString().trimEnd().split("\n");
+    const wrong = lines.findIndex((line, index) => line !== String(index));
+    assert.deepEqual([lines.length, wrong], [40_000, -1]);
   },
 );
 

@@ -39,12 +39,15 @@ export function standardOutput(): LogDestination & { flushSync(): void } {
   // Node makes a pipe non-blocking when it makes this stream. A write to one that blocks waits for its reader without a bound: on the main thread
   // when the process ends, and until then on one of the four threads that also write files.
   process.stdout.on("error", () => undefined);
+  // Its reader is behind, so what the destination was writing waits to be tried again.
+  let isBehind = false;
   const destination = pino.destination({
     dest: 1,
     sync: false,
     minLength: gatheredBytes,
     periodicFlush: gatheredMs,
     maxLength: longestBacklogBytes,
+    retryEAGAIN: () => (isBehind = true),
   });
   // A closed pipe (`cofre | head`) is no reason to stop taking payments.
   let works = true;
@@ -53,6 +56,7 @@ export function standardOutput(): LogDestination & { flushSync(): void } {
   });
   destination.on("write", () => {
     works = true;
+    isBehind = false;
   });
   // The destination measures the text that waits in it at each write, and copies it for that.
   const write = destination.write.bind(destination);
@@ -77,7 +81,7 @@ export function standardOutput(): LogDestination & { flushSync(): void } {
   const flushSync = destination.flushSync.bind(destination);
   destination.flushSync = () => {
     handOver();
-    if (works && writeWaiting(destination)) flushSync();
+    if (works && writeWaiting(destination, isBehind)) flushSync();
   };
   return destination;
 }
@@ -90,13 +94,14 @@ const behindStepMs = 10;
  * Writes what waits in the destination, as far as it can be written; what cannot is dropped. Looks inside, as the class has no other
  * way to what waits. True when nothing was dropped, also as it looks otherwise in there than is known: its own flush does the rest.
  */
-function writeWaiting(destination: object): boolean {
+function writeWaiting(destination: object, isBehind: boolean): boolean {
   const inside = destination as { _bufs?: unknown; _writingBuf?: unknown; _writing?: unknown; _len?: unknown };
   const { _bufs: waiting } = inside;
   if (!Array.isArray(waiting) || typeof inside._writing !== "boolean" || typeof inside._len !== "number") return true;
   let rest = Buffer.from(waiting.splice(0).join(""));
-  // What a write that has failed held comes first.
-  if (!inside._writing && inside._writingBuf !== "" && (typeof inside._writingBuf === "string" || Buffer.isBuffer(inside._writingBuf))) {
+  // What a write held that has failed or waits for the reader comes first.
+  const isHeld = isBehind || !inside._writing;
+  if (isHeld && inside._writingBuf !== "" && (typeof inside._writingBuf === "string" || Buffer.isBuffer(inside._writingBuf))) {
     rest = Buffer.concat([Buffer.from(inside._writingBuf), rest]);
     inside._writingBuf = "";
   }
