@@ -121,7 +121,7 @@ function isYear(folded: string, at: number, next: number): boolean {
 }
 
 function isBehindMonth(folded: string, at: number): boolean {
-  return /(?<!\d)\d{1,2}\s?[/-]\s?$/.test(folded.slice(Math.max(0, at - 6), at));
+  return /(?<!\d)(?:0?[1-9]|1[0-2])\s?[/-]\s?$/.test(folded.slice(Math.max(0, at - 6), at));
 }
 
 function hideDigits(folded: string, from: number, to: number, hide: (index: number) => void): void {
