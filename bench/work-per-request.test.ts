@@ -3,7 +3,6 @@ import { existsSync, mkdtempSync, readFileSync, rmSync } from "node:fs";
 import { tmpdir } from "node:os";
 import { join } from "node:path";
 import { test } from "node:test";
-import { setTimeout as sleep } from "node:timers/promises";
 import { fileURLToPath } from "node:url";
 import { cases } from "./cases.ts";
 import { Client } from "./client.ts";
@@ -11,6 +10,7 @@ import { Loads } from "./loads.ts";
 import { integrationKey, startProduct } from "./product.ts";
 import { sendAll } from "./window.ts";
 import type { Work } from "./work-counter.ts";
+import { until } from "../packages/server/test/until.ts";
 
 /**
  * What a request makes the main thread do, counted and not timed: the same on every machine. The bounds are a tenth above what was counted when
@@ -43,7 +43,7 @@ test("a request makes no more promises and no more garbage than it did", { skip:
   const counted = async (): Promise<Work> => {
     rmSync(file, { force: true });
     process.kill(server.pid, "SIGUSR2");
-    while (!existsSync(file) || readFileSync(file, "utf8") === "") await sleep(10);
+    await until("the server has written its counts", () => existsSync(file) && readFileSync(file, "utf8") !== "");
     return JSON.parse(readFileSync(file, "utf8")) as Work;
   };
   const loads = new Loads(integrationKey, "c0ffee", true);

@@ -22,6 +22,7 @@ import { describe, test, type TestContext } from "node:test";
 import { fileURLToPath } from "node:url";
 import { promisify } from "node:util";
 import { freePort } from "../test/free-port.ts";
+import { until } from "../test/until.ts";
 
 const program = fileURLToPath(new URL("../bin/cofre.js", import.meta.url));
 
@@ -87,7 +88,7 @@ class Serving {
 
   /** Resolves with what was said to people once it fits `pattern`. */
   async said(pattern: RegExp): Promise<string> {
-    while (!pattern.test(this.stderr)) await once(this.child.stderr ?? this.child, "data");
+    await until(`standard error says ${String(pattern)}`, () => pattern.test(this.stderr));
     return this.stderr;
   }
 
@@ -376,7 +377,12 @@ describe("a started server", () => {
       const card = { card_number: "4111111111111111", card_name: "Ana Lima", card_due_date: "12/2060", card_cvv: "123" };
       const body = JSON.stringify({ integration_key: "full", country: "br", payment_type_code: "creditcard", creditcard: card });
       let stored = 0;
-      while ((await (await fetch(`${url}/ws/token`, { method: "POST", body })).text()).includes("SUCCESS")) stored += 1;
+      const isRefused = async (): Promise<boolean> => {
+        if (!(await (await fetch(`${url}/ws/token`, { method: "POST", body })).text()).includes("SUCCESS")) return true;
+        stored += 1;
+        return false;
+      };
+      await until("the disk is full", isRefused, { everyMs: 0 });
       assert.ok(stored > 10, "control: it wrote before");
       await serving.event("writing_fails");
       const ready = await fetch(`${url}/readyz`);

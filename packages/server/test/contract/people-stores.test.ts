@@ -12,6 +12,7 @@ import type { RunningStore } from "../../src/stores/store.ts";
 import { holdRows, openStoreOn, query, TestDatabases, testUrl } from "../postgres/databases.ts";
 import { act, assertChain, begin, hexDigest, newPerson, personChange, personId, sessionOf, start } from "./people.contract.ts";
 import * as given from "./store-fixtures.ts";
+import { until } from "../until.ts";
 
 function newFile(context: TestContext): string {
   const folder = mkdtempSync(join(tmpdir(), "cofre-people-"));
@@ -238,7 +239,7 @@ function describePostgres(databases: TestDatabases): void {
     const unknown = assert.rejects(store.people.commit({ at: start, acts: [act()] }), { name: "StoreError", code: "commit_unknown" });
     const waits =
       "SELECT pid FROM pg_stat_activity WHERE datname = current_database() AND application_name = 'cofre cofre_people' AND wait_event_type = 'Lock'";
-    await until(async () => (await query(url, waits)).length > 0);
+    await until("a session waits for a lock", async () => (await query(url, waits)).length > 0);
     await query(url, `SELECT pg_terminate_backend(pid) FROM (${waits}) AS waiting`);
     await unknown;
     await held.letGo();
@@ -254,13 +255,4 @@ function describePostgres(databases: TestDatabases): void {
     await assert.rejects(store.people.people(), { name: "StoreError", code: "closed" });
     await assert.rejects(store.people.commit(personChange(newPerson(2))), { name: "StoreError", code: "closed" });
   });
-}
-
-/** Asks again until it is so, for half a minute at most. */
-async function until(isSo: () => Promise<boolean>): Promise<void> {
-  for (let tries = 0; tries < 600; tries += 1) {
-    if (await isSo()) return;
-    await new Promise((resolve) => setTimeout(resolve, 50));
-  }
-  assert.fail("it never was so");
 }

@@ -9,6 +9,7 @@ import { PostgresOpenError } from "../../src/stores/postgres/open-error.ts";
 import { holdRows, openStoreOn, query, TestDatabases, testUrl } from "../postgres/databases.ts";
 import * as given from "./store-fixtures.ts";
 import { describeStoreContract } from "./store.contract.ts";
+import { until } from "../until.ts";
 
 const { merchantA, merchantB, start } = given;
 
@@ -264,7 +265,7 @@ function describeStore(databases: TestDatabases): void {
     const waits =
       "SELECT pid FROM pg_stat_activity WHERE datname = current_database() AND application_name = 'cofre cofre_gateway' AND wait_event_type = 'Lock'";
     const unknown = assert.rejects(store.commit(given.paymentChange(given.newPayment(2))), { name: "StoreError", code: "commit_unknown" });
-    await until(async () => (await query(url, waits)).length > 0);
+    await until("a session waits for a lock", async () => (await query(url, waits)).length > 0);
     await query(url, `SELECT pg_terminate_backend(pid) FROM (${waits}) AS waiting`);
     await unknown;
     assert.equal(store.isWriting, false);
@@ -317,7 +318,7 @@ function describeStore(databases: TestDatabases): void {
     off = 60_000;
     const sessions = "SELECT pid FROM pg_stat_activity WHERE datname = current_database() AND application_name LIKE 'cofre %'";
     await query(url, `SELECT pg_terminate_backend(pid) FROM (${sessions}) AS open`);
-    await until(async () => store.tryWriting().catch(() => false));
+    await until("the store writes again", async () => store.tryWriting().catch(() => false));
     assert.deepEqual(await store.commit(given.paymentChange(given.newPayment(2))), { outcome: "committed" });
   });
 
@@ -351,13 +352,4 @@ async function countAs(url: string, role: string, merchant: string, table: strin
     `SELECT count(${column})::integer AS seen FROM ${table}`,
   );
   return row?.seen ?? -1;
-}
-
-/** Asks again until it is so, for half a minute at most. */
-async function until(isSo: () => Promise<boolean>): Promise<void> {
-  for (let tries = 0; tries < 600; tries += 1) {
-    if (await isSo()) return;
-    await new Promise((resolve) => setTimeout(resolve, 50));
-  }
-  assert.fail("it never was so");
 }

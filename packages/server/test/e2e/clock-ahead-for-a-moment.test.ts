@@ -9,6 +9,7 @@ import { describe, test, type TestContext } from "node:test";
 import { setTimeout as sleep } from "node:timers/promises";
 import { hour, minute, second } from "../../src/kernel/instant.ts";
 import { directBody, integrationKey, ManualClock, startWorld, testCard, type World, worldEpoch } from "../world.ts";
+import { until } from "../until.ts";
 
 /** A receiver that is down until it is told otherwise. */
 async function startReceiver(context: TestContext) {
@@ -28,13 +29,6 @@ async function startReceiver(context: TestContext) {
   });
   receiver.url = `http://127.0.0.1:${(server.address() as AddressInfo).port}/notify`;
   return receiver;
-}
-
-async function until(what: string, holds: () => Promise<boolean> | boolean): Promise<void> {
-  for (let tries = 0; !(await holds()); tries += 1) {
-    assert.ok(tries < 3_000, what);
-    await sleep(10);
-  }
 }
 
 /** The event follows the commit: the time of the next attempt is stamped by then. The receiver knows of the attempt before that. */

@@ -3,13 +3,13 @@ import { cpSync, mkdtempSync, rmSync } from "node:fs";
 import { tmpdir } from "node:os";
 import { join } from "node:path";
 import { after, test } from "node:test";
-import { setTimeout as sleep } from "node:timers/promises";
 import type { MerchantId } from "../../src/kernel/ids.ts";
 import { instant } from "../../src/kernel/instant.ts";
 import { slotOf } from "../../src/kernel/slot.ts";
 import { startAcquirer } from "../acquirer/start-acquirer.ts";
 import { query, TestDatabases, testUrl } from "../postgres/databases.ts";
 import { directBody, integrationKey, startWorld, type World } from "../world.ts";
+import { until } from "../until.ts";
 
 const databases = testUrl === undefined ? undefined : new TestDatabases(testUrl);
 after(() => databases?.drop());
@@ -26,13 +26,6 @@ class MovedClock {
 async function status(world: World, code: string): Promise<unknown> {
   const { body } = await world.get("/ws/query", { integration_key: integrationKey, merchant_payment_code: code });
   return (body["payment"] as Record<string, unknown> | undefined)?.["status"];
-}
-
-async function until(what: string, holds: () => Promise<boolean> | boolean): Promise<void> {
-  for (let tries = 0; !(await holds()); tries += 1) {
-    assert.ok(tries < 3_000, what);
-    await sleep(10);
-  }
 }
 
 test(

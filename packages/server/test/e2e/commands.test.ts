@@ -6,6 +6,7 @@ import { text } from "node:stream/consumers";
 import { describe, test, type TestContext } from "node:test";
 import { Command } from "../command.ts";
 import { directBody, integrationKey, startWorld, testCard, type World } from "../world.ts";
+import { until } from "../until.ts";
 
 /** Runs a command of the program beside this world, to its end. */
 async function run(context: TestContext, { port }: Pick<World, "port">, ...args: readonly string[]): Promise<Command> {
@@ -34,11 +35,6 @@ async function startReceiver(context: TestContext, delayMs = 0): Promise<{ reado
   });
   receiver.url = `http://127.0.0.1:${(server.address() as AddressInfo).port}/`;
   return receiver;
-}
-
-async function until(condition: () => Promise<boolean>): Promise<void> {
-  for (let look = 0; look < 1_000 && !(await condition()); look += 1) await new Promise((resolve) => void setTimeout(resolve, 20));
-  assert.ok(await condition(), "it happens in time");
 }
 
 /** Whether nothing waits: what a receiver has heard is delivered a moment later. */
@@ -221,7 +217,7 @@ describe("cofre notification", () => {
     await world.postJson("/__cofre/settings", { integration_key: integrationKey, settings: { notificationEndpoints } });
     const first = await pay(world, "order-1");
     await pay(world, "order-2");
-    await until(async () => receiver.heard === 2 && (await isDelivered(world)));
+    await until("2 messages are delivered", async () => receiver.heard === 2 && (await isDelivered(world)));
 
     const listed = await run(context, world, "notification", "list");
     assert.equal(listed.child.exitCode, 0, listed.stderr);
@@ -241,10 +237,10 @@ describe("cofre notification", () => {
 
     const resent = await run(context, world, "notification", "resend", "--payment", first);
     assert.match(resent.stdout, /^1 deliveries will be made again\.\n$/);
-    await until(async () => receiver.heard === 3 && (await isDelivered(world)));
+    await until("3 messages are delivered", async () => receiver.heard === 3 && (await isDelivered(world)));
     const range = await run(context, world, "notification", "resend", "--from", "1", "--to", "2", "--json");
     assert.deepEqual(JSON.parse(range.stdout), { deliveries: 2 });
-    await until(async () => receiver.heard === 5 && (await isDelivered(world)));
+    await until("5 messages are delivered", async () => receiver.heard === 5 && (await isDelivered(world)));
     const failed = await run(context, world, "notification", "resend", "--failed");
     assert.match(failed.stdout, /^0 deliveries will be made again\. `cofre notification list` shows what there is\.\n$/);
   });

@@ -6,6 +6,7 @@ import { systemClock } from "../../src/kernel/system-clock.ts";
 import { Command } from "../command.ts";
 import { freePort } from "../free-port.ts";
 import { directBody, integrationKey, publicIntegrationKey, startWorld, testCard, type World } from "../world.ts";
+import { until } from "../until.ts";
 
 /** Signatures carry the time, and the command that verifies them has the system's clock. */
 const startCofre = (): Promise<World> => startWorld({ ports: { clock: systemClock } });
@@ -77,11 +78,6 @@ async function outcomes(world: World): Promise<(string | null)[]> {
   const { body } = await world.get("/__cofre/notifications", { integration_key: integrationKey });
   const told = body["notifications"] as { readonly deliveries: readonly { readonly outcome?: string }[] }[];
   return told.flatMap(({ deliveries }) => deliveries.map(({ outcome = null }) => outcome));
-}
-
-async function until(condition: () => Promise<boolean>): Promise<void> {
-  for (let look = 0; look < 1_500 && !(await condition()); look += 1) await new Promise((resolve) => void setTimeout(resolve, 20));
-  assert.ok(await condition(), "it happens within half a minute");
 }
 
 describe("cofre listen", () => {
@@ -165,7 +161,7 @@ describe("cofre listen", () => {
     const [line = ""] = await listening.lines(1);
     const shown = JSON.parse(line) as Record<string, unknown>;
     assert.deepEqual([shown["answered"], shown["forwarded"], shown["verified"]], [503, "answered", true]);
-    await until(async () => (await outcomes(world)).includes("503"));
+    await until("a delivery has the outcome 503", async () => (await outcomes(world)).includes("503"));
     listening.child.kill("SIGTERM");
     await listening.exited;
 
@@ -173,7 +169,7 @@ describe("cofre listen", () => {
     await alone.said(/Ctrl-C ends it/);
     await pay(world, "unreachable");
     assert.match((await alone.lines(1))[0] ?? "", /verified {2}answered 502 \(the program is not there\)/);
-    await until(async () => (await outcomes(world)).includes("502"));
+    await until("a delivery has the outcome 502", async () => (await outcomes(world)).includes("502"));
   });
 
   test("tells what does not verify, what comes again and what is missing", async (context) => {
@@ -197,7 +193,7 @@ describe("cofre listen", () => {
 
     await setSettings(world, { notificationChaos: { double: 0, drop: 1_000 } });
     await pay(world, "dropped");
-    await until(async () => (await outcomes(world)).includes("dropped"));
+    await until("a delivery has the outcome dropped", async () => (await outcomes(world)).includes("dropped"));
     await setSettings(world, { notificationChaos: { drop: 0 } });
     await pay(world, "after");
     const after = JSON.parse((await listening.lines(3))[2] ?? "") as Record<string, unknown>;
@@ -239,7 +235,7 @@ describe("cofre listen", () => {
     killed.child.kill("SIGKILL");
     await killed.exited;
     await pay(world, "unheard");
-    await until(async () => (await outcomes(world)).includes("failed_connection"));
+    await until("a delivery has the outcome failed_connection", async () => (await outcomes(world)).includes("failed_connection"));
 
     const again = commandOf(context, world, ["listen", "--port", port]);
     await again.said(/Ctrl-C ends it/);

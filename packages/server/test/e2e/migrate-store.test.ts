@@ -16,6 +16,7 @@ import { dueTables } from "../postgres/due-tables.ts";
 import { Chance } from "../simulation/chance.ts";
 import { directBody, integrationKey } from "../world.ts";
 import { answersOf, Filling, fullEnvironment, inFlight, MoodyReceiver, ownToken } from "./full-installation.ts";
+import { until } from "../until.ts";
 
 const root = fileURLToPath(new URL("../..", import.meta.url));
 
@@ -119,9 +120,9 @@ function describeMoves(databases: TestDatabases): void {
     assert.equal(statusIn(charged), "CO", JSON.stringify(charged));
     receiver.isWilling = true;
     const due = countIn(model, "delivery WHERE state = 'waiting'");
-    await until(async () => receiver.taken.length > due, "what was due is delivered, and what came since");
+    await until("what was due is delivered, and what came since", async () => receiver.taken.length > due);
     // The simulator has forgotten everything, so what it had approved is found out to have never happened.
-    await until(async () => (await statusOf(client, port, inFlight)) === "CA", "what was in flight is settled");
+    await until("what was in flight is settled", async () => (await statusOf(client, port, inFlight)) === "CA");
     receiver.isWilling = false;
 
     const numbers = await query<{ readonly number: number; readonly place: number }>(
@@ -250,7 +251,7 @@ function describeMoves(databases: TestDatabases): void {
       await holder.query("SELECT pg_advisory_lock(7)");
       const moving = migrate(data, url);
       const waits = "SELECT 1 FROM pg_locks WHERE locktype = 'advisory' AND objid = 7 AND NOT granted";
-      await until(async () => (await query(url, waits)).length > 0, "the copy waits");
+      await until("the copy waits", async () => (await query(url, waits)).length > 0);
       await comer.connect();
       await holder.query("SELECT pg_advisory_unlock(7)");
       const { code, lines } = await moving;
@@ -385,7 +386,7 @@ function describeMoves(databases: TestDatabases): void {
     assert.ok(others.port !== undefined, readFileSync(others.cofre.stderrFile, "utf8"));
     assert.equal(await refusal(url), "served");
     await others.cofre.end("SIGTERM");
-    await until(async () => !(await isServed(url)), "the server's sessions are gone");
+    await until("the server's sessions are gone", async () => !(await isServed(url)));
     assert.equal(await refusal(url), "occupied");
     assert.equal((await query(url, "SELECT 1 FROM account")).length, 1);
 
@@ -444,7 +445,7 @@ function describeMoves(databases: TestDatabases): void {
     const served = await migrate(data, other, ["--back"]);
     assert.deepEqual([served.code, served.lines.at(-1)?.["code"]], [1, "served"]);
     await serving.cofre.end("SIGTERM");
-    await until(async () => !(await isServed(other)), "the server's sessions are gone");
+    await until("the server's sessions are gone", async () => !(await isServed(other)));
     const changed = await migrate(data, other, ["--back"]);
     assert.deepEqual([changed.code, changed.lines.at(-1)?.["code"]], [1, "changed"]);
     assert.match(await refusedStart(data), /moved to PostgreSQL/);
@@ -552,12 +553,4 @@ async function statusOf(client: WireClient, port: number, code: string): Promise
 
 function statusIn(answer: Readonly<Record<string, unknown>> | undefined): unknown {
   return (answer?.["payment"] as Record<string, unknown> | undefined)?.["status"];
-}
-
-async function until(isSo: () => Promise<boolean>, what: string): Promise<void> {
-  for (let tries = 0; tries < 2_400; tries += 1) {
-    if (await isSo()) return;
-    await new Promise((resolve) => setTimeout(resolve, 50));
-  }
-  assert.fail(what);
 }

@@ -4,6 +4,7 @@ import { createServer, type IncomingHttpHeaders } from "node:http";
 import { describe, test, type TestContext } from "node:test";
 import { Webhook } from "standardwebhooks";
 import { directBody, integrationKey, startWorld, testCard, type World } from "../world.ts";
+import { until } from "../until.ts";
 
 interface Heard {
   readonly headers: IncomingHttpHeaders;
@@ -35,11 +36,6 @@ function textOf(header: string | string[] | undefined): string {
   return typeof header === "string" ? header : "";
 }
 
-async function until(condition: () => boolean | Promise<boolean>): Promise<void> {
-  for (let look = 0; look < 1_500 && !(await condition()); look += 1) await new Promise((resolve) => void setTimeout(resolve, 20));
-  assert.ok(await condition(), "it happens within half a minute");
-}
-
 function told(world: World, query: Record<string, string> = {}): Promise<Record<string, unknown>> {
   return world.get("/__cofre/notifications", { integration_key: integrationKey, ...query }).then(({ body }) => body);
 }
@@ -66,7 +62,7 @@ describe("notifications of the whole server", () => {
     };
     assert.equal((await endpoint())["state"], "on");
     await world.postJson("/ws/direct", directBody("kept"));
-    await until(async () => (await endpoint())["state"] === "gone");
+    await until("the receiver is gone", async () => (await endpoint())["state"] === "gone");
     assert.match(String((await endpoint())["gone_at"]), /^\d{4}-\d\d-\d\d \d\d:\d\d:\d\d$/);
     assert.equal((await endpoint())["enabled"], false);
 
@@ -89,7 +85,7 @@ describe("notifications of the whole server", () => {
     assert.equal(heard.length, 1);
     const after = await endpoint({ switch_on: "shop" });
     assert.deepEqual([after["state"], after["off_at"], after["gone_at"], after["enabled"]], ["on", undefined, undefined, true]);
-    await until(() => heard.length === 2);
+    await until("the receiver is called twice", () => heard.length === 2);
   });
 
   test("what is no number and no hash is refused, and not taken for nothing", async () => {
@@ -114,7 +110,7 @@ describe("notifications of the whole server", () => {
 
     const { body } = await world.postJson("/ws/direct", directBody("told"));
     const { hash } = body["payment"] as { readonly hash: string };
-    await until(() => heard.length === 1);
+    await until("the receiver is called", () => heard.length === 1);
     const [first] = heard;
     assert.ok(first !== undefined);
     assert.equal(first.body, `operation=payment_status_change&notification_type=update&hash_codes=${hash}`);
@@ -142,7 +138,7 @@ describe("notifications of the whole server", () => {
     const changes = { creditcard: { ...testCard, auto_capture: false }, notification_url: own.url };
     await world.postJson("/ws/direct", directBody("held", changes));
     await world.get("/ws/capture", { integration_key: integrationKey, merchant_payment_code: "held" });
-    await until(() => own.heard.length === 1);
+    await until("the receiver is called", () => own.heard.length === 1);
     assert.deepEqual([own.heard.length, account.heard.length], [1, 0]);
   });
 
@@ -152,16 +148,16 @@ describe("notifications of the whole server", () => {
     await world.get("/__cofre/settings", { integration_key: integrationKey, "settings[notificationUrl]": url });
     await world.postJson("/ws/direct", directBody("again"));
     // What the receiver has answered is written down a moment after it did, and the time of the next attempt with it.
-    await until(async () => (await deliveriesOf(world))[0]?.attempts === 1);
+    await until("attempt 1 is stored", async () => (await deliveriesOf(world))[0]?.attempts === 1);
     // The second attempt is due five seconds later, a tenth later at most.
     world.clock.advance(6_000);
-    await until(() => heard.length === 2);
+    await until("the receiver is called twice", () => heard.length === 2);
     assert.equal(heard[0]?.headers["webhook-id"], heard[1]?.headers["webhook-id"]);
     // Until this one is written down as well it waits still, and what waits is not put into the queue once more.
-    await until(async () => (await deliveriesOf(world))[0]?.state === "delivered");
+    await until("the delivery is stored", async () => (await deliveriesOf(world))[0]?.state === "delivered");
 
     assert.equal((await told(world, { replay: "range", from: "1", to: "1" }))["deliveries"], 1);
-    await until(() => heard.length === 3);
+    await until("the receiver is called 3 times", () => heard.length === 3);
     assert.equal(heard[2]?.headers["webhook-id"], heard[0]?.headers["webhook-id"]);
     assert.equal((await deliveriesOf(world)).length, 1);
   });
@@ -182,7 +178,7 @@ describe("notifications of the whole server", () => {
       hashes.push((body["payment"] as { readonly hash: string }).hash);
     }
     assert.equal(await set({ hashesPerCall: 3, signatures: ["hmac"] }), "SUCCESS");
-    await until(() => heard.length === 2);
+    await until("the receiver is called twice", () => heard.length === 2);
     assert.deepEqual(
       heard.map(({ body, headers }) => [new URLSearchParams(body).get("hash_codes"), headers["x-cofre-sequence"]]),
       [
@@ -203,11 +199,11 @@ describe("notifications of the whole server", () => {
 
     // It takes one payment only from now on: what was sent goes on as it was.
     assert.equal(await set({ signatures: ["hmac"] }), "SUCCESS");
-    await until(async () => (await deliveriesOf(world))[4]?.attempts === 1);
+    await until("attempt 1 is stored", async () => (await deliveriesOf(world))[4]?.attempts === 1);
     world.clock.advance(6_000);
-    await until(() => heard.length === 3);
+    await until("the receiver is called 3 times", () => heard.length === 3);
     assert.deepEqual([heard[2]?.body, heard[2]?.headers["webhook-id"]], [second.body, second.headers["webhook-id"]]);
-    await until(async () => (await deliveriesOf(world))[4]?.attempts === 2);
+    await until("attempt 2 is stored", async () => (await deliveriesOf(world))[4]?.attempts === 2);
     const { notifications } = (await told(world)) as {
       readonly notifications: readonly { readonly deliveries: readonly { readonly state: string; readonly message: number }[] }[];
     };
@@ -218,7 +214,7 @@ describe("notifications of the whole server", () => {
 
     // The second payment again: its whole message, and no other.
     assert.equal((await told(world, { replay: "payment", hash: hashes[1] ?? "" }))["deliveries"], 3);
-    await until(() => heard.length === 4);
+    await until("the receiver is called 4 times", () => heard.length === 4);
     assert.deepEqual([heard[3]?.body, heard[3]?.headers["webhook-id"]], [first.body, first.headers["webhook-id"]]);
   });
 
@@ -237,7 +233,7 @@ describe("notifications of the whole server", () => {
     await world.postJson("/ws/refund", refund);
     for (let step = 0; step < 2; step += 1) {
       world.clock.advance(61_000);
-      await until(() => heard.length === step + 2);
+      await until("the receiver is called for this step", () => heard.length === step + 2);
     }
     const kinds = heard.map(({ body }) => new URLSearchParams(body).get("notification_type"));
     assert.deepEqual(kinds, ["update", "refund", "refund"]);

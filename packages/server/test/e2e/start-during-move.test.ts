@@ -6,6 +6,7 @@ import { openMoveTarget } from "../../src/stores/postgres/move-target.ts";
 import { PostgresOpenError } from "../../src/stores/postgres/open-error.ts";
 import type { TransferTarget } from "../../src/stores/transfer.ts";
 import { openStoreOn, query, TestDatabases, testUrl } from "../postgres/databases.ts";
+import { until } from "../until.ts";
 
 if (testUrl === undefined) {
   test("a start during a move", { skip: "COFRE_TEST_POSTGRES_URL names no server" }, () => undefined);
@@ -22,7 +23,7 @@ function describeStarts(databases: TestDatabases): void {
     const target = await openTarget(url);
     await target.begin();
     await assert.rejects(openStoreOn(url), isRefused("moving"));
-    await until(async () => (await serving(url)) === 0, "what was refused leaves no session");
+    await until("what was refused leaves no session", async () => (await serving(url)) === 0);
     await target.note("returned", "00112233445566778899aabbccddeeff");
     assert.equal(await target.commit(), "committed");
     await assert.rejects(openStoreOn(url), isRefused("returned"));
@@ -35,10 +36,10 @@ function describeStarts(databases: TestDatabases): void {
     await target.begin();
     await target.note("returned", "00112233445566778899aabbccddeeff");
     const started = openStoreOn(url);
-    await until(async () => (await serving(url)) > 0, "it has a session while it waits");
+    await until("it has a session while it waits", async () => (await serving(url)) > 0);
     assert.equal(await target.commit(), "served");
     await (await started).close();
-    await until(async () => (await serving(url)) === 0, "its sessions are gone");
+    await until("its sessions are gone", async () => (await serving(url)) === 0);
     assert.notEqual((await target.begin()).state, "returned");
     await target.close();
   });
@@ -55,12 +56,4 @@ async function serving(url: string): Promise<number> {
 
 function isRefused(code: string): (error: unknown) => boolean {
   return (error) => error instanceof PostgresOpenError && error.code === code;
-}
-
-async function until(isSo: () => Promise<boolean>, what: string): Promise<void> {
-  for (let tries = 0; tries < 2_400; tries += 1) {
-    if (await isSo()) return;
-    await new Promise((resolve) => setTimeout(resolve, 50));
-  }
-  assert.fail(what);
 }

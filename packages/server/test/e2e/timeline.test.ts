@@ -4,6 +4,7 @@ import { createServer } from "node:http";
 import type { AddressInfo } from "node:net";
 import { describe, test, type TestContext } from "node:test";
 import { type Answer, directBody, integrationKey, publicIntegrationKey, startWorld, testCard, type World } from "../world.ts";
+import { until } from "../until.ts";
 
 interface Entry {
   readonly at: string;
@@ -46,13 +47,12 @@ async function startReceiver(context: TestContext, ...statuses: number[]): Promi
 }
 
 /** The timeline as soon as it is as it is wanted. The clock stands meanwhile: who moves it while a message is under way has it come too late. */
-async function until(world: World, hash: string, isReached: (entry: Entry) => boolean): Promise<Timeline> {
-  for (let look = 0; look < 1_000; look += 1) {
-    const now = await timeline(world, { hash });
-    if (now.entries.some(isReached)) return now;
-    await new Promise((resolve) => void setTimeout(resolve, 20));
-  }
-  return assert.fail(`it happens in time: ${JSON.stringify((await timeline(world, { hash })).entries, undefined, 1)}`);
+async function timelineWith(world: World, hash: string, isReached: (entry: Entry) => boolean): Promise<Timeline> {
+  let now = await timeline(world, { hash });
+  await until("the timeline has the entry", async () => (now = await timeline(world, { hash })).entries.some(isReached)).catch(
+    (error: unknown) => assert.fail(`${String(error)}: ${JSON.stringify(now.entries, undefined, 1)}`),
+  );
+  return now;
 }
 
 const isFact = (fact: string) => (entry: Entry) => entry.kind === "fact" && entry.data["fact"] === fact;
@@ -87,18 +87,18 @@ describe("the timeline of a payment", () => {
     const paid = directBody("order-1", { creditcard: { token, card_cvv: "123", auto_capture: false } });
     const { hash } = succeeded(await world.postJson("/ws/direct", paid))["payment"] as { readonly hash: string };
     world.clock.advance(600_000);
-    await until(world, hash, isFact("authorization_approved"));
-    await until(world, hash, (entry) => nameOf(entry) === "attempt 1 of 1 503");
+    await timelineWith(world, hash, isFact("authorization_approved"));
+    await timelineWith(world, hash, (entry) => nameOf(entry) === "attempt 1 of 1 503");
     world.clock.advance(6_000);
-    await until(world, hash, isDelivered(1));
+    await timelineWith(world, hash, isDelivered(1));
     succeeded(await world.get("/ws/capture", { integration_key: integrationKey, hash }));
-    await until(world, hash, isDelivered(2));
+    await timelineWith(world, hash, isDelivered(2));
     const refund = { integration_key: integrationKey, operation: "request", hash, amount: "40.00", description: "one of two" };
     succeeded(await world.postJson("/ws/refund", refund));
     world.clock.advance(61_000);
-    await until(world, hash, isDelivered(3));
+    await timelineWith(world, hash, isDelivered(3));
     world.clock.advance(61_000);
-    const { entries, recording, state, payment } = await until(world, hash, isDelivered(4));
+    const { entries, recording, state, payment } = await timelineWith(world, hash, isDelivered(4));
 
     const names = entries.map(nameOf);
     assert.deepEqual(names, [

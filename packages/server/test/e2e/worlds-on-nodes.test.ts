@@ -8,6 +8,7 @@ import { systemClock } from "../../src/kernel/system-clock.ts";
 import { freePort } from "../free-port.ts";
 import { query, TestDatabases, testUrl } from "../postgres/databases.ts";
 import { directBody, integrationKey, startWorld, type World } from "../world.ts";
+import { until } from "../until.ts";
 
 type Fields = Readonly<Record<string, unknown>>;
 
@@ -80,15 +81,6 @@ async function listed(node: World): Promise<readonly string[]> {
   const { body } = await node.get("/__cofre/worlds");
   assert.equal(body["silent_nodes"], undefined);
   return (body["worlds"] as readonly { readonly id: string }[]).map(({ id }) => id);
-}
-
-/** Asks again until it is so, for a minute at most. */
-async function until(isSo: () => Promise<boolean>): Promise<void> {
-  for (let tries = 0; tries < 1_200; tries += 1) {
-    if (await isSo()) return;
-    await sleep(50);
-  }
-  assert.fail("it never was so");
 }
 
 /** Of what happened in the machine's own time, how long it took. */
@@ -267,12 +259,12 @@ function describeNodes(databases: TestDatabases): void {
     const [first, second] = [await make(a), await make(a)];
     // Control: nobody knows of it. Its node puts that right every three seconds, and may be faster.
     let tried = 0;
-    await until(async () => {
+    await until("the other node finds no world of the key", async () => {
       await query(databaseUrl, "DELETE FROM world_key");
       return codeOf(await pay(b, first.key, `control-${(tried += 1)}`)) === "DA-1";
     });
     assert.equal(codeOf(await pay(a, first.key, "x")), "SUCCESS", "where it lives it is found all the same");
-    await until(async () => codeOf(await pay(b, first.key, "x")) === "BP-DR-0");
+    await until("the key can be used at the other node", async () => codeOf(await pay(b, first.key, "x")) === "BP-DR-0");
 
     // As if its node had been taken for dead, and the key were free. Its node may be faster, and put that right.
     let other;
@@ -283,7 +275,7 @@ function describeNodes(databases: TestDatabases): void {
     }
     assert.ok(other !== undefined, "one of twenty was faster");
     const { id } = other.body["world"] as { readonly id: string };
-    await until(async () => !(await listed(a)).includes(second.id));
+    await until("the world is not listed any more", async () => !(await listed(a)).includes(second.id));
     assert.deepEqual(new Set(await listed(a)), new Set([first.id, id]));
     for (const node of nodes) {
       const { body } = await ask(node, "/__cofre/world", { integration_key: second.key });
@@ -301,7 +293,7 @@ function describeNodes(databases: TestDatabases): void {
     assert.ok(known !== undefined);
     await insert(known.id);
     for (const node of [a, b, c]) assert.equal(codeOf(await pay(node, "left over", "x")), "DA-1");
-    await until(async () => (await left()) === 0);
+    await until("no row of the worlds is left", async () => (await left()) === 0);
 
     // Of a node that died, whose address another process has now: within its lease it may still come.
     const inMs = (ms: number): string => `extract(epoch FROM clock_timestamp()) * 1000 + ${ms}`;
@@ -312,7 +304,7 @@ function describeNodes(databases: TestDatabases): void {
       assert.deepEqual([refused.status, codeOf(refused)], [503, "COFRE-120"]);
     }
     await query(databaseUrl, `UPDATE node SET until = ${inMs(500)} WHERE id = '00000000000000ff'`);
-    await until(async () => (await left()) === 0);
+    await until("no row of the worlds is left", async () => (await left()) === 0);
     assert.equal(codeOf(await pay(b, "left over", "x")), "DA-1");
   });
 

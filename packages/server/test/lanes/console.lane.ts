@@ -11,22 +11,15 @@ import { chromiumFile, startChromium } from "../browser/chromium.ts";
 import { hostile, poisoned } from "../browser/hostile.ts";
 import { type Shop, startShop } from "../browser/shop.ts";
 import { violations } from "../browser/violations.ts";
-import { inPage, patienceMs } from "../browser/window.ts";
+import { inPage } from "../browser/window.ts";
 import { loginTests } from "./support/console-logins.ts";
 import { look, viewTests } from "./support/console-views.ts";
 import { directBody, integrationKey, publicIntegrationKey, startWorld, testCard, type World } from "../world.ts";
+import { until } from "../until.ts";
 
 /** Where pictures of the console are put, for people to look at; nowhere unless it is set. */
 const pictures = process.env["COFRE_SCREENSHOTS"];
 const noBrowser = chromiumFile === undefined ? "there is no Chromium: apt-get install chromium, or name one in COFRE_CHROMIUM" : false;
-
-/** Resolves when it holds; the page's policy allows no test of Playwright's own inside of it. */
-async function until(holds: () => Promise<boolean>): Promise<void> {
-  for (const deadline = Date.now() + patienceMs; !(await holds());) {
-    assert.ok(Date.now() < deadline, "it holds in time");
-    await new Promise((resolve) => setTimeout(resolve, 50));
-  }
-}
 
 describe("the console in a real browser", { skip: noBrowser, timeout: 600_000 }, () => {
   let world: World;
@@ -367,13 +360,13 @@ describe("the console in a real browser", { skip: noBrowser, timeout: 600_000 },
       await page.getByRole("button", { name: "Show more" }).click();
       await page.getByText("70 payments", { exact: true }).waitFor();
       await page.evaluate("scrollTo(0, document.body.scrollHeight)");
-      await until(async () => (await page.evaluate("history.state?.rows")) === 70);
+      await until("70 rows are shown", async () => (await page.evaluate("history.state?.rows")) === 70);
       const y = await page.evaluate("scrollY");
       await page.locator(`a[href="#/payment/${oldest}"]`).click();
       await page.getByRole("button", { name: "Refund…" }).waitFor();
       await page.goBack();
       await page.getByText("70 payments", { exact: true }).waitFor();
-      await until(async () => Math.abs(Number(await page.evaluate("scrollY")) - Number(y)) < 40);
+      await until("the page is where it was", async () => Math.abs(Number(await page.evaluate("scrollY")) - Number(y)) < 40);
     });
   });
 

@@ -38,6 +38,9 @@ export interface Received {
   readonly answered: SendOutcome;
 }
 
+/** Far more calls than a store with faults refuses in a row. */
+const mostTries = 1_000;
+
 /** How a receiver answers: what, and after how long. */
 export type Answer = (message: Omit<Received, "answered">) => { readonly outcome: SendOutcome; readonly afterMs: number };
 
@@ -113,11 +116,12 @@ export class PostOffice {
     this.#payments += 1;
     const plain = given.newPayment(this.#payments, { merchantId });
     const payment = { ...plain, order: { ...plain.order, notificationUrl } };
-    for (;;) {
+    for (let tries = 0; tries < mostTries; tries += 1) {
       const { outcome } = await this.store.commit(given.paymentChange(payment)).catch(() => ({ outcome: "failed" }));
       // A commit that nobody knew about is met again as a duplicate of itself.
       if (outcome === "committed" || outcome === "duplicate") return payment;
     }
+    throw new Error("the store commits a payment");
   }
 
   /** Commits the payment's next version with a notification; false when that could not be committed. */
@@ -246,10 +250,11 @@ export class PostOffice {
 
   /** Asks a store whose reads fail now and then until it answers. */
   async #always<T>(read: () => Promise<T>): Promise<T> {
-    for (;;) {
+    for (let tries = 0; tries < mostTries; tries += 1) {
       const result = await settled(read());
       if ("value" in result) return result.value;
     }
+    throw new Error("the store answers a read");
   }
 
   async #receive(request: SendRequest, signal: AbortSignal | undefined): Promise<SendOutcome> {

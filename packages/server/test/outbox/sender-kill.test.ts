@@ -1,6 +1,6 @@
 import assert from "node:assert/strict";
 import { type ChildProcess, spawn } from "node:child_process";
-import { EventEmitter, once } from "node:events";
+import { once } from "node:events";
 import { mkdtempSync, rmSync } from "node:fs";
 import { createServer } from "node:http";
 import type { AddressInfo } from "node:net";
@@ -13,6 +13,7 @@ import { openEmbeddedStore } from "../../src/stores/embedded/embedded-store.ts";
 import type { OutboxRow } from "../../src/stores/store.ts";
 import { merchantA } from "../contract/store-fixtures.ts";
 import { Chance } from "../simulation/chance.ts";
+import { until } from "../until.ts";
 
 const child = fileURLToPath(new URL("sender-child.ts", import.meta.url));
 const kills = 4;
@@ -48,7 +49,6 @@ async function killedAgainAndAgain(context: TestContext, hashesPerCall: (life: n
   /** When so many messages have been heard in this life, it ends: in the middle of an answer as often as not. */
   let endsAfter = Number.POSITIVE_INFINITY;
   let life: ChildProcess | undefined;
-  const answered = new EventEmitter();
   const server = createServer((request, response) => {
     let body = "";
     request.on("data", (chunk: Buffer) => (body += chunk.toString()));
@@ -65,7 +65,6 @@ async function killedAgainAndAgain(context: TestContext, hashesPerCall: (life: n
         for (const number of numbers) delivered.add(number);
         response.end("OK");
       }
-      answered.emit("heard");
       if (dies) life?.kill("SIGKILL");
     });
   });
@@ -97,7 +96,7 @@ async function killedAgainAndAgain(context: TestContext, hashesPerCall: (life: n
   const lines = createInterface({ input: last.stdout });
   const words: string[] = [];
   lines.on("line", (line) => words.push(line));
-  while (delivered.size < left.length) await once(answered, "heard");
+  await until("everything that was left is delivered", () => delivered.size >= left.length);
   last.kill("SIGKILL");
   await once(last, "exit");
 

@@ -11,6 +11,7 @@ import { Chance } from "../simulation/chance.ts";
 import { compareBooks, unsettledRefunds } from "./compare-books.ts";
 import { FaultProxy } from "./fault-proxy.ts";
 import { anyFault, longestLateMs } from "./faults.ts";
+import { until } from "../until.ts";
 
 export interface FaultOptions {
   /** So many payments at least of which one exchange or more met a fault. */
@@ -92,7 +93,7 @@ class FaultRun {
     const time = this.#keepTime();
     const paying = this.#pay(this.#options.faulted);
     // Killed in the middle of everything: what was in flight is recovery's.
-    while (this.#faulted.size < this.#options.faulted / 2) await sleep(20);
+    await until("half of the payments have met a fault", () => this.#faulted.size >= this.#options.faulted / 2, { mostMs: 600_000 });
     await this.#restartOuter();
     await paying;
     this.#timePasses = false;

@@ -20,6 +20,7 @@ import { StoreError } from "../../stores/store.ts";
 import { createHttpServer, defaultHttpLimits } from "../server.ts";
 import type { Endpoint, OpenEndpoint } from "../wire/endpoint.ts";
 import { Forwarder, type ForwarderOptions, type ForwardLimits, type Owner } from "./forwarder.ts";
+import { until } from "../../../test/until.ts";
 
 const [here, there] = ["00000000000000aa", "00000000000000bb"] as const;
 const world = "0a0b0c0d" as MerchantId;
@@ -141,11 +142,6 @@ const charge = post(`{"integration_key":"${secretKey}","payment":{"creditcard":{
 const same = (answer: string): string => answer.replace(/^Date: .*\r\n/m, "");
 const codeIn = (answer: string): string | undefined => /"status_code":"([^"]*)"/.exec(answer)?.[1];
 
-async function until(isSo: () => boolean): Promise<void> {
-  for (let tries = 0; tries < 3_000 && !isSo(); tries += 1) await sleep(10);
-  assert.ok(isSo());
-}
-
 describe("a request for a world on another node", () => {
   test("gets that node's answer byte for byte, and is there what it would be if it had been sent there", async (context) => {
     const owner = await startOwner(context);
@@ -254,12 +250,12 @@ describe("a request for a world on another node", () => {
     const { port, events } = await startFront(context, () => ownerAt(owner.port));
     const socket = connect(port, "127.0.0.1");
     socket.write(post(`{"integration_key":"${secretKey}"}`, "/ws/slow"));
-    await until(() => owner.calls.length === 1);
+    await until("the owner has the request", () => owner.calls.length === 1);
     socket.destroy();
     await sleep(50);
     owner.openGate();
-    await until(() => owner.events.some(({ event }) => event === "request"));
-    await until(() => events.length > 0);
+    await until("the request has ended at the owner", () => owner.events.some(({ event }) => event === "request"));
+    await until("the request has ended at the front", () => events.length > 0);
     assert.deepEqual(
       events.map(({ event }) => event),
       ["request"],
@@ -465,7 +461,7 @@ describe("a node that does not answer as it should", () => {
     socket.on("error", () => undefined);
     socket.pause();
     socket.write(charge);
-    await until(() => front.events.some(({ event }) => event === "request"));
+    await until("the request has ended at the front", () => front.events.some(({ event }) => event === "request"));
     assert.ok(sent < 64 * 1024 * 1024, `${sent} bytes`);
     socket.resume();
     await closed;
@@ -500,7 +496,7 @@ describe("requests between nodes", () => {
     assert.equal(connections, 1);
     // Without what the other side says of itself it would be kept for twenty seconds.
     const began = performance.now();
-    await until(() => isLeft);
+    await until("the client has left", () => isLeft);
     assert.ok(performance.now() - began < 15_000);
   });
 
@@ -509,7 +505,7 @@ describe("requests between nodes", () => {
     const front = await startFront(context, () => ownerAt(owner.port), { mostUnderWay: 2 });
     const slow = post(`{"integration_key":"${secretKey}"}`, "/ws/slow");
     const both = [send(front.port, slow), send(front.port, slow)];
-    await until(() => owner.calls.length === 2);
+    await until("the owner has both requests", () => owner.calls.length === 2);
     const refused = await send(front.port, charge);
     assert.deepEqual([refused.slice(9, 12), codeIn(refused)], ["503", "COFRE-12"]);
     assert.ok(front.events.some((event) => event.event === "overloaded" && event.limit === "forwarded"));

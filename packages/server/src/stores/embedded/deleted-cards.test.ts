@@ -28,6 +28,7 @@ import { sizeOf } from "./data-folder.ts";
 import { openEmbeddedStore } from "./embedded-store.ts";
 import { migrations } from "./migrations/index.ts";
 import { openForReading, openForWriting, type Upgrading } from "./open-database.ts";
+import { until } from "../../../test/until.ts";
 
 /*
  * A deleted card was readable in free pages and in the write-ahead log of the data folder, and the keys that open it lay beside it. Older tests asked
@@ -202,7 +203,7 @@ describe("what a deleted card leaves in the files of the embedded store", () => 
       const child = spawn(process.execPath, ["--input-type=module", "--eval", opening], { stdio: "ignore" });
       const exited = once(child, "exit");
       const isFarEnough = (): boolean => sizeOf(`${file}.rewrite`) >= part * 400_000 && readdirSync(folder).includes("cofre.db.rewrite");
-      while (child.exitCode === null && !isFarEnough()) await new Promise((resolve) => void setImmediate(resolve));
+      await until("the upgrade is far enough, or complete", () => child.exitCode !== null || isFarEnough(), { everyMs: 0 });
       child.kill("SIGKILL");
       await exited;
       isCut ||= readdirSync(folder).includes("cofre.db.rewrite");

@@ -3,8 +3,8 @@ import { appendFileSync, cpSync, mkdtempSync, renameSync, rmSync, statSync, writ
 import { tmpdir } from "node:os";
 import { join } from "node:path";
 import { describe, test } from "node:test";
-import { setTimeout as sleep } from "node:timers/promises";
 import { placeBy, placeOf } from "./incarnation-file.ts";
+import { until } from "../../../test/until.ts";
 
 describe("the place of a database", () => {
   const born = { ino: 7n, birthtimeNs: 1_000n, ctimeNs: 2_000n };
@@ -60,11 +60,11 @@ describe("the place of a database", () => {
     context.after(() => rmSync(folder, { recursive: true, force: true }));
     const [file, copy, moved] = [join(folder, "a"), join(folder, "b"), join(folder, "c")];
     writeFileSync(file, "1", { mode: 0o600 });
-    while (placeOf(file) === undefined) await sleep(1);
+    await until("the file has a place", () => placeOf(file) !== undefined, { everyMs: 1 });
     const place = placeOf(file);
     appendFileSync(file, "2");
     cpSync(file, copy);
-    while (placeOf(copy) === undefined) await sleep(1);
+    await until("the copy has a place", () => placeOf(copy) !== undefined, { everyMs: 1 });
     renameSync(file, moved);
     assert.equal(placeOf(moved), place);
     assert.notEqual(placeOf(copy), place);

@@ -1,12 +1,12 @@
 import { mkdtempSync, readFileSync, rmSync } from "node:fs";
 import { tmpdir } from "node:os";
 import { join } from "node:path";
-import { setTimeout as sleep } from "node:timers/promises";
 import { startAcquirer } from "../../acquirer/start-acquirer.ts";
 import { Chance } from "../../simulation/chance.ts";
 import { booksOf } from "./check-promises.ts";
 import { CofreProcess } from "./cofre-process.ts";
 import { factsOfFile } from "./judge-facts.ts";
+import { until as untilOrEnd } from "../../until.ts";
 import { tokenDigestsOf } from "../../row-macs.ts";
 import { attemptsInFlight, KillJudge } from "./kill-judge.ts";
 import { KillLoad } from "./kill-load.ts";
@@ -159,11 +159,6 @@ export class FaultyRun {
 }
 
 /** Asks until it is so; resolves with the milliseconds that took and rejects after ten minutes, or after `mostMs`. */
-export async function until(what: string, holds: () => Promise<boolean>, mostMs = longestMs): Promise<number> {
-  const begin = Date.now();
-  while (!(await holds())) {
-    if (Date.now() - begin > mostMs) throw new Error(`not within ${mostMs} ms: ${what}`);
-    await sleep(50);
-  }
-  return Date.now() - begin;
+export function until(what: string, holds: () => Promise<boolean>, mostMs = longestMs): Promise<number> {
+  return untilOrEnd(what, holds, { mostMs, everyMs: 50 });
 }
