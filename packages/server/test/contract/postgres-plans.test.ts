@@ -28,7 +28,7 @@ const statements = {
   paymentByMandate: ["cofre_gateway", "payment_mandate"],
   paymentsDue: ["cofre_jobs", "payment_due"],
   paymentsDueAfter: ["cofre_jobs", "payment_due", "payment_pkey"],
-  paymentsInFlight: ["cofre_jobs", "payment_due"],
+  paymentsInFlight: ["cofre_jobs", "payment_in_flight"],
   paymentsListed: ["cofre_gateway", "payment_pkey"],
   paymentFigures: ["cofre_gateway", "payment_pkey"],
   cardsListed: ["cofre_vault", "card_pkey"],
@@ -40,7 +40,7 @@ const statements = {
   notificationsOf: ["cofre_gateway", "outbox_pkey"],
   notificationsOfPayment: ["cofre_gateway", "outbox_payment"],
   deliveriesOf: ["cofre_gateway", "delivery_number"],
-  deliveriesWaiting: ["cofre_gateway", "delivery_number"],
+  deliveriesWaiting: ["cofre_gateway", "delivery_waiting"],
   deliveriesFailed: ["cofre_gateway", "delivery_failed"],
   merchantsDue: ["cofre_jobs", "due_merchant_due"],
   queuesDue: ["cofre_jobs", "due_queue_due"],
@@ -78,6 +78,101 @@ const statements = {
   // One row.
   auditHead: ["cofre_people", "whole audit_head"],
 } as const satisfies Readonly<Record<StatementName, readonly [Role, ...string[]]>>;
+
+/** Rows that are not asked for: of another merchant, and of this one in other states. */
+const foreign = 100_000;
+const hexOf = (length: number, prefix: string): string => `decode('${prefix}' || lpad(to_hex(n), ${length - prefix.length}, '0'), 'hex')`;
+const [foreignPayment, foreignDigest, foreignMerchant] = [hexOf(48, "ff"), hexOf(64, "ff"), "decode('0000000b', 'hex')"];
+const foreignRows = [
+  `INSERT INTO payment (merchant, id, code, created_at, version, state, authorized, captured, refunded, attempts, due_at, mandate, needs_review, order_json)
+    SELECT ${foreignMerchant}, ${foreignPayment}, 'code-' || n, 1000, 2, 'authorized', 100, 0, 0, 1, 4000000000000 + n, 'mandate-' || n, 0, '[]'`,
+  `INSERT INTO history (merchant, payment, version, at, facts, entries) SELECT ${foreignMerchant}, ${foreignPayment}, 1, 1000, '[]', ''`,
+  `INSERT INTO refund (id, merchant, code, payment) SELECT 1000000 + n, ${foreignMerchant}, 'refund-' || n, ${foreignPayment}`,
+  `INSERT INTO outbox (merchant, number, payment, version, kind, at) SELECT ${foreignMerchant}, n, ${foreignPayment}, 1, 'update', 1000`,
+  // Of the merchant who asks, and before what is asked for.
+  `INSERT INTO delivery (merchant, endpoint, number, payment, kind, version, state, asked_at, due_at, attempts, in_order)
+    SELECT decode('0000000a', 'hex'), 'shop', n, ${foreignPayment}, 'update', 2, 'delivered', 1000, 1000, 1, 1`,
+  `INSERT INTO card (merchant, token_digest, version, created_at, last_used_at, brand, masked_pan, fingerprint, ref, mac)
+    SELECT ${foreignMerchant}, ${foreignDigest}, 1, 1000, 1000, 'visa', '4111xxxxxxxx1111', '', '', ${foreignDigest}`,
+  `INSERT INTO named_request (merchant, key, digest, claimed_at) SELECT ${foreignMerchant}, 'key-' || n, ${foreignDigest}, 1000`,
+  `INSERT INTO account_key (digest, merchant, grants) SELECT ${foreignDigest}, ${foreignMerchant}, 'secret'`,
+  `INSERT INTO audit_entry (no, digest, body) SELECT n, ${foreignDigest}, '{}'`,
+];
+
+/** Of the merchant who asks: two payments in flight, one that is captured and refunded, one waiting delivery and one that failed. */
+const ownRows = [
+  `INSERT INTO account (merchant, version, name, settings) SELECT decode('0000000a', 'hex'), 1, 'shop', '{}'`,
+  `INSERT INTO account_key (digest, merchant, grants) SELECT decode(repeat('0a', 32), 'hex'), decode('0000000a', 'hex'), 'secret'`,
+  `INSERT INTO payment (merchant, id, code, created_at, version, state, authorized, captured, refunded, attempts, attempt, due_at, mandate, needs_review, order_json)
+    SELECT decode('0000000a', 'hex'), decode(lpad(to_hex(n), 48, '0'), 'hex'), 'code-' || n, 1000, 2, 'authorizing', 100, 0, 0, 1, '[]', 1000 + n,
+      'mandate-' || n, 0, '[]' FROM generate_series(1, 3) AS n`,
+  `INSERT INTO history (merchant, payment, version, at, facts, entries)
+    SELECT decode('0000000a', 'hex'), decode(lpad('1', 48, '0'), 'hex'), n, 1000, '[]', '' FROM generate_series(1, 3) AS n`,
+  `INSERT INTO refund (id, merchant, code, payment) SELECT 1, decode('0000000a', 'hex'), 'refund-1', decode(lpad('1', 48, '0'), 'hex')`,
+  `INSERT INTO outbox (merchant, number, payment, version, kind, at)
+    SELECT decode('0000000a', 'hex'), n, decode(lpad('1', 48, '0'), 'hex'), 1, 'update', 1000 FROM generate_series(1, 3) AS n`,
+  `INSERT INTO delivery (merchant, endpoint, number, payment, kind, version, state, asked_at, due_at, attempts, in_order, message)
+    SELECT decode('0000000a', 'hex'), 'shop', ${foreign} + n, decode(lpad('1', 48, '0'), 'hex'), 'update', 1, CASE n WHEN 1 THEN 'failed' ELSE 'waiting' END,
+      1000, 1000, 0, 0, ${foreign} + 1 FROM generate_series(1, 3) AS n`,
+  `INSERT INTO card (merchant, token_digest, version, created_at, last_used_at, brand, masked_pan, fingerprint, ref)
+    SELECT decode('0000000a', 'hex'), decode(repeat('0a', 32), 'hex'), 1, 1000, 1000, 'visa', '4111xxxxxxxx1111', '', ''`,
+  `INSERT INTO named_request (merchant, key, digest, claimed_at) SELECT decode('0000000a', 'hex'), 'key-1', decode(repeat('0a', 32), 'hex'), 1000`,
+];
+
+const everySlots = 2 ** 32 - 1;
+const [merchantA, paymentOne, digestOne] = ["'0000000a'", `'${"1".padStart(48, "0")}'`, `'${"0a".repeat(32)}'`];
+
+/** What each statement is asked, and how many rows it finds. What is not here is named in `unbounded` with its reason. */
+const bounded: Readonly<Partial<Record<StatementName, readonly [values: string, rows: number]>>> = {
+  accountByKey: [digestOne, 1],
+  accountById: [merchantA, 1],
+  paymentsById: [`${merchantA}, ARRAY[decode(${paymentOne}, 'hex')]`, 1],
+  paymentByCode: [`${merchantA}, 'code-1'`, 1],
+  history: [`${merchantA}, ${paymentOne}`, 3],
+  paymentByRefundId: [`${merchantA}, 1`, 1],
+  paymentByRefundCode: [`${merchantA}, 'refund-1'`, 1],
+  paymentByMandate: [`${merchantA}, 'mandate-1'`, 1],
+  paymentsDue: [`2000, ${everySlots}, 50`, 3],
+  paymentsDueAfter: [`1001, ${merchantA}, ${paymentOne}, 2000, ${everySlots}, 50`, 2],
+  paymentsInFlight: ["50", 3],
+  paymentsListed: [`${merchantA}, '${"f".repeat(48)}', 50`, 3],
+  paymentFigures: [`${merchantA}, '${"f".repeat(48)}', 50`, 3],
+  cardsListed: [`${merchantA}, '', 50`, 1],
+  cardsByToken: [`${merchantA}, ARRAY[decode(${digestOne}, 'hex')]`, 1],
+  cardsWithoutMac: [`${merchantA}, '', 50`, 1],
+  cardsAfter: ["0, 50", 50],
+  namedRequest: [`${merchantA}, 'key-1'`, 1],
+  notificationsAfter: ["0, 50", 50],
+  notificationsOf: [`${merchantA}, 0, 50`, 3],
+  notificationsOfPayment: [`${merchantA}, ${paymentOne}, 50`, 3],
+  deliveriesOf: [`${merchantA}, ${foreign - 5}, 50`, 9],
+  deliveriesWaiting: [`${merchantA}, 0, 50`, 2],
+  deliveriesFailed: [`${merchantA}, 0, 50`, 1],
+  merchantsDue: [`-1, '', 2000, ${everySlots}, 50`, 1],
+  queuesDue: [`${merchantA}, -1, '', 2000, 50`, 1],
+  deliveriesDue: [`${merchantA}, 'shop', 2000, 50`, 2],
+  deliveriesOfMessage: [`${merchantA}, 'shop', ${foreign + 1}`, 3],
+  auditBefore: [`${foreign}, 50`, 50],
+  auditAfter: ["0, 50", 50],
+  auditHead: ["", 0],
+};
+
+const unbounded: ReadonlyMap<string, readonly StatementName[]> = new Map<string, readonly StatementName[]>([
+  ["all of few rows", ["accounts", "accountKeys", "people"]],
+  [
+    "tables of nodes, slots and worlds, which are few",
+    ["holdSlots", "hasOlderNodes", "leaveSlots", "keepWorlds", "placeWorld", "removeWorld"],
+  ],
+  ["the same", ["leaveWorlds", "worldsOf", "placeOf", "placeOfWorld", "reachableNodes", "noteClock", "clockReadings"]],
+  ["no table, or one row", ["time", "identity", "raiseIdentity", "presentServer"]],
+  ["writes, a piece at a time", ["dropTokenDigests"]],
+  ["people and their sessions, which are few; each by a unique index", ["person", "personByName", "personByInvitation", "personSession"]],
+]);
+
+/** Down an index and its table, twice. */
+const pagesOfLookUp = 12;
+/** Of the index, of the table, and of what the row leads to. */
+const pagesOfRow = 5;
 
 interface PlanNode {
   readonly "Node Type": string;
@@ -153,6 +248,45 @@ function describePlans(databases: TestDatabases): void {
       assert.equal(plan?.["Actual Rows"], rows, name);
       const pages = plan["Shared Hit Blocks"] + plan["Shared Read Blocks"];
       assert.ok(pages <= 20, `${name} read ${pages} pages`);
+    }
+  });
+
+  test("every statement has a bound of pages or a reason why not", () => {
+    const named = [...Object.keys(bounded), ...[...unbounded.values()].flat()];
+    assert.deepEqual(named.toSorted(), Object.keys(sql).toSorted());
+  });
+
+  test(`each statement reads a few pages for each row that it finds, beside ${foreign} rows of each table that are not asked for`, async (context) => {
+    const url = await databases.copy();
+    const owner = new Client({ connectionString: url });
+    await owner.connect();
+    context.after(() => owner.end());
+    // The plans are as on the first day: nothing is known of the rows.
+    await owner.query("ALTER TABLE payment SET (autovacuum_enabled = off)");
+    for (const text of foreignRows) await owner.query(`${text} FROM generate_series(1, ${foreign}) AS n`);
+    for (const text of ownRows) await owner.query(text);
+    for (const isAnalyzed of [false, true]) {
+      if (isAnalyzed) await owner.query("ANALYZE");
+      for (const [name, [values, rows]] of Object.entries(bounded) as [StatementName, readonly [string, number]][]) {
+        const connection = await Connection.open(url, statements[name][0]);
+        try {
+          await connection.run(`SELECT set_config('cofre.merchant', '0000000a', false); PREPARE planned AS ${sql[name]}`);
+          const [row] = await connection.rows<{ readonly "QUERY PLAN": readonly [{ readonly Plan: BufferNode }] }>(
+            "explain",
+            `EXPLAIN (ANALYZE, BUFFERS, FORMAT JSON) EXECUTE planned ${values === "" ? "" : `(${values})`}`,
+          );
+          const plan = row?.["QUERY PLAN"][0].Plan;
+          assert.equal(plan?.["Actual Rows"], rows, name);
+          const pages = plan["Shared Hit Blocks"] + plan["Shared Read Blocks"];
+          assert.ok(
+            pages <= pagesOfLookUp + pagesOfRow * rows,
+            `${name} read ${pages} pages for ${rows} rows, ${isAnalyzed ? "after" : "before"} ANALYZE`,
+          );
+          context.diagnostic(`${name}: ${pages} pages for ${rows} rows`);
+        } finally {
+          await connection.close();
+        }
+      }
     }
   });
 

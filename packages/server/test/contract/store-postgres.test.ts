@@ -29,6 +29,7 @@ const withoutMerchant: ReadonlyMap<string, string> = new Map([
   ["identity_pkey", "one row, about the whole database"],
   ["account_key_pkey", "a key's digest is what names the merchant; a small table that every server may have whole"],
   ["refund_pkey", "the interface's refund ids are one for all merchants, and 31 bits long"],
+  ["payment_in_flight", "recovery takes up the payments of all merchants; not unique, so each server has its own part"],
   ["payment_due", "the jobs serve all merchants by time; not unique, so each server has its own part"],
   ["due_merchant_due", "the jobs serve all merchants by time; not unique"],
   ["card_no", "the job that forgets unused cards looks at all; not unique"],

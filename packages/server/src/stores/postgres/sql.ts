@@ -26,9 +26,9 @@ const merchant = "decode($1, 'hex')";
 /** Of merchants in the slots that are bits of the parameter: the last byte of the id says which slot (kernel/slot.ts). */
 const inSlots = (column: string, parameter: string): string => `(${parameter}::bigint >> (get_byte(${column}, 3) & 31)) & 1 = 1`;
 
-/** The state stands in the text, for only then the index of that state is used. */
+/** The state stands in the text, for only then the index of that state is used. All numbers are above 0: 017-indexes-of-reads.ts. */
 const deliveriesIn = (state: OpenDeliveryState): string =>
-  `SELECT ${delivery} FROM delivery WHERE merchant = ${merchant} AND state = '${state}' AND number >= $2 ORDER BY number, endpoint LIMIT $3`;
+  `SELECT ${delivery} FROM delivery WHERE merchant = ${merchant} AND state = '${state}' AND number > 0 AND number >= $2 ORDER BY number, endpoint LIMIT $3`;
 
 /** Every statement that reads, and what the jobs' role does beside; its name is the prepared statement's. */
 export const sql = {
@@ -50,7 +50,7 @@ export const sql = {
   paymentsDueAfter: `SELECT ${payment} FROM payment
     WHERE (due_at, no) > ($1, (SELECT no FROM payment WHERE merchant = decode($2, 'hex') AND id = decode($3, 'hex'))) AND due_at <= $4
       AND ${inSlots("merchant", "$5")} ORDER BY due_at, no LIMIT $6`,
-  paymentsInFlight: `SELECT ${payment} FROM payment WHERE due_at IS NOT NULL AND attempt IS NOT NULL ORDER BY due_at, no LIMIT $1`,
+  paymentsInFlight: `SELECT ${payment} FROM payment WHERE attempt IS NOT NULL AND needs_review = 0 ORDER BY no LIMIT $1`,
   paymentsListed: `SELECT ${payment} FROM payment WHERE merchant = ${merchant} AND id < decode($2, 'hex') ORDER BY payment.id DESC LIMIT $3`,
   paymentFigures: `SELECT ${hexOf("payment.id", "id")}, created_at, state, authorized::text, captured::text,
     order_json::json ->> ${placeInOrder.currency} AS currency, order_json::json ->> ${placeInOrder.brand} AS brand

@@ -14,6 +14,7 @@ import { fillDueQueues } from "./013-fill-due-queues.ts";
 import { peopleMacs } from "./014-people-macs.ts";
 import { parkedQueues } from "./015-parked-queues.ts";
 import { nodeClocks } from "./016-node-clocks.ts";
+import { indexesOfReads } from "./017-indexes-of-reads.ts";
 
 /** In order. One that was released never changes: its checksum is kept in the database. */
 export const migrations: readonly string[] = [
@@ -33,4 +34,5 @@ export const migrations: readonly string[] = [
   peopleMacs,
   parkedQueues,
   nodeClocks,
+  indexesOfReads,
 ];
