@@ -8,6 +8,7 @@ import type { StoreError } from "../../src/stores/store.ts";
 import { type BatchFault, PostgresAddress } from "../lanes/support/postgres-address.ts";
 import { holdRows, openStoreOn, query, sessionsOf, TestDatabases, testUrl } from "../postgres/databases.ts";
 import * as given from "./store-fixtures.ts";
+import { until } from "../until.ts";
 
 const { merchantA, merchantB } = given;
 
@@ -96,7 +97,7 @@ function describeFaults(databases: TestDatabases): void {
         address.faultOf = () => "none";
         // The batch that nothing happened to may be under way at the server when the store gives up the session.
         const isOver = async (): Promise<boolean> => !(await sessionsOf(url)).some((session) => earlier.includes(session));
-        for (let tries = 0; tries < 500 && !(await isOver()); tries += 1) await sleep(20);
+        await until("the sessions before have ended", isOver);
         for (const [index, change] of changes.entries()) {
           const isThere = (await store.paymentById(merchantA, given.paymentId(index + 2))) !== undefined;
           if (told[index] === "committed") assert.ok(isThere);
@@ -200,9 +201,7 @@ function describeFaults(databases: TestDatabases): void {
     assert.equal(await store.tryWriting(), true);
     const sessions = "SELECT 1 FROM pg_stat_activity WHERE datname = current_database() AND application_name = 'cofre cofre_gateway'";
     // The server takes a moment to notice those that were reset.
-    for (let tries = 0; tries < 200 && (await query(url, sessions)).length > 1; tries += 1) {
-      await new Promise((resolve) => setTimeout(resolve, 20));
-    }
+    await until("the sessions that were reset have ended", async () => (await query(url, sessions)).length <= 1);
     assert.equal((await query(url, sessions)).length, 1);
   });
 
@@ -270,14 +269,13 @@ function describeFaults(databases: TestDatabases): void {
     await commit(1);
     const holder = await holdRows(url, "merchant");
     const waiting = Promise.all([commit(2), commit(3)]);
-    for (let tries = 0; tries < 500 && (await sessionsOf(url)).length < 2; tries += 1) await sleep(10);
+    await until("they have a session of their own", async () => (await sessionsOf(url)).length >= 2);
     assert.equal((await sessionsOf(url)).length, 2, "they have a session of their own");
     const closed = store.close();
     await holder.letGo();
     assert.deepEqual(await waiting, [{ outcome: "committed" }, { outcome: "committed" }]);
     await closed;
-    for (let tries = 0; tries < 500 && (await sessionsOf(url)).length > 0; tries += 1) await sleep(20);
-    assert.deepEqual(await sessionsOf(url), []);
+    await until("no session is left", async () => (await sessionsOf(url)).length === 0);
   });
 
   test("twelve merchants whose rows are held keep the others waiting for a second or two, and nobody from then on", async (context) => {
@@ -328,7 +326,7 @@ function describeFaults(databases: TestDatabases): void {
     }
     for (const merchant of merchants) assert.deepEqual(await commit(merchant), { outcome: "committed" });
     // The sessions beside are closed when nothing is held any more.
-    for (let tries = 0; tries < 200 && (await query(url, sessions)).length > 1; tries += 1) await sleep(20);
+    await until("the sessions beside have ended", async () => (await query(url, sessions)).length <= 1);
     assert.equal((await query(url, sessions)).length, 1);
   });
 
@@ -452,9 +450,7 @@ function describeFaults(databases: TestDatabases): void {
     assert.equal(await store.tryWriting(), true);
     await store.cardByToken(merchantA, given.tokenDigest(1));
     // The session before ends by itself, after what was asked of it.
-    for (let tries = 0; tries < 500 && (await query(url, vault)).length > 1; tries += 1) {
-      await new Promise((resolve) => setTimeout(resolve, 20));
-    }
+    await until("the session before has ended", async () => (await query(url, vault)).length <= 1);
     const after = await query<{ readonly pid: number }>(url, vault);
     assert.equal(after.length, 1);
     assert.notEqual(after[0]?.pid, before?.pid);

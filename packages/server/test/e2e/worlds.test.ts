@@ -5,6 +5,7 @@ import type { AddressInfo } from "node:net";
 import { describe, test, type TestContext } from "node:test";
 import { setTimeout as sleep } from "node:timers/promises";
 import { type Cofre, startCofre, type World } from "../../src/library.ts";
+import { until } from "../until.ts";
 
 type Fields = Readonly<Record<string, unknown>>;
 interface Answer {
@@ -491,8 +492,7 @@ describe("a world's time", () => {
     await post(cofre, world, "/ws/refund", { operation: "request", hash, amount: "40", description: "one cup" });
     const isSent = async (): Promise<boolean> =>
       (await post(cofre, world, "/ws/query", { hash })).text.includes('"status":"CO","request_date"');
-    for (let look = 0; look < 500 && !(await isSent()); look += 1) await sleep(10);
-    assert.ok(await isSent(), (await post(cofre, world, "/ws/query", { hash })).text);
+    await until("the refund is made", isSent);
   });
 });
 
