@@ -149,7 +149,7 @@ export class SetBackJob {
     const { store, clock, scheduler } = this.#parts;
     let count = 0;
     for (let from = 0; !this.#stopped;) {
-      const page = await store.deliveriesOf(merchantId, from, pageSize, "waiting");
+      const page = await store.deliveriesOf(merchantId, from, pageSize, "waiting", "job");
       const late = page.filter((delivery) => isDeliveryTooLate(delivery, clock.now()));
       for (let at = 0; at < late.length; at += mostTogether) count += await this.#dueNow(late.slice(at, at + mostTogether));
       const last = page.at(-1);

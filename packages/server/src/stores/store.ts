@@ -90,9 +90,9 @@ export interface Store {
   notificationsOfPayment(merchantId: MerchantId, id: PaymentId, limit: number, asker?: Asker): Promise<readonly OutboxRow[]>;
   /**
    * Deliveries of this merchant's notifications, in the order of their numbers and then of their endpoints' names, from number
-   * `from` on, at most `limit`; with `state`, only those in it.
+   * `from` on, at most `limit`; with `state`, only those in it. The asker is a person unless it is named.
    */
-  deliveriesOf(merchantId: MerchantId, from: number, limit: number, state?: OpenDeliveryState): Promise<readonly Delivery[]>;
+  deliveriesOf(merchantId: MerchantId, from: number, limit: number, state?: OpenDeliveryState, asker?: Asker): Promise<readonly Delivery[]>;
   /**
    * Merchants with a delivery that may be tried at `now`, those whose earliest is longest due first, then in the order of their ids; from
    * after `after` on, at most `limit`. With `slots` only merchants in them. A parked queue does not count before its time.
@@ -160,9 +160,10 @@ export interface ClockReadings {
 
 /**
  * On whose behalf a read is. A store that other processes share may let a person's reads wait for each other, refuse them as `overloaded`, and end one
- * that takes long (`timed_out`); these are the lists, the figures, and what is asked for a person by name. A payment's read waits for none of them.
+ * that takes long (`timed_out`); these are the lists, the figures, and what is asked for a person by name. What a payment's request or a
+ * job reads waits for none of them.
  */
-export type Asker = "person" | "payment";
+export type Asker = "person" | "payment" | "job";
 
 export interface AccountByKey extends Omit<AccountKey, "digest"> {
   readonly account: Account;

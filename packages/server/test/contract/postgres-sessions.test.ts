@@ -37,6 +37,7 @@ const others: readonly (readonly [name: string, read: (store: Store) => Promise<
   ["paymentsDue", (store) => store.paymentsDue(instant(start + 1), 10)],
   ["paymentsInFlight", (store) => store.paymentsInFlight(10)],
   ["merchantsDue", (store) => store.merchantsDue(instant(start + 1), undefined, 10)],
+  ["deliveries for a job", (store) => store.deliveriesOf(merchantA, 0, 10, "waiting", "job")],
   ["deliveriesOfMessage", (store) => store.deliveriesOfMessage({ merchantId: merchantA, endpoint: shop }, 1)],
 ];
 

@@ -362,9 +362,15 @@ class PostgresStore implements RunningStore {
     return (await this.#askedBy<OutboxRow>(asker, merchantId, "notificationsOfPayment", id, limit)).toReversed();
   }
 
-  async deliveriesOf(merchantId: MerchantId, from: number, limit: number, state?: OpenDeliveryState): Promise<readonly Delivery[]> {
+  async deliveriesOf(
+    merchantId: MerchantId,
+    from: number,
+    limit: number,
+    state?: OpenDeliveryState,
+    asker: Asker = "person",
+  ): Promise<readonly Delivery[]> {
     const statement = state === undefined ? "deliveriesOf" : state === "failed" ? "deliveriesFailed" : "deliveriesWaiting";
-    return (await this.#listed<DeliveryRow>("cofre_gateway", merchantId, statement, from, limit)).map(deliveryFromRow);
+    return (await this.#askedBy<DeliveryRow>(asker, merchantId, statement, from, limit)).map(deliveryFromRow);
   }
 
   async merchantsDue(now: Instant, after: DueMerchant | undefined, limit: number, slots = everySlot): Promise<readonly DueMerchant[]> {
@@ -497,6 +503,7 @@ class PostgresStore implements RunningStore {
     name: StatementName,
     ...values: readonly Value[]
   ): Promise<readonly Row[]> {
+    if (asker === "job") return this.#all<Row>("recovery", name, merchantId, ...values);
     if (asker === "payment") return this.#of<Row>("payments", merchantId, name, ...values);
     return this.#listed<Row>("cofre_gateway", merchantId, name, ...values);
   }
