@@ -9,7 +9,20 @@ import { captureEntries, holdEntries, releaseEntries, saleEntries } from "../led
 import { type PaymentFact, type PaymentState, paymentMachine } from "../payment/payment-machine.ts";
 import type { Attempt, AttemptKind, DeclineReason, Payment, PaymentOrder, Verdict } from "../payment/payment.ts";
 import type { FactSource } from "../stores/change.ts";
-import { advance, begin, change, changed, isFinal, named, type PaymentChange, recheckAfter, record, settle, unanswered } from "./steps.ts";
+import {
+  advance,
+  begin,
+  change,
+  changed,
+  isFinal,
+  named,
+  notBefore,
+  type PaymentChange,
+  recheckAfter,
+  record,
+  settle,
+  unanswered,
+} from "./steps.ts";
 
 /**
  * Pure decisions about a payment: state, command and time in, a Change or a refusal out. Whoever runs them commits the Change
@@ -277,6 +290,24 @@ export function decideRepeat(payment: Payment, attemptNumber: number, now: Insta
   if (attempt?.number !== attemptNumber) return undefined;
   const next = changed(payment, { attempt: { ...attempt, answerBy, recheckAt: recheckAfter(answerBy, 0) } });
   return change(now, next, payment.version, [record("attempt_repeated", attempt.number, "recovery")]);
+}
+
+/**
+ * The acquirer refused the repeat, and an earlier sending may still arrive until `mayArriveUntil` and be carried out: the refusal is not the last word. The
+ * attempt has the deadline of that sending again, since the repeat was answered.
+ */
+export function decideRepeatRefused(
+  payment: Payment,
+  attemptNumber: number,
+  earlier: { readonly answerBy: Instant; readonly mayArriveUntil: Instant },
+  now: Instant,
+): PaymentChange | undefined {
+  const attempt = payment.attempt;
+  if (attempt?.number !== attemptNumber) return undefined;
+  const checks = attempt.checks + 1;
+  const recheckAt = notBefore(earlier.mayArriveUntil, recheckAfter(now, checks));
+  const next = changed(payment, { attempt: { ...attempt, answerBy: earlier.answerBy, checks, recheckAt } });
+  return change(now, next, payment.version, [record("attempt_unanswered", attempt.number, "recovery")]);
 }
 
 /** Takes a payment out of every job's hands until people have looked. */

@@ -166,6 +166,22 @@ export function decideRefundRepeat(
   return change(now, next, payment.version, [record("attempt_repeated", id, "recovery")]);
 }
 
+/** As decideRepeatRefused of payments: the acquirer refused the repeat of a refund, and an earlier sending may still arrive. */
+export function decideRefundRepeatRefused(
+  payment: Payment,
+  id: RefundId,
+  attempt: number,
+  earlier: { readonly answerBy: Instant; readonly mayArriveUntil: Instant },
+  now: Instant,
+): PaymentChange | undefined {
+  const refund = underWay(payment, id, attempt);
+  if (refund === undefined) return undefined;
+  const checks = refund.checks + 1;
+  const dueAt = notBefore(earlier.mayArriveUntil, recheckAfter(now, checks));
+  const next = withRefund(payment, { ...refund, answerBy: earlier.answerBy, checks, dueAt });
+  return change(now, next, payment.version, [record("attempt_unanswered", id, "recovery")]);
+}
+
 /** The attempt that recovery took for never done was done, and the refund waits to be sent again. Undefined when it does not wait any more. */
 export function decideRefundFoundDone(payment: Payment, id: RefundId, now: Instant, by: FactSource): PaymentChange | undefined {
   const refund = payment.refunds.find((each) => each.id === id);

@@ -1,8 +1,14 @@
 import type { FollowUpOutcome, FollowUpRequest } from "../connectors/connector.ts";
 import type { PaymentChange } from "../decisions/steps.ts";
-import { decideRefundNotDone, decideRefundOutcome, decideRefundRepeat, decideRefundStep } from "../decisions/refund-decisions.ts";
+import {
+  decideRefundNotDone,
+  decideRefundOutcome,
+  decideRefundRepeat,
+  decideRefundRepeatRefused,
+  decideRefundStep,
+} from "../decisions/refund-decisions.ts";
 import { assert } from "../kernel/assert.ts";
-import { laterBy } from "../kernel/instant.ts";
+import { type Instant, laterBy } from "../kernel/instant.ts";
 import { connectorFor, originalOf } from "../operations/follow-up.ts";
 import { meetLateApproval } from "../operations/late-approval.ts";
 import type { OperationContext } from "../operations/operation.ts";
@@ -32,26 +38,42 @@ async function recover(context: OperationContext, payment: Payment, refund: Refu
   const { capabilities } = connector;
   assert(capabilities.answersInquiries || capabilities.repeatsFollowUps, "an acquirer answers inquiries or takes a request again");
   assert(refund.answerBy !== undefined, "a refund under way was sent");
-  if (!capabilities.answersInquiries) return repeat(context, payment, refund);
   // Before the acquirer is asked: what it says is about this moment.
-  const conclusive = context.clock.now() >= laterBy(refund.answerBy, capabilities.lateArrivalMs);
+  const earlier = { answerBy: refund.answerBy, mayArriveUntil: laterBy(refund.answerBy, capabilities.lateArrivalMs) };
+  const conclusive = context.clock.now() >= earlier.mayArriveUntil;
+  const mayArrive = conclusive ? undefined : earlier;
+  if (!capabilities.answersInquiries) return repeat(context, payment, refund, mayArrive);
   const request = requestFor(context, payment, refund);
   const inquiry = await connector.inquire({ ...request, deadline: context.answerBy() });
   if (inquiry.kind === "found" && inquiry.refunds.includes(request.reference)) {
     return settle(context, payment, refund, { kind: "approved" });
   }
-  if (inquiry.kind !== "unknown" && capabilities.repeatsFollowUps) return repeat(context, payment, refund);
+  if (inquiry.kind !== "unknown" && capabilities.repeatsFollowUps) return repeat(context, payment, refund, mayArrive);
   if (inquiry.kind === "found" && conclusive) {
     return decide(context, payment, (current) => decideRefundNotDone(current, refund.id, refund.attempts, context.clock.now()));
   }
   return settle(context, payment, refund, { kind: "unknown", cause: "refused_to_say" });
 }
 
-async function repeat(context: OperationContext, payment: Payment, refund: Refund): Promise<Payment> {
+/** `earlier`: a sending that may still arrive, so that a refusal of the repeat is not final. */
+async function repeat(
+  context: OperationContext,
+  payment: Payment,
+  refund: Refund,
+  earlier: { readonly answerBy: Instant; readonly mayArriveUntil: Instant } | undefined,
+): Promise<Payment> {
   const { payment: claimed, change } = await changePayment(context, payment, (current) =>
     decideRefundRepeat(current, refund.id, refund.attempts, context.clock.now(), context.answerBy()),
   );
-  return change === undefined ? claimed : send(context, claimed, refund.id);
+  if (change === undefined) return claimed;
+  const repeated = refundOf(claimed, refund.id);
+  const outcome = await connectorFor(context, claimed).refund(requestFor(context, claimed, repeated));
+  if (outcome.kind === "declined" && earlier !== undefined) {
+    return decide(context, claimed, (current) =>
+      decideRefundRepeatRefused(current, refund.id, refund.attempts, earlier, context.clock.now()),
+    );
+  }
+  return settle(context, claimed, repeated, outcome);
 }
 
 async function settle(context: OperationContext, payment: Payment, refund: Refund, outcome: FollowUpOutcome): Promise<Payment> {

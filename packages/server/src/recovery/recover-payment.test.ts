@@ -37,6 +37,8 @@ const found: Extract<InquiryOutcome, { kind: "found" }> = {
   refunds: [],
 };
 
+const refused = { kind: "declined", responseCode: "05" } as never;
+
 interface Case {
   readonly what: string;
   /** The payment's versions; the last one has sent the request, which may be sent until `answerBy`. */
@@ -96,6 +98,31 @@ const cases: readonly Case[] = [
     capabilities: { repeatsFollowUps: false },
     open: "refund sending",
     over: "refund pending",
+  },
+  {
+    what: "a capture whose repeat it refuses",
+    sent: (answerBy) => [first, held, after(decideCapture(held, undefined, settings, given.start, answerBy))],
+    says: { inquire: async () => found, capture: async () => refused },
+    open: "capturing",
+    over: "authorized",
+  },
+  {
+    what: "a void whose repeat it refuses",
+    sent: (answerBy) => [first, held, after(decideVoid(held, given.start, answerBy))],
+    says: { inquire: async () => found, void: async () => refused },
+    open: "voiding",
+    over: "authorized",
+  },
+  {
+    what: "a refund whose repeat it refuses",
+    sent: (answerBy) => {
+      const paid = given.paidNext(first);
+      const asked = given.refundedNext(paid, [given.newRefund(7, { state: "pending", dueAt: given.start })]);
+      return [first, paid, asked, after(decideRefundStep(asked, 7, settings, given.start, answerBy) ?? assert.fail())];
+    },
+    says: { inquire: async () => ({ ...found, captured: first.order.amount.minor }), refund: async () => refused },
+    open: "refund sending",
+    over: "refund cancelled",
   },
 ];
 

@@ -3,6 +3,7 @@ import {
   decideAuthorizeOutcome,
   decideCaptureOutcome,
   decideRepeat,
+  decideRepeatRefused,
   decideReversal,
   decideReversed,
   decideUnanswered,
@@ -99,7 +100,7 @@ async function recoverFollowUp(context: OperationContext, payment: Payment, atte
     return settleFollowUp(context, payment, attempt, { kind: "declined", responseCode: notDoneCode });
   }
   if (inquiry.kind === "unknown" && capabilities.answersInquiries) return checkLater(context, payment, attempt);
-  if (capabilities.repeatsFollowUps) return repeat(context, payment, attempt);
+  if (capabilities.repeatsFollowUps) return repeat(context, payment, attempt, conclusive);
   // It was not done, and cannot arrive any more: the merchant may ask again.
   if (inquiry.kind === "found" && conclusive) {
     return settleFollowUp(context, payment, attempt, { kind: "declined", responseCode: notDoneCode });
@@ -121,7 +122,8 @@ function isExcluded(attempt: Attempt, found: Extract<InquiryOutcome, { kind: "fo
   return attempt.kind === "capture" ? found.voided : found.captured > 0n;
 }
 
-async function repeat(context: OperationContext, payment: Payment, attempt: Attempt): Promise<Payment> {
+/** `conclusive`: no earlier sending could arrive any more when this was begun, so that a refusal of the repeat is final. */
+async function repeat(context: OperationContext, payment: Payment, attempt: Attempt, conclusive: boolean): Promise<Payment> {
   const { payment: claimed, change } = await changePayment(context, payment, (current) =>
     decideRepeat(current, attempt.number, context.clock.now(), context.answerBy()),
   );
@@ -129,6 +131,10 @@ async function repeat(context: OperationContext, payment: Payment, attempt: Atte
   const request = followUpRequest(context.account, claimed);
   const connector = connectorFor(context, claimed);
   const outcome = attempt.kind === "capture" ? await connector.capture(request) : await connector.void(request);
+  if (outcome.kind === "declined" && !conclusive) {
+    const earlier = { answerBy: attempt.answerBy, mayArriveUntil: laterBy(attempt.answerBy, connector.capabilities.lateArrivalMs) };
+    return settle(context, claimed, (current) => decideRepeatRefused(current, attempt.number, earlier, context.clock.now()));
+  }
   return settleFollowUp(context, claimed, attempt, outcome);
 }
 

@@ -192,12 +192,14 @@ const plantedPaymentBugs: readonly PlantedBug[] = [
   {
     name: "whether a refund can still arrive is looked at after the acquirer has answered",
     file: advance,
-    find: `  const conclusive = context.clock.now() >= laterBy(refund.answerBy, capabilities.lateArrivalMs);
-  const request = requestFor(context, payment, refund);
-  const inquiry = await connector.inquire({ ...request, deadline: context.answerBy() });`,
-    replace: `  const request = requestFor(context, payment, refund);
-  const inquiry = await connector.inquire({ ...request, deadline: context.answerBy() });
-  const conclusive = context.clock.now() >= laterBy(refund.answerBy, capabilities.lateArrivalMs);`,
+    find: `  if (inquiry.kind === "found" && conclusive) {`,
+    replace: `  if (inquiry.kind === "found" && context.clock.now() >= earlier.mayArriveUntil) {`,
+  },
+  {
+    name: "a refund is over when its repeat is refused, though its first sending may still arrive",
+    file: advance,
+    find: `  if (outcome.kind === "declined" && earlier !== undefined) {`,
+    replace: `  if (outcome.kind === "declined" && earlier !== undefined && refund.attempts === 0) {`,
   },
   {
     name: "whether a capture or a void can still arrive is looked at after the acquirer has answered",
