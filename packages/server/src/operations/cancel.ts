@@ -2,12 +2,12 @@ import { decideVoid, decideVoidOutcome } from "../decisions/payment-decisions.ts
 import type { PaymentId } from "../kernel/ids.ts";
 import { ServiceError } from "../kernel/service-error.ts";
 import type { Payment } from "../payment/payment.ts";
-import { carriedOutOn, traces, unlessCarriedOut } from "./carried-out.ts";
+import { carriedOutOn, sendOnce, traces, unlessCarriedOut } from "./carried-out.ts";
 import type { NamedByKey, PaymentSelector } from "./direct-input.ts";
 import { connectorFor, followUpRequest } from "./follow-up.ts";
 import { defineOperation, type OperationContext } from "./operation.ts";
 import { meetIfLate } from "./late-approval.ts";
-import { changePayment, recordPayment, selectPayment } from "./payment-change.ts";
+import { recordPayment, selectPayment } from "./payment-change.ts";
 
 /** Voids a payment before its capture. */
 export const cancel = defineOperation<PaymentSelector & NamedByKey, Payment>({
@@ -27,9 +27,9 @@ export const cancel = defineOperation<PaymentSelector & NamedByKey, Payment>({
 
 async function cancelOnce(context: OperationContext, hash: PaymentId, named: string | undefined): Promise<Payment> {
   const seen = await selectPayment(context, { hash });
-  const { payment: sent } = await changePayment(context, seen, (payment) =>
-    decideVoid(payment, context.clock.now(), context.answerBy(), named),
-  );
+  const refused = ["void_declined", "void_declined_in_review"] as const;
+  const keyed = { request: named, sent: traces.void.sent, refused, refusal: "void_declined" } as const;
+  const sent = await sendOnce(context, seen, keyed, (payment) => decideVoid(payment, context.clock.now(), context.answerBy(), named));
 
   const request = followUpRequest(context.account, sent);
   const outcome = await connectorFor(context, sent).void(request);

@@ -3,11 +3,11 @@ import type { PaymentId } from "../kernel/ids.ts";
 import { ServiceError } from "../kernel/service-error.ts";
 import type { Payment } from "../payment/payment.ts";
 import type { CaptureInput } from "./direct-input.ts";
-import { carriedOutOn, endedSo, traces, unlessCarriedOut } from "./carried-out.ts";
+import { carriedOutOn, endedSo, sendOnce, traces, unlessCarriedOut } from "./carried-out.ts";
 import { connectorFor, followUpRequest } from "./follow-up.ts";
 import { defineOperation, type OperationContext } from "./operation.ts";
 import { meetIfLate } from "./late-approval.ts";
-import { changePayment, recordPayment, selectPayment } from "./payment-change.ts";
+import { recordPayment, selectPayment } from "./payment-change.ts";
 
 /** Takes the money that an authorization holds, once; what is not taken is released. */
 export const capture = defineOperation<CaptureInput, Payment>({
@@ -37,7 +37,8 @@ export const capture = defineOperation<CaptureInput, Payment>({
 
 async function captureOnce(context: OperationContext, hash: PaymentId, { amount, request: named }: CaptureInput): Promise<Payment> {
   const seen = await selectPayment(context, { hash });
-  const { payment: sent } = await changePayment(context, seen, (payment) =>
+  const keyed = { request: named, sent: traces.capture.sent, refused: ["capture_declined"], refusal: "capture_declined" } as const;
+  const sent = await sendOnce(context, seen, keyed, (payment) =>
     decideCapture(payment, amount, context.account.settings, context.clock.now(), context.answerBy(), named),
   );
 

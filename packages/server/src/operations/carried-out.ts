@@ -1,3 +1,4 @@
+import type { PaymentChange } from "../decisions/steps.ts";
 import { ServiceError, type ServiceErrorCode } from "../kernel/service-error.ts";
 import type { Payment } from "../payment/payment.ts";
 import type { FactRecord, HistoryFact } from "../stores/change.ts";
@@ -5,7 +6,7 @@ import { read } from "./commit.ts";
 import type { NamedByKey } from "./direct-input.ts";
 import { defineOperation, type OperationContext } from "./operation.ts";
 import { PaymentCodeTaken } from "./payment-code-taken.ts";
-import { selectPayment } from "./payment-change.ts";
+import { changePayment, selectPayment } from "./payment-change.ts";
 
 /**
  * A client takes a refusal for "nothing was done". That is true only if an earlier sending of the same request did nothing either, and
@@ -44,6 +45,51 @@ export const traces = {
 } as const satisfies Record<string, { readonly sent: HistoryFact; readonly done: HistoryFact }>;
 
 export type Trace = (typeof traces)[keyof typeof traces];
+
+/**
+ * Sends what a request asks for to the acquirer, unless an earlier sending of the request was refused there: its client was told so, and this one ends
+ * in the same `refusal`. The two may run at once, on two processes, when one of them stood still for long. So what is decided on is the payment whose
+ * history was read, and when that has changed, the history is read again. Resolves with the payment in flight.
+ */
+export async function sendOnce(
+  context: OperationContext,
+  found: Payment,
+  { request, sent, refused, refusal }: KeyedSending,
+  decide: (payment: Payment) => PaymentChange,
+): Promise<Payment> {
+  let seen = found;
+  for (let tries = 0; tries < mostTries; tries += 1) {
+    const { id, version } = seen;
+    // Without a key nothing connects two sendings, and before the second attempt there was none to be refused.
+    if (request !== undefined && seen.attempts > 1) {
+      // What the payment itself refuses is answered first.
+      decide(seen);
+      if (wasRefused(await factsOf(context, id), request, sent, refused)) throw new ServiceError(refusal);
+    }
+    const { payment, change } = await changePayment(context, seen, (current) =>
+      request !== undefined && current.version !== version ? undefined : decide(current),
+    );
+    if (change !== undefined) return payment;
+    seen = payment;
+  }
+  throw new ServiceError("payment_in_flight");
+}
+
+/** Others that were faster, one after the other. */
+const mostTries = 8;
+
+interface KeyedSending {
+  readonly request: string | undefined;
+  readonly sent: HistoryFact;
+  readonly refused: readonly HistoryFact[];
+  readonly refusal: ServiceErrorCode;
+}
+
+/** A refusal that recovery found out later does not count: no client got it as the answer to this request. */
+function wasRefused(facts: readonly FactRecord[], request: string, sent: HistoryFact, refused: readonly HistoryFact[]): boolean {
+  const own = new Set(facts.filter(({ fact, detail }) => fact === sent && detail["request"] === request).map(({ attempt }) => attempt));
+  return facts.some(({ fact, by, attempt }) => refused.includes(fact) && by === "merchant" && own.has(attempt));
+}
 
 /** The payment as it is now, when the request that `request` names did to it what `trace` says. */
 export async function carriedOutOn(

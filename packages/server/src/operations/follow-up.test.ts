@@ -196,6 +196,50 @@ const found = (captured: bigint): Awaited<ReturnType<Connector["inquire"]>> => (
   refunds: [],
 });
 
+describe("a request under a key whose earlier sending the acquirer refused", () => {
+  for (const each of asks) {
+    const [what, , inFlight] = each;
+    const refusal = what === "capture" ? "capture_declined" : "void_declined";
+
+    test(`${what}: is refused alike, and not sent again`, async () => {
+      const world = await open({ outcomes: [declined] });
+      await assert.rejects(run(world, each, ownName), { code: refusal });
+      await assert.rejects(run(world, each, ownName), { code: refusal });
+      assert.deepEqual([world.asked.length, (await world.stored()).state], [1, "authorized"]);
+    });
+
+    test(`${what}: is refused alike when it read the payment before the earlier one was sent`, async () => {
+      const world = await open({ outcomes: [declined] });
+      const before = await world.stored();
+      await assert.rejects(run(world, each, ownName), { code: refusal });
+      // The process of the second sending stood still between its reads and its first commit.
+      let staleReads = 2;
+      const read = world.store.paymentById.bind(world.store);
+      world.store.paymentById = async (...asked) => (staleReads-- > 0 ? before : read(...asked));
+      await assert.rejects(run(world, each, ownName), { code: refusal });
+      assert.equal(world.asked.length, 1);
+    });
+
+    test(`${what}: control: another request is sent, under a key or without one`, async () => {
+      for (const other of ["b".repeat(64), undefined]) {
+        const world = await open({ outcomes: [declined] });
+        await assert.rejects(run(world, each, ownName), { code: refusal });
+        await run(world, each, other);
+        assert.equal(world.asked.length, 2);
+      }
+    });
+
+    test(`${what}: is sent again when only recovery knows of the refusal, for no client was told of it`, async () => {
+      const world = await open({ outcomes: [unknown] });
+      await assert.rejects(run(world, each, ownName), { code: "outcome_unknown" });
+      assert.equal((await world.stored()).state, inFlight);
+      await end(world.store, what, declined);
+      await run(world, each, ownName);
+      assert.equal(world.asked.length, 2);
+    });
+  }
+});
+
 describe("an approval whose attempt was taken for never done, of a payment that has ended since", () => {
   const late = async (
     ended: "capture" | "void",
