@@ -20,7 +20,8 @@ const undoTries = 3;
 
 /**
  * For an approval whose attempt was no longer under way. Where the payment ended by another way, an alarm is raised, and what the acquirer
- * did is undone at once or taken into the books. Resolves with the payment as it is then. `sent` is the payment as it was sent.
+ * did is undone at once or taken into the books. Resolves with the payment as it is then. `sent` is the payment as it was sent. `isKnownLate`: the
+ * attempt is known not to be under way any more, so that a store that is down raises the alarm too.
  */
 export async function meetLateApproval(
   context: OperationContext,
@@ -28,6 +29,7 @@ export async function meetLateApproval(
   late: LateApproval,
   by: FactSource,
   approval?: Approval,
+  isKnownLate = true,
 ): Promise<Payment> {
   try {
     const seen = await selectPayment(context, { hash: sent.id });
@@ -57,7 +59,7 @@ export async function meetLateApproval(
   } catch (error) {
     if (!(error instanceof ServiceError)) throw error;
     // The store is down: what the acquirer holds is not known to be in the books. Nothing is undone without knowing.
-    context.approvalCameLate(sent, late.kind);
+    if (isKnownLate) context.approvalCameLate(sent, late.kind);
     meetWhenReadable(context, sent, late, by, approval);
     return sent;
   }
@@ -83,7 +85,7 @@ export async function meetIfLate(
 
 /** For an approval that could not be written down: recovery asks again, unless the attempt was no longer under way. */
 export function meetWhenReadable(context: OperationContext, sent: Payment, late: LateApproval, by: FactSource, approval?: Approval): void {
-  context.later(() => meetLateApproval(context, sent, late, by, approval));
+  context.later(() => meetLateApproval(context, sent, late, by, approval, false));
 }
 
 /** Whether the acquirer says that it holds nothing any more. */

@@ -126,6 +126,25 @@ export function earlierCopy(): string {
       replace: "",
     },
     {
+      name: "no clock is noted",
+      file: "stores/postgres/postgres-store.ts",
+      find: `    await this.#all("leases", "noteClock", node, aheadMs ?? null);`,
+      replace: "",
+    },
+    {
+      name: "no clock is compared with others",
+      file: "stores/postgres/postgres-store.ts",
+      find: `    const [row] = await this.#all<{ readonly others: string; readonly latest: number | null }>(
+      "leases",
+      "clockReadings",
+      node,
+      freshReadingMs,
+    );
+    assert(row !== undefined, "the server answers what it has of clocks");
+    return { others: row.others === "" ? [] : row.others.split(" ").map(Number), last: row.latest ?? undefined };`,
+      replace: "    return { others: [], last: undefined };",
+    },
+    {
       name: "no process leaves",
       file: "stores/postgres/postgres-store.ts",
       find: `    await this.#all("leases", "leaveSlots", node);`,
