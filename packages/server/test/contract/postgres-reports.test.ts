@@ -119,7 +119,19 @@ function describeReports(databases: TestDatabases): void {
         .filter(({ named }) => !named)
         .map(({ name }) => name)
         .toSorted(),
-      ["audit_entry", "audit_head", "identity", "migration", "node", "origin", "person", "person_session", "slot", "world_key"],
+      [
+        "audit_entry",
+        "audit_head",
+        "identity",
+        "migration",
+        "node",
+        "node_clock",
+        "origin",
+        "person",
+        "person_session",
+        "slot",
+        "world_key",
+      ],
     );
   });
 }
@@ -130,6 +142,7 @@ const notMoved: ReadonlyMap<string, string> = new Map([
   ["origin", "says where the rows came from: the move writes it itself"],
   ["person_session", "who is signed in: people sign in again"],
   ["node", "processes that live"],
+  ["node_clock", "what their clocks showed"],
   ["slot", "which of them does what"],
   ["world_key", "which of them has which world of the sandbox, in memory"],
   ["due_delivery", "what may be tried now: triggers make it of the deliveries"],
