@@ -43,6 +43,11 @@ describe("the MAC of a row", () => {
     assert.equal(new Set(macs).size, rows.length);
   });
 
+  test("has the bytes that earlier rows were written with", () => {
+    const mac = macsOf().of("card", ["0a0b0c0d", 7, Uint8Array.of(1, 2, 255), undefined, "José ☂", 0, ""]);
+    assert.equal(Buffer.from(mac).toString("hex"), "4e6065745eefd79719b9fda7d64634c9c90451c63f47f3062d6b03d11a65afd9");
+  });
+
   test("may be missing while rows of earlier versions may be there, and never be wrong", () => {
     for (const [earlier, isAccepted] of [
       ["none", false],

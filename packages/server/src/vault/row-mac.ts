@@ -41,14 +41,7 @@ export class RowMacs {
   }
 
   of(kind: RowKind, fields: readonly RowField[]): Uint8Array {
-    const mac = createHmac("sha256", this.#keys[kind]);
-    for (const field of fields) {
-      const bytes = bytesOf(field);
-      // Each field with its length before it: no two rows write the same bytes.
-      mac.update(lengthOf(bytes));
-      if (bytes !== undefined) mac.update(bytes);
-    }
-    return mac.digest();
+    return createHmac("sha256", this.#keys[kind]).update(joined(fields)).digest();
   }
 
   /** Whether the row was written with the key. A row without a MAC is accepted while rows of earlier versions may be there. */
@@ -61,12 +54,18 @@ export class RowMacs {
 
 const missing = 0xffff_ffff;
 
-function lengthOf(bytes: Uint8Array | undefined): Uint8Array {
-  const length = Buffer.alloc(4);
-  length.writeUInt32BE(bytes === undefined ? missing : bytes.length);
-  return length;
-}
-
-function bytesOf(field: RowField): Uint8Array | undefined {
-  return typeof field === "string" || typeof field === "number" ? Buffer.from(String(field)) : field;
+/** Each field with its length before it: no two rows make the same bytes. In one piece, since each call of the hash costs as much as the bytes. */
+function joined(fields: readonly RowField[]): Uint8Array {
+  const texts = fields.map((field) => (typeof field === "number" ? String(field) : field));
+  const lengths = texts.map((field) => (typeof field === "string" ? Buffer.byteLength(field) : (field?.length ?? 0)));
+  const bytes = Buffer.allocUnsafe(lengths.reduce((sum, length) => sum + 4 + length, 0));
+  let at = 0;
+  for (const [index, field] of texts.entries()) {
+    const length = lengths[index] ?? 0;
+    at = bytes.writeUInt32BE(field === undefined ? missing : length, at);
+    if (typeof field === "string") bytes.write(field, at);
+    else if (field !== undefined) bytes.set(field, at);
+    at += length;
+  }
+  return bytes;
 }
