@@ -6,6 +6,7 @@ import { auditDatabase, type Audit } from "./audit.ts";
 import { Bench } from "./bench.ts";
 import { calibrate, type Calibration } from "./calibration.ts";
 import { type BenchCase, cases } from "./cases.ts";
+import { expiry, type ExpiryReport } from "./expiry.ts";
 import { gate, type GateResult } from "./gate.ts";
 import { weighMillion, type MillionReport } from "./million.ts";
 import { readOptions, usage } from "./options.ts";
@@ -20,6 +21,7 @@ import {
   megabytes,
   printAudit,
   printCalibration,
+  printExpiry,
   printHead,
   printMillion,
   printNotificationCost,
@@ -54,6 +56,7 @@ interface Report {
   notifications?: NotificationCost;
   million?: MillionReport;
   growth?: GrowthReport;
+  expiry?: ExpiryReport;
 }
 
 const options = readOptions(process.argv.slice(2));
@@ -116,15 +119,19 @@ async function run(report: Report, scratch: string): Promise<void> {
     report.million = await weighMillion(join(scratch, "million"));
     printMillion(report.million);
   }
+  if (options.expiry) {
+    report.expiry = await expiry(join(scratch, "expiry"));
+    printExpiry(report.expiry);
+  }
   if (options.growth) {
     report.growth = await growth(await openEmbeddedStore({ file: join(scratch, "growth", "growth.db") }), options.payments);
     printGrowth(report.growth);
   }
 }
 
-/** `--million` or `--growth` alone do not repeat the whole run; with `--case` they do. */
+/** `--million`, `--growth` or `--expiry` alone do not repeat the whole run; with `--case` they do. */
 function wanted(part: "load"): boolean {
-  return part === "load" && (options.cases.length > 0 || options.gate || !(options.million || options.growth));
+  return part === "load" && (options.cases.length > 0 || options.gate || !(options.million || options.growth || options.expiry));
 }
 
 async function startTimes(scratch: string, times: number): Promise<number[]> {

@@ -1,6 +1,7 @@
 import type { Calibration } from "./calibration.ts";
 import type { BenchCase } from "./cases.ts";
 import type { PairResult } from "./pairs.ts";
+import type { ExpiryFigures, ExpiryReport } from "./expiry.ts";
 import type { Audit } from "./audit.ts";
 import type { NotificationCost } from "./notification-cost.ts";
 import type { StoreFigures } from "./store-figures.ts";
@@ -84,6 +85,13 @@ export function printOpenLoop(arm: string, perSecond: number, { latency, answers
     `open loop    ${arm.padEnd(7)} ${String(perSecond)}/s direct by token: p50 ${at(50)} ms, p95 ${at(95)}, p99 ${at(99)}, p99.9 ${at(99.9)}, max ${at(100)}` +
       ` (${String(answers)} answers; the generator was at most ${fixed(generatorLateMs)} ms late)`,
   );
+}
+
+export function printExpiry({ expired, before, meanwhile }: ExpiryReport): void {
+  const shown = ({ p50Ms, p99Ms, loopDelayMaxMs }: ExpiryFigures): string =>
+    `p50 ${fixed(p50Ms)} ms, p99 ${fixed(p99Ms)}, event loop delayed by ${fixed(loopDelayMaxMs)} at most`;
+  console.log(`\nexpiry       before: ${shown(before)}`);
+  console.log(`             while ${String(expired)} authorizations expire: ${shown(meanwhile)}`);
 }
 
 export function printStoreFigures({ perFsync, audit }: StoreFigures): void {
