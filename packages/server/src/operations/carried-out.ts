@@ -85,9 +85,14 @@ interface KeyedSending {
   readonly refusal: ServiceErrorCode;
 }
 
+/** The attempts that this request started. */
+function attemptsUnder(facts: readonly FactRecord[], request: string, sent: HistoryFact): ReadonlySet<number | undefined> {
+  return new Set(facts.filter(({ fact, detail }) => fact === sent && detail["request"] === request).map(({ attempt }) => attempt));
+}
+
 /** A refusal that recovery found out later does not count: no client got it as the answer to this request. */
 function wasRefused(facts: readonly FactRecord[], request: string, sent: HistoryFact, refused: readonly HistoryFact[]): boolean {
-  const own = new Set(facts.filter(({ fact, detail }) => fact === sent && detail["request"] === request).map(({ attempt }) => attempt));
+  const own = attemptsUnder(facts, request, sent);
   return facts.some(({ fact, by, attempt }) => refused.includes(fact) && by === "merchant" && own.has(attempt));
 }
 
@@ -100,7 +105,7 @@ export async function carriedOutOn(
 ): Promise<Payment | undefined> {
   if (request === undefined) return undefined;
   const facts = await factsOf(context, id);
-  const own = new Set(facts.filter(({ fact, detail }) => fact === sent && detail["request"] === request).map(({ attempt }) => attempt));
+  const own = attemptsUnder(facts, request, sent);
   const isDone = facts.some(({ fact, attempt }) => fact === done && own.has(attempt));
   return isDone ? selectPayment(context, { hash: id }) : undefined;
 }
