@@ -58,7 +58,7 @@ const missing = 0xffff_ffff;
 function joined(fields: readonly RowField[]): Uint8Array {
   const texts = fields.map((field) => (typeof field === "number" ? String(field) : field));
   const lengths = texts.map((field) => (typeof field === "string" ? Buffer.byteLength(field) : (field?.length ?? 0)));
-  const bytes = Buffer.allocUnsafe(lengths.reduce((sum, length) => sum + 4 + length, 0));
+  const bytes = Buffer.alloc(lengths.reduce((sum, length) => sum + 4 + length, 0));
   let at = 0;
   for (const [index, field] of texts.entries()) {
     const length = lengths[index] ?? 0;
