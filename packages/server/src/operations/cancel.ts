@@ -2,7 +2,7 @@ import { decideVoid, decideVoidOutcome } from "../decisions/payment-decisions.ts
 import type { PaymentId } from "../kernel/ids.ts";
 import { ServiceError } from "../kernel/service-error.ts";
 import type { Payment } from "../payment/payment.ts";
-import { carriedOutOn, sendOnce, traces, unlessCarriedOut } from "./carried-out.ts";
+import { beginOnce, carriedOutOn, traces, unlessCarriedOut } from "./carried-out.ts";
 import type { NamedByKey, PaymentSelector } from "./direct-input.ts";
 import { connectorFor, followUpRequest } from "./follow-up.ts";
 import { defineOperation, type OperationContext } from "./operation.ts";
@@ -29,7 +29,7 @@ async function cancelOnce(context: OperationContext, hash: PaymentId, named: str
   const seen = await selectPayment(context, { hash });
   const refused = ["void_declined", "void_declined_in_review"] as const;
   const keyed = { request: named, sent: traces.void.sent, refused, refusal: "void_declined" } as const;
-  const sent = await sendOnce(context, seen, keyed, (payment) => decideVoid(payment, context.clock.now(), context.answerBy(), named));
+  const sent = await beginOnce(context, seen, keyed, (payment) => decideVoid(payment, context.clock.now(), context.answerBy(), named));
 
   const request = followUpRequest(context.account, sent);
   const outcome = await connectorFor(context, sent).void(request);

@@ -3,7 +3,7 @@ import type { PaymentId } from "../kernel/ids.ts";
 import { ServiceError } from "../kernel/service-error.ts";
 import type { Payment } from "../payment/payment.ts";
 import type { CaptureInput } from "./direct-input.ts";
-import { carriedOutOn, endedSo, sendOnce, traces, unlessCarriedOut } from "./carried-out.ts";
+import { beginOnce, carriedOutOn, endedSo, traces, unlessCarriedOut } from "./carried-out.ts";
 import { connectorFor, followUpRequest } from "./follow-up.ts";
 import { defineOperation, type OperationContext } from "./operation.ts";
 import { meetIfLate } from "./late-approval.ts";
@@ -38,7 +38,7 @@ export const capture = defineOperation<CaptureInput, Payment>({
 async function captureOnce(context: OperationContext, hash: PaymentId, { amount, request: named }: CaptureInput): Promise<Payment> {
   const seen = await selectPayment(context, { hash });
   const keyed = { request: named, sent: traces.capture.sent, refused: ["capture_declined"], refusal: "capture_declined" } as const;
-  const sent = await sendOnce(context, seen, keyed, (payment) =>
+  const sent = await beginOnce(context, seen, keyed, (payment) =>
     decideCapture(payment, amount, context.account.settings, context.clock.now(), context.answerBy(), named),
   );
 

@@ -47,11 +47,11 @@ export const traces = {
 export type Trace = (typeof traces)[keyof typeof traces];
 
 /**
- * Sends what a request asks for to the acquirer, unless an earlier sending of the request was refused there: its client was told so, and this one ends
- * in the same `refusal`. The two may run at once, on two processes, when one of them stood still for long. So what is decided on is the payment whose
- * history was read, and when that has changed, the history is read again. Resolves with the payment in flight.
+ * Commits the attempt that a request asks for, unless the acquirer has refused an earlier sending of the request: that refusal was the answer to the
+ * client, and this sending ends in the same `refusal`. Both sendings may run at once on two processes, if one process was paused for long. So the decision
+ * is made on the payment whose history was read; if the payment has changed, its history is read again. Resolves with the payment in flight.
  */
-export async function sendOnce(
+export async function beginOnce(
   context: OperationContext,
   found: Payment,
   { request, sent, refused, refusal }: KeyedSending,
@@ -75,7 +75,7 @@ export async function sendOnce(
   throw new ServiceError("payment_in_flight");
 }
 
-/** Others that were faster, one after the other. */
+/** How often another change of the payment may come first. */
 const mostTries = 8;
 
 interface KeyedSending {

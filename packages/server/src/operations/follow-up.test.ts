@@ -229,7 +229,7 @@ describe("a request under a key whose earlier sending the acquirer refused", () 
       }
     });
 
-    test(`${what}: is sent again when only recovery knows of the refusal, for no client was told of it`, async () => {
+    test(`${what}: is sent again when only recovery knows of the refusal, because no client received it`, async () => {
       const world = await open({ outcomes: [unknown] });
       await assert.rejects(run(world, each, ownName), { code: "outcome_unknown" });
       assert.equal((await world.stored()).state, inFlight);
@@ -347,6 +347,20 @@ describe("an approval whose attempt was taken for never done, of a payment that 
     assert.equal(world.alarms.length, 1);
     assert.deepEqual(world.undone, [["refund", `${first.id}-2-u`, 4_000n]]);
     assert.equal((await world.factNames()).at(-1), "late_approval_undone");
+  });
+
+  test("that waits for the store raises the alarm when the process stops before, and is not met any more", async () => {
+    let isDown = false;
+    const world = await late("void", 4_000n, approved, undefined, true, () => isDown);
+    const run = world.run(capture, { selector, amount: "40" }, world.account);
+    isDown = true;
+    await assert.rejects(run);
+    assert.equal(world.alarms.length, 0, "control: it waits");
+    world.runner.giveUpLater();
+    assert.equal(world.alarms.length, 1);
+    isDown = false;
+    await world.runner.doLater();
+    assert.deepEqual([world.undone, world.alarms.length], [[], 1]);
   });
 
   test("and that cannot be undone is left to people", async () => {

@@ -83,9 +83,15 @@ export async function meetIfLate(
   return recorded.payment;
 }
 
-/** For an approval that could not be written down: recovery asks again, unless the attempt was no longer under way. */
+/**
+ * For an approval that could not be written down: recovery asks again, unless the attempt was no longer under way. An approval that cannot be looked at
+ * later raises the alarm.
+ */
 export function meetWhenReadable(context: OperationContext, sent: Payment, late: LateApproval, by: FactSource, approval?: Approval): void {
-  context.later(() => meetLateApproval(context, sent, late, by, approval, false));
+  context.later(
+    () => meetLateApproval(context, sent, late, by, approval, false),
+    () => context.approvalCameLate(sent, late.kind),
+  );
 }
 
 /** Whether the acquirer says that it holds nothing any more. */

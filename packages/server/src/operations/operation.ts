@@ -42,8 +42,11 @@ export interface OperationContext {
   cardNotReadable(error: unknown): void;
   /** Raises an alarm: an acquirer's approval came when its attempt had been taken for never done. */
   approvalCameLate(payment: Payment, of: LateApproval["kind"]): void;
-  /** Runs `task` again within seconds: the store was down. Kept in memory only. */
-  later(task: () => Promise<unknown>): void;
+  /**
+   * Runs `task` within seconds, because the store was down. Kept in memory only: `givenUp` is called instead when too many tasks wait, and when the
+   * process stops before.
+   */
+  later(task: () => Promise<unknown>, givenUp: () => void): void;
   /** Runs `task` when earlier requests of this process about the same payment are through. */
   inTurn<T>(payment: Pick<Payment, "merchantId" | "id">, task: () => Promise<T>): Promise<T>;
 }

@@ -66,7 +66,7 @@ export class Runner {
   readonly #parts: RunnerParts;
   readonly #paymentIds: PaymentIds;
   readonly #turns = new Turns();
-  readonly #later: (() => Promise<unknown>)[] = [];
+  readonly #later: Later[] = [];
 
   constructor(parts: RunnerParts) {
     this.#parts = parts;
@@ -97,7 +97,12 @@ export class Runner {
   /** Does what waits for the store to be back. */
   async doLater(): Promise<void> {
     // What fails once more is put back.
-    for (const task of this.#later.splice(0)) await task().catch(() => undefined);
+    for (const { task } of this.#later.splice(0)) await task().catch(() => undefined);
+  }
+
+  /** The process stops: what waits for the store is not done. */
+  giveUpLater(): void {
+    for (const { givenUp } of this.#later.splice(0)) givenUp();
   }
 
   /** Work on a payment met something that should not be: that work has stopped; the payment waits for people. */
@@ -130,7 +135,13 @@ export class Runner {
   }
 }
 
-/** Beyond it only the alarm tells of them. */
+/** What waits for the store to be back (OperationContext.later). */
+interface Later {
+  readonly task: () => Promise<unknown>;
+  readonly givenUp: () => void;
+}
+
+/** Further ones are given up at once. */
 const mostLater = 1_000;
 
 class Context implements OperationContext {
@@ -148,7 +159,7 @@ class Context implements OperationContext {
   readonly #epoch: () => number;
   readonly #turns: Turns;
   readonly #paymentIds: PaymentIds;
-  readonly #later: (() => Promise<unknown>)[];
+  readonly #later: Later[];
   readonly #alarm: RunnerParts["alarm"];
   readonly #acceptsPan: RunnerParts["acceptsPan"];
   readonly #deliverTo: RunnerParts["deliverTo"];
@@ -156,7 +167,7 @@ class Context implements OperationContext {
   readonly #told: RunnerParts["told"];
   readonly #committed: RunnerParts["committed"];
 
-  constructor(parts: RunnerParts, account: Account, turns: Turns, ids: PaymentIds, later: (() => Promise<unknown>)[]) {
+  constructor(parts: RunnerParts, account: Account, turns: Turns, ids: PaymentIds, later: Later[]) {
     this.#later = later;
     this.account = account;
     this.clock = parts.clock;
@@ -191,8 +202,9 @@ class Context implements OperationContext {
     this.#alarm({ kind: "approval_came_late", what, where: undefined, merchantId, paymentId: id });
   }
 
-  later(task: () => Promise<unknown>): void {
-    if (this.#later.length < mostLater) this.#later.push(task);
+  later(task: () => Promise<unknown>, givenUp: () => void): void {
+    if (this.#later.length < mostLater) this.#later.push({ task, givenUp });
+    else givenUp();
   }
 
   newPaymentId(at: Instant): PaymentId {

@@ -118,6 +118,7 @@ export class RecoveryJob {
     this.#cancelTimer?.();
     await this.#round;
     await Promise.all([...this.#refills, ...this.#inHand.values(), this.#later]);
+    this.#parts.runner.giveUpLater();
   }
 
   #schedule(): void {
