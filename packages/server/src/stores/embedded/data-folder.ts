@@ -71,7 +71,7 @@ export function hasDatabase(file: string): boolean {
   return sizeOf(file) > 0;
 }
 
-/** In bytes; 0 where there is no file, or none that this user may look at. */
+/** In bytes; 0 without a file, and when this user may not look at it. */
 export function sizeOf(file: string): number {
   try {
     return statSync(file, { throwIfNoEntry: false })?.size ?? 0;

@@ -11,7 +11,7 @@ describe("the place of a database", () => {
   const unchanged = (): never => assert.fail("the file is left alone");
 
   // Each commit moves the time of the last change: every start took the database for another one and began an incarnation.
-  test("is not told by the time of the last change, which Node gives where a file system has no time of birth", () => {
+  test("is not taken from the time of the last change, which Node gives where a file system has no time of birth", () => {
     let changedAt = 1_000n;
     const place = placeBy(
       () => ({ ino: 7n, birthtimeNs: changedAt, ctimeNs: changedAt }),
@@ -20,7 +20,7 @@ describe("the place of a database", () => {
     assert.equal(place, undefined);
   });
 
-  test("is told by the time of birth, also of a copy that was not changed yet", () => {
+  test("is taken from the time of birth, also for a copy that was not changed yet", () => {
     assert.equal(
       placeBy(() => born, unchanged),
       "7/1000",
@@ -33,7 +33,7 @@ describe("the place of a database", () => {
     assert.equal(place, "7/1000");
   });
 
-  test("is not told where the system numbers no files, gives no time, or its clock has not moved on since", () => {
+  test("is unknown where the system numbers no files, gives no time, or its clock has not moved on since", () => {
     assert.equal(
       placeBy(() => ({ ...born, ino: 0n }), unchanged),
       undefined,

@@ -5,7 +5,7 @@ import { type BatchResult, BatchWriter, type IdentityMessage } from "./batch-wri
 import { type DatabaseOptions, lockFile, openForWriting, Refused } from "./open-database.ts";
 import { StoreOpenError } from "./open-error.ts";
 import type { PeopleAnswer, PeopleMessage } from "./people-writer.ts";
-import { failures, largestBatch, type Writer, type WriterOptions } from "./writer.ts";
+import { largestBatch, type Writer, type WriterOptions, WritingState } from "./writer.ts";
 
 interface Waiting {
   readonly message: ChangeMessage;
@@ -17,23 +17,24 @@ const nothingWritten: BatchResult = { outcomes: [], commits: 0 };
 
 /**
  * Writes on the caller's thread, at the end of each turn of the event loop. It is for files that are never synced: a commit then waits for
- * no disk, and the two hops to another thread and back cost more than the write. One request at a time is answered 1.5 times as fast.
+ * no disk, and the two hops to another thread and back cost more than the write.
  */
 export class InlineWriter implements Writer {
-  readonly #options: WriterOptions;
+  readonly #maxQueued: number;
+  readonly #writing: WritingState;
   readonly #lock: ReturnType<typeof lockFile>;
   readonly #database: ReturnType<typeof openForWriting>;
   readonly #writer: BatchWriter;
   #waiting: Waiting[] = [];
   #state: "open" | "failed" | "closed" = "open";
-  #isWriting = true;
   #commits = 0;
   #changes = 0;
   #largestBatch = 0;
 
   /** Throws StoreOpenError. */
-  constructor(database: DatabaseOptions, options: WriterOptions) {
-    this.#options = options;
+  constructor(database: DatabaseOptions, { maxQueued, onWriting }: WriterOptions) {
+    this.#maxQueued = maxQueued;
+    this.#writing = new WritingState(onWriting);
     try {
       this.#lock = lockFile(database.file);
       this.#database = openForWriting(database);
@@ -46,7 +47,7 @@ export class InlineWriter implements Writer {
   submit(message: ChangeMessage): Promise<Outcome> {
     return new Promise((resolve) => {
       if (this.#state !== "open") throw new StoreError("unavailable");
-      if (this.#waiting.length >= this.#options.maxQueued) throw new StoreError("overloaded");
+      if (this.#waiting.length >= this.#maxQueued) throw new StoreError("overloaded");
       if (this.#waiting.push({ message, resolve }) === 1) atEndOfTurn(() => this.#writeBatch());
     });
   }
@@ -55,7 +56,7 @@ export class InlineWriter implements Writer {
     if (this.#state !== "open") throw new StoreError("unavailable");
     const answer = this.#attempt<PeopleAnswer>(() => this.#writer.writePeople(message), { outcome: "commit_unknown", number: 0 });
     if (answer.outcome === "committed") this.#commits += 1;
-    this.#judge(answer.outcome);
+    this.#writing.judge(answer.outcome);
     return answer;
   }
 
@@ -65,7 +66,7 @@ export class InlineWriter implements Writer {
 
   async tryWriting(): Promise<boolean> {
     const works = this.#state === "open" && this.#attempt(() => this.#writer.tryWriting(), false);
-    if (this.#state !== "closed") this.#found(works);
+    if (this.#state !== "closed") this.#writing.found(works);
     return works;
   }
 
@@ -94,7 +95,7 @@ export class InlineWriter implements Writer {
   }
 
   get isWriting(): boolean {
-    return this.#isWriting;
+    return this.#writing.works;
   }
 
   #writeBatch(): void {
@@ -111,7 +112,7 @@ export class InlineWriter implements Writer {
     this.#largestBatch = Math.max(this.#largestBatch, batch.length);
     for (const [index, { resolve }] of batch.entries()) {
       const outcome = result.outcomes[index] ?? "unavailable";
-      this.#judge(outcome);
+      this.#writing.judge(outcome);
       resolve(outcome);
     }
   }
@@ -123,19 +124,8 @@ export class InlineWriter implements Writer {
     } catch {
       // The text of the error is dropped: it may quote data.
       this.#state = "failed";
-      this.#found(false);
+      this.#writing.found(false);
       return ofAnError;
     }
-  }
-
-  #judge(outcome: Outcome | PeopleAnswer["outcome"]): void {
-    if (failures.includes(outcome)) this.#found(false);
-    else if (outcome === "committed") this.#found(true);
-  }
-
-  #found(works: boolean): void {
-    if (works === this.#isWriting) return;
-    this.#isWriting = works;
-    this.#options.onWriting(works);
   }
 }

@@ -9,7 +9,7 @@ import type { DatabaseOptions, Upgrading } from "./open-database.ts";
 import { StoreOpenError } from "./open-error.ts";
 import type { OpenRefusal } from "./open-error.ts";
 import type { PeopleAnswer, PeopleMessage } from "./people-writer.ts";
-import { failures, type Writer, type WriterOptions } from "./writer.ts";
+import { type Writer, type WriterOptions, WritingState } from "./writer.ts";
 
 interface Waiting {
   readonly resolve: (outcome: Outcome) => void;
@@ -46,7 +46,8 @@ const mostPeopleWaiting = 256;
  */
 export class WriterThread implements Writer {
   readonly #worker: Worker;
-  readonly #options: WriterOptions;
+  readonly #maxQueued: number;
+  readonly #writing: WritingState;
   readonly #waiting: Waiting[] = [];
   readonly #waitingForPeople: WaitingForPeople[] = [];
   readonly #exited: Promise<void>;
@@ -56,15 +57,15 @@ export class WriterThread implements Writer {
   readonly #whenTruncated: ((done: boolean) => void)[] = [];
   #gathered: ChangeMessage[] = [];
   #alive = true;
-  #isWriting = true;
   #isClosing = false;
   #commits = 0;
   #changes = 0;
   #largestBatch = 0;
 
-  private constructor(worker: Worker, options: WriterOptions) {
+  private constructor(worker: Worker, { maxQueued, onWriting }: WriterOptions) {
     this.#worker = worker;
-    this.#options = options;
+    this.#maxQueued = maxQueued;
+    this.#writing = new WritingState(onWriting);
     worker.on("message", (answer: BatchAnswer | PeopleAnswer | TruncateAnswer | IdentityAnswer | boolean) => {
       if (typeof answer === "boolean") this.#tried(answer);
       else if ("truncated" in answer) for (const resolve of this.#whenTruncated.splice(0)) resolve(answer.truncated);
@@ -97,7 +98,7 @@ export class WriterThread implements Writer {
   submit(message: ChangeMessage): Promise<Outcome> {
     return new Promise((resolve, reject) => {
       if (!this.#alive) throw new StoreError("unavailable");
-      if (this.#waiting.length >= this.#options.maxQueued) throw new StoreError("overloaded");
+      if (this.#waiting.length >= this.#maxQueued) throw new StoreError("overloaded");
       this.#waiting.push({ resolve, reject });
       this.#gathered.push(message);
       if (this.#gathered.length === 1) atEndOfTurn(() => this.#post());
@@ -121,7 +122,7 @@ export class WriterThread implements Writer {
   }
 
   get isWriting(): boolean {
-    return this.#isWriting;
+    return this.#writing.works;
   }
 
   /** Resolves when a small write has worked or failed. Those who ask meanwhile hear of the same one. */
@@ -162,14 +163,8 @@ export class WriterThread implements Writer {
   }
 
   #tried(works: boolean): void {
-    this.#found(works);
+    this.#writing.found(works);
     for (const resolve of this.#whenTried.splice(0)) resolve(works);
-  }
-
-  #found(works: boolean): void {
-    if (works === this.#isWriting) return;
-    this.#isWriting = works;
-    this.#options.onWriting(works);
   }
 
   /** Resolves when everything submitted has been answered. */
@@ -198,8 +193,7 @@ export class WriterThread implements Writer {
     for (const [index, { resolve }] of answered.entries()) {
       const outcome = outcomes[answers[index] ?? -1];
       assert(outcome !== undefined, "the writer thread answers each change with an outcome");
-      if (failures.includes(outcome)) this.#found(false);
-      else if (outcome === "committed") this.#found(true);
+      this.#writing.judge(outcome);
       resolve(outcome);
     }
     this.#tellDrained();
@@ -208,11 +202,8 @@ export class WriterThread implements Writer {
   #answeredPeople(answer: PeopleAnswer): void {
     const waiting = this.#waitingForPeople.shift();
     assert(waiting !== undefined, "the writer thread answers a change of people once");
-    if (answer.outcome === "unavailable" || answer.outcome === "commit_unknown") this.#found(false);
-    else if (answer.outcome === "committed") {
-      this.#commits += 1;
-      this.#found(true);
-    }
+    this.#writing.judge(answer.outcome);
+    if (answer.outcome === "committed") this.#commits += 1;
     waiting.resolve(answer);
     this.#tellDrained();
   }
@@ -226,7 +217,7 @@ export class WriterThread implements Writer {
     if (!this.#alive) return;
     this.#alive = false;
     // An end that was asked for is none.
-    if (!this.#isClosing) this.#found(false);
+    if (!this.#isClosing) this.#writing.found(false);
     for (const resolve of this.#whenRaised.splice(0)) resolve("commit_unknown");
     for (const resolve of [...this.#whenTried.splice(0), ...this.#whenTruncated.splice(0)]) resolve(false);
     for (const { reject } of [...this.#waiting.splice(0), ...this.#waitingForPeople.splice(0)]) reject(new StoreError("commit_unknown"));

@@ -37,4 +37,29 @@ export interface WriterOptions {
 export const largestBatch = 512;
 
 /** The outcomes that say that the writer failed, not the change. */
-export const failures: readonly string[] = ["unavailable", "commit_unknown"] satisfies Outcome[];
+const failures: ReadonlySet<string> = new Set<Outcome>(["unavailable", "commit_unknown"]);
+
+/** Whether a writer can write, as its last outcomes show. Reports each change of that once. */
+export class WritingState {
+  readonly #report: (works: boolean) => void;
+  #works = true;
+
+  constructor(report: (works: boolean) => void) {
+    this.#report = report;
+  }
+
+  get works(): boolean {
+    return this.#works;
+  }
+
+  judge(outcome: Outcome | PeopleAnswer["outcome"]): void {
+    if (failures.has(outcome)) this.found(false);
+    else if (outcome === "committed") this.found(true);
+  }
+
+  found(works: boolean): void {
+    if (works === this.#works) return;
+    this.#works = works;
+    this.#report(works);
+  }
+}

@@ -26,7 +26,7 @@ const merchant = "decode($1, 'hex')";
 /** Of merchants in the slots that are bits of the parameter: the last byte of the id says which slot (kernel/slot.ts). */
 const inSlots = (column: string, parameter: string): string => `(${parameter}::bigint >> (get_byte(${column}, 3) & 31)) & 1 = 1`;
 
-/** The state stands in the text, for only then the index of that state is used. All numbers are above 0: 017-indexes-of-reads.ts. */
+/** The state is in the text, because only then the index of that state is used. All numbers are above 0: 017-indexes-of-reads.ts. */
 const deliveriesIn = (state: OpenDeliveryState): string =>
   `SELECT ${delivery} FROM delivery WHERE merchant = ${merchant} AND state = '${state}' AND number > 0 AND number >= $2 ORDER BY number, endpoint LIMIT $3`;
 
