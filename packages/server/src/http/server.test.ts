@@ -375,7 +375,7 @@ describe("overload and the end", () => {
     assert.equal(calls.length, 7, "nothing was done");
     assert.ok(events.some((event) => event.event === "overloaded" && event.limit === "in_flight_of_account"));
     assert.equal((await send(port, "POST", "/ws/direct", others)).status, 200);
-    assert.equal((await send(port, "GET", "/page")).status, 200, "control: what is no account's");
+    assert.equal((await send(port, "GET", "/page")).status, 200, "control: a page needs no place of an account");
     openGate();
     await Promise.all(slow);
     assert.equal((await send(port, "POST", "/ws/direct", body)).status, 200, "the places are free again");

@@ -128,9 +128,9 @@ export function createLog({ level, format, clock, destination }: LogOptions): Lo
   const timestamp = timestampsFrom(clock);
   return {
     write: (event) => {
-      const { level: its } = logEvents[event.event];
-      if ((pino.levels.values[its] ?? 0) < least) return;
-      const line = `{"level":"${its}","time":"${timestamp()}"${declaredFields(event)}}`;
+      const eventLevel = logEvents[event.event].level;
+      if ((pino.levels.values[eventLevel] ?? 0) < least) return;
+      const line = `{"level":"${eventLevel}","time":"${timestamp()}"${declaredFields(event)}}`;
       destination.write(`${format === "json" ? line : textOf(line)}\n`);
       // People and scripts wait for all but the lines of requests.
       if (event.event !== "request") destination.flush?.();

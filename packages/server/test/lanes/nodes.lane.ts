@@ -309,7 +309,7 @@ test(
     await makeWorld(group, b, { new_integration_key: taken });
     assert.equal(await pay(group, c, taken, "one"), "SUCCESS", "another world, in which the code is new");
 
-    // Before it goes on: nobody waits for a node whose lease has run out, and whether it does what it was sent is not known.
+    // Before it goes on: no request waits for a node whose lease has run out, and what that node did with its requests is not known.
     assert.equal(await waiting, "COFRE-121");
     a.process.signal("SIGCONT");
     assert.ok(await until(leaseS, async () => (await pay(group, b, kept, "one")) === "BP-DR-0"), "its own world is found again");

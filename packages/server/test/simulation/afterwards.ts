@@ -162,7 +162,7 @@ async function restoreCopy(installation: Installation, shop: Shop, chance: Chanc
   await actOn(installation, shop, chance, [other], hash);
 }
 
-/** The acquirer is about to refuse something, the disk is full, somebody sets the clock, or puts an older copy of the store back. */
+/** The acquirer is about to refuse something, the disk is full, the clock is set, or an older copy of the store is put back. */
 export async function upset(installation: Installation, shop: Shop, chance: Chance, name: string): Promise<void> {
   const { plan, auditor, time } = installation;
   if (plan.putsBack && chance.happens(500)) {

@@ -13,7 +13,7 @@ export interface PlantedEdit {
   readonly replace: string;
 }
 
-/** A mistake that somebody could make. */
+/** A plausible mistake in the source. */
 export interface PlantedBug extends PlantedEdit {
   readonly name: string;
   /** Further places. Where two guards hold one rule, each alone is tested beside its file, and only a mistake in both changes what happens. */

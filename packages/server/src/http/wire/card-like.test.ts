@@ -210,7 +210,7 @@ describe("security codes and tracks in free text", () => {
       ["card 4111 1111 1111 1111 exp 12/35 cvv 837", "card 4111 11xx xxxx 1111 exp 12/35 cvv xxx"],
       ["4111111111111111 837", "411111xxxxxx1111 xxx"],
       ["4111111111111111, 12/2035, 8370", "411111xxxxxx1111, 12/2035, xxxx"],
-      // What is behind a year is no year, though a code of four digits may look like one.
+      // Digits behind a year are not a year, although a code of four digits may look like one.
       ["378282246310005 12-35-2074", "378282xxxxx0005 12-35-xxxx"],
       ["378282246310005 12/35/2036", "378282xxxxx0005 12/35/xxxx"],
       ["378282246310005 01/12/2036", "378282xxxxx0005 01/12/2036"],
