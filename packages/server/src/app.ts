@@ -729,6 +729,12 @@ async function openStore(config: Config, log: Log, { clock, scheduler }: Ports, 
           beginning: await beginningOf(config),
           onWriting,
           onRefused: (code) => log.write({ event: "database_refused", code }),
+          onMigration: (report) =>
+            log.write(
+              report.kind === "began"
+                ? { event: "migration_began", migration: report.no }
+                : { event: "migration_waits", migration: report.no, tries: report.tries },
+            ),
         });
   parts.defer(() => store.close());
   parts.defer(() => {

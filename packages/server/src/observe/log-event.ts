@@ -142,6 +142,16 @@ export const logEvents = {
     doc: "The first start of this version changes the tables of `cofre.db` from an earlier version, before the server listens. A file of an earlier version was written again before, and nothing that was deleted from it is in it.",
     fields: { from: "number", to: "number", bytes: "number" },
   },
+  migration_began: {
+    level: "info",
+    doc: "The first start of this version on PostgreSQL runs a migration, before the server listens. Nodes of the earlier version serve meanwhile. See [migrations](postgres.md#migrations).",
+    fields: { migration: "number" },
+  },
+  migration_waits: {
+    level: "warn",
+    doc: "Another session holds a table that a migration changes. The migration has been tried `tries` times and is tried again after a pause, for about five minutes. See [migrations](postgres.md#migrations).",
+    fields: { migration: "number", tries: "number" },
+  },
   writing_fails: {
     level: "error",
     doc: "What was written last could not be kept (a full disk?): requests that change something are refused, and /readyz says so.",

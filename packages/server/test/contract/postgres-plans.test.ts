@@ -38,7 +38,7 @@ const statements = {
   namedRequest: ["cofre_gateway", "named_request_pkey"],
   notificationsAfter: ["cofre_jobs", "outbox_sequence"],
   notificationsOf: ["cofre_gateway", "outbox_pkey"],
-  notificationsOfPayment: ["cofre_gateway", "outbox_payment"],
+  notificationsOfPayment: ["cofre_gateway", "outbox_payment_number"],
   deliveriesOf: ["cofre_gateway", "delivery_number"],
   deliveriesWaiting: ["cofre_gateway", "delivery_waiting"],
   deliveriesFailed: ["cofre_gateway", "delivery_failed"],

@@ -21,6 +21,8 @@ const suites = [
   "contract/store-postgres-faults.test.ts",
   "contract/store-differential.test.ts",
   "contract/deliveries.test.ts",
+  "contract/postgres-indexes.test.ts",
+  "contract/postgres-migrations.test.ts",
   "contract/postgres-plans.test.ts",
   "contract/postgres-reports.test.ts",
   "contract/world-places.test.ts",

@@ -2,8 +2,8 @@ import { assert } from "../../kernel/assert.ts";
 import { sha256Hex } from "../../kernel/digest.ts";
 import { systemScheduler } from "../../kernel/system-scheduler.ts";
 import { type Connection, lockTimeout, StatementError } from "./connection.ts";
-import { migrations } from "./migrations/index.ts";
-import { PostgresOpenError } from "./open-error.ts";
+import { firstChecksums, migrations } from "./migrations/index.ts";
+import { migrationFailure, PostgresOpenError } from "./open-error.ts";
 
 /** Held while the tables are looked at and changed, but not while indexes are built. Nodes of the version before take it too. An arbitrary number. */
 const migrationLock = 7_266_373;
@@ -16,32 +16,75 @@ const turnLock = 7_266_376;
 const turnPauseMs = 100;
 const turnTries = 100;
 
+/** How long a step in a transaction waits for each lock. Requests of nodes that serve queue behind it for that time at most. */
+const stepLockMs = 300;
+/** The pause after the first time-out; each further one is a second longer, up to five. In it what has queued is served. */
+const pauseMs = 1_000;
+const longestPauseMs = 5_000;
+/** About five minutes in all. */
+const mostTries = 60;
+
+/** Of a step in a transaction: another session holds a table. The step has left nothing, and may be repeated. */
+const isRepeated: ReadonlySet<string | undefined> = new Set([lockTimeout, "40P01"]);
+
+/** What a migration does at the moment, for the log. */
+export type MigrationReport =
+  | { readonly kind: "began"; readonly no: number }
+  /** It has waited for a table in vain, `tries` times, and is repeated after a pause. */
+  | { readonly kind: "waits"; readonly no: number; readonly tries: number };
+
+export interface MigrateOptions {
+  /** Called for a database that has had an earlier version. */
+  readonly report?: (report: MigrationReport) => void;
+  /** How many times a step in a transaction is tried while another session holds a table. Default 60. */
+  readonly tries?: number;
+}
+
 /**
  * Brings the tables up to what this version needs. Forward only: each migration leaves the tables so that the version before goes
- * on working beside this one, and so a database with more migrations than this version knows is none to refuse. A migration that waits
- * for a lock longer than the session allows gives up, whole, instead of stopping everybody who queues behind it.
+ * on working beside this one, and a database with more migrations than this version knows is accepted.
+ *
+ * A migration is a step of one of two kinds, by its text. The version before serves during both.
+ *
+ * - In a transaction: changes of the catalogue only, which take milliseconds whatever the tables hold. Each lock is waited for 300 ms at most. After a
+ *   time-out the whole step is repeated, with pauses, for about five minutes.
+ * - Outside of a transaction: statements that read a whole table but stop neither reads nor writes (`outsideForms`). Each is run by itself,
+ *   without a time limit. A start that ended in the middle is repeated by the next one, which skips indexes that are ready.
+ *
+ * test/contract/migration-rules.ts refuses other texts.
  */
-export async function migrate(connection: Connection): Promise<void> {
+export async function migrate(connection: Connection, options: MigrateOptions = {}): Promise<void> {
   await takeTurn(connection);
+  // The server ends what it does for a start that was killed, and frees its locks. Not every system that it runs on can.
+  await connection.run("SET client_connection_check_interval = 1000").catch(ignoreRefusal);
+  let at: number | undefined;
   try {
     await lock(connection);
     await connection.run("CREATE TABLE IF NOT EXISTS migration (no integer PRIMARY KEY, checksum text NOT NULL, at timestamptz NOT NULL)");
     const done = await connection.rows<{ readonly no: number; readonly checksum: string }>("done", "SELECT no, checksum FROM migration");
     const checksums = new Map(done.map(({ no, checksum }) => [no, checksum]));
     for (const [index, text] of migrations.entries()) {
-      const [no, checksum] = [index + 1, sha256Hex(text)];
+      const no = index + 1;
+      const checksum = firstChecksums.get(no) ?? sha256Hex(text);
       const found = checksums.get(no);
       if (found === checksum) continue;
       if (found !== undefined) throw new PostgresOpenError("changed");
+      at = no;
+      if (done.length > 0) options.report?.({ kind: "began", no });
       const note = `INSERT INTO migration VALUES (${no}, '${checksum}', now());`;
-      // A procedure commits as it goes, which it can't within a transaction; it takes as long as it takes.
-      if (text.startsWith("CALL ")) await withoutLimits(connection, () => connection.run(text), note);
-      else if (text.startsWith(concurrently)) await withoutLimits(connection, () => buildIndexes(connection, text), note);
-      else await connection.run(`BEGIN; ${text} ${note} COMMIT`);
+      const statements = outsideStatements(text);
+      if (statements === undefined) await runInTransaction(connection, no, `${text} ${note}`, options);
+      else await runOutside(connection, statements, note);
     }
+  } catch (error) {
+    throw error instanceof StatementError ? new PostgresOpenError("migration", migrationFailure(at, error.refusal)) : error;
   } finally {
     await connection.rows("unlock", "SELECT pg_advisory_unlock_all()").catch(() => undefined);
   }
+}
+
+function ignoreRefusal(error: unknown): void {
+  if (!(error instanceof StatementError) || error.refusal === undefined) throw error;
 }
 
 /** Asks again and again: a statement that waits for a lock has a snapshot, and an index is not ready while an older snapshot is held. */
@@ -51,40 +94,72 @@ async function takeTurn(connection: Connection): Promise<void> {
     if (row?.taken === true) return;
     await systemScheduler.sleep(turnPauseMs);
   }
-  throw new StatementError(lockTimeout);
+  throw new PostgresOpenError("migrating");
 }
 
 async function lock(connection: Connection): Promise<void> {
-  await connection.rows("lock", "SELECT pg_advisory_lock($1)", [migrationLock]);
+  try {
+    await connection.rows("lock", "SELECT pg_advisory_lock($1)", [migrationLock]);
+  } catch (error) {
+    throw error instanceof StatementError && error.refusal === lockTimeout ? new PostgresOpenError("migrating") : error;
+  }
 }
 
-async function withoutLimits(connection: Connection, work: () => Promise<void>, note: string): Promise<void> {
+/** Nodes of the version before start while this one waits. */
+async function withoutLock(connection: Connection, work: () => Promise<void>): Promise<void> {
+  await connection.rows("unlock", "SELECT pg_advisory_unlock($1)", [migrationLock]);
+  await work();
+  await lock(connection);
+}
+
+async function runInTransaction(connection: Connection, no: number, text: string, options: MigrateOptions): Promise<void> {
+  for (let tries = 1; ; tries += 1) {
+    try {
+      await connection.run(`BEGIN; SET LOCAL lock_timeout = ${stepLockMs}; ${text} COMMIT`);
+      return;
+    } catch (error) {
+      if (!(error instanceof StatementError) || !isRepeated.has(error.refusal) || tries >= (options.tries ?? mostTries)) throw error;
+    }
+    await connection.run("ROLLBACK");
+    options.report?.({ kind: "waits", no, tries });
+    await withoutLock(connection, () => systemScheduler.sleep(Math.min(tries * pauseMs, longestPauseMs)));
+  }
+}
+
+const indexForm = /^CREATE (?:UNIQUE )?INDEX CONCURRENTLY (\w+) ON /;
+
+/** None of them stops reads or writes of its table, however long it takes. A procedure commits as it goes, and may be called again. */
+const outsideForms = [indexForm, /^DROP INDEX CONCURRENTLY IF EXISTS \w+$/, /^ALTER TABLE \w+ VALIDATE CONSTRAINT \w+$/, /^CALL \w+\(\)$/];
+
+/** The statements of a step outside of a transaction, one a line; undefined: the text is a step in a transaction. */
+export function outsideStatements(text: string): readonly string[] | undefined {
+  const statements = text.split("\n").map((line) => line.replace(/;$/, ""));
+  return statements.every((statement) => outsideForms.some((form) => form.test(statement))) ? statements : undefined;
+}
+
+/** While indexes are built and rows are read, the version before may start: only a change of the tables excludes it. */
+async function runOutside(connection: Connection, statements: readonly string[], note: string): Promise<void> {
   const [limit] = await connection.rows<{ readonly statement: string; readonly lock: string }>(
     "limit",
     "SELECT current_setting('statement_timeout') AS statement, current_setting('lock_timeout') AS lock",
   );
   assert(limit !== undefined, "a session has its limits");
   await connection.run("SET statement_timeout = 0; SET lock_timeout = 0");
-  await work();
+  await withoutLock(connection, async () => {
+    for (const statement of statements) await runStatement(connection, statement);
+  });
   await connection.run(`SET statement_timeout = '${limit.statement}'; SET lock_timeout = '${limit.lock}'; ${note}`);
 }
 
-const concurrently = "CREATE INDEX CONCURRENTLY ";
-
-/**
- * Each index by a statement of its own, outside of a transaction, while others write: each waits for transactions that began before it, and keeps
- * none of the following waiting. A start that ended in the middle left an index that is not valid, or the first ones: it goes on from there.
- */
-async function buildIndexes(connection: Connection, text: string): Promise<void> {
-  await connection.rows("unlock", "SELECT pg_advisory_unlock($1)", [migrationLock]);
-  for (const statement of text.split("\n")) {
-    const [name = ""] = statement.slice(concurrently.length).split(" ");
+/** A start that ended in the middle left an index that is not valid, or one that is ready. */
+async function runStatement(connection: Connection, statement: string): Promise<void> {
+  const name = indexForm.exec(statement)?.[1];
+  if (name !== undefined) {
     const [index] = await connection.rows<{ readonly valid: boolean }>("index", indexNamed, [name]);
-    if (index?.valid === true) continue;
+    if (index?.valid === true) return;
     if (index !== undefined) await connection.run(`DROP INDEX CONCURRENTLY ${name}`);
-    await connection.run(statement);
   }
-  await lock(connection);
+  await connection.run(statement);
 }
 
 const indexNamed = `SELECT indisvalid AS valid FROM pg_index JOIN pg_class ON pg_class.oid = indexrelid

@@ -34,17 +34,15 @@ const patience = "SET statement_timeout = '1h'; SET idle_in_transaction_session_
 /** Opens the database that something is moved into, as a start does; rejects with PostgresOpenError for the same reasons. */
 export async function openMoveTarget({ url, clock, waiveStandby }: MoveTargetOptions): Promise<TransferTarget> {
   let owner: Connection | undefined;
-  let step: "unreachable" | "migration" = "unreachable";
   try {
     owner = await Connection.open(url.reveal(), "owner");
     await checkServer(owner, clock, waiveStandby);
-    step = "migration";
     await migrate(owner);
     await owner.run(patience);
     return new MoveTarget(owner);
   } catch (error) {
     await owner?.close();
-    throw error instanceof StatementError ? new PostgresOpenError(step) : error;
+    throw error instanceof StatementError ? new PostgresOpenError("unreachable") : error;
   }
 }
 

@@ -3,8 +3,9 @@ export class PostgresOpenError extends Error {
   override readonly name = "PostgresOpenError";
   readonly code: PostgresRefusal;
 
-  constructor(code: PostgresRefusal) {
-    super(`PostgreSQL: ${postgresRefusals[code]}`);
+  /** `failure`: which step failed, and how, in words of this program. */
+  constructor(code: PostgresRefusal, failure?: string) {
+    super(`PostgreSQL: ${postgresRefusals[code]}${failure === undefined ? "" : `: ${failure}`}`);
     this.code = code;
   }
 }
@@ -32,7 +33,31 @@ export const postgresRefusals = {
   moving: "cofre migrate-store is at work on this database: start again when it is over",
   clock: "the server's clock and this machine's differ by more than 2 seconds",
   changed: "a migration that this database had is not the one that this version of Cofre has",
-  migration:
-    "the tables could not be made or brought up to date: the user must own the schema and, at the first start, be allowed to create roles",
+  migrating: "another node is bringing the tables up to date: start again when it listens",
+  migration: "the tables could not be made or brought up to date",
 } as const;
 export type PostgresRefusal = keyof typeof postgresRefusals;
+
+/** By SQLSTATE or its class, the more exact first. What follows a failed step has the same words in docs/operate/postgres.md. */
+const stepFailures: readonly (readonly [state: string, what: string])[] = [
+  [
+    "55P03",
+    "another session holds a table that the step changes: find it in pg_stat_activity, end it or wait until it has ended, and start again",
+  ],
+  ["40", "it was in conflict with another session: start again"],
+  ["42501", "the user must own the schema and its tables and, at the first start, be allowed to create roles"],
+  ["42", "the tables are not those that the earlier versions made: restore what was changed by hand, and start again"],
+  ["23", "rows break a rule of the tables: find out which program wrote them before you start again"],
+  ["53", "the server is short of disk space, memory or connections: free some, and start again"],
+  ["57", "the server ended the statement: start again, at a quieter time if it is ended again"],
+  ["25006", "the server accepts no changes: the address must lead to the primary"],
+  ["", "the server refused the step: look at its log at that time"],
+];
+
+/** What to do about a migration that failed; `no` is undefined before the first one, `state` when the server has not said what became of it. */
+export function migrationFailure(no: number | undefined, state: string | undefined): string {
+  const step = no === undefined ? "the table of migrations" : `migration ${no}`;
+  if (state === undefined) return `${step}, no answer from the server: it is gone or has closed the session: start again when it is back`;
+  const what = stepFailures.find(([start]) => state.startsWith(start))?.[1];
+  return `${step}, SQLSTATE ${state}: ${what}`;
+}

@@ -54,7 +54,7 @@ import type {
 import { BatchLane } from "./batch-lane.ts";
 import { Connection, StatementError, type Role, type Use, type Value } from "./connection.ts";
 import { GatheredReads } from "./gathered-reads.ts";
-import { migrate } from "./migrate.ts";
+import { migrate, type MigrationReport } from "./migrate.ts";
 import { PostgresOpenError, type PostgresRefusal } from "./open-error.ts";
 import { type Beginning, checkBeginning } from "./origin.ts";
 import { PeopleLists } from "./people-lists.ts";
@@ -77,6 +77,8 @@ export interface PostgresStoreOptions {
   readonly onWriting?: (works: boolean) => void;
   /** Called when the address leads to a server, after a failover say, that would have been refused at the start. */
   readonly onRefused?: (code: PostgresRefusal) => void;
+  /** Called while the tables of an earlier version are brought up to date. */
+  readonly onMigration?: (report: MigrationReport) => void;
 }
 
 /** The store for more than one node. Rejects with PostgresOpenError when the server cannot be trusted with payments (open-error.ts). */
@@ -105,7 +107,7 @@ export async function openPostgresStore(options: PostgresStoreOptions): Promise<
     return store;
   } catch (error) {
     await writer?.close();
-    throw openErrorOf(error, "unreachable");
+    throw openErrorOf(error);
   } finally {
     await owner.close();
   }
@@ -163,23 +165,21 @@ function writerOf(
 }
 
 /** The session of the tables' owner, who has brought them up to date. */
-async function prepareDatabase(url: string, { clock, waiveStandby }: PostgresStoreOptions): Promise<Connection> {
+async function prepareDatabase(url: string, { clock, waiveStandby, onMigration }: PostgresStoreOptions): Promise<Connection> {
   let owner: Connection | undefined;
-  let step: "unreachable" | "migration" = "unreachable";
   try {
     owner = await Connection.open(url, "owner");
     await checkServer(owner, clock, waiveStandby);
-    step = "migration";
-    await migrate(owner);
+    await migrate(owner, onMigration === undefined ? {} : { report: onMigration });
     return owner;
   } catch (error) {
     await owner?.close();
-    throw openErrorOf(error, step);
+    throw openErrorOf(error);
   }
 }
 
-function openErrorOf(error: unknown, code: "unreachable" | "migration"): unknown {
-  return error instanceof StatementError ? new PostgresOpenError(code) : error;
+function openErrorOf(error: unknown): unknown {
+  return error instanceof StatementError ? new PostgresOpenError("unreachable") : error;
 }
 
 /**

@@ -3,9 +3,6 @@
  * account needs a migration that makes the view anew. It reads with the rights of whoever asks, so it shows no more than `history`
  * does.
  *
- * `outbox_payment` orders a payment's notifications by their numbers. Without that the planner, who may not sort, read all of the merchant's
- * in the order of their numbers, and kept those of the payment.
- *
  * `origin`: where what is in the database came from, one row or none. `begun`: a start found the database empty and went on; `moved`: a
  * file was moved here (cofre migrate-store); `returned`: and was taken back since. Nobody but the owner reads it.
  */
@@ -40,11 +37,6 @@ CROSS JOIN LATERAL string_to_table(substr(entry.text, 3), ' ') AS posting (text)
 WHERE history.entries <> '';
 COMMENT ON VIEW journal IS 'Debits are positive, credits negative, in minor units of the currency; an entry sums to zero in each currency.';
 GRANT SELECT ON journal TO cofre_reader;
-
--- A large table takes longer than a session allows a statement; who writes waits meanwhile.
-SET LOCAL statement_timeout = '1h';
-DROP INDEX outbox_payment;
-CREATE INDEX outbox_payment ON outbox (merchant, payment, number);
 
 CREATE TABLE origin (
   no integer PRIMARY KEY CHECK (no = 1),

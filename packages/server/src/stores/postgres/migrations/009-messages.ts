@@ -1,14 +1,14 @@
 import { withReplaced } from "./replaced.ts";
 
 /**
- * `message`: which deliveries go together in one (outbox/events.ts). Few endpoints ask for that, so most rows are in no index of it.
+ * `message`: which deliveries go together in one (outbox/events.ts). Few endpoints ask for that, so most rows are in no index of it (018).
  *
  * Two functions of 002 take it along, under the same names: a node of the version before says nothing of it, so that what it makes goes alone,
  * and what it moves stays in the message it is in.
  */
 export const messages = `
-ALTER TABLE delivery ADD COLUMN message bigint CHECK (message >= 0);
-CREATE INDEX delivery_message ON delivery (merchant, endpoint, message, number) WHERE message > 0;
+ALTER TABLE delivery ADD COLUMN message bigint;
+ALTER TABLE delivery ADD CONSTRAINT delivery_message_check CHECK (message >= 0) NOT VALID;
 
 ${withReplaced("write_payment_1", [
   ["outcome, in_order)", "outcome, in_order, message)"],

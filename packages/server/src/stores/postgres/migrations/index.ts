@@ -15,6 +15,7 @@ import { peopleMacs } from "./014-people-macs.ts";
 import { parkedQueues } from "./015-parked-queues.ts";
 import { nodeClocks } from "./016-node-clocks.ts";
 import { indexesOfReads } from "./017-indexes-of-reads.ts";
+import { indexesOfDeliveries } from "./018-indexes-of-deliveries.ts";
 
 /** In order. One that was released never changes: its checksum is kept in the database. */
 export const migrations: readonly string[] = [
@@ -35,4 +36,14 @@ export const migrations: readonly string[] = [
   parkedQueues,
   nodeClocks,
   indexesOfReads,
+  indexesOfDeliveries,
 ];
+
+/**
+ * Of migrations that were written again before the first release, without what stopped writes: the checksum of the first text. It is what databases keep
+ * in any case, so versions with either text accept them. 018 makes databases of either text the same.
+ */
+export const firstChecksums: ReadonlyMap<number, string> = new Map([
+  [6, "b51e3f6fa26a19870e485e8d36c5e98a61a3f09da23c619511b57c1ee478ac7e"],
+  [9, "3988008a2240a3af0edd9d6dc60ef39a9810416ccc2e39e6bdad993ed5fe2249"],
+]);
