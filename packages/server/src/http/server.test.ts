@@ -462,6 +462,13 @@ describe("overload and the end", () => {
     assert.deepEqual(events, []);
   });
 
+  test("a server of which a job can't read what is due stays ready for payments, and names the job", async (t) => {
+    const { port, failingJobs } = await startTrivialServer(t);
+    failingJobs.push("notifications");
+    const ready = await send(port, "GET", "/readyz");
+    assert.deepEqual([ready.status, JSON.parse(ready.body)], [200, { status: "ready", failing: ["notifications"] }]);
+  });
+
   test("a server whose clock is off starts no payment, and answers everything else", async (t) => {
     // Other nodes would take its attempts for overdue while their requests are on the way, and void what the acquirer then captures.
     const { port, setClockOff, calls } = await startTrivialServer(t);

@@ -1,11 +1,24 @@
 import type { Clock } from "./clock.ts";
 import { type Instant, minute } from "./instant.ts";
 
-/** What a job says of its reads of the store. */
+/** What a job says of its reads of the store. Never throws. */
 export interface ReadReport {
-  /** `read`: which one. Never throws. */
+  /** `read`: which one. */
   failed(read: string): void;
-  worked(): void;
+  /** One that works says nothing of the others: each is a statement of its own, and may time out alone. */
+  worked(read: string): void;
+}
+
+/** What `reading` brings, after it was reported whether it worked. */
+export async function reported<T>(report: ReadReport | undefined, read: string, reading: Promise<T>): Promise<T> {
+  try {
+    const result = await reading;
+    report?.worked(read);
+    return result;
+  } catch (error) {
+    report?.failed(read);
+    throw error;
+  }
 }
 
 export interface ReadFailure {
@@ -15,7 +28,7 @@ export interface ReadFailure {
   readonly failed: number;
 }
 
-/** This many failures in a row, and the job counts as failing until a read works. */
+/** This many failures of a read in a row, and the job counts as failing until that read works. */
 const failuresToFail = 3;
 const silentMs = minute;
 
@@ -23,7 +36,8 @@ const silentMs = minute;
 export class JobReads {
   readonly #clock: Clock;
   readonly #report: (failure: ReadFailure) => void;
-  readonly #inARow = new Map<string, number>();
+  /** By job and read. */
+  readonly #inARow = new Map<string, Map<string, number>>();
   readonly #untold = new Map<string, { count: number; toldAt: Instant | undefined }>();
 
   /** `report` hears of the first failure of each job and then once a minute at most. */
@@ -33,16 +47,18 @@ export class JobReads {
   }
 
   of(job: string): ReadReport {
-    return { failed: (read) => this.#failed(job, read), worked: () => void this.#inARow.delete(job) };
+    return { failed: (read) => this.#failed(job, read), worked: (read) => void this.#inARow.get(job)?.delete(read) };
   }
 
-  /** Jobs whose last three reads failed. */
+  /** Jobs of which a read has failed three times in a row. */
   failing(): readonly string[] {
-    return [...this.#inARow].filter(([, count]) => count >= failuresToFail).map(([job]) => job);
+    return [...this.#inARow].filter(([, reads]) => [...reads.values()].some((count) => count >= failuresToFail)).map(([job]) => job);
   }
 
   #failed(job: string, read: string): void {
-    this.#inARow.set(job, (this.#inARow.get(job) ?? 0) + 1);
+    const inARow = this.#inARow.get(job) ?? new Map<string, number>();
+    this.#inARow.set(job, inARow);
+    inARow.set(read, (inARow.get(read) ?? 0) + 1);
     const untold = this.#untold.get(job) ?? { count: 0, toldAt: undefined };
     this.#untold.set(job, untold);
     untold.count += 1;

@@ -195,7 +195,7 @@ export const logEvents = {
   },
   job_read_failed: {
     level: "error",
-    doc: "A job (recovery, notifications, card_expiry) could not read its due work, `failed` times since the last such event. The first failure is logged at once, later ones at most once a minute. After three in a row /readyz names the job in `failing`.",
+    doc: "A job (recovery, notifications, card_expiry) could not read its due work, `failed` times since the last such event. `read` names the statement that failed last. The first failure is logged at once, later ones at most once a minute. After three failures of one statement in a row /readyz names the job in `failing`, until that statement works.",
     fields: { job: "text", read: "text", failed: "number" },
   },
   acquirer_rests: {

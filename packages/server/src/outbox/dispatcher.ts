@@ -1,7 +1,7 @@
 import { assert, BrokenInvariant } from "../kernel/assert.ts";
 import type { MerchantId } from "../kernel/ids.ts";
 import { day, type Instant, instant, laterBy, second } from "../kernel/instant.ts";
-import type { ReadReport } from "../kernel/job-reads.ts";
+import { reported, type ReadReport } from "../kernel/job-reads.ts";
 import type { Random } from "../kernel/random.ts";
 import type { Scheduler } from "../kernel/scheduler.ts";
 import { ServiceError } from "../kernel/service-error.ts";
@@ -46,7 +46,7 @@ export interface DispatcherParts extends CourierParts {
   readonly ended?: (delivery: Delivery) => void;
   /** Told of what should not be: the property that did not hold, or the class of the error. Never throws. */
   readonly alarm: (what: string, merchantId: MerchantId) => void;
-  /** Told of the reads of the store by which it finds what is due. */
+  /** Told of its reads of the store. */
   readonly reads?: ReadReport;
   /** true: one attempt at a time, in the order in which they were read, so that receivers hear everything in one order. */
   readonly inOrder?: () => boolean;
@@ -128,7 +128,10 @@ export class Dispatcher {
   constructor(parts: DispatcherParts) {
     this.#parts = parts;
     this.#courier = new Courier(parts);
-    this.#book = new DeliveryBook(parts.store, parts.clock);
+    const { store } = parts;
+    const deliveriesOfMessage: typeof store.deliveriesOfMessage = (...of) =>
+      this.#read("deliveriesOfMessage", store.deliveriesOfMessage(...of));
+    this.#book = new DeliveryBook({ deliveriesOfMessage, commit: (change) => store.commit(change) }, parts.clock);
   }
 
   /** Takes up what is due, now and with each poll. */
@@ -218,12 +221,7 @@ export class Dispatcher {
     this.#nudged.clear();
     this.#nudgedMerchants.clear();
     await this.#fillAll(keys);
-    try {
-      for (const merchantId of merchants) await this.#fillMerchant(merchantId, queuesPerRound);
-    } catch {
-      // The next poll asks again.
-      this.#parts.reads?.failed("queuesDue");
-    }
+    for (const merchantId of merchants) await this.#fillMerchant(merchantId, queuesPerRound);
     this.#pump();
   }
 
@@ -234,7 +232,8 @@ export class Dispatcher {
       if (slots.size === 0) return;
       this.#isCutShort = this.#nextMerchant !== undefined;
       do {
-        const due = await this.#parts.store.merchantsDue(this.#parts.clock.now(), this.#nextMerchant, merchantsPerRead, slots);
+        const { store, clock } = this.#parts;
+        const due = await this.#read("merchantsDue", store.merchantsDue(clock.now(), this.#nextMerchant, merchantsPerRead, slots));
         this.#nextMerchant = due.length === merchantsPerRead ? due.at(-1) : undefined;
         for (const { merchantId } of due) {
           await this.#fillMerchant(merchantId, mostQueues);
@@ -244,15 +243,27 @@ export class Dispatcher {
       if (this.#nextMerchant !== undefined) this.#isCutShort = true;
       for (const lane of this.#lanes.catchingUp()) await this.#fill(lane);
       this.#pump();
-      this.#parts.reads?.worked();
     } catch {
       // The next poll asks again.
-      this.#parts.reads?.failed("merchantsDue");
+    }
+  }
+
+  #read<T>(read: string, reading: Promise<T>): Promise<T> {
+    return reported(this.#parts.reads, read, reading);
+  }
+
+  /** Never rejects: what can't be read of one merchant must not keep those behind it from being read. */
+  async #fillMerchant(merchantId: MerchantId, mostQueues: number): Promise<void> {
+    try {
+      await this.#fillQueuesOf(merchantId, mostQueues);
+    } catch {
+      // The next poll asks again.
     }
   }
 
   /** Reads ahead in the merchant's queues that are due, as far as its share goes. Rejects as reads of the store do. */
-  async #fillMerchant(merchantId: MerchantId, mostQueues: number): Promise<void> {
+  async #fillQueuesOf(merchantId: MerchantId, mostQueues: number): Promise<void> {
+    const { store, clock } = this.#parts;
     let after = this.#nextQueues.get(merchantId);
     this.#nextQueues.delete(merchantId);
     for (let seen = 0; !this.#stopping.signal.aborted;) {
@@ -262,7 +273,7 @@ export class Dispatcher {
         if (after !== undefined) this.#nextQueues.set(merchantId, after);
         return;
       }
-      const due: readonly DueQueue[] = await this.#parts.store.queuesDue(merchantId, this.#parts.clock.now(), after, queuesPerRead);
+      const due: readonly DueQueue[] = await this.#read("queuesDue", store.queuesDue(merchantId, clock.now(), after, queuesPerRead));
       await this.#fillAll(due.map(({ queue }) => ({ merchantId, queue })));
       seen += due.length;
       after = due.at(-1);
@@ -296,7 +307,7 @@ export class Dispatcher {
     lane.reading = true;
     lane.readAgain = false;
     this.#lookAhead.take(lane.key.merchantId);
-    const fresh = await this.#read(lane);
+    const fresh = await this.#readLane(lane);
     lane.reading = false;
     if (fresh.length > 0) this.#load(lane, fresh);
     else this.#lookAhead.giveBack(lane.key.merchantId);
@@ -318,11 +329,11 @@ export class Dispatcher {
   }
 
   /** What may be tried now. Never rejects. */
-  async #read(lane: QueueLane): Promise<readonly Delivery[]> {
+  async #readLane(lane: QueueLane): Promise<readonly Delivery[]> {
     const { store, clock, accounts } = this.#parts;
     const { merchantId, queue } = lane.key;
     try {
-      const settings = await accounts.settingsOf(merchantId);
+      const settings = await this.#read("accountById", accounts.settingsOf(merchantId));
       lane.settings = settings;
       const isOfUrls = isUrlEndpoint(queue);
       const configured = isOfUrls ? undefined : lane.settings?.endpoints.find(({ id }) => id === queue);
@@ -335,7 +346,7 @@ export class Dispatcher {
       const busy = new Set(lane.underWay);
       const horizon = lane.catchingUp ? endOfTime : clock.now();
       const most = Math.max(deliveriesPerRead, lane.target?.hashesPerCall ?? 1);
-      const due = await store.deliveriesDue(lane.key, horizon, most + busy.size);
+      const due = await this.#read("deliveriesDue", store.deliveriesDue(lane.key, horizon, most + busy.size));
       if (due.length === 0) lane.catchingUp = false;
       const fresh = due.filter((each) => !busy.has(messageNumber(each)) && !busy.has(each.number));
       if (!isOfUrls && configured === undefined) {
@@ -345,7 +356,6 @@ export class Dispatcher {
       }
       return await this.#withoutExpired(lane, fresh);
     } catch (error) {
-      this.#parts.reads?.failed("deliveriesDue");
       this.#trouble(lane, error);
     }
     return [];
@@ -366,7 +376,7 @@ export class Dispatcher {
     const { store, clock } = this.#parts;
     const now = clock.now();
     for (let left = 0; left === 0 && !this.#stopping.signal.aborted;) {
-      const due = await store.deliveriesDue(lane.key, now, deliveriesPerRead);
+      const due = await this.#read("deliveriesDue", store.deliveriesDue(lane.key, now, deliveriesPerRead));
       left = due.length === 0 ? 1 : (await this.#withoutExpired(lane, due)).length;
     }
     if (accountVersion !== undefined) await this.#book.park(lane.key, laterBy(now, parkedMs), accountVersion);
@@ -523,7 +533,8 @@ export class Dispatcher {
   /** How the receiver of a message is reached: payments of one origin have addresses of their own. */
   async #targetOf({ target, key }: QueueLane, [{ paymentId }]: Message): Promise<Target> {
     if (target !== undefined) return target;
-    const url = (await this.#parts.store.paymentById(key.merchantId, paymentId))?.order.notificationUrl;
+    const payment = await this.#read("paymentById", this.#parts.store.paymentById(key.merchantId, paymentId));
+    const url = payment?.order.notificationUrl;
     assert(url !== undefined, "a delivery to a payment's own address is of a payment that has one");
     return urlTarget(url);
   }

@@ -1,6 +1,6 @@
 import type { Clock } from "../kernel/clock.ts";
 import { day, hour, type Instant, laterBy, minute } from "../kernel/instant.ts";
-import type { ReadReport } from "../kernel/job-reads.ts";
+import { reported, type ReadReport } from "../kernel/job-reads.ts";
 import type { Scheduler } from "../kernel/scheduler.ts";
 import type { Share, Tenure } from "../kernel/share.ts";
 import type { CardAge, Store } from "../stores/store.ts";
@@ -16,7 +16,7 @@ export interface CardExpiryParts {
   readonly share: Share;
   /** Told how many cards a round has forgotten. */
   readonly report: (progress: { readonly forgotten: number; readonly seen: number }) => void;
-  /** Told of a round that the store ended. */
+  /** Told of its reads of the store. */
   readonly reads?: ReadReport;
 }
 
@@ -72,7 +72,7 @@ export class CardExpiryJob {
       // Another process has become the one: it begins at the first card.
       if (end === undefined) break;
       try {
-        const piece = await store.cardsAfter(position, size);
+        const piece = await reported(this.#parts.reads, "cardsAfter", store.cardsAfter(position, size));
         for (const card of piece) {
           if (this.#stopped) break;
           if (card.lastUsedAt >= staysFrom) continue;
@@ -94,7 +94,6 @@ export class CardExpiryJob {
     }
     // After each round, since sessions and keys are deleted too.
     if (isWhole || forgotten > 0) await store.eraseRemains();
-    if (isWhole) this.#parts.reads?.worked();
     if (forgotten > 0) report({ forgotten, seen });
   }
 
@@ -109,7 +108,7 @@ export class CardExpiryJob {
     if (this.#stopped) return;
     this.#cancelTimer = this.#parts.scheduler.after(checkMs, () => {
       // What failed is found again a day later.
-      this.#round = this.#runIfDue().catch(() => this.#parts.reads?.failed("cardsAfter"));
+      this.#round = this.#runIfDue().catch(() => undefined);
       void this.#round.then(() => this.#schedule());
     });
   }

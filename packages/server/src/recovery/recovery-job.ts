@@ -1,7 +1,7 @@
 import { checksPerHour } from "../decisions/steps.ts";
 import type { Clock } from "../kernel/clock.ts";
 import type { Instant } from "../kernel/instant.ts";
-import type { ReadReport } from "../kernel/job-reads.ts";
+import { reported, type ReadReport } from "../kernel/job-reads.ts";
 import type { Scheduler } from "../kernel/scheduler.ts";
 import type { Share, Tenure } from "../kernel/share.ts";
 import { slotOf } from "../kernel/slot.ts";
@@ -100,7 +100,7 @@ export class RecoveryJob {
     const { share } = this.#parts;
     if (share.isAlone) {
       const held = share.held();
-      const left = await this.#read((store) => store.paymentsInFlight(maximumAtStart));
+      const left = await this.#read("paymentsInFlight", (store) => store.paymentsInFlight(maximumAtStart));
       void this.#takeUp(left, recoverPayment, held, maximumAtStart);
     }
     this.#schedule();
@@ -152,14 +152,11 @@ export class RecoveryJob {
     return taken;
   }
 
-  async #read(reading: (store: Store) => Promise<readonly Payment[]>): Promise<readonly Payment[]> {
+  async #read(read: string, reading: (store: Store) => Promise<readonly Payment[]>): Promise<readonly Payment[]> {
     try {
-      const payments = await reading(this.#parts.store);
-      this.#parts.reads?.worked();
-      return payments;
+      return await reported(this.#parts.reads, read, reading(this.#parts.store));
     } catch {
       // The next poll asks again.
-      this.#parts.reads?.failed("paymentsDue");
       return [];
     }
   }
@@ -255,7 +252,7 @@ export class RecoveryJob {
   /** A page of what is due, and which of it was not in hand while it was read: of a payment that was, the page may have an old state. */
   async #readDue(now: Instant, slots: ReadonlySet<number>, after: Payment | undefined) {
     const busy = new Set(this.#inHand.keys());
-    const due = await this.#read((store) => store.paymentsDue(now, pageSize, slots, after));
+    const due = await this.#read("paymentsDue", (store) => store.paymentsDue(now, pageSize, slots, after));
     return { due, fresh: due.filter((payment) => !busy.has(keyOf(payment)) || this.#inHand.has(keyOf(payment))) };
   }
 

@@ -24,6 +24,8 @@ export interface TrivialServer {
   readonly openGate: () => void;
   readonly setReady: (isReady: boolean) => void;
   readonly setClockOff: () => void;
+  /** Jobs that can't read. */
+  readonly failingJobs: string[];
   readonly moveClock: (ms: number) => void;
 }
 
@@ -39,6 +41,7 @@ export async function startTrivialServer(
   const gate = new Promise<void>((resolve) => (openGate = resolve));
   let isReady = true;
   let isClockOff = false;
+  const failingJobs: string[] = [];
   let now = 0;
 
   const answering =
@@ -85,7 +88,7 @@ export async function startTrivialServer(
     isWorld: (id) => areWorlds.includes(id === strictId ? strictKey : secretKey),
     clock: { now: () => instant(now) },
     log: { write: (event) => events.push(event) },
-    health: { state: () => (isClockOff ? "clock_off" : isReady ? "ready" : "not_writing") },
+    health: { state: () => (isClockOff ? "clock_off" : isReady ? "ready" : "not_writing"), failingJobs: () => failingJobs },
     limits: { ...defaultHttpLimits, ...limits },
     forwarder,
   });
@@ -103,6 +106,7 @@ export async function startTrivialServer(
     openGate,
     setReady: (ready) => (isReady = ready),
     setClockOff: () => (isClockOff = true),
+    failingJobs,
     moveClock: (ms) => (now += ms),
   };
 }

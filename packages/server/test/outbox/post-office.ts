@@ -1,6 +1,7 @@
 import assert from "node:assert/strict";
 import { type Instant, second } from "../../src/kernel/instant.ts";
 import type { MerchantId } from "../../src/kernel/ids.ts";
+import { JobReads, type ReadFailure } from "../../src/kernel/job-reads.ts";
 import type { Scheduler } from "../../src/kernel/scheduler.ts";
 import { wholeShare } from "../../src/kernel/share.ts";
 import { SeededRandom } from "../../src/kernel/seeded-random.ts";
@@ -18,7 +19,7 @@ import type { NotificationKind } from "../../src/outbox/events.ts";
 import type { SendOutcome, SendRequest } from "../../src/outbox/sender.ts";
 import type { Payment } from "../../src/payment/payment.ts";
 import { createMemoryStore, type MemoryStoreOptions } from "../../src/stores/memory/memory-store.ts";
-import type { Store } from "../../src/stores/store.ts";
+import { type Store, StoreError } from "../../src/stores/store.ts";
 import * as given from "../contract/store-fixtures.ts";
 import { Chance } from "../simulation/chance.ts";
 import { SimTime } from "../simulation/sim-time.ts";
@@ -80,6 +81,11 @@ export class PostOffice {
   answer: Answer;
   /** Asked at each step of a running dispatcher: true kills it there. */
   step: Step = () => false;
+  /** Asked at each read of a running dispatcher, with the merchant if it is of one: true makes it fail. */
+  fails: (read: string, merchantId?: MerchantId) => boolean = () => false;
+  /** What the dispatcher says of its reads. */
+  readonly reads: JobReads;
+  readonly failures: ReadFailure[] = [];
   /** Calls of the store by dispatchers, by method. */
   readonly calls = new Map<string, number>();
   readonly #settings = new Map<MerchantId, NotificationSettings & { readonly accountVersion: number }>();
@@ -91,6 +97,7 @@ export class PostOffice {
   constructor({ answer = () => ({ outcome: ok, afterMs: 20 }), store = {}, seed = 1, pollMs = second }: PostOfficeOptions = {}) {
     this.time = new SimTime(new Chance(seed));
     this.store = createMemoryStore({ scheduler: this.time, ...store });
+    this.reads = new JobReads(this.time, (failure) => void this.failures.push(failure));
     this.answer = answer;
     this.#seed = seed;
     this.#pollMs = pollMs;
@@ -187,9 +194,10 @@ export class PostOffice {
 
   #parts(isDead: () => boolean): DispatcherParts {
     /** Does `work` unless the process dies before it or after it; then nobody ever hears of it. */
-    const step = async <T>(what: string, work: () => Promise<T>): Promise<T> => {
+    const step = async <T>(what: string, work: () => Promise<T>, merchantId?: MerchantId): Promise<T> => {
       if (isDead() || this.#dies(`before ${what}`)) return never;
       this.calls.set(what, (this.calls.get(what) ?? 0) + 1);
+      if (this.fails(what, merchantId)) throw new StoreError("unavailable");
       const result = await settled(work());
       if (isDead() || this.#dies(`after ${what}`)) return never;
       if ("error" in result) throw result.error;
@@ -214,8 +222,8 @@ export class PostOffice {
     return {
       store: {
         merchantsDue: (now, after, limit, slots) => step("merchantsDue", () => store.merchantsDue(now, after, limit, slots)),
-        queuesDue: (merchantId, now, after, limit) => step("queuesDue", () => store.queuesDue(merchantId, now, after, limit)),
-        deliveriesDue: (to, now, limit) => step("deliveriesDue", () => store.deliveriesDue(to, now, limit)),
+        queuesDue: (merchantId, now, after, limit) => step("queuesDue", () => store.queuesDue(merchantId, now, after, limit), merchantId),
+        deliveriesDue: (to, now, limit) => step("deliveriesDue", () => store.deliveriesDue(to, now, limit), to.merchantId),
         deliveriesOfMessage: (to, message) => step("deliveriesOfMessage", () => store.deliveriesOfMessage(to, message)),
         paymentById: (merchantId, id) => step("paymentById", () => store.paymentById(merchantId, id)),
         commit: (change) => step("commit", () => store.commit(change)),
@@ -231,6 +239,7 @@ export class PostOffice {
       report: (event) => void this.events.push(event),
       alarm: (what) => void this.alarms.push(what),
       pollMs: this.#pollMs,
+      reads: this.reads.of("notifications"),
     };
   }
 

@@ -216,3 +216,49 @@ describe("other merchants", () => {
     await office.stop();
   });
 });
+
+describe("reads of the store that fail", () => {
+  for (const read of ["merchantsDue", "queuesDue", "deliveriesDue"]) {
+    test(`three times in a row, ${read} alone, make notifications a failing job until it works`, async () => {
+      const office = new PostOffice();
+      office.account(given.merchantA, [endpoint("shop")]);
+      await office.event(given.merchantA);
+      office.fails = (each) => each === read;
+      office.start();
+      await office.run(10 * second);
+      assert.deepEqual(office.received, []);
+      assert.deepEqual(office.reads.failing(), ["notifications"]);
+      assert.deepEqual(
+        office.failures.map((failure) => failure.read),
+        [read],
+        "it is reported by its name, and not each time",
+      );
+      office.fails = () => false;
+      await office.run(2 * second);
+      assert.equal(office.received.length, 1);
+      assert.deepEqual(office.reads.failing(), []);
+      await office.stop();
+    });
+  }
+
+  for (const read of ["queuesDue", "deliveriesDue"]) {
+    test(`of one merchant, ${read}, keep no other's notifications back`, async () => {
+      const office = new PostOffice();
+      const [unreadable] = hostile;
+      assert.ok(unreadable !== undefined);
+      office.account(unreadable, [endpoint("shop")]);
+      office.account(innocent, [endpoint("shop")]);
+      await office.event(unreadable);
+      await office.run(second);
+      const { id } = await office.event(innocent);
+      office.fails = (each, merchantId) => each === read && merchantId === unreadable;
+      office.start();
+      await office.run(second / 2);
+      assert.deepEqual(
+        office.received.map(({ hash }) => hash),
+        [id],
+      );
+      await office.stop();
+    });
+  }
+});
