@@ -84,6 +84,13 @@ const queuesPerRound = 128;
 const deliveriesPerRead = 64;
 /** How often a queue whose endpoint is switched off is looked at, for what has waited too long. */
 const parkedMs = day;
+/**
+ * Reads between two polls whose deliveries, of one merchant, are ended without an attempt: when an endpoint is taken away or has not answered for a month
+ * that may be all of them, and each read is a commit.
+ */
+const endingReads = 32;
+/** Merchants whose queues the next round goes on behind the last one's. Others begin with their first again. */
+const mostContinued = 1_024;
 /** Queues of changes that are waited for to be taken up together; the next poll finds the others. */
 const mostNudged = 1_000;
 /** How many messages of one queue may have been answered without that being kept yet: all would be sent again after a crash. */
@@ -122,6 +129,10 @@ export class Dispatcher {
   #nextMerchant: DueMerchant | undefined;
   /** Of merchants with more queues due than a round looks at. */
   readonly #nextQueues = new Map<MerchantId, DueQueue>();
+  /** Reads since the last poll of which everything was ended without an attempt. */
+  readonly #ended = new Map<MerchantId, number>();
+  /** Stuck until the next poll, because their merchant has had its part of those. */
+  readonly #paused = new Set<QueueLane>();
   /** The last round has not seen all that was due. */
   #isCutShort = false;
 
@@ -165,11 +176,12 @@ export class Dispatcher {
   async runDue(): Promise<void> {
     this.#lanes.tidy();
     do {
+      this.#endAgain();
       this.#nextMerchant = undefined;
       this.#nextQueues.clear();
       await this.#nextRound(Number.POSITIVE_INFINITY);
       while (this.#tasks.size > 0) await Promise.all(this.#tasks);
-    } while (this.#isCutShort && !this.#stopping.signal.aborted);
+    } while ((this.#isCutShort || this.#paused.size > 0) && !this.#stopping.signal.aborted);
   }
 
   /** The first moment after `now` at which a queue that rests is tried again. */
@@ -195,6 +207,7 @@ export class Dispatcher {
     if (this.#stopping.signal.aborted) return;
     this.#cancelPoll = this.#parts.scheduler.after(afterMs, () => {
       this.#lanes.tidy();
+      this.#endAgain();
       void this.#nextRound().then(() => this.#poll(this.#parts.pollMs ?? usualPollMs));
     });
   }
@@ -270,7 +283,7 @@ export class Dispatcher {
       const isFull = !this.#lookAhead.isFree(merchantId);
       this.#isCutShort ||= isFull;
       if (isFull || seen >= mostQueues) {
-        if (after !== undefined) this.#nextQueues.set(merchantId, after);
+        if (after !== undefined && this.#nextQueues.size < mostContinued) this.#nextQueues.set(merchantId, after);
         return;
       }
       const due: readonly DueQueue[] = await this.#read("queuesDue", store.queuesDue(merchantId, clock.now(), after, queuesPerRead));
@@ -311,7 +324,10 @@ export class Dispatcher {
     lane.reading = false;
     if (fresh.length > 0) this.#load(lane, fresh);
     else this.#lookAhead.giveBack(lane.key.merchantId);
-    if (lane.readAgain) await this.#fill(lane);
+    if (!lane.readAgain) return;
+    // By itself: what is read and ended of one queue must not keep a round from the next merchant.
+    if (this.#isInOrder) await this.#fill(lane);
+    else this.#run(this.#fill(lane).then(() => this.#pump()));
   }
 
   /** Has a place of the look-ahead already. */
@@ -351,7 +367,7 @@ export class Dispatcher {
       const fresh = due.filter((each) => !busy.has(messageNumber(each)) && !busy.has(each.number));
       if (!isOfUrls && configured === undefined) {
         await this.#book.end(fresh, decideRemoved);
-        lane.readAgain ||= fresh.length > 0;
+        if (fresh.length > 0) this.#endMore(lane);
         return [];
       }
       return await this.#withoutExpired(lane, fresh);
@@ -367,18 +383,33 @@ export class Dispatcher {
     const [left, expired] = [fresh.filter((each) => !isExpired(each, now)), fresh.filter((each) => isExpired(each, now))];
     if (expired.length === 0) return fresh;
     for (const each of await this.#book.end(expired, decideExpired)) this.#report("given_up", each);
-    lane.readAgain ||= left.length === 0;
+    if (left.length === 0) this.#endMore(lane);
     return left;
+  }
+
+  /** All that was read is ended without an attempt: what is behind it is read next, now or after the next poll. */
+  #endMore(lane: QueueLane): void {
+    const { merchantId } = lane.key;
+    const count = (this.#ended.get(merchantId) ?? 0) + 1;
+    this.#ended.set(merchantId, count);
+    lane.readAgain = true;
+    if (count < endingReads) return;
+    lane.stuck = true;
+    this.#paused.add(lane);
+  }
+
+  #endAgain(): void {
+    this.#ended.clear();
+    for (const lane of this.#paused) lane.stuck = false;
+    this.#paused.clear();
   }
 
   /** The endpoint is switched off: what is for it is kept for a while, and not looked at before the account changes. */
   async #leaveOff(lane: QueueLane, accountVersion: number | undefined): Promise<void> {
     const { store, clock } = this.#parts;
     const now = clock.now();
-    for (let left = 0; left === 0 && !this.#stopping.signal.aborted;) {
-      const due = await this.#read("deliveriesDue", store.deliveriesDue(lane.key, now, deliveriesPerRead));
-      left = due.length === 0 ? 1 : (await this.#withoutExpired(lane, due)).length;
-    }
+    const due = await this.#read("deliveriesDue", store.deliveriesDue(lane.key, now, deliveriesPerRead));
+    if (due.length > 0 && (await this.#withoutExpired(lane, due)).length === 0) return;
     if (accountVersion !== undefined) await this.#book.park(lane.key, laterBy(now, parkedMs), accountVersion);
   }
 

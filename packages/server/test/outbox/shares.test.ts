@@ -1,6 +1,6 @@
 import assert from "node:assert/strict";
 import { describe, test } from "node:test";
-import { hour, laterBy, second } from "../../src/kernel/instant.ts";
+import { day, hour, laterBy, second } from "../../src/kernel/instant.ts";
 import type { MerchantId } from "../../src/kernel/ids.ts";
 import { urlEndpoint } from "../../src/outbox/endpoint.ts";
 import { type EndpointId, newDelivery } from "../../src/outbox/events.ts";
@@ -258,6 +258,46 @@ describe("reads of the store that fail", () => {
         office.received.map(({ hash }) => hash),
         [id],
       );
+      await office.stop();
+    });
+  }
+});
+
+describe("deliveries that are ended without an attempt", () => {
+  const count = 5_000;
+  const month = 30 * day;
+  const cases = [
+    { what: "because their endpoint was taken away", outcome: "endpoint_removed", now: [] },
+    { what: "because they waited for too long", outcome: "expired", now: [endpoint("shop")] },
+    {
+      what: "because they waited for too long, while their endpoint is off",
+      outcome: "expired",
+      now: [endpoint("shop", { enabled: false })],
+    },
+  ];
+  for (const { what, outcome, now } of cases) {
+    test(`${what}, are a bounded number between two polls, and delay no other merchant's`, async () => {
+      const office = new PostOffice();
+      const [many] = hostile;
+      assert.ok(many !== undefined);
+      office.account(many, [endpoint("shop")]);
+      office.account(innocent, [endpoint("shop")]);
+      for (let made = 0; made < count; made += 1) await office.event(many);
+      await office.run(month + second);
+      office.account(many, now);
+      const { id } = await office.event(innocent);
+      let commitsBefore: number | undefined;
+      office.answer = ({ hash }) => {
+        if (hash === id) commitsBefore = office.calls.get("commit") ?? 0;
+        return { outcome: ok, afterMs: 20 };
+      };
+      office.start();
+      await office.run(second / 2);
+      assert.ok(commitsBefore !== undefined && commitsBefore <= 5, `${commitsBefore} commits before the other merchant's message`);
+      assert.ok((office.calls.get("commit") ?? 0) <= 34, `${office.calls.get("commit")} commits before the next poll`);
+      await office.run(10 * second);
+      const ended = (await deliveriesOf(office.store, many)).filter((each) => each.state === "failed" && each.outcome === outcome);
+      assert.equal(ended.length, count);
       await office.stop();
     });
   }
