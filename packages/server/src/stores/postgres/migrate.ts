@@ -51,7 +51,7 @@ export interface MigrateOptions {
  * - Outside of a transaction: statements that read a whole table but stop neither reads nor writes (`outsideForms`). Each is run by itself,
  *   without a time limit. A start that ended in the middle is repeated by the next one, which skips indexes that are ready.
  *
- * test/contract/migration-rules.ts refuses other texts.
+ * test/contract/migration-rules.ts says what is allowed, and refuses other texts.
  */
 export async function migrate(connection: Connection, options: MigrateOptions = {}): Promise<void> {
   await takeTurn(connection);
