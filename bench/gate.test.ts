@@ -13,7 +13,7 @@ async function gateWith(ratios: readonly number[]): Promise<{ readonly passed: b
   let at = 0;
   const result = await gate({ ...first, goal }, async (): Promise<PairResult> => {
     const ratio = ratios[at++] ?? Number.NaN;
-    return { outstanding: 64, ratio, ratioQ1: ratio, ratioQ3: ratio, floor: arm, product: arm };
+    return { outstanding: 64, ratio, ratioQ1: ratio, ratioQ3: ratio, cpuRatio: undefined, floor: arm, product: arm };
   });
   assert.ok(result !== undefined);
   return { passed: result.passed, repeats: result.ratios.length };

@@ -10,6 +10,9 @@ export interface Acknowledged {
   captured: number;
 }
 
+/** So many of the payments made last are recent. */
+export const recentPayments = 100;
+
 const codeMarker = "0000000000";
 const hashMarker = "c0ffee".repeat(8);
 const tokenMarker = "70ce".repeat(32);
@@ -189,12 +192,23 @@ export class Loads {
     );
   }
 
+  /** Of all payments that were made to ask for. */
   query(): Load {
+    return this.#query(Number.POSITIVE_INFINITY);
+  }
+
+  /** Of the payments that were made last. */
+  queryRecent(): Load {
+    return this.#query(recentPayments);
+  }
+
+  #query(latest: number): Load {
     const template = RequestTemplate.post("/ws/query", { integration_key: this.#key, hash: hashMarker }, { hash: hashMarker });
     return new TemplateLoad(
       template,
       (bytes) => {
-        const hash = this.#queried[this.#queryTurn++ % this.#queried.length];
+        const count = Math.min(latest, this.#queried.length);
+        const hash = this.#queried.at(-1 - (this.#queryTurn++ % count));
         if (hash === undefined) return false;
         patchText(bytes, template.slot("hash"), hash);
         return true;

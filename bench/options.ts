@@ -41,7 +41,7 @@ export const usage = `npm run bench -- [options]
 
   --quick             about a minute: 64 outstanding only, fewer and shorter windows
   --case NAME         only this case (repeatable): token, direct-token, direct-pan, capture, authorize-capture, refund,
-                      verify, query, open-loop, store (charges per fsync, bytes per payment), notifications (what they add to a charge)
+                      verify, query, query-recent, open-loop, store (charges per fsync, bytes per payment), notifications (what they add to a charge)
   --outstanding N     only at N requests outstanding (repeatable)
   --million           store one million tokens, then weigh them
   --growth            store level: CPU per charge at 200,000 and at two million payments; with --store postgres, too

@@ -47,6 +47,8 @@ export interface PairResult {
   readonly ratio: number;
   readonly ratioQ1: number;
   readonly ratioQ3: number;
+  /** The same of the CPU of a request: median and quartiles; undefined where the system does not tell. */
+  readonly cpuRatio: readonly [q1: number, median: number, q3: number] | undefined;
   readonly floor: ArmResult;
   readonly product: ArmResult;
   /** The product before the warm-up; undefined without cold pairs. */
@@ -61,13 +63,14 @@ export async function runPairs(floor: Arm, product: Arm, plan: PairPlan): Promis
   const cold = plan.coldPairs === 0 ? undefined : await alternate(floor, product, plan, { pairs: plan.coldPairs, discarded: 0 });
   await warmUp(floor, plan.warmUp);
   await warmUp(product, plan.warmUp);
-  const { ratios, ...arms } = await alternate(floor, product, plan, plan);
+  const { ratios, cpuRatios, ...arms } = await alternate(floor, product, plan, plan);
   if (ratios.length === 0) throw new Error("no pair of windows could be counted");
   return {
     outstanding: plan.outstanding,
     ratio: median(ratios),
     ratioQ1: quantile(ratios, 0.25),
     ratioQ3: quantile(ratios, 0.75),
+    cpuRatio: cpuRatios.length === 0 ? undefined : [quantile(cpuRatios, 0.25), median(cpuRatios), quantile(cpuRatios, 0.75)],
     ...arms,
     ...(cold === undefined ? {} : { cold: cold.product }),
   };
@@ -90,8 +93,14 @@ async function alternate(
   product: Arm,
   plan: PairPlan,
   { pairs, discarded }: Pick<PairPlan, "pairs" | "discarded">,
-): Promise<{ readonly ratios: readonly number[]; readonly floor: ArmResult; readonly product: ArmResult }> {
+): Promise<{
+  readonly ratios: readonly number[];
+  readonly cpuRatios: readonly number[];
+  readonly floor: ArmResult;
+  readonly product: ArmResult;
+}> {
   const ratios: number[] = [];
+  const cpuRatios: number[] = [];
   const floorSum = new ArmSum();
   const productSum = new ArmSum();
   let lastFloor: WindowResult | undefined;
@@ -104,9 +113,12 @@ async function alternate(
     const b = await runWindow(product, plan, plan.outstanding, counted ? productSum : new ArmSum());
     lastFloor = a;
     lastProduct = b;
-    if (counted && a.elapsedMs > 0 && b.elapsedMs > 0) ratios.push(perSecond(b) / perSecond(a));
+    if (!counted || a.elapsedMs === 0 || b.elapsedMs === 0) continue;
+    ratios.push(perSecond(b) / perSecond(a));
+    const [cpuOfFloor, cpuOfProduct] = [cpuOfAnswer(a), cpuOfAnswer(b)];
+    if (cpuOfFloor !== undefined && cpuOfProduct !== undefined) cpuRatios.push(cpuOfProduct / cpuOfFloor);
   }
-  return { ratios, floor: floorSum.result(), product: productSum.result() };
+  return { ratios, cpuRatios, floor: floorSum.result(), product: productSum.result() };
 }
 
 async function runWindow(arm: Arm, plan: PairPlan, outstanding: number, sum: ArmSum): Promise<WindowResult> {
@@ -131,6 +143,11 @@ function expectedAnswers(last: WindowResult | undefined, plan: PairPlan): number
 
 function perSecond(result: WindowResult): number {
   return (result.answers * 1_000) / result.elapsedMs;
+}
+
+/** Undefined where it cannot be compared. */
+function cpuOfAnswer({ cpuMicros, answers }: WindowResult): number | undefined {
+  return cpuMicros === undefined || cpuMicros === 0 || answers === 0 ? undefined : cpuMicros / answers;
 }
 
 class ArmSum {

@@ -34,11 +34,12 @@ const columns = [
   "cold",
   "floor",
   "x floor",
+  "cpu ratio",
   "p50 ms",
   "p95",
   "p99",
 ] as const;
-const widths = [18, 4, 6, 12, 7, 7, 7, 5, 7, 6, 8, 8, 8, 8] as const;
+const widths = [18, 4, 6, 12, 7, 7, 7, 5, 7, 6, 8, 18, 8, 8, 8] as const;
 
 export function printHead(): void {
   console.log("");
@@ -46,7 +47,7 @@ export function printHead(): void {
 }
 
 export function printPair({ title, cpuGoalMicros }: BenchCase, result: PairResult): void {
-  const { floor, product, cold } = result;
+  const { floor, product, cold, cpuRatio } = result;
   console.log(
     row([
       title,
@@ -60,6 +61,7 @@ export function printPair({ title, cpuGoalMicros }: BenchCase, result: PairResul
       micros(cold?.cpuMicros),
       micros(floor.cpuMicros),
       product.cpuMicros === undefined || floor.cpuMicros === undefined ? "-" : fixed(product.cpuMicros / floor.cpuMicros),
+      cpuRatio === undefined ? "-" : `${fixed(cpuRatio[1])} (${fixed(cpuRatio[0])}-${fixed(cpuRatio[2])})`,
       fixed(product.p50Ms),
       fixed(product.p95Ms),
       fixed(product.p99Ms),

@@ -21,6 +21,7 @@ const bounds: readonly { readonly name: string; readonly promises: number; reado
   { name: "direct-pan", promises: 61, heapBytes: 84_000 },
   { name: "capture", promises: 73, heapBytes: 75_000 },
   { name: "query", promises: 22, heapBytes: 32_000 },
+  { name: "query-recent", promises: 22, heapBytes: 32_000 },
   { name: "token", promises: 37, heapBytes: 41_000 },
 ];
 

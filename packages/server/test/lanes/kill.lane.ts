@@ -53,9 +53,9 @@ describe("controls: the judge objects", () => {
       {
         name: "a change is acknowledged before it is committed",
         file: "stores/embedded/embedded-store.ts",
-        find: "const result = commitResultOf(await this.#writer.submit(messageOf(change)));",
-        replace: `void this.#writer.submit(messageOf(change));
-    const result = commitResultOf("committed");`,
+        find: "const outcome = await this.#writer.submit(message);",
+        replace: `void this.#writer.submit(message);
+    const outcome: Outcome = "committed";`,
       },
       12,
       /^an acknowledged (?:payment|token) is there/,

@@ -283,9 +283,9 @@ describe("controls: what a server does wrong under load is found", () => {
       {
         name: "what is accepted while others wait is dropped",
         file: "stores/embedded/embedded-store.ts",
-        find: "const result = commitResultOf(await this.#writer.submit(messageOf(change)));",
+        find: "const outcome = await this.#writer.submit(message);",
         replace: `const isDropped = change.payment !== undefined && this.#writer.stats().queued > 2;
-    const result = commitResultOf(isDropped ? "committed" : await this.#writer.submit(messageOf(change)));`,
+    const outcome = isDropped ? "committed" : await this.#writer.submit(message);`,
       },
       /^(?:an acknowledged payment is there|nothing is sent before it is written down|a payment is as it was told)/,
       usual,

@@ -56,6 +56,7 @@ import type { AccountKeyRow, AccountRow, FigureRow, NamedRequestRow, PackedHisto
 import { temporaryFile } from "./temporary-file.ts";
 import { WriterThread } from "./writer-thread.ts";
 import type { Writer } from "./writer.ts";
+import { WrittenPayments } from "./written-payments.ts";
 
 export interface EmbeddedStoreOptions {
   /**
@@ -106,7 +107,7 @@ export async function openEmbeddedStore({
   }
 }
 
-/** Owns the read-only connection and its statements, and the writer. */
+/** Owns the read-only connection and its statements, the writer, and the payments that it wrote last. */
 class SqliteStore implements RunningStore {
   readonly people: PeopleStore;
   readonly identity: IdentityStore = { read: async () => this.#identity(), raise: (raise) => this.#raiseIdentity(raise) };
@@ -114,6 +115,7 @@ class SqliteStore implements RunningStore {
   readonly #writer: Writer;
   readonly #afterClose: () => void;
   readonly #statements: Record<StatementName, StatementSync>;
+  readonly #written = new WrittenPayments();
   #closed: Promise<void> | undefined;
 
   constructor(reader: DatabaseSync, writer: Writer, afterClose: () => void) {
@@ -143,6 +145,9 @@ class SqliteStore implements RunningStore {
   }
 
   async paymentById(merchantId: MerchantId, id: PaymentId): Promise<Payment | undefined> {
+    if (this.#closed !== undefined) throw new StoreError("closed");
+    const written = this.#written.find(merchantId, id);
+    if (written !== undefined) return written;
     const [row] = this.#rows<PaymentRow>("paymentById", merchantId, id);
     return row === undefined ? undefined : paymentFromRow(row);
   }
@@ -274,7 +279,12 @@ class SqliteStore implements RunningStore {
   async commit(change: Change): Promise<CommitResult> {
     if (this.#closed !== undefined) throw new StoreError("closed");
     assertChangeIsSound(change);
-    const result = commitResultOf(await this.#writer.submit(messageOf(change)));
+    const message = messageOf(change);
+    const [merchant, , payment] = message;
+    const written = payment === undefined ? undefined : this.#written.submitted(merchant, payment);
+    const outcome = await this.#writer.submit(message);
+    if (outcome === "committed" && written !== undefined) written.isCommitted = true;
+    const result = commitResultOf(outcome);
     return result === "payment_code" ? this.#takenBy(change) : result;
   }
 
