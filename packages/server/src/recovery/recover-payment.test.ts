@@ -184,3 +184,21 @@ describe("what the acquirer says is about the moment in which it was asked, not 
     }
   }
 });
+
+test("a clock that is set ahead while a reversal is written makes an unknown original no proof", async () => {
+  const reversal = {
+    what: "an authorization of which it says nothing",
+    sent: (answerBy: Instant) => [given.newPayment(1, { attempt: given.newAttempt({ answerBy }) })],
+    says: { reverse: async () => ({ kind: "unknown_original" }) as const },
+    capabilities: { answersInquiries: false },
+    open: "reversing",
+    over: "voided",
+  };
+  const { time, store, runner, sent } = await open(reversal);
+  const [payment] = sent(instant(time.now() + 1_000));
+  assert.ok(payment !== undefined);
+  await store.commit(given.paymentChange(payment));
+  const recovering = recoverPayment(runner.contextOf(account), payment);
+  await time.pass(2 * 3_600_000);
+  assert.equal((await recovering).state, "reversing", "the authorization may still arrive");
+});

@@ -37,22 +37,24 @@ const recoverers = {
   void: recoverFollowUp,
   lapse: recoverFollowUp,
   reject: recoverFollowUp,
-  reverse,
+  reverse: (context, payment, attempt) => reverse(context, payment, attempt, arrivalIsPast(context, payment, attempt)),
   undo: (context, payment) => undoLateCapture(context, payment, "recovery"),
 } satisfies Record<AttemptKind, Recoverer>;
 
 async function recoverAuthorization(context: OperationContext, payment: Payment, attempt: Attempt): Promise<Payment> {
   // An acquirer that answers no inquiries leaves one way to be sure that nothing is held.
-  if (!connectorFor(context, payment).capabilities.answersInquiries) return claimAndReverse(context, payment, attempt);
   const conclusive = arrivalIsPast(context, payment, attempt);
+  if (!connectorFor(context, payment).capabilities.answersInquiries) return claimAndReverse(context, payment, attempt, conclusive);
   const inquiry = await inquire(context, payment);
   if (inquiry.kind === "not_found") {
     // Too early to believe: the request may still arrive. After that time the reversal is only for certainty's sake.
-    return conclusive ? claimAndReverse(context, payment, attempt) : checkLater(context, payment, attempt);
+    return conclusive ? claimAndReverse(context, payment, attempt, conclusive) : checkLater(context, payment, attempt);
   }
   if (inquiry.kind === "unknown") return checkLater(context, payment, attempt);
   const outcome = adoptable(payment, attempt, inquiry);
-  return outcome === undefined ? claimAndReverse(context, payment, attempt) : settleAuthorization(context, payment, attempt, outcome);
+  return outcome === undefined
+    ? claimAndReverse(context, payment, attempt, conclusive)
+    : settleAuthorization(context, payment, attempt, outcome);
 }
 
 /** What the acquirer holds, when that is exactly what was asked for; anything else is undone. */
@@ -68,17 +70,17 @@ function settleAuthorization(context: OperationContext, payment: Payment, attemp
   return settle(context, payment, (current) => decideAuthorizeOutcome(current, outcome, context.clock.now(), "recovery", options));
 }
 
-async function claimAndReverse(context: OperationContext, payment: Payment, attempt: Attempt): Promise<Payment> {
+/** `conclusive`: as it was when recovery began, while the clock was known to be right. The clock may have been set ahead by the time the claim is written. */
+async function claimAndReverse(context: OperationContext, payment: Payment, attempt: Attempt, conclusive: boolean): Promise<Payment> {
   const { payment: claimed } = await changePayment(context, payment, (current) =>
     current.state === "authorizing" && current.attempt?.number === attempt.number
       ? decideReversal(current, context.clock.now(), context.answerBy())
       : undefined,
   );
-  return claimed.attempt?.kind === "reverse" ? reverse(context, claimed, claimed.attempt) : claimed;
+  return claimed.attempt?.kind === "reverse" ? reverse(context, claimed, claimed.attempt, conclusive) : claimed;
 }
 
-async function reverse(context: OperationContext, payment: Payment, attempt: Attempt): Promise<Payment> {
-  const conclusive = arrivalIsPast(context, payment, attempt);
+async function reverse(context: OperationContext, payment: Payment, attempt: Attempt, conclusive: boolean): Promise<Payment> {
   const outcome = await connectorFor(context, payment).reverse(askingRequest(context, payment));
   // "Unknown original" counts only when the original could not arrive any more as we asked (reliability 3.2, W8).
   if (outcome.kind === "reversed" || (outcome.kind === "unknown_original" && conclusive)) {

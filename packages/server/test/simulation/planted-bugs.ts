@@ -82,7 +82,7 @@ const plantedPaymentBugs: readonly PlantedBug[] = [
   {
     name: "an acquirer that has not heard of an authorization is believed at once",
     file: recover,
-    find: `    return conclusive ? claimAndReverse(context, payment, attempt) : checkLater(context, payment, attempt);`,
+    find: `    return conclusive ? claimAndReverse(context, payment, attempt, conclusive) : checkLater(context, payment, attempt);`,
     replace: `    return settleAuthorization(context, payment, attempt, { kind: "declined", reason: "timeout", responseCode: "91", adviceCode: undefined, refusedBeforeIssuer: false });`,
   },
   {
