@@ -75,7 +75,7 @@ async function actOn(installation: Installation, shop: Shop, chance: Chance, ver
 
 async function askFor(installation: Installation, shop: Shop, chance: Chance, verb: OfMerchant, hash: string): Promise<boolean> {
   const amount = verb === "cancel" || chance.happens(500) ? undefined : chance.pick([100n, 333n, 0n, 9_999_900n]);
-  const wished = wish(shop, chance, { verb, hash, amount: amount === 0n ? undefined : amount });
+  const wished = wish(installation, shop, chance, { verb, hash, amount: amount === 0n ? undefined : amount });
   const fields = { hash, ...(amount === undefined ? {} : { amount: textOf(amount) }) };
   return (await ask(installation, shop, chance, wished, fields)).kind === "done";
 }
@@ -114,12 +114,12 @@ async function refundOnce(installation: Installation, shop: Shop, chance: Chance
   const code = chance.happens(300) ? `refund-${chance.below(6)}` : undefined;
   const texts: Fields = { hash, description: "changed their mind", merchant_refund_code: code };
   if (chance.happens(200)) {
-    await ask(installation, shop, chance, wish(shop, chance, { verb: "refund_or_cancel", hash }), texts);
+    await ask(installation, shop, chance, wish(installation, shop, chance, { verb: "refund_or_cancel", hash }), texts);
     return;
   }
   const whole = shop.payments.get(hash)?.amount ?? 100n;
   const amount = chance.happens(250) ? whole : chance.pick([1n, 100n, 333n, 15_000n, 99_999_900n]);
-  const wished = wish(shop, chance, { verb: "refund", hash, amount });
+  const wished = wish(installation, shop, chance, { verb: "refund", hash, amount });
   await ask(installation, shop, chance, wished, { ...texts, operation: "request", amount: textOf(amount) });
 }
 
@@ -132,7 +132,7 @@ export async function takeBack(installation: Installation, shop: Shop, chance: C
   const times = chance.happens(300) ? 2 : 1;
   const answers = await Promise.all(
     Array.from({ length: times }, () => {
-      const wished = wish(shop, chance, { verb: "refund_cancel", hash: payment, refundId: id });
+      const wished = wish(installation, shop, chance, { verb: "refund_cancel", hash: payment, refundId: id });
       return ask(installation, shop, chance, wished, { operation: "cancel", ...name });
     }),
   );

@@ -50,6 +50,8 @@ export class RequestAuditor {
   readonly #versions = new Map<string, { readonly since: number; readonly payment: Payment }[]>();
   readonly #refundsOf = new Map<Wish, number>();
   readonly #wishOf = new Map<string, Wish>();
+  /** What was done under a key, by merchant and key. */
+  readonly #doneUnder = new Map<string, Verb>();
   #isPutBack = false;
   /** Keys that two wishes have, by merchant. */
   readonly #contested = new Set<string>();
@@ -98,6 +100,11 @@ export class RequestAuditor {
     const { wish } = sending;
     const { merchantId, verb, code, hash, amount, key } = wish;
     const what = `${verb} of ${payment.code}`;
+    if (key !== undefined) {
+      const done = this.#doneUnder.get(`${merchantId} ${key}`) ?? verb;
+      if (done !== verb) this.#violation(`I4: under one key one request is carried out: ${key}, ${done} and ${what}`);
+      this.#doneUnder.set(`${merchantId} ${key}`, done);
+    }
     if ((code ?? payment.code) !== payment.code || (hash ?? payment.id) !== payment.id)
       this.#violation(`an answer is about the payment that was asked for: ${what}`);
     if ((await this.#store.paymentById(merchantId, payment.id as PaymentId))?.merchantId !== merchantId)
@@ -114,7 +121,9 @@ export class RequestAuditor {
     if (refund === undefined || verb === "refund_cancel" || key === undefined) return;
     if ((this.#refundsOf.get(wish) ?? refund.id) !== refund.id) this.#violation(`I4: a request under a key is one refund: ${what}`);
     const name = `${merchantId} ${refund.id}`;
-    if ((this.#wishOf.get(name) ?? wish) !== wish) this.#violation(`I4: two requests are two refunds: ${what}`);
+    // What two clients send alike under one key is one request.
+    const { key: firstKey, verb: firstVerb } = this.#wishOf.get(name) ?? wish;
+    if (firstKey !== key || firstVerb !== verb) this.#violation(`I4: two requests are two refunds: ${what}`);
     this.#refundsOf.set(wish, refund.id);
     this.#wishOf.set(name, wish);
   }

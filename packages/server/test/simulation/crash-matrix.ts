@@ -72,7 +72,7 @@ const quiet: Plan = {
     taxPaidBy: "customer",
     requireCvv: false,
   },
-  clients: { loseRequest: 0, loseAnswer: 0, patienceMs: 0 },
+  clients: { loseRequest: 0, loseAnswer: 0, patienceMs: 0, reuseKey: 0 },
   simulator: { ...defaultAccountSettings().simulator, latencyMs: 1 },
   personality: { dedupes: true, answersInquiries: true, repeatsFollowUps: true, lateArrivalMs: 20_000 },
   routed: false,

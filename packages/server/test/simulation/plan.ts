@@ -37,7 +37,13 @@ export interface Plan {
     | "requireCvv"
   >;
   /** What befalls the requests of clients, in 1/1000, and for how long one waits for its answer; 0: as long as it takes. */
-  readonly clients: { readonly loseRequest: number; readonly loseAnswer: number; readonly patienceMs: number };
+  readonly clients: {
+    readonly loseRequest: number;
+    readonly loseAnswer: number;
+    readonly patienceMs: number;
+    /** Chance that a request comes under the key of another one, in 1/1000. */
+    readonly reuseKey: number;
+  };
   readonly simulator: SimulatorSettings;
   readonly personality: BookRules & { readonly lateArrivalMs: number };
   /** Whether the first acquirer is another server with the interface, reached by the upstream connector (upstream-link.ts). */
@@ -111,7 +117,13 @@ const rates = [0, 0, 5, 50, 200] as const;
 const lateRates = [0, 0, 0, 50, 200, 400] as const;
 
 export function planOf(seed: number): Plan {
-  return databaseClock(oneClock(elsewhere(slowlyAsked(drawn(seed)))));
+  return confusedKeys(databaseClock(oneClock(elsewhere(slowlyAsked(drawn(seed))))));
+}
+
+/** In one run of ten the clients often use a key for a second request, and the store often fails. */
+function confusedKeys(plan: Plan): Plan {
+  if (!new Chance(plan.seed + 10).happens(100)) return plan;
+  return { ...plan, storeFaultPerMille: 200, clients: { ...plan.clients, reuseKey: 500 } };
 }
 
 /** In some runs of several servers the clock of the store is wrong for a while, by which no server may judge what is due. */
@@ -202,6 +214,7 @@ function drawn(seed: number): Plan {
       loseRequest: chance.pick(rates),
       loseAnswer: chance.pick(rates),
       patienceMs: chance.pick([0, 0, 0, 2_000, 20_000, 35_000]),
+      reuseKey: 20,
     },
     simulator: {
       seed: `simulation ${seed}`,

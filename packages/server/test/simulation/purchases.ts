@@ -120,7 +120,7 @@ function order(installation: Installation, shop: Shop, chance: Chance, code: str
       creditcard: node,
     },
   };
-  const wished = wish(shop, chance, { verb: "direct", code, amount });
+  const wished = wish(installation, shop, chance, { verb: "direct", code, amount });
   shop.codes.add(code);
   return async () => {
     const at = time.now();

@@ -25,12 +25,13 @@ const paths = {
 
 /** A wish of one of the shop's clients, perhaps under an Idempotency-Key; now and then under one that another wish of the shop has. */
 export function wish(
+  installation: Installation,
   shop: Shop,
   chance: Chance,
   asked: Pick<Wish, "verb"> & Partial<Pick<Wish, "code" | "hash" | "refundId" | "amount">>,
 ): Wish {
   const none = { code: undefined, hash: undefined, refundId: undefined, amount: undefined };
-  const earlier = chance.happens(20) ? shop.keys.at(-1 - chance.below(3)) : undefined;
+  const earlier = chance.happens(installation.plan.clients.reuseKey) ? shop.keys.at(-1 - chance.below(3)) : undefined;
   const reusesKey = earlier !== undefined && earlier.verb !== asked.verb;
   let key: string | undefined;
   if (reusesKey) ({ key } = earlier);
