@@ -1,13 +1,14 @@
-import { createHmac, createSecretKey, type KeyObject } from "node:crypto";
+import { createHmac, createSecretKey } from "node:crypto";
 import { assert } from "../kernel/assert.ts";
 import type { MerchantId } from "../kernel/ids.ts";
 import type { Random } from "../kernel/random.ts";
 import type { Card } from "./card.ts";
 import { epochOf, openCard, resealCard, sealCard, type EpochLookup } from "./envelope.ts";
+import { HmacSha256 } from "./hmac.ts";
 import type { Keyring } from "./keyring.ts";
 import { noEarlierRows, type RowField, RowMacs, type RowUpgrade } from "./row-mac.ts";
 import type { StoredCard } from "./stored-card.ts";
-import { keyedDigest, unkeyedDigest } from "./token.ts";
+import { keyedDigest, unkeyedDigest, unkeyedLength } from "./token.ts";
 import type { CardOwner, CardRef, Vault } from "./vault.ts";
 
 interface LocalVaultOptions {
@@ -115,14 +116,14 @@ function fieldsOf({
 }
 
 /** One for each merchant: equal tokens of two merchants have different digests. */
-function digestKeysOf(keyring: Keyring): (merchantId: MerchantId) => KeyObject {
+function digestKeysOf(keyring: Keyring): (merchantId: MerchantId) => HmacSha256 {
   const root = keyring.derivedKey("token digest 1");
-  const ready = new Map<MerchantId, KeyObject>();
+  const ready = new Map<MerchantId, HmacSha256>();
   return (merchantId) => {
     const known = ready.get(merchantId);
     if (known !== undefined) return known;
     const derived = createHmac("sha256", root).update(merchantId).digest();
-    const key = createSecretKey(derived);
+    const key = new HmacSha256(createSecretKey(derived), unkeyedLength);
     derived.fill(0);
     const [oldest] = ready.keys();
     if (oldest !== undefined && ready.size >= digestKeysReady) ready.delete(oldest);

@@ -1,5 +1,5 @@
 import assert from "node:assert/strict";
-import { createSecretKey, hash } from "node:crypto";
+import { createHmac, createSecretKey, hash } from "node:crypto";
 import { describe, test } from "node:test";
 import { type EarlierRows, type RowField, rowKinds, RowMacs } from "./row-mac.ts";
 
@@ -46,6 +46,23 @@ describe("the MAC of a row", () => {
   test("has the bytes that earlier rows were written with", () => {
     const mac = macsOf().of("card", ["0a0b0c0d", 7, Uint8Array.of(1, 2, 255), undefined, "José ☂", 0, ""]);
     assert.equal(Buffer.from(mac).toString("hex"), "4e6065745eefd79719b9fda7d64634c9c90451c63f47f3062d6b03d11a65afd9");
+  });
+
+  test("is HMAC-SHA-256 over each field with its length before it, for rows of every length and one after another", () => {
+    const macs = macsOf();
+    for (const length of [0, 1, 2_039, 2_040, 2_041, 700, 5_000, 3]) {
+      for (const text of ["x", "é", "☂", "\ud800"].map((character) => character.repeat(length))) {
+        const fields: readonly RowField[] = [text, length, undefined, Uint8Array.from({ length }, (_, index) => index % 256)];
+        const hmac = createHmac("sha256", keyOf("here")("row-mac 1 card"));
+        for (const field of fields) {
+          const bytes = field instanceof Uint8Array ? field : Buffer.from(String(field ?? ""));
+          const before = Buffer.alloc(4);
+          before.writeUInt32BE(field === undefined ? 0xffff_ffff : bytes.length);
+          hmac.update(before).update(bytes);
+        }
+        assert.equal(Buffer.from(macs.of("card", fields)).toString("hex"), hmac.digest("hex"), `${length} of ${text.slice(0, 1)}`);
+      }
+    }
   });
 
   test("may be missing while rows of earlier versions may be there, and never be wrong", () => {

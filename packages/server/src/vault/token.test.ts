@@ -3,7 +3,8 @@ import { createHash, createHmac, createSecretKey, randomBytes } from "node:crypt
 import { test } from "node:test";
 import { formatTimestamp } from "../kernel/calendar.ts";
 import { instant } from "../kernel/instant.ts";
-import { isAcceptableToken, keyedDigest, newToken, tokenExpiresAt, unkeyedDigest } from "./token.ts";
+import { HmacSha256 } from "./hmac.ts";
+import { isAcceptableToken, keyedDigest, newToken, tokenExpiresAt, unkeyedDigest, unkeyedLength } from "./token.ts";
 
 const random = { bytes: (length: number): Uint8Array => randomBytes(length) };
 
@@ -28,8 +29,9 @@ test("the digest that earlier versions kept of a token is its SHA-256 and tells 
 });
 
 test("the keyed digest of a token is HMAC-SHA-256 over the bytes of its SHA-256", () => {
-  const key = createSecretKey(Buffer.alloc(32, 7));
-  const expected = createHmac("sha256", key).update(createHash("sha256").update("abc").digest()).digest("hex");
+  const bytes = Buffer.alloc(32, 7);
+  const key = new HmacSha256(createSecretKey(bytes), unkeyedLength);
+  const expected = createHmac("sha256", bytes).update(createHash("sha256").update("abc").digest()).digest("hex");
   assert.equal(keyedDigest(key, unkeyedDigest("abc")), expected);
 });
 

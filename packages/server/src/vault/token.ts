@@ -1,9 +1,9 @@
-import { createHmac, type KeyObject } from "node:crypto";
 import { addMonths } from "../kernel/calendar.ts";
 import { sha256Hex } from "../kernel/digest.ts";
 import { hexOf, type TokenDigest } from "../kernel/ids.ts";
 import type { Instant } from "../kernel/instant.ts";
 import type { Random } from "../kernel/random.ts";
+import type { HmacSha256 } from "./hmac.ts";
 
 const tokenBytes = 64;
 const monthsUnused = 14;
@@ -18,9 +18,12 @@ export function unkeyedDigest(token: string): TokenDigest {
   return sha256Hex(token) as TokenDigest;
 }
 
+/** In bytes: what a keyed digest is made of. */
+export const unkeyedLength = 32;
+
 /** What is kept of a token: made of the unkeyed digest, so that a row of an earlier version can be moved to it without the token. */
-export function keyedDigest(key: KeyObject, unkeyed: TokenDigest): TokenDigest {
-  return createHmac("sha256", key).update(unkeyed, "hex").digest("hex") as TokenDigest;
+export function keyedDigest(key: HmacSha256, unkeyed: TokenDigest): TokenDigest {
+  return key.digest(key.message.write(unkeyed, "hex"), "hex") as TokenDigest;
 }
 
 /** In characters, of a token that a merchant chooses (interface 2.1). */
