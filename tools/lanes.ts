@@ -40,6 +40,7 @@ export const lanes: readonly Lane[] = [
   lane("noninterference", "busy", "quick"),
   lane("console", "busy", "landing"),
   lane("leaks", "busy", "quick"),
+  lane("upgrade", "busy"),
   lane("power", "waiting"),
   lane("fuzz", "busy"),
   lane("sockets", "waiting"),
