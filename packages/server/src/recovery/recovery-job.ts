@@ -13,6 +13,7 @@ import { carrierOf, type Payment } from "../payment/payment.ts";
 import type { Store } from "../stores/store.ts";
 import { keepUp } from "./keep-up.ts";
 import { recoverPayment } from "./recover-payment.ts";
+import type { RecoveryPace } from "./recovery-pace.ts";
 
 export interface RecoveryParts {
   readonly store: Store;
@@ -26,6 +27,8 @@ export interface RecoveryParts {
   readonly report: (progress: RecoveryProgress) => void;
   /** Told of the reads of the store by which it finds what is due. */
   readonly reads?: ReadReport;
+  /** How fast work begins; without one, as fast as it can. */
+  readonly pace?: RecoveryPace | undefined;
 }
 
 export interface RecoveryProgress {
@@ -116,6 +119,9 @@ export class RecoveryJob {
   async stop(): Promise<void> {
     this.#stopped = true;
     this.#cancelTimer?.();
+    this.#parts.pace?.stop();
+    // What waits for the pace ends without its work.
+    this.#pumpAll();
     await this.#round;
     await Promise.all([...this.#refills, ...this.#inHand.values(), this.#later]);
     this.#parts.runner.giveUpLater();
@@ -205,16 +211,44 @@ export class RecoveryJob {
   }
 
   #pump(lane: Lane): void {
-    while (lane.running < concurrency) {
-      const task = lane.waiting.shift();
-      if (task === undefined) return;
-      lane.running += 1;
-      void task().then(() => {
-        lane.running -= 1;
-        this.#pump(lane);
-        if (lane.failures < mostFailures && inHandOf(lane) <= mostInHand / 2) this.#refill(lane);
-      });
+    while (this.#begins(lane)) {
+      // Each begins one and waits for the next turn.
     }
+  }
+
+  /** One of each lane at a time: a lane with thousands leaves the pace to others. The lane that was served last comes last. */
+  #pumpAll(): void {
+    let begun = true;
+    while (begun) {
+      begun = false;
+      // A copy: the lanes change places meanwhile.
+      const inTurn = Array.from(this.#lanes);
+      for (const [name, lane] of inTurn) {
+        if (!this.#begins(lane)) continue;
+        begun = true;
+        this.#lanes.delete(name);
+        this.#lanes.set(name, lane);
+      }
+    }
+  }
+
+  /** Begins the next task of a lane, and answers whether it did. */
+  #begins(lane: Lane): boolean {
+    if (lane.running >= concurrency || lane.waiting.length === 0) return false;
+    const { pace } = this.#parts;
+    if (pace !== undefined && !this.#stopped && !pace.take()) {
+      pace.whenRoom(() => this.#pumpAll());
+      return false;
+    }
+    const task = lane.waiting.shift();
+    if (task === undefined) return false;
+    lane.running += 1;
+    void task().then(() => {
+      lane.running -= 1;
+      this.#pump(lane);
+      if (lane.failures < mostFailures && inHandOf(lane) <= mostInHand / 2) this.#refill(lane);
+    });
+    return true;
   }
 
   /** Takes up what was passed over, from where it is on: what is before it belongs to other acquirers, which may be dead. */
