@@ -8,6 +8,7 @@ import { calibrate, type Calibration } from "./calibration.ts";
 import { type BenchCase, cases } from "./cases.ts";
 import { expiry, type ExpiryReport } from "./expiry.ts";
 import { gate, type GateResult } from "./gate.ts";
+import { lists, type ListsReport } from "./lists.ts";
 import { weighMillion, type MillionReport } from "./million.ts";
 import { readOptions, usage } from "./options.ts";
 import type { PairResult } from "./pairs.ts";
@@ -23,6 +24,7 @@ import {
   printCalibration,
   printExpiry,
   printHead,
+  printLists,
   printMillion,
   printNotificationCost,
   printOpenLoop,
@@ -57,6 +59,7 @@ interface Report {
   million?: MillionReport;
   growth?: GrowthReport;
   expiry?: ExpiryReport;
+  lists?: ListsReport;
 }
 
 const options = readOptions(process.argv.slice(2));
@@ -123,15 +126,21 @@ async function run(report: Report, scratch: string): Promise<void> {
     report.expiry = await expiry(join(scratch, "expiry"));
     printExpiry(report.expiry);
   }
+  if (options.lists) {
+    report.lists = await lists(join(scratch, "lists"), undefined);
+    printLists(report.lists);
+  }
   if (options.growth) {
     report.growth = await growth(await openEmbeddedStore({ file: join(scratch, "growth", "growth.db") }), options.payments);
     printGrowth(report.growth);
   }
 }
 
-/** `--million`, `--growth` or `--expiry` alone do not repeat the whole run; with `--case` they do. */
+/** `--million`, `--growth`, `--expiry` or `--lists` alone do not repeat the whole run; with `--case` they do. */
 function wanted(part: "load"): boolean {
-  return part === "load" && (options.cases.length > 0 || options.gate || !(options.million || options.growth || options.expiry));
+  return (
+    part === "load" && (options.cases.length > 0 || options.gate || !(options.million || options.growth || options.expiry || options.lists))
+  );
 }
 
 async function startTimes(scratch: string, times: number): Promise<number[]> {
@@ -216,6 +225,11 @@ async function underLoadOnPostgres(report: Report, scratch: string): Promise<voi
   if (options.growth) {
     report.growth = await growth(await openStoreOn(await normal.create()), options.payments, () => normal.cpuMicros());
     printGrowth(report.growth);
+    return;
+  }
+  if (options.lists) {
+    report.lists = await lists(join(scratch, "lists"), normal);
+    printLists(report.lists);
     return;
   }
   const { fsyncDelayMs, nodes } = options;

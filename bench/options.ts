@@ -6,6 +6,8 @@ export interface Options {
   readonly growth: boolean;
   /** Charges while 10,000 authorizations expire at one moment. */
   readonly expiry: boolean;
+  /** Queries beside four endless lists. */
+  readonly lists: boolean;
   /** How many payments `growth` stores. */
   readonly payments: number | undefined;
   readonly gate: boolean;
@@ -46,6 +48,7 @@ export const usage = `npm run bench -- [options]
   --million           store one million tokens, then weigh them
   --growth            store level: CPU per charge at 200,000 and at two million payments; with --store postgres, too
   --expiry            charges at 1,000 a second while 10,000 authorizations expire at one moment
+  --lists             queries alone and beside four endless lists; with --store postgres, too
   --payments N        with it: up to N payments instead of two million
   --gate              exit 1 when a ratio is under its alarm in two of three repeats
   --control           the floor against itself: what the harness and the machine add
@@ -69,6 +72,7 @@ export function readOptions(argv: readonly string[]): Options {
       million: { type: "boolean", default: false },
       growth: { type: "boolean", default: false },
       expiry: { type: "boolean", default: false },
+      lists: { type: "boolean", default: false },
       gate: { type: "boolean", default: false },
       control: { type: "boolean", default: false },
       json: { type: "string" },

@@ -1,6 +1,7 @@
 import type { Calibration } from "./calibration.ts";
 import type { BenchCase } from "./cases.ts";
 import type { PairResult } from "./pairs.ts";
+import type { ListsReport } from "./lists.ts";
 import type { ExpiryFigures, ExpiryReport } from "./expiry.ts";
 import type { Audit } from "./audit.ts";
 import type { NotificationCost } from "./notification-cost.ts";
@@ -94,6 +95,14 @@ export function printExpiry({ expired, before, meanwhile }: ExpiryReport): void 
     `p50 ${fixed(p50Ms)} ms, p99 ${fixed(p99Ms)}, event loop delayed by ${fixed(loopDelayMaxMs)} at most`;
   console.log(`\nexpiry       before: ${shown(before)}`);
   console.log(`             while ${String(expired)} authorizations expire: ${shown(meanwhile)}`);
+}
+
+export function printLists({ aloneMs, besideMs, ratio, lists }: ListsReport): void {
+  const shown = (rounds: readonly number[]): string => rounds.map(fixed).join(", ");
+  console.log(`\nlists        p99 of a query alone ${shown(aloneMs)} ms`);
+  console.log(
+    `             beside four endless lists ${shown(besideMs)} ms (${String(lists)} pages); ratio ${ratio.toFixed(3)}, median of the rounds`,
+  );
 }
 
 export function printStoreFigures({ perFsync, audit }: StoreFigures): void {

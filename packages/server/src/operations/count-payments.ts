@@ -10,8 +10,8 @@ export type Period = keyof typeof periods;
 
 /** How many payments one call looks at: 10,000 take some thirty milliseconds of CPU. */
 export const mostCounted = 10_000;
-/** Read at once. */
-const pieceSize = 2_000;
+/** Read at once: some three milliseconds, after which other requests have their turn. */
+const pieceSize = 1_000;
 
 export interface CountInput {
   readonly per: Period;

@@ -5,7 +5,7 @@ import type { PaymentFilter, PaymentList } from "../stores/store.ts";
 import { read } from "./commit.ts";
 import { defineOperation, type OperationContext } from "./operation.ts";
 
-/** How many payments one call looks at: some ten milliseconds of work, during which nobody else is served. */
+/** How many payments one call looks at: some tens of milliseconds of work. The stores read and search them in pieces, between which requests are served. */
 const mostLookedAt = 2_000;
 
 export interface ListInput {

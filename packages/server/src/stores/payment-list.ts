@@ -32,24 +32,75 @@ export interface Listed {
 export const aboveAllIds = "f".repeat(50);
 
 /** How many rows have to be read for a page: one more than it may look at says whether there is more. */
-export function rowsFor({ states, outcomes, brand, text }: PaymentFilter, { limit, lookAt }: ListPage): number {
+function rowsFor({ states, outcomes, brand, text }: PaymentFilter, { limit, lookAt }: ListPage): number {
   const takesAll = states === undefined && outcomes === undefined && brand === undefined && text === undefined;
   return (takesAll ? Math.min(limit, lookAt) : lookAt) + 1;
 }
 
-/** A page of what comes, in the order in which it comes. */
-export function pageOf(rows: Iterable<Listed>, filter: PaymentFilter, { limit, lookAt }: ListPage): PaymentList {
-  const passes = passesOf(filter);
-  const payments: Payment[] = [];
-  let looked = 0;
-  let last: PaymentId | undefined;
-  for (const row of rows) {
-    if (looked === lookAt || payments.length === limit) return { payments, next: last };
-    looked += 1;
-    last = row.id;
-    if (passes(row)) payments.push(row.payment());
+/** A page of payments that come newest first. */
+class Page {
+  readonly #passes: (row: Listed) => boolean;
+  readonly #most: ListPage;
+  readonly #payments: Payment[] = [];
+  #looked = 0;
+  #last: PaymentId | undefined;
+
+  constructor(filter: PaymentFilter, most: ListPage) {
+    this.#passes = passesOf(filter);
+    this.#most = most;
   }
-  return { payments, next: undefined };
+
+  /** The page, when it is full and this row is one of the next page. */
+  add(row: Listed): PaymentList | undefined {
+    if (this.#looked === this.#most.lookAt || this.#payments.length === this.#most.limit)
+      return { payments: this.#payments, next: this.#last };
+    this.#looked += 1;
+    this.#last = row.id;
+    if (this.#passes(row)) this.#payments.push(row.payment());
+    return undefined;
+  }
+
+  /** The page, when there are no more rows. */
+  end(): PaymentList {
+    return { payments: this.#payments, next: undefined };
+  }
+}
+
+/** A page of what comes, in the order in which it comes. */
+export function pageOf(rows: Iterable<Listed>, filter: PaymentFilter, most: ListPage): PaymentList {
+  const page = new Page(filter, most);
+  for (const row of rows) {
+    const full = page.add(row);
+    if (full !== undefined) return full;
+  }
+  return page.end();
+}
+
+/**
+ * A page that is read and searched `size` rows at a time: between two pieces other requests are served. `read` gives at most `limit` rows with ids below
+ * `before`, the greatest first.
+ */
+export async function pageInPieces(
+  read: (before: string, limit: number) => Promise<readonly Listed[]>,
+  size: number,
+  filter: PaymentFilter,
+  most: ListPage,
+): Promise<PaymentList> {
+  const page = new Page(filter, most);
+  let before: string = most.before ?? aboveAllIds;
+  for (let left = rowsFor(filter, most); left > 0;) {
+    const limit = Math.min(left, size);
+    const rows = await read(before, limit);
+    for (const row of rows) {
+      const full = page.add(row);
+      if (full !== undefined) return full;
+    }
+    left -= limit;
+    const last = rows.at(-1);
+    if (last === undefined || rows.length < limit) break;
+    before = last.id;
+  }
+  return page.end();
 }
 
 export function listedPayment(payment: Payment): Listed {

@@ -75,3 +75,32 @@ test("a cryptogram that was left on 3-D Secure data by mistake is not written", 
   assert.ok(bytes.includes("2.2.0"), "control: the rest can be found in the file");
   assert.ok(!bytes.includes(threeDSecure.cryptogram));
 });
+
+test("lists for people leave the event loop to requests: a piece in a turn, whichever list it belongs to", async (context) => {
+  const store = await openEmbeddedStore({ file: ":memory:" });
+  context.after(() => store.close());
+  const numbers = Array.from({ length: 500 }, (_, number) => number + 1);
+  await Promise.all(numbers.map((number) => store.commit(given.paymentChange(given.newPayment(number)))));
+  const turnsUntil = async (work: Promise<unknown>): Promise<number> => {
+    let isOver = false;
+    void work.finally(() => (isOver = true));
+    let turns = 0;
+    for (; !isOver && turns < 10_000; turns += 1) await new Promise((resolve) => setImmediate(resolve));
+    return turns;
+  };
+  const search = () => store.paymentsListed(given.merchantA, { text: "not there" }, { limit: 10, lookAt: 2_000 });
+  const one = await turnsUntil(search());
+  assert.ok(one >= 20, `${one} turns for 500 payments`);
+  const four = await turnsUntil(Promise.all([search(), search(), search(), store.paymentFigures(given.merchantA, undefined, 500)]));
+  assert.ok(four >= 60, `${four} turns for three searches and a count`);
+  assert.ok((await turnsUntil(store.paymentById(given.merchantA, given.newPayment(1).id))) <= 1, "control: a payment takes none");
+});
+
+test("a store that is closed while a list is read refuses the rest of it", async () => {
+  const store = await openEmbeddedStore({ file: ":memory:" });
+  await Promise.all([1, 2, 3].map((number) => store.commit(given.paymentChange(given.newPayment(number)))));
+  const list = store.paymentsListed(given.merchantA, {}, { limit: 10, lookAt: 10 });
+  const closed = store.close();
+  await assert.rejects(list, { code: "closed" });
+  await closed;
+});

@@ -636,6 +636,39 @@ export function describeStoreContract(name: string, open: () => Promise<Store>):
       assert.deepEqual(codesOf(await list({ limit: 1, lookAt: 4 })), [["order-1"], undefined]);
     });
 
+    test("a list of hundreds, which is read in pieces, leaves out none and has none twice", async (context) => {
+      const store = await opened(context);
+      const count = 410;
+      const numbers = Array.from({ length: count }, (_, index) => count - index);
+      const isPaid = (number: number): boolean => number % 100 === 0;
+      await Promise.all(numbers.map((number) => store.commit(given.paymentChange(given.newPayment(number)))));
+      await Promise.all(numbers.filter(isPaid).map((number) => store.commit(given.paidChange(given.newPayment(number)))));
+      for (const [limit, lookAt] of [
+        [25, 25],
+        [26, 26],
+        [200, 200],
+        [201, 201],
+        [400, 400],
+        [409, 500],
+        [410, 500],
+        [500, 500],
+        [500, 410],
+      ] as const) {
+        const upTo = Math.min(limit, lookAt, count);
+        const expected = numbers.slice(0, upTo).map((number) => `order-${number}`);
+        const next = upTo < count ? given.paymentId(count - upTo + 1) : undefined;
+        assert.deepEqual(codesOf(await store.paymentsListed(merchantA, {}, { limit, lookAt })), [expected, next], `${limit} of ${lookAt}`);
+      }
+      const captured = (page: ListPage) => store.paymentsListed(merchantA, { states: ["captured"] }, page);
+      assert.deepEqual(codesOf(await captured({ limit: 2, lookAt: 500 })), [["order-400", "order-300"], given.paymentId(300)]);
+      assert.deepEqual(codesOf(await captured({ limit: 2, lookAt: 500, before: given.paymentId(300) })), [
+        ["order-200", "order-100"],
+        given.paymentId(100),
+      ]);
+      assert.deepEqual(codesOf(await captured({ limit: 2, lookAt: 250, before: given.paymentId(100) })), [[], undefined]);
+      assert.deepEqual(codesOf(await captured({ limit: 9, lookAt: 225 })), [["order-400", "order-300", "order-200"], given.paymentId(186)]);
+    });
+
     test("payments are found by state, by brand, and by what a person knows of them", async (context) => {
       const store = await opened(context);
       const { order } = given.newPayment(1);

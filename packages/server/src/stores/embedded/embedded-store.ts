@@ -13,7 +13,8 @@ import type { PeopleStore } from "../../people/people-store.ts";
 import type { StoredCard } from "../../vault/stored-card.ts";
 import { assertChangeIsSound } from "../change-rules.ts";
 import type { Change, CommitResult, HistoryRow, KeyGrant, NamedRequest } from "../change.ts";
-import { aboveAllIds, type Listed, pageOf, rowsFor } from "../payment-list.ts";
+import { ListTurns } from "./list-turns.ts";
+import { aboveAllIds, pageInPieces } from "../payment-list.ts";
 import { StoreError } from "../store.ts";
 import type {
   AccountByKey,
@@ -116,6 +117,7 @@ class SqliteStore implements RunningStore {
   readonly #afterClose: () => void;
   readonly #statements: Record<StatementName, StatementSync>;
   readonly #written = new WrittenPayments();
+  readonly #lists = new ListTurns();
   #closed: Promise<void> | undefined;
 
   constructor(reader: DatabaseSync, writer: Writer, afterClose: () => void) {
@@ -193,16 +195,17 @@ class SqliteStore implements RunningStore {
   }
 
   async paymentsListed(merchantId: MerchantId, filter: PaymentFilter, page: ListPage): Promise<PaymentList> {
-    if (this.#closed !== undefined) throw new StoreError("closed");
-    return pageOf(this.#listed(merchantId, page.before ?? aboveAllIds, rowsFor(filter, page)), filter, page);
+    const read = (before: string, limit: number) =>
+      this.#lists.take(() => this.#rows<PaymentRow>("paymentsListed", merchantId, before, limit).map(listedRow));
+    return pageInPieces(read, rowsInPiece, filter, page);
   }
 
   async paymentFigures(merchantId: MerchantId, before: PaymentId | undefined, limit: number): Promise<readonly PaymentFigure[]> {
-    return this.#rows<FigureRow>("paymentFigures", merchantId, before ?? aboveAllIds, limit).map(figureFromRow);
+    return this.#lists.take(() => this.#rows<FigureRow>("paymentFigures", merchantId, before ?? aboveAllIds, limit).map(figureFromRow));
   }
 
   async cardsListed(merchantId: MerchantId, after: TokenDigest | undefined, limit: number): Promise<readonly ListedCard[]> {
-    return this.#rows<ListedCard>("cardsListed", merchantId, after ?? "", limit).map((row) => ({ ...row }));
+    return this.#lists.take(() => this.#rows<ListedCard>("cardsListed", merchantId, after ?? "", limit).map((row) => ({ ...row })));
   }
 
   async cardsAfter(position: number, limit: number): Promise<readonly CardAge[]> {
@@ -232,7 +235,7 @@ class SqliteStore implements RunningStore {
   }
 
   async notificationsOf(merchantId: MerchantId, number: number, limit: number): Promise<readonly OutboxRow[]> {
-    return this.#rows<OutboxRow>("notificationsOf", merchantId, number, limit).map((row) => ({ ...row }));
+    return this.#lists.take(() => this.#rows<OutboxRow>("notificationsOf", merchantId, number, limit).map((row) => ({ ...row })));
   }
 
   async notificationsOfPayment(merchantId: MerchantId, id: PaymentId, limit: number): Promise<readonly OutboxRow[]> {
@@ -242,18 +245,12 @@ class SqliteStore implements RunningStore {
   }
 
   async deliveriesOf(merchantId: MerchantId, from: number, limit: number, state?: OpenDeliveryState): Promise<readonly Delivery[]> {
-    const rows =
-      state === undefined
-        ? this.#rows<DeliveryRow>("deliveriesOf", merchantId, from, limit)
-        : // Every lane of the merchant lies between its id with a blank and its id with what follows a blank.
-          this.#rows<DeliveryRow>(
-            state === "failed" ? "deliveriesFailed" : "deliveriesWaiting",
-            `${merchantId} `,
-            `${merchantId}!`,
-            from,
-            limit,
-          );
-    return rows.map(deliveryFromRow);
+    return this.#lists.take(() => {
+      if (state === undefined) return this.#rows<DeliveryRow>("deliveriesOf", merchantId, from, limit).map(deliveryFromRow);
+      const name = state === "failed" ? "deliveriesFailed" : "deliveriesWaiting";
+      // Every lane of the merchant lies between its id with a blank and its id with what follows a blank.
+      return this.#rows<DeliveryRow>(name, `${merchantId} `, `${merchantId}!`, from, limit).map(deliveryFromRow);
+    });
   }
 
   async merchantsDue(now: Instant, after: DueMerchant | undefined, limit: number, slots = everySlot): Promise<readonly DueMerchant[]> {
@@ -364,16 +361,6 @@ class SqliteStore implements RunningStore {
     return this.#read<Row>(name, values);
   }
 
-  /** Rows one at a time, as they are asked for: whoever has enough stops. */
-  *#listed(merchantId: MerchantId, before: string, most: number): Generator<Listed> {
-    try {
-      const rows = this.#statements.paymentsListed.iterate(merchantId, before, most) as Iterable<PaymentRow>;
-      for (const row of rows) yield listedRow(row);
-    } catch {
-      throw new StoreError("unavailable");
-    }
-  }
-
   #read<Row>(name: StatementName, values: readonly (string | number)[]): Row[] {
     try {
       return this.#statements[name].all(...values) as Row[];
@@ -384,6 +371,8 @@ class SqliteStore implements RunningStore {
 }
 
 const beforeAllTime = -1;
+/** Whole payments of a list that are read and searched in one piece: some 0.3 ms. */
+const rowsInPiece = 25;
 
 export const sql = {
   identity: "SELECT keys, epoch, beat, is_copy, server FROM identity",

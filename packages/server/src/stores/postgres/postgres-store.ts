@@ -12,7 +12,7 @@ import type { RefundId } from "../../payment/refund.ts";
 import type { StoredCard } from "../../vault/stored-card.ts";
 import { messageOf } from "../change-message.ts";
 import { commitResultOf } from "../commit-result.ts";
-import { aboveAllIds, pageOf, rowsFor } from "../payment-list.ts";
+import { aboveAllIds, pageInPieces } from "../payment-list.ts";
 import { type Identity, identityFromRow, type IdentityRaise, type IdentityRow, type IdentityStore } from "../identity.ts";
 import { assertChangeIsSound } from "../change-rules.ts";
 import type { Change, CommitResult, HistoryRow, NamedRequest } from "../change.ts";
@@ -293,9 +293,9 @@ class PostgresStore implements RunningStore {
   }
 
   async paymentsListed(merchantId: MerchantId, filter: PaymentFilter, page: ListPage): Promise<PaymentList> {
-    const before = page.before ?? aboveAllIds;
-    const rows = await this.#listed<PaymentRow>("cofre_gateway", merchantId, "paymentsListed", before, rowsFor(filter, page));
-    return pageOf(rows.map(listedRow), filter, page);
+    const read = async (before: string, limit: number) =>
+      (await this.#listed<PaymentRow>("cofre_gateway", merchantId, "paymentsListed", before, limit)).map(listedRow);
+    return pageInPieces(read, rowsInPiece, filter, page);
   }
 
   async paymentFigures(merchantId: MerchantId, before: PaymentId | undefined, limit: number): Promise<readonly PaymentFigure[]> {
@@ -571,6 +571,8 @@ function onlyPayment(rows: readonly PaymentRow[]): Payment | undefined {
 }
 
 const beforeAllTime = -1;
+/** Whole payments of a list that are read and searched in one piece: a millisecond or two of this process. */
+const rowsInPiece = 200;
 
 type HeldSlotsRow = Omit<HeldSlots, "slots"> & { readonly slots: string };
 
