@@ -55,6 +55,36 @@ describe("the pace of recovery", () => {
     assert.ok(most >= 2_000 && most <= 5_000, `${most} in a second of an idle event loop`);
   });
 
+  test("falls also while it is not what limits recovery", async () => {
+    let load = 0.1;
+    const { time, pace, begin, begunIn } = given(() => load);
+    begin();
+    await begunIn(10 * second);
+    pace.stop();
+    load = 0.95;
+    // Sixteen at a time that take long: fewer than the pace allows.
+    for (let passed = 0; passed < 5 * second; passed += 25) {
+      await time.pass(25);
+      assert.equal(pace.take(), true);
+    }
+    begin();
+    const begun = await begunIn(second);
+    assert.ok(begun <= 100, `${begun} in a second`);
+  });
+
+  test("begins slowly after a pause, however fast it was before", async () => {
+    let load = 0.1;
+    const { time, pace, begin, begunIn } = given(() => load);
+    begin();
+    await begunIn(10 * second);
+    pace.stop();
+    load = 0.6;
+    await time.pass(minute);
+    begin();
+    const begun = await begunIn(second);
+    assert.ok(begun >= 240 && begun <= 260, `${begun} in a second`);
+  });
+
   test("is not judged by the time before anything waited", async () => {
     const { time, begin, begunIn } = given(() => (time.now() < begunAt + 100 ? 1 : 0.6));
     await time.pass(minute);

@@ -14,7 +14,7 @@ const mostAtOnce = 16;
 const firstPerSecond = 250;
 const leastPerSecond = 50;
 const mostPerSecond = 5_000;
-/** How often the pace is judged while payments wait for it. */
+/** How often the pace is judged while payments begin. */
 const judgedEveryMs = 100;
 /** Above this load of the event loop requests wait too long: the pace falls. */
 const busyLoad = 0.7;
@@ -43,8 +43,9 @@ export class RecoveryPace {
 
   /** Whether one more may begin now. None may while `whenRoom` is to be answered, so that its `resume` deals out the room. */
   take(): boolean {
-    if (this.#cancel !== undefined) return false;
     const now = this.#parts.elapsedMs();
+    this.#judge(now);
+    if (this.#cancel !== undefined) return false;
     this.#room = Math.min(mostAtOnce, this.#room + ((now - this.#countedAt) * this.#perSecond) / second);
     this.#countedAt = now;
     if (this.#room < 1) return false;
@@ -55,7 +56,6 @@ export class RecoveryPace {
   /** Calls `resume` when one more may begin, once for all calls before that. */
   whenRoom(resume: () => void): void {
     if (this.#cancel !== undefined) return;
-    this.#judge();
     const waitMs = Math.max(shortestWaitMs, ((1 - this.#room) / this.#perSecond) * second);
     this.#cancel = this.#parts.scheduler.after(waitMs, () => {
       this.#cancel = undefined;
@@ -69,15 +69,14 @@ export class RecoveryPace {
     this.#cancel = undefined;
   }
 
-  #judge(): void {
-    const now = this.#parts.elapsedMs();
-    if (now - this.#judgedAt < judgedEveryMs) return;
-    // After a pause the load is that of an idle time, and says nothing.
-    const isRecent = now - this.#judgedAt < 2 * judgedEveryMs;
+  #judge(now: number): void {
+    const sinceMs = now - this.#judgedAt;
+    if (sinceMs < judgedEveryMs) return;
     this.#judgedAt = now;
     const load = this.#parts.loopLoad();
-    if (!isRecent) return;
-    if (load > busyLoad) this.#perSecond = Math.max(leastPerSecond, this.#perSecond * 0.8);
+    // After a pause the load is that of the pause, and says nothing of what begins now.
+    if (sinceMs > 2 * judgedEveryMs) this.#perSecond = Math.min(firstPerSecond, this.#perSecond);
+    else if (load > busyLoad) this.#perSecond = Math.max(leastPerSecond, this.#perSecond * 0.8);
     else if (load < freeLoad) this.#perSecond = Math.min(mostPerSecond, this.#perSecond * 1.1);
   }
 }

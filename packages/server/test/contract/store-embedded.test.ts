@@ -82,10 +82,10 @@ test("lists for people leave the event loop to requests: a piece in a turn, whic
   const numbers = Array.from({ length: 500 }, (_, number) => number + 1);
   await Promise.all(numbers.map((number) => store.commit(given.paymentChange(given.newPayment(number)))));
   const turnsUntil = async (work: Promise<unknown>): Promise<number> => {
-    let isOver = false;
-    void work.finally(() => (isOver = true));
+    const read = { isOver: false };
+    void work.finally(() => (read.isOver = true));
     let turns = 0;
-    for (; !isOver && turns < 10_000; turns += 1) await new Promise((resolve) => setImmediate(resolve));
+    for (; !read.isOver && turns < 10_000; turns += 1) await new Promise((resolve) => setImmediate(resolve));
     return turns;
   };
   const search = () => store.paymentsListed(given.merchantA, { text: "not there" }, { limit: 10, lookAt: 2_000 });
