@@ -1050,7 +1050,7 @@ export async function openAudit(config: Config): Promise<OpenAudit> {
     personByName: (key) => log.personByName(key),
     isGenuine,
   };
-  return { log: checked, close: () => audit.close() };
+  return { ...audit, log: checked, close: () => audit.close() };
 }
 
 /** Whether an entry of the audit log was written with the keys in the data directory; undefined when there are none. */

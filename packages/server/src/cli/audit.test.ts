@@ -95,7 +95,7 @@ function cutBehind(database: DatabaseSync, last: number): void {
 describe("cofre audit", () => {
   const somewhere = { COFRE_DATA_DIR: "/nowhere/at/all" };
   const misuses: readonly (readonly [args: readonly string[], said: RegExp])[] = [
-    [["show"], /^audit takes only list or verify or head behind it, but there is: show$/],
+    [["show"], /^audit takes only list or verify or head or due behind it, but there is: show$/],
     [["verify", "--person", "ana"], /^--person is for `cofre audit list`, not for verify\.$/m],
     [["--head", `1:${"0".repeat(64)}`], /^--head is for `cofre audit verify`, not for list\.$/m],
     [["head", "--heads", "x"], /^--heads is for `cofre audit verify`, not for head\.$/m],

@@ -8,7 +8,7 @@ import { nameKeyOf } from "../people/people-store.ts";
 import { bytesOf, problemOf } from "../scan/files.ts";
 import { ClientProblem, tellingProblems } from "./client-problem.ts";
 import { printable } from "./cofre-client.ts";
-import { type ClientCommand, type CommandCall, type CommandHost, type ExitCode, exitCodes } from "./command.ts";
+import { type ClientCommand, type CommandCall, type CommandHost, type ExitCode, exitCodes, type OpenAudit } from "./command.ts";
 
 const piece = 1_000;
 /** A witness of some hundred years, a head an hour; what is longer is something else. */
@@ -23,8 +23,9 @@ const wordOf: ReadonlyMap<string, string> = new Map([
 
 /** The audit log as the store has it: it needs no server, and nobody who has signed in. */
 export const auditCommand: ClientCommand = {
-  summary: "print the console's audit log, oldest first; check that it is whole; print its head, to be noted elsewhere",
-  words: ["list", "verify", "head"],
+  summary:
+    "print the console's audit log, oldest first; check that it is whole; print its head, to be noted elsewhere; find payments that the jobs would not find",
+  words: ["list", "verify", "head", "due"],
   options: {
     "--person": { form: "NAME", doc: "list: only what this person did, and what was done to them" },
     "--act": { form: "ACT", doc: "list: only this act, such as sign_in or capture" },
@@ -42,6 +43,7 @@ export const auditCommand: ClientCommand = {
     "cofre audit head",
     "cofre audit verify",
     "cofre audit verify --heads noted-heads",
+    "cofre audit due",
   ],
   run: (call, host) => tellingProblems(host.say, () => run(call, host)),
 };
@@ -65,6 +67,7 @@ async function run(call: CommandCall, host: CommandHost): Promise<ExitCode> {
     try {
       if (word === "verify") return await verify(log, noted, call, host);
       if (word === "head") return await head(log, call, host);
+      if (word === "due") return await due(audit, call, host);
       return await list(log, asked, call, host);
     } finally {
       await audit.close();
@@ -72,7 +75,7 @@ async function run(call: CommandCall, host: CommandHost): Promise<ExitCode> {
   } catch (error) {
     // Errors of the stores have texts of their own, which quote nothing of what is stored.
     if (error instanceof ClientProblem || !(error instanceof Error) || !("code" in error)) throw error;
-    host.say(error.name === "StoreError" ? "The audit log cannot be read now." : `${error.message}.`);
+    host.say(error.name === "StoreError" ? `The ${word === "due" ? "payments" : "audit log"} cannot be read now.` : `${error.message}.`);
     return exitCodes.misused;
   }
 }
@@ -193,6 +196,27 @@ const faultTexts = {
   rewritten: (entry) =>
     `was rewritten: entry ${entry} is not the one that was noted. It or one before it was changed, and the digests were computed anew.`,
 } as const satisfies Record<NonNullable<VerifiedAudit["fault"]>["kind"], (entry: number) => string>;
+
+// --- due -----------------------------------------------------------------------------------------------------------------------------
+
+/** On PostgreSQL the jobs find what is due by a table of its own: a payment that is due and has no row there is named. */
+async function due({ duePayments }: OpenAudit, { flags }: CommandCall, host: CommandHost): Promise<ExitCode> {
+  if (duePayments === undefined) {
+    host.say("The file finds what is due among the payments themselves: there is nothing to compare.");
+    return exitCodes.done;
+  }
+  let found = 0;
+  for await (const payment of duePayments()) {
+    host.print(flags.has("--json") ? JSON.stringify(payment) : `${payment.merchantId}  ${payment.paymentId}`);
+    found += 1;
+  }
+  host.say(
+    found === 0
+      ? "Each payment that is due is found."
+      : `Payments that are due and are not found: ${found}. What to do: docs/operate/postgres.md.`,
+  );
+  return found === 0 ? exitCodes.done : exitCodes.failed;
+}
 
 async function notedHeads(flags: ReadonlyMap<string, string>, host: CommandHost): Promise<readonly AuditHead[]> {
   const [given, file] = witnesses.map((flag) => flags.get(flag));

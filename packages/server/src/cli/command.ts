@@ -50,8 +50,15 @@ export interface CommandCall {
   readonly flags: ReadonlyMap<string, string>;
 }
 
+export interface NamedPayment {
+  readonly merchantId: string;
+  readonly paymentId: string;
+}
+
 export interface OpenAudit {
   readonly log: AuditLog;
+  /** Payments that the jobs do not find when they are due. undefined: the store finds them among the payments themselves. */
+  readonly duePayments?: () => AsyncIterable<NamedPayment>;
   close(): Promise<void>;
 }
 

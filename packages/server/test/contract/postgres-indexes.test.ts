@@ -4,7 +4,7 @@ import { setTimeout as sleep } from "node:timers/promises";
 import { Client } from "pg";
 import { openStoreOn, query, TestDatabases, testUrl } from "../postgres/databases.ts";
 
-const names = ["delivery_waiting", "payment_in_flight"];
+const names = ["delivery_waiting"];
 
 /** Of the migration that builds them. */
 const notDone = "DELETE FROM migration WHERE no = 17";
@@ -19,13 +19,13 @@ const indexes = (url: string): Promise<readonly Index[]> =>
   query<Index>(
     url,
     `SELECT relname AS name, indexrelid::integer AS oid, indisvalid AS valid FROM pg_index JOIN pg_class ON pg_class.oid = indexrelid
-      WHERE relname IN ('delivery_waiting', 'payment_in_flight') ORDER BY relname`,
+      WHERE relname = 'delivery_waiting' ORDER BY relname`,
   );
 
 function describeIndexes(databases: TestDatabases): void {
   test("indexes of large tables are built while others write and the version before starts", async (context) => {
     const url = await databases.copy();
-    await query(url, `DROP INDEX payment_in_flight; DROP INDEX delivery_waiting; ${notDone}`);
+    await query(url, `DROP INDEX delivery_waiting; ${notDone}`);
     const writer = new Client({ connectionString: url });
     await writer.connect();
     context.after(() => writer.end());
@@ -56,13 +56,17 @@ function describeIndexes(databases: TestDatabases): void {
 
   test("a start goes on where one ended: an index that is not valid is built again, one that is ready remains", async () => {
     const url = await databases.copy();
-    const [waiting, inFlight] = await indexes(url);
+    await query(url, "CREATE INDEX payment_in_flight ON payment (no) WHERE attempt IS NOT NULL AND needs_review = 0");
+    // A node of the version before reads by it.
+    await query(url, `INSERT INTO node (id, until) VALUES ('${"0".repeat(16)}', ${Date.now() + 50_000})`);
+    const inFlight = await query(url, "SELECT 'payment_in_flight'::regclass::oid::integer AS oid");
+    const [waiting] = await indexes(url);
     await query(url, `UPDATE pg_index SET indisvalid = false WHERE indexrelid = 'delivery_waiting'::regclass; ${notDone}`);
     await (await openStoreOn(url)).close();
-    const [waitingNow, inFlightNow] = await indexes(url);
+    const [waitingNow] = await indexes(url);
     assert.equal(waitingNow?.valid, true);
     assert.notEqual(waitingNow?.oid, waiting?.oid);
-    assert.deepEqual(inFlightNow, inFlight);
+    assert.deepEqual(await query(url, "SELECT 'payment_in_flight'::regclass::oid::integer AS oid"), inFlight);
   });
 }
 

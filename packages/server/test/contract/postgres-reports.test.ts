@@ -145,6 +145,7 @@ const notMoved: ReadonlyMap<string, string> = new Map([
   ["node_clock", "what their clocks showed"],
   ["slot", "which of them does what"],
   ["world_key", "which of them has which world of the sandbox, in memory"],
+  ["due_payment", "when the jobs look at a payment: triggers make it of the payments"],
   ["due_delivery", "what may be tried now: triggers make it of the deliveries"],
   ["due_queue", "the same, a row for each queue"],
   ["due_merchant", "the same, a row for each merchant"],

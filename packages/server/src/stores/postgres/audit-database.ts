@@ -4,33 +4,78 @@ import { StoreError } from "../store.ts";
 import { Connection, StatementError, type Value } from "./connection.ts";
 import { PostgresOpenError } from "./open-error.ts";
 import { PostgresPeople } from "./postgres-people.ts";
-import { type PeopleStatement, sql } from "./sql.ts";
+import { type PeopleStatement, sql, type StatementName } from "./sql.ts";
 
 /** Of a role, a table or a column: this database has had no version of Cofre with the audit log of today. */
 const isMissing = /^(?:22023|42P01|42703|42704)$/;
 
-/** Opens the audit log of a database for reading, beside the nodes that serve it: through the role that may read it and writes nothing by itself. */
-export async function openAuditDatabase(url: Secret<string>): Promise<{ readonly log: AuditLog; close(): Promise<void> }> {
+/** Payments that one statement compares. */
+const pieceOfPayments = 5_000;
+
+interface ComparedPayment {
+  readonly merchantId: string;
+  readonly paymentId: string;
+  readonly differs: boolean;
+}
+
+export interface AuditDatabase {
+  readonly log: AuditLog;
+  /** Payments that are due and are not so in `due_payment`, by which the jobs find them. */
+  duePayments(): AsyncGenerator<Omit<ComparedPayment, "differs">>;
+  close(): Promise<void>;
+}
+
+/** Opens the audit log of a database for reading, beside the nodes that serve it: through roles that may read what is asked for and write nothing by themselves. */
+export async function openAuditDatabase(url: Secret<string>): Promise<AuditDatabase> {
+  const opened = await openAs("cofre_people", url, (connection) => connection.rows("auditAfter", sql.auditAfter, [0, 0]));
+  const log = new PostgresPeople({
+    read: <Row extends object>(name: PeopleStatement, ...values: readonly Value[]) => rowsOf<Row>(opened, name, values),
+    connect: () => Promise.reject(new StoreError("closed")),
+    isClosed: () => !opened.isOpen,
+  });
+  return {
+    log,
+    async *duePayments() {
+      const jobs = await openAs("cofre_jobs", url);
+      try {
+        let [merchantId, paymentId] = ["", ""];
+        for (;;) {
+          const rows = await rowsOf<ComparedPayment>(jobs, "paymentsDiffering", [merchantId, paymentId, pieceOfPayments]);
+          for (const { differs, ...payment } of rows) {
+            if (differs) yield payment;
+            ({ merchantId, paymentId } = payment);
+          }
+          if (rows.length === 0) return;
+        }
+      } finally {
+        await jobs.close();
+      }
+    },
+    close: () => opened.close(),
+  };
+}
+
+async function openAs(
+  role: "cofre_people" | "cofre_jobs",
+  url: Secret<string>,
+  check: (connection: Connection) => Promise<unknown> = async () => undefined,
+): Promise<Connection> {
   let connection: Connection | undefined;
   try {
-    const opened = await Connection.open(url.reveal(), "cofre_people");
-    connection = opened;
-    await opened.rows("auditAfter", sql.auditAfter, [0, 0]);
-    const log = new PostgresPeople({
-      async read<Row extends object>(name: PeopleStatement, ...values: readonly Value[]) {
-        try {
-          return await opened.rows<Row>(name, sql[name], values);
-        } catch (error) {
-          throw error instanceof StatementError ? new StoreError("unavailable") : error;
-        }
-      },
-      connect: () => Promise.reject(new StoreError("closed")),
-      isClosed: () => !opened.isOpen,
-    });
-    return { log, close: () => opened.close() };
+    connection = await Connection.open(url.reveal(), role);
+    await check(connection);
+    return connection;
   } catch (error) {
     await connection?.close();
     if (!(error instanceof StatementError)) throw error;
     throw new PostgresOpenError(isMissing.test(error.refusal ?? "") ? "no_audit" : "unreachable");
+  }
+}
+
+async function rowsOf<Row extends object>(connection: Connection, name: StatementName, values: readonly Value[]): Promise<readonly Row[]> {
+  try {
+    return await connection.rows<Row>(name, sql[name], values);
+  } catch (error) {
+    throw error instanceof StatementError ? new StoreError("unavailable") : error;
   }
 }

@@ -129,7 +129,13 @@ async function runInTransaction(connection: Connection, no: number, text: string
 const indexForm = /^CREATE (?:UNIQUE )?INDEX CONCURRENTLY (\w+) ON /;
 
 /** None of them stops reads or writes of its table, however long it takes. A procedure commits as it goes, and may be called again. */
-const outsideForms = [indexForm, /^DROP INDEX CONCURRENTLY IF EXISTS \w+$/, /^ALTER TABLE \w+ VALIDATE CONSTRAINT \w+$/, /^CALL \w+\(\)$/];
+const outsideForms = [
+  indexForm,
+  /^DROP INDEX CONCURRENTLY IF EXISTS \w+$/,
+  /^ALTER TABLE \w+ VALIDATE CONSTRAINT \w+$/,
+  /^ALTER TABLE \w+ SET \((?:(?:, )?(?:fillfactor|autovacuum_\w+) = [\d.]+)+\)$/,
+  /^CALL \w+\(\)$/,
+];
 
 /** The statements of a step outside of a transaction, one a line; undefined: the text is a step in a transaction. */
 export function outsideStatements(text: string): readonly string[] | undefined {

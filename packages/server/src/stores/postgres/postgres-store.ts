@@ -55,6 +55,8 @@ import { BatchLane } from "./batch-lane.ts";
 import { Connection, StatementError, type Role, type Use, type Value } from "./connection.ts";
 import { GatheredReads } from "./gathered-reads.ts";
 import { migrate, type MigrationReport } from "./migrate.ts";
+import { migrations } from "./migrations/index.ts";
+import { dropOlderIndexes } from "./older-indexes.ts";
 import { PostgresOpenError, type PostgresRefusal } from "./open-error.ts";
 import { type Beginning, checkBeginning } from "./origin.ts";
 import { PeopleLists } from "./people-lists.ts";
@@ -171,6 +173,7 @@ async function prepareDatabase(url: string, { clock, waiveStandby, onMigration }
     owner = await Connection.open(url, "owner");
     await checkServer(owner, clock, waiveStandby);
     await migrate(owner, onMigration === undefined ? {} : { report: onMigration });
+    await dropOlderIndexes(owner);
     return owner;
   } catch (error) {
     await owner?.close();
@@ -400,7 +403,7 @@ class PostgresStore implements RunningStore {
   }
 
   async holdSlots(node: string, leaseMs: number, giveBack: readonly number[]): Promise<HeldSlots> {
-    const [row] = await this.#all<HeldSlotsRow>("leases", "holdSlots", node, leaseMs, giveBack.join(" "));
+    const [row] = await this.#all<HeldSlotsRow>("leases", "holdSlots", node, leaseMs, giveBack.join(" "), migrations.length);
     assert(row !== undefined, "whoever asks for slots is told which it holds");
     return { ...row, slots: row.slots === "" ? [] : row.slots.split(" ").map(Number) };
   }

@@ -30,6 +30,17 @@ const inSlots = (column: string, parameter: string): string => `(${parameter}::b
 const deliveriesIn = (state: OpenDeliveryState): string =>
   `SELECT ${delivery} FROM delivery WHERE merchant = ${merchant} AND state = '${state}' AND number > 0 AND number >= $2 ORDER BY number, endpoint LIMIT $3`;
 
+/** A row that differs from its payment is not used: `cofre audit due` names it. */
+const fromDue = `FROM due_payment AS due
+    JOIN payment ON payment.merchant = due.merchant AND payment.id = due.payment AND payment.due_at = due.due_at AND payment.no = due.no`;
+
+/** Payments that are due, those in flight and the others: the index has each part in order, and the limit bounds what is read of each. */
+function dueBy(condition: string, limit: string): string {
+  const part = (inFlight: number): string =>
+    `(SELECT ${payment}, due.due_at, due.no ${fromDue} WHERE due.in_flight = ${inFlight} AND ${condition} ORDER BY due.due_at, due.no LIMIT ${limit})`;
+  return `${part(1)} UNION ALL ${part(0)} ORDER BY due_at, no LIMIT ${limit}`;
+}
+
 /** Every statement that reads, and what the jobs' role does beside; its name is the prepared statement's. */
 export const sql = {
   accountByKey: `SELECT ${account}, grants, mac FROM account_key JOIN account ON account.merchant = account_key.merchant
@@ -46,11 +57,19 @@ export const sql = {
   paymentByRefundCode: `SELECT ${payment} FROM refund JOIN payment ON payment.merchant = refund.merchant AND payment.id = refund.payment
     WHERE refund.merchant = ${merchant} AND refund.code = $2`,
   paymentByMandate: `SELECT ${payment} FROM payment WHERE merchant = ${merchant} AND mandate = $2 ORDER BY no DESC LIMIT 1`,
-  paymentsDue: `SELECT ${payment} FROM payment WHERE due_at <= $1 AND ${inSlots("merchant", "$2")} ORDER BY due_at, no LIMIT $3`,
-  paymentsDueAfter: `SELECT ${payment} FROM payment
-    WHERE (due_at, no) > ($1, (SELECT no FROM payment WHERE merchant = decode($2, 'hex') AND id = decode($3, 'hex'))) AND due_at <= $4
-      AND ${inSlots("merchant", "$5")} ORDER BY due_at, no LIMIT $6`,
-  paymentsInFlight: `SELECT ${payment} FROM payment WHERE attempt IS NOT NULL AND needs_review = 0 ORDER BY no LIMIT $1`,
+  paymentsDue: dueBy(`due.due_at <= $1 AND ${inSlots("due.merchant", "$2")}`, "$3"),
+  paymentsDueAfter: `WITH known AS MATERIALIZED (SELECT no FROM payment WHERE merchant = decode($2, 'hex') AND id = decode($3, 'hex'))
+    ${dueBy(`(due.due_at, due.no) > ($1, (SELECT no FROM known)) AND due.due_at <= $4 AND ${inSlots("due.merchant", "$5")}`, "$6")}`,
+  paymentsInFlight: `SELECT ${payment} ${fromDue} WHERE due.in_flight = 1 ORDER BY due.due_at, due.no LIMIT $1`,
+  paymentsDiffering: `SELECT ${hexOf("merchant", "merchantId")}, ${hexOf("id", "paymentId")}, differs FROM (
+      SELECT merchant, id, lead(id) OVER () IS NULL AS is_last, due_at IS NOT NULL AND (
+        SELECT 1 FROM due_payment AS due WHERE due.in_flight = num_nonnulls(piece.attempt) AND due.due_at = piece.due_at AND due.no = piece.no
+          AND due.merchant = piece.merchant AND due.payment = piece.id
+      ) IS NULL AS differs FROM (
+        SELECT merchant, id, due_at, no, attempt FROM payment WHERE (merchant, id) > (decode($1, 'hex'), decode($2, 'hex'))
+        ORDER BY merchant, id LIMIT $3
+      ) AS piece
+    ) AS compared WHERE differs OR is_last`,
   paymentsListed: `SELECT ${payment} FROM payment WHERE merchant = ${merchant} AND id < decode($2, 'hex') ORDER BY payment.id DESC LIMIT $3`,
   paymentFigures: `SELECT ${hexOf("payment.id", "id")}, created_at, state, authorized::text, captured::text,
     order_json::json ->> ${placeInOrder.currency} AS currency, order_json::json ->> ${placeInOrder.brand} AS brand
@@ -86,7 +105,7 @@ export const sql = {
   deliveriesOfMessage: `SELECT ${delivery} FROM delivery WHERE merchant = ${merchant} AND endpoint = $2 AND message = $3 AND message > 0
     ORDER BY number`,
   time: "SELECT (extract(epoch FROM clock_timestamp()) * 1000)::bigint AS now",
-  holdSlots: "SELECT share, nodes, slots FROM hold_slots_2($1, $2, $3)",
+  holdSlots: "SELECT share, nodes, slots FROM hold_slots_3($1, $2, $3, $4)",
   hasOlderNodes: "SELECT has_older_nodes_1() AS older",
   dropTokenDigests: "SELECT drop_token_digests_1($1, $2, $3) AS last",
   identity: "SELECT keys, epoch, beat, is_copy, server FROM identity",

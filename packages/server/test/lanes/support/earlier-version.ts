@@ -58,9 +58,22 @@ export function earlierCopy(): string {
         )) AS due_delivery WHERE`,
     },
     {
+      name: "due payments are found among all payments",
+      file: "stores/postgres/sql.ts",
+      find: "`FROM due_payment AS due\n",
+      replace: `\`FROM (SELECT merchant, id AS payment, due_at, no, CASE WHEN attempt IS NULL THEN 0 ELSE 1 END AS in_flight
+      FROM payment WHERE due_at IS NOT NULL) AS due\n`,
+    },
+    {
+      name: "no index of a version before it is dropped",
+      file: "stores/postgres/postgres-store.ts",
+      find: "    await dropOlderIndexes(owner);\n",
+      replace: "",
+    },
+    {
       name: "each process does the jobs of all merchants",
       file: "stores/postgres/postgres-store.ts",
-      find: `    const [row] = await this.#all<HeldSlotsRow>("leases", "holdSlots", node, leaseMs, giveBack.join(" "));
+      find: `    const [row] = await this.#all<HeldSlotsRow>("leases", "holdSlots", node, leaseMs, giveBack.join(" "), migrations.length);
     assert(row !== undefined, "whoever asks for slots is told which it holds");
     return { ...row, slots: row.slots === "" ? [] : row.slots.split(" ").map(Number) };`,
       replace: "    return { slots: [...everySlot], share: everySlot.size, nodes: 1 };",

@@ -16,6 +16,9 @@ import { parkedQueues } from "./015-parked-queues.ts";
 import { nodeClocks } from "./016-node-clocks.ts";
 import { indexesOfReads } from "./017-indexes-of-reads.ts";
 import { indexesOfDeliveries } from "./018-indexes-of-deliveries.ts";
+import { duePayments } from "./019-due-payments.ts";
+import { fillDuePayments } from "./020-fill-due-payments.ts";
+import { storageOptions } from "./021-storage-options.ts";
 
 /** In order. One that was released never changes: its checksum is kept in the database. */
 export const migrations: readonly string[] = [
@@ -37,6 +40,9 @@ export const migrations: readonly string[] = [
   nodeClocks,
   indexesOfReads,
   indexesOfDeliveries,
+  duePayments,
+  fillDuePayments,
+  storageOptions,
 ];
 
 /**
