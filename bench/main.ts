@@ -11,6 +11,7 @@ import { gate, type GateResult } from "./gate.ts";
 import { lists, type ListsReport } from "./lists.ts";
 import { weighMillion, type MillionReport } from "./million.ts";
 import { readOptions, usage } from "./options.ts";
+import type { Acknowledged } from "./loads.ts";
 import type { PairResult } from "./pairs.ts";
 import { openEmbeddedStore } from "../packages/server/src/stores/embedded/embedded-store.ts";
 import { openStoreOn } from "../packages/server/test/postgres/databases.ts";
@@ -114,9 +115,10 @@ async function run(report: Report, scratch: string): Promise<void> {
   // Minutes of messages: a quick run has them only when they are asked for.
   const isAsked = options.quick ? options.cases.includes("notifications") : wanted("load") && selected("notifications");
   if (isAsked && !options.control && options.against === undefined) {
-    report.notifications = await notificationCost(scratch, options.quick ? 4 : 10, 1_500);
-    printNotificationCost(report.notifications);
-    if (report.notifications.audit.faults.length > 0) process.exitCode = 1;
+    const dataDir = join(scratch, "notifications");
+    const audit = auditDatabase(dataDir, await notified(report, await startProduct(dataDir)));
+    printAudit(audit);
+    if (audit.faults.length > 0) process.exitCode = 1;
   }
   if (options.million) {
     report.million = await weighMillion(join(scratch, "million"));
@@ -134,6 +136,14 @@ async function run(report: Report, scratch: string): Promise<void> {
     report.growth = await growth(await openEmbeddedStore({ file: join(scratch, "growth", "growth.db") }), options.payments);
     printGrowth(report.growth);
   }
+}
+
+/** What the product has acknowledged. */
+async function notified(report: Report, product: BenchServer): Promise<Acknowledged> {
+  const { cost, acknowledged } = await notificationCost(product, options.quick ? 4 : 10, 1_500);
+  report.notifications = cost;
+  printNotificationCost(cost);
+  return acknowledged;
 }
 
 /** `--million`, `--growth`, `--expiry` or `--lists` alone do not repeat the whole run; with `--case` they do. */
@@ -233,6 +243,11 @@ async function underLoadOnPostgres(report: Report, scratch: string): Promise<voi
     return;
   }
   const { fsyncDelayMs, nodes } = options;
+  if (options.cases.includes("notifications")) {
+    const url = await normal.create();
+    printFaults(await faultsOf(url, await notified(report, await startOnPostgres(normal, url, join(scratch, "notified")))));
+  }
+  if (!selectedUnderLoad()) return;
   await using slow = fsyncDelayMs === undefined ? undefined : await withSlowFsync(fsyncDelayMs, () => BenchPostgres.start());
   const postgres = slow ?? normal;
   const reference = await referenceOnPostgres(normal, join(scratch, "reference"));
@@ -245,7 +260,10 @@ async function underLoadOnPostgres(report: Report, scratch: string): Promise<voi
     bench.close();
     await Promise.all([reference.stop(), product.stop()]);
   }
-  const faults = await faultsOf(url, bench.acknowledged);
+  printFaults(await faultsOf(url, bench.acknowledged));
+}
+
+function printFaults(faults: readonly string[]): void {
   console.log(faults.length === 0 ? "agrees       every acknowledged answer is in the database" : `DISAGREES    ${faults.join("; ")}`);
   if (faults.length > 0) process.exitCode = 1;
 }

@@ -1,11 +1,10 @@
 import { once } from "node:events";
 import { createServer, type Server } from "node:http";
-import { join } from "node:path";
-import { auditDatabase, type Audit } from "./audit.ts";
+import { performance } from "node:perf_hooks";
 import { Client } from "./client.ts";
-import { Loads } from "./loads.ts";
-import type { ServerProcess } from "./process.ts";
-import { integrationKey, startProduct } from "./product.ts";
+import { type Acknowledged, Loads } from "./loads.ts";
+import type { BenchServer } from "./process.ts";
+import { integrationKey } from "./product.ts";
 import { median, quantile } from "./statistics.ts";
 import { sendAll } from "./window.ts";
 
@@ -21,18 +20,28 @@ const endpoints: Readonly<Partial<Record<Arm, Readonly<Record<string, unknown>>>
   gatheredHmac: { hashesPerCall: 20, signatures: ["hmac"] },
 };
 
-/** CPU of the product per charge by token, in microseconds: all threads, and until the last message was answered. */
+type Spread = readonly [median: number, q1: number, q3: number];
+
+/** CPU of the product per charge by token, in microseconds: all threads, a database server's processes too, and until the last message was answered. */
 export interface NotificationCost {
   readonly rounds: number;
   readonly chargesPerWindow: number;
   readonly cpuMicros: Readonly<Record<Arm, number>>;
   /** Of each round's windows against its `untold` one: median and quartiles. */
-  readonly ratios: Readonly<Record<Arm, readonly [median: number, q1: number, q3: number]>>;
+  readonly ratios: Readonly<Record<Arm, Spread>>;
+  /** The same of charges answered a second. Messages are sent while charges are answered, and go on after the last one. */
+  readonly rateRatios: Readonly<Record<Arm, Spread>>;
+  /** The median window's charges answered a second. */
+  readonly perSecond: Readonly<Record<Arm, number>>;
   /** Payments that the receiver has heard of: as many as charges, and more where one came twice. */
   readonly heard: number;
   /** In so many messages. */
   readonly messages: number;
-  readonly audit: Audit;
+}
+
+interface Window {
+  readonly cpuMicros: number;
+  readonly perSecond: number;
 }
 
 const outstanding = 64;
@@ -41,15 +50,17 @@ const discarded = 2;
 /**
  * One product, one account. Its windows take turns: nothing is told (`notifySynchronous` off), told to nobody (a row of the outbox per
  * charge), told to a receiver on loopback in every message of one payment and all signatures, with one signature, with several payments in a
- * message, with both. So the machine does to one what it has just done to the others.
+ * message, with both. So the machine does to one what it has just done to the others. The product is stopped at the end.
  */
-export async function notificationCost(scratch: string, rounds: number, chargesPerWindow: number): Promise<NotificationCost> {
-  const dataDir = join(scratch, "notifications");
+export async function notificationCost(
+  product: BenchServer,
+  rounds: number,
+  chargesPerWindow: number,
+): Promise<{ readonly cost: NotificationCost; readonly acknowledged: Acknowledged }> {
   const receiver = await Receiver.open();
-  const product = await startProduct(dataDir);
   const client = new Client(product.ports);
   const loads = new Loads(integrationKey, "hearsy", true);
-  const spent: Record<Arm, number[]> = { untold: [], outbox: [], delivered: [], hmac: [], gathered: [], gatheredHmac: [] };
+  const spent: Record<Arm, Window[]> = { untold: [], outbox: [], delivered: [], hmac: [], gathered: [], gatheredHmac: [] };
   try {
     await client.ensureOpen(outstanding);
     await sendAll(client, loads.approvedToken(), 2_000, outstanding);
@@ -59,10 +70,11 @@ export async function notificationCost(scratch: string, rounds: number, chargesP
         await configure(product, arm, receiver.url);
         const until = receiver.heard + (arm in endpoints ? chargesPerWindow : 0);
         await client.ensureOpen(outstanding);
-        const before = cpuOf(product);
+        const [before, from] = [cpuOf(product), performance.now()];
         await sendAll(client, loads.directByToken(), chargesPerWindow, outstanding);
+        const perSecond = (chargesPerWindow * 1_000) / (performance.now() - from);
         await receiver.reaches(until);
-        if (round >= discarded) spent[arm].push((cpuOf(product) - before) / chargesPerWindow);
+        if (round >= discarded) spent[arm].push({ cpuMicros: (cpuOf(product) - before) / chargesPerWindow, perSecond });
       }
     }
   } finally {
@@ -70,20 +82,22 @@ export async function notificationCost(scratch: string, rounds: number, chargesP
     await product.stop();
     receiver.close();
   }
-  const ratiosOf = (arm: Arm): readonly [number, number, number] => {
-    const ratios = spent[arm].map((micros, round) => micros / (spent.untold[round] ?? Number.NaN));
+  const ratiosOf = (arm: Arm, of: keyof Window): Spread => {
+    const ratios = spent[arm].map((window, round) => window[of] / (spent.untold[round]?.[of] ?? Number.NaN));
     return [median(ratios), quantile(ratios, 0.25), quantile(ratios, 0.75)];
   };
   const mean = (values: readonly number[]): number => values.reduce((sum, value) => sum + value, 0) / values.length;
-  return {
+  const cost: NotificationCost = {
     rounds,
     chargesPerWindow,
-    cpuMicros: mapArms((arm) => mean(spent[arm])),
-    ratios: mapArms(ratiosOf),
+    cpuMicros: mapArms((arm) => mean(spent[arm].map(({ cpuMicros }) => cpuMicros))),
+    ratios: mapArms((arm) => ratiosOf(arm, "cpuMicros")),
+    rateRatios: mapArms((arm) => ratiosOf(arm, "perSecond")),
+    perSecond: mapArms((arm) => median(spent[arm].map(({ perSecond }) => perSecond))),
     heard: receiver.heard,
     messages: receiver.messages,
-    audit: auditDatabase(dataDir, loads.acknowledged),
   };
+  return { cost, acknowledged: loads.acknowledged };
 }
 
 function mapArms<Value>(valueOf: (arm: Arm) => Value): Record<Arm, Value> {
@@ -134,7 +148,7 @@ class Receiver {
   }
 }
 
-async function configure({ ports: [port] }: ServerProcess, arm: Arm, receiver: string): Promise<void> {
+async function configure({ ports: [port] }: BenchServer, arm: Arm, receiver: string): Promise<void> {
   const endpoint = endpoints[arm];
   const notificationEndpoints = endpoint === undefined ? [] : [{ id: "shop", url: receiver, ...endpoint }];
   const body = JSON.stringify({
@@ -145,7 +159,7 @@ async function configure({ ports: [port] }: ServerProcess, arm: Arm, receiver: s
   if (!(await answer.text()).includes('"SUCCESS"')) throw new Error("the settings were refused");
 }
 
-function cpuOf(product: ServerProcess): number {
+function cpuOf(product: BenchServer): number {
   const micros = product.cpuMicros();
   if (micros === undefined) throw new Error("this system does not tell what a process costs");
   return micros;

@@ -43,7 +43,8 @@ export const usage = `npm run bench -- [options]
 
   --quick             about a minute: 64 outstanding only, fewer and shorter windows
   --case NAME         only this case (repeatable): token, direct-token, direct-pan, capture, authorize-capture, refund,
-                      verify, query, query-recent, open-loop, store (charges per fsync, bytes per payment), notifications (what they add to a charge)
+                      verify, query, query-recent, open-loop, store (charges per fsync, bytes per payment), notifications (what they and a
+                      receiver add to a charge; with --store postgres, too)
   --outstanding N     only at N requests outstanding (repeatable)
   --million           store one million tokens, then weigh them
   --growth            store level: CPU per charge at 200,000 and at two million payments; with --store postgres, too

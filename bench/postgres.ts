@@ -71,6 +71,7 @@ export async function faultsOf(url: string, acknowledged: Acknowledged): Promise
       "SELECT (SELECT coalesce(sum(version), 0) FROM payment)::integer - (SELECT count(*) FROM history)::integer AS n",
       0,
     ],
+    ["deliveries that no receiver has taken", "SELECT count(*)::integer AS n FROM delivery WHERE state <> 'delivered'", 0],
     ["gaps between numbers of notifications", "SELECT coalesce(max(number) - count(*), 0)::integer AS n FROM outbox", 0],
   ];
   const faults: string[] = [];

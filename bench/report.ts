@@ -111,18 +111,19 @@ export function printStoreFigures({ perFsync, audit }: StoreFigures): void {
   printAudit(audit);
 }
 
-export function printNotificationCost({ cpuMicros, ratios, audit }: NotificationCost): void {
-  const shown = (arm: keyof typeof ratios): string => {
-    const [middle, q1, q3] = ratios[arm];
-    return `${middle.toFixed(3)} (${q1.toFixed(3)}-${q3.toFixed(3)}), ${cpuMicros[arm].toFixed(0)} us`;
-  };
-  console.log(`\nnotified     CPU per charge of which nothing is told: ${cpuMicros.untold.toFixed(0)} us`);
-  console.log(`             with a row of the outbox, told to nobody: ${shown("outbox")}`);
-  console.log(`             delivered on loopback: ${shown("delivered")}`);
+export function printNotificationCost({ cpuMicros, ratios, rateRatios, perSecond }: NotificationCost): void {
+  const spread = ([middle, q1, q3]: readonly [number, number, number]): string =>
+    `${middle.toFixed(3)} (${q1.toFixed(3)}-${q3.toFixed(3)})`;
+  const shown = (arm: keyof typeof ratios): string =>
+    `CPU ${spread(ratios[arm])}, ${cpuMicros[arm].toFixed(0)} us; rate ${spread(rateRatios[arm])}, ${perSecond[arm].toFixed(0)}/s`;
+  console.log(
+    `\nnotified     direct by token, of which nothing is told: ${cpuMicros.untold.toFixed(0)} us of CPU, ${perSecond.untold.toFixed(0)}/s`,
+  );
+  console.log(`             with a row of the outbox, without a receiver: ${shown("outbox")}`);
+  console.log(`             with a receiver on loopback: ${shown("delivered")}`);
   console.log(`             the same with the HMAC alone: ${shown("hmac")}`);
   console.log(`             up to 20 payments a message: ${shown("gathered")}`);
   console.log(`             both: ${shown("gatheredHmac")}`);
-  printAudit(audit);
 }
 
 export function printAudit(audit: Audit): void {
