@@ -95,8 +95,13 @@ function describeStore(databases: TestDatabases): void {
         assert.equal(await as(role, `DELETE FROM ${table}`), denied, `${role} ${table}`);
       }
     }
-    for (const role of ["cofre_vault", "cofre_jobs", "cofre_reader"])
-      assert.equal(await as(role, "SELECT write_batch_1('{}')"), denied, role);
+    for (const writer of ["write_batch_1", "write_batch_2"]) {
+      for (const role of ["cofre_vault", "cofre_jobs", "cofre_reader"])
+        assert.equal(await as(role, `SELECT ${writer}('{}')`), denied, role);
+    }
+    for (const part of ["write_run_2('[]')", "write_moves_1('[]')", "place_all_queues_1('{}', '{}')"]) {
+      assert.equal(await as("cofre_gateway", `SELECT ${part}`), denied, part);
+    }
     assert.equal(await countAs(url, "cofre_vault", merchantA, "card"), 1);
     assert.equal(await countAs(url, "cofre_vault", "", "card"), 0, "without a merchant nothing is seen");
     assert.equal(await countAs(url, "cofre_jobs", "", "card", "token_digest"), 2, "control: both are there");

@@ -2,7 +2,7 @@ import { assert } from "../../kernel/assert.ts";
 import { atEndOfTurn } from "../../kernel/end-of-turn.ts";
 import type { ChangeMessage, Outcome } from "../change-message.ts";
 import { StoreError, type StoreStats } from "../store.ts";
-import { batchMessageOf } from "./batch-message.ts";
+import { batchMessageOf, movesFirst } from "./batch-message.ts";
 import { BatchWriter, maxBatch, type Waiting } from "./batch-writer.ts";
 import type { Connection } from "./connection.ts";
 import { HeldMerchants } from "./held-merchants.ts";
@@ -161,7 +161,7 @@ export class BatchLane {
       taken += 1;
     }
     this.#waiting.splice(0, taken);
-    return batch;
+    return movesFirst(batch);
   }
 
   #tellDrained(): void {

@@ -10,6 +10,8 @@ export interface BatchMessage {
   readonly json: string;
   /** What a change that may be part of a run (migrations/003-runs.ts) says of its payment; undefined for all others. */
   readonly plain: { readonly id: string; readonly code: string | undefined } | undefined;
+  /** The change moves deliveries that are there, and does nothing else. */
+  readonly isMove: boolean;
   /** The database writes it in a subtransaction: it may find a conflict after something of it is written. */
   readonly isGuarded: boolean;
 }
@@ -29,11 +31,14 @@ export function batchMessageOf(message: ChangeMessage): BatchMessage {
     deliveries === undefined ? undefined : withBeginning(deliveries, at as Instant),
     parking,
   ]);
-  const isPlain =
-    payment !== undefined && payment[18] === undefined && (card ?? account ?? request ?? cardErasure ?? deliveries) === undefined;
+  const moved = deliveries?.[1] ?? [];
+  const isBare = (card ?? account ?? request ?? cardErasure ?? parking) === undefined;
+  const isPlain = isBare && payment !== undefined && payment[18] === undefined && moved.length === 0;
+  const isMove =
+    isBare && (payment ?? cardUse) === undefined && moved.length > 0 && moved.every(([, , replaces]) => replaces !== undefined);
   // As write_batch_1 of migrations/002-writer.ts decides.
   const isGuarded = account !== undefined || (payment !== undefined && (card !== undefined || payment[18] !== undefined));
-  return { merchant, json, plain: isPlain ? { id: payment[0], code: payment[19] } : undefined, isGuarded };
+  return { merchant, json, plain: isPlain ? { id: payment[0], code: payment[19] } : undefined, isMove, isGuarded };
 }
 
 function withHex(value: unknown): unknown {
@@ -53,19 +58,53 @@ const nobodys = {
   kind: "update" as const,
 };
 
-/** The changes in their order, with runs of plain ones of different payments as one part each. */
+/**
+ * The order in which a batch is written: what only moves deliveries goes first, so that it does not part the runs of payments, and of each merchant
+ * one after another. Nothing else of the batch says which deliveries these are, but for what is not a plain payment: behind such a change of its
+ * merchant a change stays where it is. All others stay in the order in which they came.
+ */
+export function movesFirst<Change extends { readonly message: BatchMessage }>(batch: readonly Change[]): readonly Change[] {
+  if (!batch.some(({ message }) => message.isMove)) return batch;
+  const rounds: Change[][] = [];
+  const roundOf = new Map<string, number>();
+  const rest: Change[] = [];
+  const others = new Set<string>();
+  for (const change of batch) {
+    const { merchant, isMove, plain } = change.message;
+    if (isMove && !others.has(merchant)) {
+      const round = roundOf.get(merchant) ?? 0;
+      roundOf.set(merchant, round + 1);
+      (rounds[round] ??= []).push(change);
+      continue;
+    }
+    if (plain === undefined) others.add(merchant);
+    rest.push(change);
+  }
+  return [...rounds.flat(), ...rest];
+}
+
+/** The changes in their order, with runs of plain ones of different payments as one part each, and so with moves of different merchants. */
 export function batchOf(messages: readonly BatchMessage[]): string {
   const merchants = new Set(messages.map(({ merchant }) => merchant));
   const parts: string[] = [];
   let run: string[] = [];
+  let moves: string[] = [];
   const names = new Set<string>();
   const endRun = (): void => {
     if (run.length === 1) parts.push(run[0] ?? "");
     else if (run.length > 1) parts.push(`{"run":[${run.join(",")}]}`);
-    run = [];
+    if (moves.length > 0) parts.push(`{"moves":[${moves.join(",")}]}`);
+    [run, moves] = [[], []];
     names.clear();
   };
-  for (const { merchant, json, plain } of messages) {
+  for (const { merchant, json, plain, isMove } of messages) {
+    if (isMove) {
+      if (run.length > 0 || names.has(merchant)) endRun();
+      names.add(merchant);
+      moves.push(json);
+      continue;
+    }
+    if (moves.length > 0) endRun();
     if (plain === undefined) {
       endRun();
       parts.push(json);

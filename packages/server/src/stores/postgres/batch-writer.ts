@@ -147,9 +147,9 @@ export class BatchWriter {
   }
 }
 
-const writeBatch = "SELECT write_batch_1($1) AS answer";
+const writeBatch = "SELECT write_batch_2($1) AS answer";
 /** An empty batch alone leaves nothing to be waited for. */
-const probe = "SELECT write_batch_1($1) AS answer, pg_logical_emit_message(true, 'cofre', '') AS position";
+const probe = `${writeBatch}, pg_logical_emit_message(true, 'cofre', '') AS position`;
 
 const knownOutcomes: ReadonlySet<string> = new Set(outcomes);
 

@@ -20,6 +20,24 @@ export function earlierCopy(): string {
       replace: `migrations.slice(0, ${earlierMigrations}).entries()`,
     },
     {
+      name: "a batch is written by the first function",
+      file: "stores/postgres/batch-writer.ts",
+      find: "SELECT write_batch_2($1)",
+      replace: "SELECT write_batch_1($1)",
+    },
+    {
+      name: "no run has deliveries",
+      file: "stores/postgres/batch-message.ts",
+      find: "payment[18] === undefined && moved.length === 0",
+      replace: "payment[18] === undefined && deliveries === undefined",
+    },
+    {
+      name: "moves of deliveries go one change after another",
+      file: "stores/postgres/batch-message.ts",
+      find: "moved.length > 0 && moved.every(([, , replaces]) => replaces !== undefined)",
+      replace: "false",
+    },
+    {
       name: "a delivery is of no message",
       file: "stores/postgres/sql.ts",
       find: `in_order AS "inOrder", message\`;`,

@@ -19,6 +19,7 @@ import { indexesOfDeliveries } from "./018-indexes-of-deliveries.ts";
 import { duePayments } from "./019-due-payments.ts";
 import { fillDuePayments } from "./020-fill-due-payments.ts";
 import { storageOptions } from "./021-storage-options.ts";
+import { runsWithDeliveries } from "./022-runs-with-deliveries.ts";
 
 /** In order. One that was released never changes: its checksum is kept in the database. */
 export const migrations: readonly string[] = [
@@ -43,6 +44,7 @@ export const migrations: readonly string[] = [
   duePayments,
   fillDuePayments,
   storageOptions,
+  runsWithDeliveries,
 ];
 
 /**
