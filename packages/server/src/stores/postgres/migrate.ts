@@ -18,6 +18,11 @@ const turnTries = 100;
 
 /** How long a step in a transaction waits for each lock. Requests of nodes that serve queue behind it for that time at most. */
 const stepLockMs = 300;
+/**
+ * How long a step that is repeated waits for a vacuum beforehand, by a lock that stops neither reads nor writes. A vacuum that the server has begun by itself
+ * gives way to a session that has waited for a second (`deadlock_timeout`), unless it prevents a wraparound; 300 ms would never do.
+ */
+const vacuumLockMs = 5_000;
 /** The pause after the first time-out; each further one is a second longer, up to five. In it what has queued is served. */
 const pauseMs = 1_000;
 const longestPauseMs = 5_000;
@@ -115,7 +120,8 @@ async function withoutLock(connection: Connection, work: () => Promise<void>): P
 async function runInTransaction(connection: Connection, no: number, text: string, options: MigrateOptions): Promise<void> {
   for (let tries = 1; ; tries += 1) {
     try {
-      await connection.run(`BEGIN; SET LOCAL lock_timeout = ${stepLockMs}; ${text} COMMIT`);
+      const ended = tries === 1 ? "" : await endingVacuums(connection);
+      await connection.run(`BEGIN; ${ended} SET LOCAL lock_timeout = ${stepLockMs}; ${text} COMMIT`);
       return;
     } catch (error) {
       if (!(error instanceof StatementError) || !isRepeated.has(error.refusal) || tries >= (options.tries ?? mostTries)) throw error;
@@ -125,6 +131,17 @@ async function runInTransaction(connection: Connection, no: number, text: string
     await withoutLock(connection, () => systemScheduler.sleep(Math.min(tries * pauseMs, longestPauseMs)));
   }
 }
+
+/** A statement that takes the tables which are vacuumed from the vacuum, until the end of the transaction. */
+async function endingVacuums(connection: Connection): Promise<string> {
+  const tables = await connection.rows<{ readonly name: string }>("vacuumed", vacuumedTables);
+  if (tables.length === 0) return "";
+  return `SET LOCAL lock_timeout = ${vacuumLockMs}; LOCK TABLE ${tables.map(({ name }) => name).join(", ")} IN SHARE UPDATE EXCLUSIVE MODE;`;
+}
+
+const vacuumedTables = `SELECT DISTINCT quote_ident(relname) AS name FROM pg_locks JOIN pg_class ON pg_class.oid = relation
+  WHERE database = (SELECT oid FROM pg_database WHERE datname = current_database()) AND relkind = 'r' AND relnamespace = current_schema()::regnamespace
+    AND mode = 'ShareUpdateExclusiveLock' AND granted AND pid <> pg_backend_pid()`;
 
 const indexForm = /^CREATE (?:UNIQUE )?INDEX CONCURRENTLY (\w+) ON /;
 
