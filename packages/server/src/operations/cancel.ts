@@ -1,5 +1,4 @@
 import { decideVoid, decideVoidOutcome } from "../decisions/payment-decisions.ts";
-import type { PaymentId } from "../kernel/ids.ts";
 import { ServiceError } from "../kernel/service-error.ts";
 import type { Payment } from "../payment/payment.ts";
 import { beginOnce, carriedOutOn, traces, unlessCarriedOut } from "./carried-out.ts";
@@ -16,17 +15,16 @@ export const cancel = defineOperation<PaymentSelector & NamedByKey, Payment>({
 
   async run(context, input) {
     const found = await selectPayment(context, input);
-    return context.inTurn(found, () =>
+    return context.inTurn(found, (seen) =>
       unlessCarriedOut(
-        () => cancelOnce(context, found.id, input.request),
+        () => cancelOnce(context, seen, input.request),
         () => carriedOutOn(context, found, input.request, traces.void),
       ),
     );
   },
 });
 
-async function cancelOnce(context: OperationContext, hash: PaymentId, named: string | undefined): Promise<Payment> {
-  const seen = await selectPayment(context, { hash });
+async function cancelOnce(context: OperationContext, seen: Payment, named: string | undefined): Promise<Payment> {
   const refused = ["void_declined", "void_declined_in_review"] as const;
   const keyed = { request: named, sent: traces.void.sent, refused, refusal: "void_declined" } as const;
   const sent = await beginOnce(context, seen, keyed, (payment) => decideVoid(payment, context.clock.now(), context.answerBy(), named));

@@ -1,5 +1,4 @@
 import { decideCapture, decideCaptureOutcome } from "../decisions/payment-decisions.ts";
-import type { PaymentId } from "../kernel/ids.ts";
 import { ServiceError } from "../kernel/service-error.ts";
 import type { Payment } from "../payment/payment.ts";
 import type { CaptureInput } from "./direct-input.ts";
@@ -26,17 +25,16 @@ export const capture = defineOperation<CaptureInput, Payment>({
 
   async run(context, input) {
     const found = await selectPayment(context, input.selector);
-    return context.inTurn(found, () =>
+    return context.inTurn(found, (seen) =>
       unlessCarriedOut(
-        () => captureOnce(context, found.id, input),
+        () => captureOnce(context, seen, input),
         () => carriedOutOn(context, found, input.request, traces.capture),
       ),
     );
   },
 });
 
-async function captureOnce(context: OperationContext, hash: PaymentId, { amount, request: named }: CaptureInput): Promise<Payment> {
-  const seen = await selectPayment(context, { hash });
+async function captureOnce(context: OperationContext, seen: Payment, { amount, request: named }: CaptureInput): Promise<Payment> {
   const keyed = { request: named, sent: traces.capture.sent, refused: ["capture_declined"], refusal: "capture_declined" } as const;
   const sent = await beginOnce(context, seen, keyed, (payment) =>
     decideCapture(payment, amount, context.account.settings, context.clock.now(), context.answerBy(), named),

@@ -47,8 +47,11 @@ export interface OperationContext {
    * process stops before.
    */
   later(task: () => Promise<unknown>, givenUp: () => void): void;
-  /** Runs `task` when earlier requests of this process about the same payment are through. */
-  inTurn<T>(payment: Pick<Payment, "merchantId" | "id">, task: () => Promise<T>): Promise<T>;
+  /**
+   * Runs `task` when earlier requests of this process about the same payment are through, with the payment as it was read before that, or as it
+   * is read again if there were earlier ones.
+   */
+  inTurn<T>(found: Payment, task: (payment: Payment) => Promise<T>): Promise<T>;
 }
 
 /** One thing that a merchant asks for. */

@@ -81,7 +81,8 @@ export async function selectPayment(context: OperationContext, selector: Payment
   return payment;
 }
 
-async function reread(context: ChangeContext, payment: Payment): Promise<Payment> {
+/** The payment as it is stored now. */
+export async function reread(context: Pick<OperationContext, "store">, payment: Pick<Payment, "merchantId" | "id">): Promise<Payment> {
   const current = await read(context.store.paymentById(payment.merchantId, payment.id));
   assert(current !== undefined, "a committed payment can be read");
   return current;

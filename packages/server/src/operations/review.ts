@@ -14,8 +14,8 @@ export const acceptReview = defineOperation<PaymentSelector, Payment>({
 
   async run(context, selector) {
     const found = await selectPayment(context, selector);
-    return context.inTurn(found, async () => {
-      const { payment: sent } = await changePayment(context, await selectPayment(context, { hash: found.id }), (payment) =>
+    return context.inTurn(found, async (seen) => {
+      const { payment: sent } = await changePayment(context, seen, (payment) =>
         decideReviewAccepted(payment, context.clock.now(), context.answerBy()),
       );
       if (sent.attempt === undefined) return sent;
@@ -36,8 +36,8 @@ export const rejectReview = defineOperation<PaymentSelector, Payment>({
 
   async run(context, selector) {
     const found = await selectPayment(context, selector);
-    return context.inTurn(found, async () => {
-      const { payment: sent } = await changePayment(context, await selectPayment(context, { hash: found.id }), (payment) =>
+    return context.inTurn(found, async (seen) => {
+      const { payment: sent } = await changePayment(context, seen, (payment) =>
         decideReviewRejected(payment, context.clock.now(), context.answerBy()),
       );
       const request = followUpRequest(context.account, sent);

@@ -18,7 +18,7 @@ import type { Pan } from "../vault/pan.ts";
 import type { Vault } from "../vault/vault.ts";
 import { commitDecision } from "./commit.ts";
 import type { Operation, OperationContext } from "./operation.ts";
-import { changePayment } from "./payment-change.ts";
+import { changePayment, reread } from "./payment-change.ts";
 import { Turns } from "./turns.ts";
 
 /** An invariant broke, or something else that should not happen did: somebody must look. Holds nothing of a request. */
@@ -240,7 +240,7 @@ class Context implements OperationContext {
     return change;
   }
 
-  inTurn<T>(payment: Pick<Payment, "merchantId" | "id">, task: () => Promise<T>): Promise<T> {
-    return this.#turns.take(payment.merchantId + payment.id, task);
+  inTurn<T>(found: Payment, task: (payment: Payment) => Promise<T>): Promise<T> {
+    return this.#turns.take(found.merchantId + found.id, (hasWaited) => (hasWaited ? reread(this, found).then(task) : task(found)));
   }
 }

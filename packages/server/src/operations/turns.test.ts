@@ -6,9 +6,11 @@ import { Turns } from "./turns.ts";
 class Task {
   readonly #end = Promise.withResolvers<string>();
   hasBegun = false;
+  hasWaited: boolean | undefined;
 
-  readonly run = (): Promise<string> => {
+  readonly run = (hasWaited: boolean): Promise<string> => {
     this.hasBegun = true;
+    this.hasWaited = hasWaited;
     return this.#end.promise;
   };
 
@@ -38,6 +40,8 @@ describe("turns", () => {
     second.end();
     await taken[1];
     assert.deepEqual(begun(), [true, true, true, true]);
+    const waited = [first, second, third, other].map(({ hasWaited }) => hasWaited);
+    assert.deepEqual(waited, [false, true, true, false], "each task can tell whether another one came before it");
     third.end();
     other.end();
     await Promise.all(taken);

@@ -14,11 +14,11 @@ export class Turns {
     this.#maximumWaiting = maximumWaiting;
   }
 
-  /** Runs `task` after the tasks that were given earlier for `key`. Rejects with `payment_in_flight` when too many wait. */
-  async take<T>(key: string, task: () => Promise<T>): Promise<T> {
+  /** Runs `task` after the tasks that were given earlier for `key`: at once if there are none. Rejects with `payment_in_flight` when too many wait. */
+  async take<T>(key: string, task: (hasWaited: boolean) => Promise<T>): Promise<T> {
     const queue = this.#tails.get(key);
     if (queue !== undefined && queue.waiting >= this.#maximumWaiting) throw new ServiceError("payment_in_flight");
-    const result = queue === undefined ? task() : queue.tail.then(task);
+    const result = queue === undefined ? task(false) : queue.tail.then(() => task(true));
     const own = { tail: result.then(ignore, ignore), waiting: (queue?.waiting ?? 0) + 1 };
     this.#tails.set(key, own);
     try {

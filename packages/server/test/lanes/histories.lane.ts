@@ -57,8 +57,8 @@ describe("controls: planted races and wrong refusals leave histories without a l
     {
       name: "requests about one payment do not wait for one another",
       file: "operations/runner.ts",
-      find: "return this.#turns.take(payment.merchantId + payment.id, task);",
-      replace: "return payment.id.length > 0 ? task() : this.#turns.take(payment.merchantId, task);",
+      find: "return this.#turns.take(found.merchantId + found.id, (hasWaited)",
+      replace: "return found.id.length > 0 ? task(found) : this.#turns.take(found.merchantId, (hasWaited)",
     },
     {
       name: "whoever was slower is refused, whatever is left",

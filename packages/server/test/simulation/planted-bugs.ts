@@ -305,12 +305,12 @@ const plantedPaymentBugs: readonly PlantedBug[] = [
   {
     name: "an accepted review is captured before that is written down",
     file: "operations/review.ts",
-    find: `      const { payment: sent } = await changePayment(context, await selectPayment(context, { hash: found.id }), (payment) =>
+    find: `      const { payment: sent } = await changePayment(context, seen, (payment) =>
         decideReviewAccepted(payment, context.clock.now(), context.answerBy()),
       );`,
-    replace: `      const early = decideReviewAccepted(found, context.clock.now(), context.answerBy()).payment.next;
-      if (early.attempt !== undefined) await connectorFor(context, found).capture(followUpRequest(context.account, early));
-      const { payment: sent } = await changePayment(context, await selectPayment(context, { hash: found.id }), (payment) =>
+    replace: `      const early = decideReviewAccepted(seen, context.clock.now(), context.answerBy()).payment.next;
+      if (early.attempt !== undefined) await connectorFor(context, seen).capture(followUpRequest(context.account, early));
+      const { payment: sent } = await changePayment(context, seen, (payment) =>
         decideReviewAccepted(payment, context.clock.now(), context.answerBy()),
       );`,
   },
