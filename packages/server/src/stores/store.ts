@@ -82,8 +82,6 @@ export interface Store {
   /** Reads what this merchant's Idempotency-Key stands for; undefined when it was never used. */
   namedRequest(merchantId: MerchantId, key: string): Promise<NamedRequest | undefined>;
 
-  /** Notifications that were committed, in the order of their commits, from after `sequence`, at most `limit`. */
-  notificationsAfter(sequence: number, limit: number): Promise<readonly OutboxRow[]>;
   /** Notifications of this merchant in the order of their numbers, from after `number`, at most `limit`. */
   notificationsOf(merchantId: MerchantId, number: number, limit: number): Promise<readonly OutboxRow[]>;
   /** The last notifications that tell of this merchant's payment, at most `limit`, oldest first. The asker is a person unless it is named. */

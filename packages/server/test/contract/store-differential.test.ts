@@ -296,6 +296,7 @@ async function everything(store: Store, base: number): Promise<unknown> {
       // Their positions grow with or without gaps.
       store.cardsListed(id, undefined, 3).then((cards) => cards.map(({ position: _position, ...rest }) => rest)),
       ...listings.map(([filter, page]) => store.paymentsListed(id, filter, page)),
+      store.notificationsOf(id, 0, 1_000).then((rows) => rows.map(({ sequence: _sequence, ...rest }) => rest)),
     ]);
   });
   const inFlight = (await store.paymentsInFlight(1_000_000)).toSorted((left, right) => (keyOf(left) < keyOf(right) ? -1 : 1));
@@ -333,10 +334,7 @@ test(`${compared} give the same answers to ${sequences} random sequences`, async
     }),
     { numRuns: sequences, examples: [[clashes.map((steps) => [...steps])]] },
   );
-  const withoutSequence = async (store: Store) =>
-    (await store.notificationsAfter(0, 1_000_000)).map(({ sequence: _sequence, ...rest }) => rest);
   for (const store of others) {
-    assert.deepEqual(await withoutSequence(store), await withoutSequence(memory));
     const accounts = await memory.accounts();
     assert.deepEqual(await store.accounts(), accounts);
     assert.deepEqual(await Promise.all(accounts.map(({ id }) => store.accountById(id))), accounts);

@@ -64,7 +64,7 @@ test("a store that is closed and opened again has everything", async (context) =
   assert.deepEqual(await second.paymentById(merchantA, given.paymentId(2)), given.paidNext(given.newPayment(2)));
   assert.deepEqual(await second.cardByToken(merchantA, given.tokenDigest(1)), given.newCard(1));
   assert.deepEqual((await second.accountByKey(given.keyDigest(1)))?.account, given.newAccount(merchantA));
-  assert.equal((await second.notificationsAfter(0, 10)).length, 1);
+  assert.equal((await second.notificationsOf(merchantA, 0, 10)).length, 1);
 });
 
 test("another process is refused a file that is open, and told so", async (context) => {

@@ -45,7 +45,6 @@ const withoutMerchant: ReadonlyMap<string, string> = new Map([
   ["slot_pkey", "which process does what, one table for all"],
   ["world_key_node", "names a process, and a world, which is no merchant of the store; not unique"],
   ["world_key_pkey", "a key's digest is what names the world; of living processes' worlds only"],
-  ["outbox_sequence", "what is read for all merchants in the order of commits; not unique"],
 ]);
 
 /** Indexes whose first column is not the merchant, and sequences. */

@@ -83,7 +83,7 @@ export function describeStoreContract(name: string, open: () => Promise<Store>):
       assert.deepEqual(await store.paymentsInFlight(10), []);
       assert.deepEqual(await store.paymentsListed(merchantA, {}, { limit: 10, lookAt: 10 }), { payments: [], next: undefined });
       assert.equal(await store.cardByToken(merchantA, given.tokenDigest(1)), undefined);
-      assert.deepEqual(await store.notificationsAfter(0, 10), []);
+      assert.deepEqual(await store.notificationsOf(merchantA, 0, 10), []);
     });
 
     test("a payment reads as it was written, by its id and by its code, in every version", async (context) => {
@@ -246,7 +246,7 @@ export function describeStoreContract(name: string, open: () => Promise<Store>):
       assert.deepEqual(result, { outcome: "duplicate", key: "payment_code", existing: first });
       assert.equal(await store.paymentById(merchantA, second.id), undefined);
       assert.deepEqual(await store.history(merchantA, second.id), []);
-      assert.deepEqual(await store.notificationsAfter(0, 10), []);
+      assert.deepEqual(await store.notificationsOf(merchantA, 0, 10), []);
     });
 
     test("a payment id that is taken is a duplicate; with a taken code too, the code is named", async (context) => {
@@ -270,7 +270,7 @@ export function describeStoreContract(name: string, open: () => Promise<Store>):
       assert.deepEqual(await store.commit(given.paidChange(given.newPayment(2))), stale, "there is no such payment");
       assert.deepEqual(await store.commit(given.paidChange({ ...first, merchantId: merchantB })), stale, "it is not this merchant's");
       assert.equal((await store.history(merchantA, first.id)).length, 2);
-      assert.equal((await store.notificationsAfter(0, 10)).length, 1);
+      assert.equal((await store.notificationsOf(merchantA, 0, 10)).length, 1);
     });
 
     test("a payment keeps the order and the time of creation of its first version", async (context) => {
@@ -354,7 +354,7 @@ export function describeStoreContract(name: string, open: () => Promise<Store>):
 
       assert.deepEqual(await store.history(merchantA, payment.id), [{ version: 1, at: start, facts, entries }]);
       assert.deepEqual(
-        (await store.notificationsAfter(0, 10)).map(({ kind }) => kind),
+        (await store.notificationsOf(merchantA, 0, 10)).map(({ kind }) => kind),
         notificationKinds,
       );
     });
@@ -399,7 +399,7 @@ export function describeStoreContract(name: string, open: () => Promise<Store>):
       await store.commit(given.paymentChange(given.refundedNext(first, [given.newRefund(5)])));
       for (const owner of [merchantA, merchantB]) {
         const second = await storedPaid(store, 2, owner);
-        const before = await store.notificationsAfter(0, 100);
+        const before = await store.notificationsOf(merchantA, 0, 100);
         const change = given.paymentChange(given.refundedNext(second, [given.newRefund(6), given.newRefund(5, { code: "own" })]), {
           notifications: [{ kind: "refund", paymentId: second.id }],
           card: { next: given.newCard(9, { merchantId: owner }), replaces: undefined },
@@ -409,7 +409,7 @@ export function describeStoreContract(name: string, open: () => Promise<Store>):
 
         assert.deepEqual(await store.paymentById(owner, second.id), second);
         assert.equal((await store.history(owner, second.id)).length, 2);
-        assert.deepEqual(await store.notificationsAfter(0, 100), before);
+        assert.deepEqual(await store.notificationsOf(merchantA, 0, 100), before);
         assert.equal(await store.cardByToken(owner, given.tokenDigest(9)), undefined);
         assert.equal(await store.paymentByRefund(owner, { id: 6 }), undefined, "the refund before it is not written either");
         assert.equal(await store.paymentByRefund(owner, { code: "refund-6" }), undefined);
@@ -935,29 +935,6 @@ export function describeStoreContract(name: string, open: () => Promise<Store>):
       assert.deepEqual(await store.commit(old), stale);
       assert.equal(await store.accountByKey(given.keyDigest(2)), undefined);
       assert.equal((await store.accounts()).length, 1);
-    });
-
-    test("notifications come in the order of their commits, after a sequence, up to a limit", async (context) => {
-      const store = await opened(context);
-      for (const number of [3, 1, 2]) {
-        await store.commit(given.paymentChange(given.newPayment(number)));
-        await store.commit(given.paidChange(given.newPayment(number)));
-      }
-
-      const all = await store.notificationsAfter(0, 10);
-      assert.deepEqual(
-        all.map(({ paymentId }) => paymentId),
-        [3, 1, 2].map(given.paymentId),
-      );
-      const [first, second, third] = all;
-      assert.ok(first !== undefined && second !== undefined && third !== undefined);
-      assert.ok(0 < first.sequence && first.sequence < second.sequence && second.sequence < third.sequence);
-      const { sequence, ...rest } = first;
-      assert.ok(sequence > 0);
-      const told = { kind: "update", paymentId: given.paymentId(3), merchantId: merchantA, number: 1, version: 2, at: start + 900 };
-      assert.deepEqual(rest, told);
-      assert.deepEqual(await store.notificationsAfter(first.sequence, 1), [second]);
-      assert.deepEqual(await store.notificationsAfter(third.sequence, 10), []);
     });
 
     test("a change that breaks a rule is a broken invariant and leaves nothing behind", async (context) => {

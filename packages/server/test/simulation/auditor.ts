@@ -340,7 +340,7 @@ export class Auditor {
   /** What must hold when the faults are over and everything had time to settle. */
   async checkSettled(merchants: readonly MerchantId[], codes: ReadonlyMap<MerchantId, ReadonlySet<string>>, now: Instant): Promise<void> {
     await this.checkBooks(merchants);
-    const outbox = await this.#store.notificationsAfter(0, 1_000_000);
+    const outbox = (await Promise.all(merchants.map((merchantId) => this.#store.notificationsOf(merchantId, 0, 1_000_000)))).flat();
     for (const merchantId of merchants) {
       const books = this.#booksOf(merchantId);
       const payments: Payment[] = [];

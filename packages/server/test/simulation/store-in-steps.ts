@@ -25,7 +25,6 @@ export function storeInSteps(store: Store, step: Step, time: () => Instant): Sto
     cardsWithoutMac: (merchant, after, limit) => step(() => store.cardsWithoutMac(merchant, after, limit)),
     namedRequest: (merchant, key) => step(() => store.namedRequest(merchant, key)),
     cardByToken: (merchant, digest) => step(() => store.cardByToken(merchant, digest)),
-    notificationsAfter: (sequence, limit) => step(() => store.notificationsAfter(sequence, limit)),
     notificationsOf: (merchantId, number, limit) => step(() => store.notificationsOf(merchantId, number, limit)),
     notificationsOfPayment: (merchantId, id, limit) => step(() => store.notificationsOfPayment(merchantId, id, limit)),
     deliveriesOf: (merchantId, from, limit, state) => step(() => store.deliveriesOf(merchantId, from, limit, state)),

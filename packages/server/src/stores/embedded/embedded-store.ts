@@ -230,10 +230,6 @@ class SqliteStore implements RunningStore {
     return rows.map((row) => ({ ...row, merchantId, mac: undefined }));
   }
 
-  async notificationsAfter(sequence: number, limit: number): Promise<readonly OutboxRow[]> {
-    return this.#rows<OutboxRow>("notificationsAfter", sequence, limit).map((row) => ({ ...row }));
-  }
-
   async notificationsOf(merchantId: MerchantId, number: number, limit: number): Promise<readonly OutboxRow[]> {
     return this.#lists.take(() => this.#rows<OutboxRow>("notificationsOf", merchantId, number, limit).map((row) => ({ ...row })));
   }
@@ -411,7 +407,6 @@ export const sql = {
     WHERE merchant = unhex(?) AND token_digest > unhex(?) AND mac IS NULL ORDER BY token_digest LIMIT ?`,
   namedRequest: `SELECT lower(hex(digest)) AS digest, claimed_at AS claimedAt, status, body
     FROM named_request WHERE merchant = unhex(?) AND key = ?`,
-  notificationsAfter: `SELECT ${notificationColumns} WHERE sequence > ? ORDER BY sequence LIMIT ?`,
   notificationsOf: `SELECT ${notificationColumns} WHERE outbox.merchant = unhex(?) AND number > ? ORDER BY number LIMIT ?`,
   notificationsOfPayment: `SELECT ${notificationColumns} WHERE payment.merchant = unhex(?) AND payment.id = unhex(?) ORDER BY number DESC LIMIT ?`,
   deliveriesOf: `SELECT ${deliveryColumns} FROM outbox
@@ -457,7 +452,6 @@ function prepareAll(database: DatabaseSync): Record<StatementName, StatementSync
     cardsAfter: database.prepare(sql.cardsAfter),
     cardsWithoutMac: database.prepare(sql.cardsWithoutMac),
     namedRequest: database.prepare(sql.namedRequest),
-    notificationsAfter: database.prepare(sql.notificationsAfter),
     notificationsOf: database.prepare(sql.notificationsOf),
     notificationsOfPayment: database.prepare(sql.notificationsOfPayment),
     deliveriesOf: database.prepare(sql.deliveriesOf),

@@ -102,7 +102,7 @@ test("a copy has everything, however much it is, and neither sees what is writte
   await store.commit(given.paymentChange(payment, { notifications }));
   const copy = store.copy({});
   assert.equal(copy.size, store.size);
-  assert.deepEqual(await copy.notificationsAfter(199_990, 20), await store.notificationsAfter(199_990, 20));
+  assert.deepEqual(await copy.notificationsOf(merchantA, 199_990, 20), await store.notificationsOf(merchantA, 199_990, 20));
   await copy.commit(given.paymentChange(given.newPayment(2)));
   assert.equal(await store.paymentById(merchantA, given.newPayment(2).id), undefined);
   assert.equal(copy.payments, 2);

@@ -268,11 +268,6 @@ class MemoryStore implements WorldStore {
     return frozenCopy(this.#cards.get(keyOf(merchantId, digest)));
   }
 
-  async notificationsAfter(sequence: number, limit: number): Promise<readonly OutboxRow[]> {
-    this.#beforeRead("notificationsAfter");
-    return this.#outbox.slice(sequence, sequence + limit);
-  }
-
   async notificationsOf(merchantId: MerchantId, number: number, limit: number): Promise<readonly OutboxRow[]> {
     this.#beforeRead("notificationsOf");
     return (this.#numbered.get(merchantId) ?? []).slice(number, number + limit);

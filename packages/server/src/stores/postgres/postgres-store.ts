@@ -348,10 +348,6 @@ class PostgresStore implements RunningStore {
     }
   }
 
-  async notificationsAfter(sequence: number, limit: number): Promise<readonly OutboxRow[]> {
-    return this.#all<OutboxRow>("recovery", "notificationsAfter", sequence, limit);
-  }
-
   async notificationsOf(merchantId: MerchantId, number: number, limit: number): Promise<readonly OutboxRow[]> {
     return this.#listed<OutboxRow>("cofre_gateway", merchantId, "notificationsOf", number, limit);
   }

@@ -20,6 +20,7 @@ import { duePayments } from "./019-due-payments.ts";
 import { fillDuePayments } from "./020-fill-due-payments.ts";
 import { storageOptions } from "./021-storage-options.ts";
 import { runsWithDeliveries } from "./022-runs-with-deliveries.ts";
+import { indexOfSequence } from "./023-index-of-sequence.ts";
 
 /** In order. One that was released never changes: its checksum is kept in the database. */
 export const migrations: readonly string[] = [
@@ -45,6 +46,7 @@ export const migrations: readonly string[] = [
   fillDuePayments,
   storageOptions,
   runsWithDeliveries,
+  indexOfSequence,
 ];
 
 /**
