@@ -5,6 +5,7 @@ import { instant, laterBy } from "../packages/server/src/kernel/instant.ts";
 import { SystemRandom } from "../packages/server/src/kernel/system-random.ts";
 import type { RunningStore, Store } from "../packages/server/src/stores/store.ts";
 import type { PaymentOrder } from "../packages/server/src/payment/payment.ts";
+import { urlEndpoint } from "../packages/server/src/outbox/endpoint.ts";
 import { median } from "./statistics.ts";
 
 export interface GrowthPoint {
@@ -28,7 +29,7 @@ export interface GrowthReport {
 const outstanding = 256;
 
 const random = new SystemRandom();
-const merchantId = "0be5c0de" as MerchantId;
+const usualMerchant = "0be5c0de" as MerchantId;
 
 /**
  * Charges without HTTP, each with its two durable commits, until so many payments are stored, two million by default. What is compared is
@@ -59,8 +60,8 @@ export async function growth(store: RunningStore, payments = 2_000_000, serverCp
       payments: mark,
       chargesPerSecond: slice / seconds,
       cpuMicrosPerCharge: (cpu.user + cpu.system + serverCpuMicros() - serverBefore) / slice,
-      lookupByIdMicros: await lookUp(kept, ({ id }) => store.paymentById(merchantId, id)),
-      lookupByCodeMicros: await lookUp(kept, ({ code }) => store.paymentByCode(merchantId, code)),
+      lookupByIdMicros: await lookUp(kept, ({ id }) => store.paymentById(usualMerchant, id)),
+      lookupByCodeMicros: await lookUp(kept, ({ code }) => store.paymentByCode(usualMerchant, code)),
     });
   }
   const { commits } = store.stats();
@@ -88,10 +89,16 @@ export function printGrowth(report: GrowthReport): void {
   );
 }
 
-async function chargeOnce(store: Store, code: string): Promise<PaymentId> {
+/** Two commits. With `told`, of that merchant, and with a notification for that address. */
+export async function chargeOnce(
+  store: Store,
+  code: string,
+  told?: { readonly merchantId: MerchantId; readonly notificationUrl: string },
+): Promise<PaymentId> {
   const now = instant(Date.now());
   const id = newPaymentId(now, random);
-  const intention = decideIntention(merchantId, id, { ...order, code }, now, laterBy(now, 30_000));
+  const { merchantId = usualMerchant, notificationUrl } = told ?? {};
+  const intention = decideIntention(merchantId, id, { ...order, code, notificationUrl }, now, laterBy(now, 30_000));
   await mustCommit(store, intention);
   const outcome = {
     kind: "approved",
@@ -106,7 +113,7 @@ async function chargeOnce(store: Store, code: string): Promise<PaymentId> {
     captureWindowDays: 4,
   });
   if (result === undefined) throw new Error("an approved attempt has a result");
-  await mustCommit(store, result);
+  await mustCommit(store, notificationUrl === undefined ? result : { ...result, deliverTo: [urlEndpoint(notificationUrl)] });
   return id;
 }
 

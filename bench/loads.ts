@@ -113,8 +113,9 @@ export class Loads {
     return this.#token(approvedCard, (token) => this.#tokens.push(token));
   }
 
-  directByToken(): Load {
-    return this.#direct({ token: tokenMarker }, undefined);
+  /** `keep` gets the hash of each payment. */
+  directByToken(keep?: (hash: string) => unknown): Load {
+    return this.#direct({ token: tokenMarker }, keep);
   }
 
   directByPan(): Load {

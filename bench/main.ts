@@ -37,6 +37,7 @@ import { notificationCost, type NotificationCost } from "./notification-cost.ts"
 import { storeFigures, type StoreFigures } from "./store-figures.ts";
 import { median } from "./statistics.ts";
 import { growth, printGrowth, type GrowthReport } from "./growth.ts";
+import { printWaiting, waiting, type WaitingReport } from "./waiting.ts";
 
 const cache = fileURLToPath(new URL("../.cache/", import.meta.url));
 
@@ -61,6 +62,7 @@ interface Report {
   growth?: GrowthReport;
   expiry?: ExpiryReport;
   lists?: ListsReport;
+  waiting?: WaitingReport;
 }
 
 const options = readOptions(process.argv.slice(2));
@@ -132,6 +134,7 @@ async function run(report: Report, scratch: string): Promise<void> {
     report.lists = await lists(join(scratch, "lists"), undefined);
     printLists(report.lists);
   }
+  await besideWaiting(report, scratch);
   if (options.growth) {
     report.growth = await growth(await openEmbeddedStore({ file: join(scratch, "growth", "growth.db") }), options.payments);
     printGrowth(report.growth);
@@ -146,11 +149,17 @@ async function notified(report: Report, product: BenchServer): Promise<Acknowled
   return acknowledged;
 }
 
-/** `--million`, `--growth`, `--expiry` or `--lists` alone do not repeat the whole run; with `--case` they do. */
+async function besideWaiting(report: Report, scratch: string, postgres?: BenchPostgres): Promise<void> {
+  if (options.waiting === undefined) return;
+  const plan = options.quick ? { rounds: 4, warmUp: 4_000 } : { rounds: 16, warmUp: 30_000 };
+  report.waiting = await waiting(join(scratch, "waiting"), { waiting: options.waiting, ...plan }, postgres);
+  printWaiting(report.waiting);
+}
+
+/** `--million`, `--growth`, `--expiry`, `--waiting` or `--lists` alone do not repeat the whole run; with `--case` they do. */
 function wanted(part: "load"): boolean {
-  return (
-    part === "load" && (options.cases.length > 0 || options.gate || !(options.million || options.growth || options.expiry || options.lists))
-  );
+  const isOther = options.million || options.growth || options.expiry || options.lists || options.waiting !== undefined;
+  return part === "load" && (options.cases.length > 0 || options.gate || !isOther);
 }
 
 async function startTimes(scratch: string, times: number): Promise<number[]> {
@@ -240,6 +249,10 @@ async function underLoadOnPostgres(report: Report, scratch: string): Promise<voi
   if (options.lists) {
     report.lists = await lists(join(scratch, "lists"), normal);
     printLists(report.lists);
+    return;
+  }
+  if (options.waiting !== undefined) {
+    await besideWaiting(report, scratch, normal);
     return;
   }
   const { fsyncDelayMs, nodes } = options;

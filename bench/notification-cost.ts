@@ -1,10 +1,9 @@
-import { once } from "node:events";
-import { createServer, type Server } from "node:http";
 import { performance } from "node:perf_hooks";
 import { Client } from "./client.ts";
 import { type Acknowledged, Loads } from "./loads.ts";
 import type { BenchServer } from "./process.ts";
 import { integrationKey } from "./product.ts";
+import { Receiver } from "./receiver.ts";
 import { median, quantile } from "./statistics.ts";
 import { sendAll } from "./window.ts";
 
@@ -102,50 +101,6 @@ export async function notificationCost(
 
 function mapArms<Value>(valueOf: (arm: Arm) => Value): Record<Arm, Value> {
   return Object.fromEntries(arms.map((arm) => [arm, valueOf(arm)])) as Record<Arm, Value>;
-}
-
-/** Answers every message with 200 and counts them. */
-class Receiver {
-  heard = 0;
-  messages = 0;
-  readonly #server: Server;
-
-  private constructor() {
-    this.#server = createServer((request, response) => {
-      let body = "";
-      request.setEncoding("latin1").on("data", (text: string) => (body += text));
-      request.on("end", () => {
-        this.messages += 1;
-        this.heard += body.split("hash_codes=")[1]?.split(",").length ?? 0;
-        response.end();
-      });
-    });
-  }
-
-  static async open(): Promise<Receiver> {
-    const receiver = new Receiver();
-    await once(receiver.#server.listen(0, "127.0.0.1"), "listening");
-    return receiver;
-  }
-
-  get url(): string {
-    const address = this.#server.address();
-    if (address === null || typeof address === "string") throw new Error("a TCP server has a port");
-    return `http://127.0.0.1:${String(address.port)}/`;
-  }
-
-  async reaches(count: number): Promise<void> {
-    for (let looks = 0; looks < 6_000; looks += 1) {
-      if (this.heard >= count) return;
-      await new Promise((resolve) => setTimeout(resolve, 10));
-    }
-    throw new Error(`${String(count - this.heard)} notifications have not come within a minute`);
-  }
-
-  close(): void {
-    this.#server.closeAllConnections();
-    this.#server.close();
-  }
 }
 
 async function configure({ ports: [port] }: BenchServer, arm: Arm, receiver: string): Promise<void> {

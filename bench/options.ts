@@ -8,6 +8,8 @@ export interface Options {
   readonly expiry: boolean;
   /** Queries beside four endless lists. */
   readonly lists: boolean;
+  /** Charges and notifications beside so many waiting deliveries of another merchant, against none. */
+  readonly waiting: number | undefined;
   /** How many payments `growth` stores. */
   readonly payments: number | undefined;
   readonly gate: boolean;
@@ -50,7 +52,9 @@ export const usage = `npm run bench -- [options]
   --growth            store level: CPU per charge at 200,000 and at two million payments; with --store postgres, too
   --expiry            charges at 1,000 a second while 10,000 authorizations expire at one moment
   --lists             queries alone and beside four endless lists; with --store postgres, too
-  --payments N        with it: up to N payments instead of two million
+  --waiting N         charges and notifications of one merchant beside N waiting deliveries of another one, against none;
+                      with --store postgres, too
+  --payments N        with --growth: up to N payments instead of two million
   --gate              exit 1 when a ratio is under its alarm in two of three repeats
   --control           the floor against itself: what the harness and the machine add
   --against DIR       the product of another checkout in the floor's place: what a change does
@@ -87,6 +91,7 @@ export function readOptions(argv: readonly string[]): Options {
       nodes: { type: "string" },
       "per-node": { type: "boolean", default: false },
       payments: { type: "string" },
+      waiting: { type: "string" },
       "fsync-delay": { type: "string" },
       cold: { type: "boolean", default: false },
       help: { type: "boolean", default: false },
@@ -110,6 +115,7 @@ export function readOptions(argv: readonly string[]): Options {
     perNode: values["per-node"],
     fsyncDelayMs,
     payments: wholeNumber("payments", values.payments),
+    waiting: wholeNumber("waiting", values.waiting),
     store: values.store,
     cases: values.naive ? ["direct-token"] : values.case,
     json: values.json,
