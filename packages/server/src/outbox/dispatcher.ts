@@ -89,8 +89,8 @@ const parkedMs = day;
  * that may be all of them, and each read is a commit.
  */
 const endingReads = 32;
-/** Merchants whose queues the next round goes on behind the last one's. Others begin with their first again. */
-const mostContinued = 1_024;
+/** Merchants whose queues the next round goes on behind the last one's, and merchants that rest. Others begin with their first again. */
+const mostContinued = 4_096;
 /** Queues of changes that are waited for to be taken up together; the next poll finds the others. */
 const mostNudged = 1_000;
 /** How many messages of one queue may have been answered without that being kept yet: all would be sent again after a crash. */
@@ -133,6 +133,8 @@ export class Dispatcher {
   readonly #ended = new Map<MerchantId, number>();
   /** Stuck until the next poll, because their merchant has had its part of those. */
   readonly #paused = new Set<QueueLane>();
+  /** Merchants with due queues of which the last poll could begin none, since their receivers are left alone: other rounds than those of polls pass them over. */
+  readonly #resting = new Set<MerchantId>();
   /** The last round has not seen all that was due. */
   #isCutShort = false;
 
@@ -157,6 +159,7 @@ export class Dispatcher {
   nudge(merchantId?: MerchantId, endpoints: readonly EndpointId[] = []): void {
     if (this.#stopping.signal.aborted) return;
     if (merchantId === undefined) {
+      this.#resting.clear();
       void this.#nextRound();
       return;
     }
@@ -177,6 +180,7 @@ export class Dispatcher {
     this.#lanes.tidy();
     do {
       this.#endAgain();
+      this.#resting.clear();
       this.#nextMerchant = undefined;
       this.#nextQueues.clear();
       await this.#nextRound(Number.POSITIVE_INFINITY);
@@ -208,6 +212,7 @@ export class Dispatcher {
     this.#cancelPoll = this.#parts.scheduler.after(afterMs, () => {
       this.#lanes.tidy();
       this.#endAgain();
+      this.#resting.clear();
       void this.#nextRound().then(() => this.#poll(this.#parts.pollMs ?? usualPollMs));
     });
   }
@@ -249,7 +254,9 @@ export class Dispatcher {
         const due = await this.#read("merchantsDue", store.merchantsDue(clock.now(), this.#nextMerchant, merchantsPerRead, slots));
         this.#nextMerchant = due.length === merchantsPerRead ? due.at(-1) : undefined;
         for (const { merchantId } of due) {
+          if (this.#resting.has(merchantId)) continue;
           await this.#fillMerchant(merchantId, mostQueues);
+          if (this.#isResting(merchantId)) this.#resting.add(merchantId);
           this.#pump();
         }
       } while (this.#nextMerchant !== undefined && this.#lookAhead.taken < places / 2 && !this.#stopping.signal.aborted);
@@ -259,6 +266,12 @@ export class Dispatcher {
     } catch {
       // The next poll asks again.
     }
+  }
+
+  /** Has nothing read ahead, nothing on its way, and no more queues to look at. */
+  #isResting(merchantId: MerchantId): boolean {
+    const inHand = this.#lookAhead.takenBy(merchantId) + this.#places.takenBy(merchantId);
+    return inHand === 0 && this.#lookAhead.isFree(merchantId) && !this.#nextQueues.has(merchantId) && this.#resting.size < mostContinued;
   }
 
   #read<T>(read: string, reading: Promise<T>): Promise<T> {

@@ -184,6 +184,28 @@ describe("other merchants", () => {
     await office.stop();
   });
 
+  test("whose receivers are left alone for a while are looked at with each poll, and not for each message of another one", async () => {
+    const office = new PostOffice({
+      answer: ({ url }) =>
+        url.includes("down") ? { outcome: { kind: "failed", cause: "connection" }, afterMs: 5 } : { outcome: ok, afterMs: 20 },
+    });
+    const many = Array.from({ length: 100 }, (_, number) => given.merchantId(number + 1));
+    for (const merchantId of many) {
+      office.account(merchantId, [endpoint("down")]);
+      for (let count = 0; count < 20; count += 1) await office.event(merchantId);
+    }
+    office.account(given.merchantId(101), []);
+    office.start();
+    await office.run(40 * second);
+    for (let count = 0; count < 1_000; count += 1) await office.event(given.merchantId(101), `https://shop${count}.example/`);
+    office.calls.clear();
+    await office.run(3 * second);
+    assert.ok(office.received.length > 1_500, "control: the other one's are sent");
+    const read = office.calls.get("queuesDue") ?? 0;
+    assert.ok(read <= 4 * many.length + 200, `${read} reads of queues`);
+    await office.stop();
+  });
+
   test("with 50,000 due deliveries delay another one's first by less than a second, and fill no more memory than a few queues", async () => {
     const office = new PostOffice();
     const [busy] = hostile;
