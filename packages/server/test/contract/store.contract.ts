@@ -2,7 +2,8 @@ import assert from "node:assert/strict";
 import { describe, test } from "node:test";
 import type { TestContext } from "node:test";
 import { BrokenInvariant } from "../../src/kernel/assert.ts";
-import { instant } from "../../src/kernel/instant.ts";
+import { type Instant, instant } from "../../src/kernel/instant.ts";
+import { everySlot } from "../../src/kernel/slot.ts";
 import { formatMoney } from "../../src/kernel/money.ts";
 import { balancesOf } from "../../src/ledger/balances.ts";
 import { entryKinds, ledgerAccounts } from "../../src/ledger/journal.ts";
@@ -634,6 +635,38 @@ export function describeStoreContract(name: string, open: () => Promise<Store>):
       assert.deepEqual(codesOf(await list({ limit: 1, lookAt: 3 })), [[], given.paymentId(2)]);
       assert.deepEqual(codesOf(await list({ limit: 1, lookAt: 3, before: given.paymentId(2) })), [["order-1"], undefined]);
       assert.deepEqual(codesOf(await list({ limit: 1, lookAt: 4 })), [["order-1"], undefined]);
+    });
+
+    test("payments that are due at one moment are read page after page, whatever is to be done with them", async (context) => {
+      const store = await opened(context);
+      const [early, together, late] = [instant(start + 1_000), instant(start + 2_000), instant(start + 3_000)];
+      const dueAt = (number: number): Instant => (number === 1 ? early : number <= 41 ? together : late);
+      const numbers = Array.from({ length: 61 }, (_, index) => index + 1);
+      for (const number of numbers) {
+        const merchantId = number % 3 === 0 ? merchantB : merchantA;
+        const attempt = given.newAttempt({ recheckAt: dueAt(number) });
+        const inFlight = given.newPayment(number, { merchantId, attempt });
+        const authorized = given.newPayment(number, { merchantId, state: "authorized", attempt: undefined, captureBy: dueAt(number) });
+        await store.commit(given.paymentChange(number % 2 === 0 ? inFlight : authorized));
+      }
+      const all = await store.paymentsDue(late, 100);
+      assert.deepEqual(
+        all.map(({ order }) => order.code),
+        numbers.map((number) => `order-${number}`),
+      );
+      for (const size of [1, 2, 7, 40, 41]) {
+        const read: Payment[] = [];
+        for (
+          let page = await store.paymentsDue(late, size);
+          page.length > 0;
+          page = await store.paymentsDue(late, size, everySlot, read.at(-1))
+        )
+          read.push(...page);
+        assert.deepEqual(read, all, `pages of ${size}`);
+      }
+      assert.equal((await store.paymentsDue(together, 100)).length, 41);
+      assert.equal((await store.paymentsDue(together, 100, everySlot, all[40])).length, 0);
+      assert.equal((await store.paymentsDue(instant(start), 100)).length, 0);
     });
 
     test("a list of hundreds, which is read in pieces, leaves out none and has none twice", async (context) => {

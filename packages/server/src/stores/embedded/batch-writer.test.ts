@@ -86,8 +86,10 @@ test("what is due, in flight, to be delivered, or named by a refund or mandate i
       .map((row) => String(row["detail"]))
       .join("; ");
 
-  assert.match(plan("paymentsDue"), /^SEARCH payment USING INDEX payment_due \(due_at<\?\)/);
-  assert.match(plan("paymentsDueAfter"), /^SEARCH payment USING INDEX payment_due \(due_at>\? AND due_at<\?\)/);
+  assert.match(plan("paymentsDue"), /^SEARCH payment USING INDEX payment_due \(due_at>\? AND due_at<\?\)/);
+  assert.match(plan("nextDue"), /^SEARCH payment USING COVERING INDEX payment_due \(due_at>\? AND due_at<\?\)/);
+  assert.match(plan("paymentsDueAt"), /^SEARCH payment USING INDEX payment_due \(due_at=\? AND <expr>=\? AND rowid>\?\)/);
+  assert.doesNotMatch(plan("paymentsDueAt"), /TEMP B-TREE/);
   assert.match(plan("paymentsInFlight"), /; SEARCH payment USING COVERING INDEX payment_due /);
   assert.match(plan("paymentByMandate"), /^SEARCH payment USING INDEX payment_mandate \(merchant=\? AND mandate=\?\)$/);
   assert.match(plan("paymentByRefundId"), /SEARCH refund USING INTEGER PRIMARY KEY/);

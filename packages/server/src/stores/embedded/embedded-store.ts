@@ -182,12 +182,27 @@ class SqliteStore implements RunningStore {
   async paymentsDue(now: Instant, limit: number, slots: Slots = everySlot, after?: Payment): Promise<readonly Payment[]> {
     const from = after === undefined ? undefined : dueAt(after);
     // A read is over at once: without this, no request would be answered between two pages.
-    if (after !== undefined) await new Promise<void>((resolve) => atEndOfTurn(resolve));
-    const rows =
-      after === undefined || from === undefined
-        ? this.#rows<PaymentRow>("paymentsDue", now, slotMask(slots), limit)
-        : this.#rows<PaymentRow>("paymentsDueAfter", from, from, after.merchantId, after.id, now, slotMask(slots), limit);
+    if (from !== undefined) await new Promise<void>((resolve) => atEndOfTurn(resolve));
+    const rows = from === undefined ? [] : this.#dueTogether(from, slots, limit, after);
+    const [next] = rows.length < limit ? this.#rows<{ readonly at: Instant | null }>("nextDue", from ?? beforeAllTime, now) : [];
+    if (next?.at != null) rows.push(...this.#dueTogether(next.at, slots, limit - rows.length));
+    if (next?.at != null && rows.length < limit)
+      rows.push(...this.#rows<PaymentRow>("paymentsDue", next.at, now, slotMask(slots), limit - rows.length));
     return rows.map(paymentFromRow);
+  }
+
+  /**
+   * Of the payments that are due at one moment, which may be thousands, those after one of them. The index has them by whether an attempt is under way, and
+   * only then by number: two reads that end with the page, where one would sort all of them.
+   */
+  #dueTogether(at: Instant, slots: Slots, limit: number, after?: Payment): PaymentRow[] {
+    const { merchantId = "", id = "" } = after ?? {};
+    return [0, 1]
+      .flatMap((inFlight) =>
+        this.#rows<PaymentRow & { readonly place: number }>("paymentsDueAt", at, inFlight, merchantId, id, slotMask(slots), limit),
+      )
+      .toSorted((left, right) => left.place - right.place)
+      .slice(0, limit);
   }
 
   async paymentsInFlight(limit: number): Promise<readonly Payment[]> {
@@ -385,11 +400,12 @@ export const sql = {
   paymentByRefundCode: `SELECT ${paymentColumns} FROM payment
     WHERE no = (SELECT payment FROM refund WHERE merchant = unhex(?) AND code = ?)`,
   paymentByMandate: `SELECT ${paymentColumns} FROM payment WHERE merchant = unhex(?) AND mandate = ? ORDER BY no DESC LIMIT 1`,
-  paymentsDue: `SELECT ${paymentColumns} FROM payment WHERE due_at <= ? AND (? >> slot_of(lower(hex(merchant)))) & 1
+  paymentsDue: `SELECT ${paymentColumns} FROM payment WHERE due_at > ? AND due_at <= ? AND (? >> slot_of(lower(hex(merchant)))) & 1
     ORDER BY due_at, no LIMIT ?`,
-  paymentsDueAfter: `SELECT ${paymentColumns} FROM payment
-    WHERE due_at >= ? AND (due_at > ? OR no > (SELECT no FROM payment WHERE merchant = unhex(?) AND id = unhex(?))) AND due_at <= ?
-      AND (? >> slot_of(lower(hex(merchant)))) & 1 ORDER BY due_at, no LIMIT ?`,
+  nextDue: "SELECT min(due_at) AS at FROM payment WHERE due_at > ? AND due_at <= ?",
+  paymentsDueAt: `SELECT ${paymentColumns}, no AS place FROM payment WHERE due_at = ? AND (attempt IS NOT NULL) = ?
+    AND no > coalesce((SELECT no FROM payment WHERE merchant = unhex(?) AND id = unhex(?)), 0) AND (? >> slot_of(lower(hex(merchant)))) & 1
+    ORDER BY no LIMIT ?`,
   paymentsInFlight: `SELECT ${paymentColumns} FROM payment
     WHERE no IN (SELECT no FROM payment WHERE due_at IS NOT NULL AND (attempt IS NOT NULL) = 1 LIMIT ?)`,
   paymentsListed: `SELECT ${paymentColumns} FROM payment WHERE merchant = unhex(?) AND id < unhex(?) ORDER BY payment.id DESC LIMIT ?`,
@@ -443,7 +459,8 @@ function prepareAll(database: DatabaseSync): Record<StatementName, StatementSync
     paymentByRefundCode: database.prepare(sql.paymentByRefundCode),
     paymentByMandate: database.prepare(sql.paymentByMandate),
     paymentsDue: database.prepare(sql.paymentsDue),
-    paymentsDueAfter: database.prepare(sql.paymentsDueAfter),
+    nextDue: database.prepare(sql.nextDue),
+    paymentsDueAt: database.prepare(sql.paymentsDueAt),
     paymentsInFlight: database.prepare(sql.paymentsInFlight),
     paymentsListed: database.prepare(sql.paymentsListed),
     paymentFigures: database.prepare(sql.paymentFigures),
