@@ -223,6 +223,31 @@ test("with a pace, thousands of one acquirer are done at that pace, and another 
   await job.stop();
 });
 
+test("while the event loop is busy, a fifth of what is due is looked at in a second", async () => {
+  const readIn = async (load: number): Promise<number> => {
+    let read = 0;
+    const around = (store: WorldStore): Store =>
+      withCalls(store, {
+        paymentsDue: async (...asked) => {
+          const due = await store.paymentsDue(...asked);
+          read += due.length;
+          return due;
+        },
+      });
+    const parts = await given(["busy"], { ...wholeShare, isAlone: false }, around, () => load);
+    for (let number = 1; number <= 2_500; number += 1) await dueOf(parts, number, "busy", account.id);
+    await parts.job.start();
+    await parts.time.pass(3_500);
+    read = 0;
+    await parts.time.pass(1_000);
+    await parts.job.stop();
+    return read;
+  };
+  const [busy, free] = [await readIn(1), await readIn(0.6)];
+  assert.ok(busy <= 600, `${busy} while it is busy`);
+  assert.ok(free >= 1_500, `control: ${free} while it is not`);
+});
+
 test("what waits for the pace ends with the job, undone", async () => {
   const parts = await given(["simulator"], { ...wholeShare, isAlone: false }, same, () => 0.6);
   const { time, store, job } = parts;

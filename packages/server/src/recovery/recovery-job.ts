@@ -44,6 +44,8 @@ const pollMs = 1_000;
 const pageSize = 50;
 /** What is read in a round at most; the next one goes on from there. */
 const pagesPerRound = 40;
+/** The same while the event loop is busy: forty pages are some fifty milliseconds of work. */
+const pagesPerSlowRound = 8;
 /** What is read at most when a full lane has room again; when more of its work is done, reading goes on from there. */
 const pagesPerRefill = 2;
 /** Of one acquirer: another that is slow or dead keeps none of its payments waiting. */
@@ -146,7 +148,8 @@ export class RecoveryJob {
     const slots = new Set(held.keys());
     const taken: Promise<void>[] = [];
     for (const lane of this.#lanes.values()) lane.failures = 0;
-    for (let page = 0; page < pagesPerRound && slots.size > 0; page += 1) {
+    const pages = this.#parts.pace?.isSlow === true ? pagesPerSlowRound : pagesPerRound;
+    for (let page = 0; page < pages && slots.size > 0; page += 1) {
       const after = this.#position;
       const { due, fresh } = await this.#readDue(now, slots, after);
       taken.push(...this.#takeUp(fresh, keepUp, held, mostInHand, after));

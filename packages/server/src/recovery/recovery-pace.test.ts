@@ -44,15 +44,18 @@ describe("the pace of recovery", () => {
 
   test("falls while the event loop is busy, but not below 50 a second, and grows again", async () => {
     let load = 0.95;
-    const { begin, begunIn } = given(() => load);
+    const { pace, begin, begunIn } = given(() => load);
+    assert.equal(pace.isSlow, false);
     begin();
     await begunIn(5 * second);
     const least = await begunIn(10 * second);
     assert.ok(least >= 450 && least <= 500, `${least} in ten seconds of a busy event loop`);
+    assert.equal(pace.isSlow, true);
     load = 0.1;
     await begunIn(10 * second);
     const most = await begunIn(second);
     assert.ok(most >= 2_000 && most <= 5_000, `${most} in a second of an idle event loop`);
+    assert.equal(pace.isSlow, false);
   });
 
   test("falls also while it is not what limits recovery", async () => {

@@ -41,6 +41,11 @@ export class RecoveryPace {
     this.#countedAt = this.#judgedAt = parts.elapsedMs();
   }
 
+  /** Whether the event loop was too busy for the pace that recovery begins with. */
+  get isSlow(): boolean {
+    return this.#perSecond < firstPerSecond;
+  }
+
   /** Whether one more may begin now. None may while `whenRoom` is to be answered, so that its `resume` deals out the room. */
   take(): boolean {
     const now = this.#parts.elapsedMs();
