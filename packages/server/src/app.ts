@@ -52,7 +52,6 @@ import type { Scheduler } from "./kernel/scheduler.ts";
 import { hexOf } from "./kernel/ids.ts";
 import { systemClock } from "./kernel/system-clock.ts";
 import { systemElapsed } from "./kernel/system-elapsed.ts";
-import { createSystemLoopLoad } from "./kernel/system-loop-load.ts";
 import { SystemRandom } from "./kernel/system-random.ts";
 import { systemScheduler } from "./kernel/system-scheduler.ts";
 import { WatchedClock } from "./kernel/watched-clock.ts";
@@ -78,7 +77,6 @@ import { CheckedPeople, isGenuineEntry } from "./people/checked-people.ts";
 import type { PeopleStore } from "./people/people-store.ts";
 import { IncarnationKeeper, nextEpoch } from "./recovery/incarnation-keeper.ts";
 import { RowUpgradeJob } from "./recovery/row-upgrade-job.ts";
-import { RecoveryPace } from "./recovery/recovery-pace.ts";
 import { SetBackJob } from "./recovery/set-back-job.ts";
 import { type ShareEvent, SlotKeeper } from "./recovery/slot-keeper.ts";
 import type { BackedUp, Restored } from "./stores/backup.ts";
@@ -229,7 +227,6 @@ export async function startCofre(config: Config, log: Log, given: Ports = system
     deliveryRandom: ownRandom,
     secretRandom: random,
     share,
-    recoveryPace: new RecoveryPace({ scheduler, elapsedMs: systemElapsed, loopLoad: createSystemLoopLoad() }),
     epoch: () => incarnation?.keeper.epoch ?? 0,
     stampedAhead: (merchantId) => setBack.stampedAhead(merchantId),
   });

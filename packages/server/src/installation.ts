@@ -21,7 +21,6 @@ import type { Signable, SignedHeaders } from "./outbox/signature.ts";
 import type { Payment } from "./payment/payment.ts";
 import { CardExpiryJob } from "./recovery/card-expiry-job.ts";
 import { RecoveryJob } from "./recovery/recovery-job.ts";
-import type { RecoveryPace } from "./recovery/recovery-pace.ts";
 import type { Store } from "./stores/store.ts";
 import { CvvPocket } from "./vault/cvv-pocket.ts";
 import type { RowMacs } from "./vault/row-mac.ts";
@@ -61,8 +60,6 @@ export interface InstallationParts {
   /** Names merchants in message ids and for their keys, where that is not their id. */
   readonly nameOf?: (merchantId: MerchantId) => MerchantId;
   readonly acquirerTimeoutMs: number;
-  /** How fast recovery begins its work; without one, as fast as it can. */
-  readonly recoveryPace?: RecoveryPace;
   readonly acceptsPan?: ((pan: Pan) => boolean) | undefined;
   readonly log: Log;
   /** The sandbox's request log; nothing is recorded without it. */
@@ -169,7 +166,6 @@ export function createInstallation(parts: InstallationParts): Installation {
     clock,
     scheduler,
     share,
-    pace: parts.recoveryPace,
     report: ({ kind, ...facts }) => log.write({ event: kind === "settled" ? "recovery_settled" : "recovery_overdue", ...facts }),
   });
   return {

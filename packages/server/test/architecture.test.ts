@@ -164,7 +164,7 @@ const ownedGlobals: Readonly<Record<string, readonly string[]>> = {
   setTimeout: ["kernel/system-scheduler.ts"],
   setInterval: [],
   setImmediate: ["kernel/end-of-turn.ts"],
-  performance: ["kernel/system-elapsed.ts", "kernel/system-loop-load.ts"],
+  performance: ["kernel/system-elapsed.ts"],
   fetch: [],
   WebSocket: [],
   EventSource: [],

@@ -23,7 +23,6 @@ import { Keyring } from "../vault/keyring.ts";
 import { createLocalVault } from "../vault/local-vault.ts";
 import { createMemoryKeyProvider, createMemoryWrappedKeyStore } from "../vault/memory-key-provider.ts";
 import { RecoveryJob, type RecoveryProgress } from "./recovery-job.ts";
-import { RecoveryPace } from "./recovery-pace.ts";
 
 const account = { id: "0000000a" as MerchantId, version: 1, name: "Shop", settings: defaultAccountSettings() };
 
@@ -31,12 +30,7 @@ function same(store: WorldStore): Store {
   return store;
 }
 
-async function given(
-  names: readonly string[] = ["simulator"],
-  share = wholeShare,
-  around: (store: WorldStore) => Store = same,
-  loopLoad?: () => number,
-) {
+async function given(names: readonly string[] = ["simulator"], share = wholeShare, around: (store: WorldStore) => Store = same) {
   const time = new StillTime();
   const random = new SeededRandom("recovery job");
   const ports = { clock: time, random };
@@ -66,7 +60,6 @@ async function given(
     scheduler: time,
     share,
     report,
-    pace: loopLoad === undefined ? undefined : new RecoveryPace({ scheduler: time, elapsedMs: () => time.now(), loopLoad }),
   });
   const change = { merchantId: account.id, at: time.now(), facts: [], entries: [], notifications: [] };
   await store.commit({ ...change, account: { next: account, replaces: undefined, keys: [] } });
@@ -203,62 +196,6 @@ test("thousands that are due at one acquirer are all done soon, with few in hand
   assert.ok(largestPage <= 50, `control of the page: ${largestPage}`);
   assert.ok(read <= 5 * 3_000, `${read} were read`);
   await job.stop();
-});
-
-test("with a pace, thousands of one acquirer are done at that pace, and another acquirer's payment behind them at once", async () => {
-  const parts = await given(["busy", "quick"], { ...wholeShare, isAlone: false }, same, () => 0.6);
-  const { time, store, job } = parts;
-  for (let number = 1; number <= 1_500; number += 1) await dueOf(parts, number, "busy", account.id);
-  const quick = await dueOf(parts, 1_501, "quick", account.id);
-  const left = async (): Promise<number> => (await store.paymentsDue(time.now(), 10_000)).length;
-  await job.start();
-  // The first poll is after a second.
-  await time.pass(1_100);
-  assert.equal((await store.paymentById(account.id, quick.id))?.attempt, undefined);
-  await time.pass(900);
-  const first = 1_501 - (await left());
-  assert.ok(first >= 200 && first <= 300, `${first} of the first second`);
-  await time.pass(6_000);
-  assert.equal(await left(), 0);
-  await job.stop();
-});
-
-test("while the event loop is busy, a fifth of what is due is looked at in a second", async () => {
-  const readIn = async (load: number): Promise<number> => {
-    let read = 0;
-    const around = (store: WorldStore): Store =>
-      withCalls(store, {
-        paymentsDue: async (...asked) => {
-          const due = await store.paymentsDue(...asked);
-          read += due.length;
-          return due;
-        },
-      });
-    const parts = await given(["busy"], { ...wholeShare, isAlone: false }, around, () => load);
-    for (let number = 1; number <= 2_500; number += 1) await dueOf(parts, number, "busy", account.id);
-    await parts.job.start();
-    await parts.time.pass(3_500);
-    read = 0;
-    await parts.time.pass(1_000);
-    await parts.job.stop();
-    return read;
-  };
-  const [busy, free] = [await readIn(1), await readIn(0.6)];
-  assert.ok(busy <= 600, `${busy} while it is busy`);
-  assert.ok(free >= 1_500, `control: ${free} while it is not`);
-});
-
-test("what waits for the pace ends with the job, undone", async () => {
-  const parts = await given(["simulator"], { ...wholeShare, isAlone: false }, same, () => 0.6);
-  const { time, store, job } = parts;
-  for (let number = 1; number <= 200; number += 1) await dueOf(parts, number, "simulator", account.id);
-  await job.start();
-  await time.pass(1_020);
-  await job.stop();
-  const left = (await store.paymentsDue(time.now(), 10_000)).length;
-  assert.ok(left > 150 && left < 200, `${left} are left`);
-  await time.pass(60_000);
-  assert.equal((await store.paymentsDue(time.now(), 10_000)).length, left);
 });
 
 test("while the store refuses changes, what is passed over waits for the next poll", async () => {

@@ -13,7 +13,6 @@ import { carrierOf, type Payment } from "../payment/payment.ts";
 import type { Store } from "../stores/store.ts";
 import { keepUp } from "./keep-up.ts";
 import { recoverPayment } from "./recover-payment.ts";
-import type { RecoveryPace } from "./recovery-pace.ts";
 
 export interface RecoveryParts {
   readonly store: Store;
@@ -27,8 +26,6 @@ export interface RecoveryParts {
   readonly report: (progress: RecoveryProgress) => void;
   /** Told of the reads of the store by which it finds what is due. */
   readonly reads?: ReadReport;
-  /** How fast work begins; without one, as fast as it can. */
-  readonly pace?: RecoveryPace | undefined;
 }
 
 export interface RecoveryProgress {
@@ -44,8 +41,6 @@ const pollMs = 1_000;
 const pageSize = 50;
 /** What is read in a round at most; the next one goes on from there. */
 const pagesPerRound = 40;
-/** The same while the event loop is busy: forty pages are some fifty milliseconds of work. */
-const pagesPerSlowRound = 8;
 /** What is read at most when a full lane has room again; when more of its work is done, reading goes on from there. */
 const pagesPerRefill = 2;
 /** Of one acquirer: another that is slow or dead keeps none of its payments waiting. */
@@ -121,9 +116,6 @@ export class RecoveryJob {
   async stop(): Promise<void> {
     this.#stopped = true;
     this.#cancelTimer?.();
-    this.#parts.pace?.stop();
-    // What waits for the pace ends without its work.
-    this.#pumpAll();
     await this.#round;
     await Promise.all([...this.#refills, ...this.#inHand.values(), this.#later]);
     this.#parts.runner.giveUpLater();
@@ -148,8 +140,7 @@ export class RecoveryJob {
     const slots = new Set(held.keys());
     const taken: Promise<void>[] = [];
     for (const lane of this.#lanes.values()) lane.failures = 0;
-    const pages = this.#parts.pace?.isSlow === true ? pagesPerSlowRound : pagesPerRound;
-    for (let page = 0; page < pages && slots.size > 0; page += 1) {
+    for (let page = 0; page < pagesPerRound && slots.size > 0; page += 1) {
       const after = this.#position;
       const { due, fresh } = await this.#readDue(now, slots, after);
       taken.push(...this.#takeUp(fresh, keepUp, held, mostInHand, after));
@@ -214,44 +205,16 @@ export class RecoveryJob {
   }
 
   #pump(lane: Lane): void {
-    while (this.#begins(lane)) {
-      // Each begins one and waits for the next turn.
+    while (lane.running < concurrency) {
+      const task = lane.waiting.shift();
+      if (task === undefined) return;
+      lane.running += 1;
+      void task().then(() => {
+        lane.running -= 1;
+        this.#pump(lane);
+        if (lane.failures < mostFailures && inHandOf(lane) <= mostInHand / 2) this.#refill(lane);
+      });
     }
-  }
-
-  /** One of each lane at a time: a lane with thousands leaves the pace to others. The lane that was served last comes last. */
-  #pumpAll(): void {
-    let begun = true;
-    while (begun) {
-      begun = false;
-      // A copy: the lanes change places meanwhile.
-      const inTurn = Array.from(this.#lanes);
-      for (const [name, lane] of inTurn) {
-        if (!this.#begins(lane)) continue;
-        begun = true;
-        this.#lanes.delete(name);
-        this.#lanes.set(name, lane);
-      }
-    }
-  }
-
-  /** Begins the next task of a lane, and answers whether it did. */
-  #begins(lane: Lane): boolean {
-    if (lane.running >= concurrency || lane.waiting.length === 0) return false;
-    const { pace } = this.#parts;
-    if (pace !== undefined && !this.#stopped && !pace.take()) {
-      pace.whenRoom(() => this.#pumpAll());
-      return false;
-    }
-    const task = lane.waiting.shift();
-    if (task === undefined) return false;
-    lane.running += 1;
-    void task().then(() => {
-      lane.running -= 1;
-      this.#pump(lane);
-      if (lane.failures < mostFailures && inHandOf(lane) <= mostInHand / 2) this.#refill(lane);
-    });
-    return true;
   }
 
   /** Takes up what was passed over, from where it is on: what is before it belongs to other acquirers, which may be dead. */

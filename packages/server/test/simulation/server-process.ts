@@ -16,7 +16,6 @@ import { targetsOf } from "../../src/outbox/endpoint.ts";
 import type { Sender } from "../../src/outbox/sender.ts";
 import { CardExpiryJob } from "../../src/recovery/card-expiry-job.ts";
 import { RecoveryJob } from "../../src/recovery/recovery-job.ts";
-import { RecoveryPace } from "../../src/recovery/recovery-pace.ts";
 import { SetBackJob } from "../../src/recovery/set-back-job.ts";
 import { SlotKeeper } from "../../src/recovery/slot-keeper.ts";
 import type { Store } from "../../src/stores/store.ts";
@@ -123,8 +122,6 @@ export function buildServer({ auditor, ...outside }: Outside): ServerParts {
     clock,
     scheduler,
     share,
-    // As slow as it ever is.
-    pace: new RecoveryPace({ scheduler, elapsedMs, loopLoad: () => 1 }),
     report: ({ kind, state }) => auditor.mark(`${kind} ${state}`),
   });
   const cardExpiry = new CardExpiryJob({

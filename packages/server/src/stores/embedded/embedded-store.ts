@@ -185,9 +185,10 @@ class SqliteStore implements RunningStore {
     if (from !== undefined) await new Promise<void>((resolve) => atEndOfTurn(resolve));
     const rows = from === undefined ? [] : this.#dueTogether(from, slots, limit, after);
     const [next] = rows.length < limit ? this.#rows<{ readonly at: Instant | null }>("nextDue", from ?? beforeAllTime, now) : [];
-    if (next?.at != null) rows.push(...this.#dueTogether(next.at, slots, limit - rows.length));
-    if (next?.at != null && rows.length < limit)
-      rows.push(...this.#rows<PaymentRow>("paymentsDue", next.at, now, slotMask(slots), limit - rows.length));
+    const nextAt = next?.at ?? undefined;
+    if (nextAt !== undefined) rows.push(...this.#dueTogether(nextAt, slots, limit - rows.length));
+    if (nextAt !== undefined && rows.length < limit)
+      rows.push(...this.#rows<PaymentRow>("paymentsDue", nextAt, now, slotMask(slots), limit - rows.length));
     return rows.map(paymentFromRow);
   }
 
