@@ -76,6 +76,7 @@ async function rowsOf<Row extends object>(connection: Connection, name: Statemen
   try {
     return await connection.rows<Row>(name, sql[name], values);
   } catch (error) {
-    throw error instanceof StatementError ? new StoreError("unavailable") : error;
+    if (!(error instanceof StatementError)) throw error;
+    throw isMissing.test(error.refusal ?? "") ? new PostgresOpenError("no_audit") : new StoreError("unavailable");
   }
 }
