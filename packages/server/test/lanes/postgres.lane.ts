@@ -2,7 +2,7 @@ import assert from "node:assert/strict";
 import { spawn } from "node:child_process";
 import { once } from "node:events";
 import { fileURLToPath } from "node:url";
-import { mkdtempSync, readFileSync, rmSync } from "node:fs";
+import { mkdtempSync, readdirSync, readFileSync, rmSync } from "node:fs";
 import { createServer } from "node:net";
 import { tmpdir } from "node:os";
 import { join } from "node:path";
@@ -15,30 +15,21 @@ import { directBody, integrationKey } from "../world.ts";
 import { CofreProcess } from "./support/cofre-process.ts";
 import { WireClient } from "./support/wire-client.ts";
 
-/** The suites that a PostgreSQL server makes longer, each on one server of their own. */
-const suites = [
-  "contract/store-postgres.test.ts",
-  "contract/store-postgres-faults.test.ts",
-  "contract/store-differential.test.ts",
-  "contract/deliveries.test.ts",
-  "contract/postgres-indexes.test.ts",
-  "contract/postgres-migrations.test.ts",
-  "contract/postgres-plans.test.ts",
-  "contract/postgres-reports.test.ts",
-  "contract/world-places.test.ts",
-  "e2e/migrate-store.test.ts",
-  "e2e/start-during-move.test.ts",
-  "e2e/worlds-on-nodes.test.ts",
-];
+const tests = fileURLToPath(new URL("..", import.meta.url));
+
+/** The suites that a PostgreSQL server makes longer, all on one server: those whose files look at its address. */
+const suites = readdirSync(tests, { recursive: true, encoding: "utf8" })
+  .filter((name) => name.endsWith(".test.ts"))
+  .map((name) => join(tests, name))
+  .filter((file) => readFileSync(file, "utf8").includes("testUrl"));
 
 const skip = postgresBinaries() === undefined ? "PostgreSQL is not installed" : false;
 
 test("the PostgreSQL store keeps the contract and gives the memory store's answers, on Debian's server", { skip }, async () => {
   await using cluster = await startCluster({ log_parameter_max_length: "0" });
-  const files = suites.map((name) => fileURLToPath(new URL(`../${name}`, import.meta.url)));
   const { NODE_TEST_CONTEXT: _context, ...inherited } = process.env;
   const env = { ...inherited, COFRE_TEST_POSTGRES_URL: cluster.url };
-  const run = spawn(process.execPath, ["--test", "--test-reporter=spec", ...files], { env, stdio: ["ignore", "pipe", "inherit"] });
+  const run = spawn(process.execPath, ["--test", "--test-reporter=spec", ...suites], { env, stdio: ["ignore", "pipe", "inherit"] });
   let output = "";
   run.stdout.setEncoding("utf8").on("data", (text: string) => {
     output += text;
@@ -48,6 +39,7 @@ test("the PostgreSQL store keeps the contract and gives the memory store's answe
   assert.equal(code, 0, output.slice(Math.max(output.lastIndexOf("failing tests"), 0)));
   assert.match(output, /the PostgreSQL store keeps the store contract/);
   assert.match(output, /an installation is moved to PostgreSQL/);
+  assert.match(output, /cofre audit on PostgreSQL reads beside a node/);
   assert.doesNotMatch(output, /skipped [1-9]/, "nothing was skipped");
   // What every store was given stands in the server's log nowhere, though its statements failed in every way that they can.
   for (const word of ["jose@example.com", "Maracana", "411111xxxxxx1111", "order-1"]) assert.ok(!cluster.log().includes(word), word);
