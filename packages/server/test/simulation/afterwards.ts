@@ -180,6 +180,9 @@ export async function upset(installation: Installation, shop: Shop, chance: Chan
     return;
   }
   const of = chance.pick(["capture", "void", "refund", "refund"] as const);
+  // A refusal of the repeat says nothing of a refund that is still on its way.
+  if (of === "refund" && plan.simulator.lateAnswer > 0)
+    installation.simulator.instruct(shop.account.id, { next: "late_answer", times: 1, of });
   installation.simulator.instruct(shop.account.id, { next: { decline: "not_accepted" }, times: 1, of });
 }
 

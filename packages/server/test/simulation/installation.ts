@@ -53,8 +53,9 @@ interface Process {
 const longestStallMs = 29_000;
 /** A lease runs out meanwhile, and an acquirer's answer comes too late. */
 const pauseMs = { shortest: 11_000, longest: 70_000 } as const;
-/** A young attempt is looked at again within minutes, and nothing is sent later than the longest time that an acquirer may have to answer. */
-const mostAheadMs = { recheckAt: 6 * minute, answerBy: 10 * minute } as const;
+/** An attempt is looked at again within minutes, after seventeen looks within an hour, and nothing is sent later than the longest time that an acquirer may have to answer. */
+const mostAheadMs = { recheckAt: 6 * minute, laterRecheckAt: 62 * minute, answerBy: 10 * minute } as const;
+const youngChecks = 17;
 /** By the number of attempts that were made: when the next one is at the latest, in milliseconds from now. Later ones are hours away by right. */
 const mostDelayMs: readonly number[] = [minute, 2 * minute, 10 * minute, 50 * minute];
 const commitFaults = [
@@ -363,7 +364,8 @@ export class Installation {
     const found: string[] = [];
     for (const { attempt, needsReview, order } of await this.store.paymentsInFlight(10_000)) {
       if (attempt === undefined || needsReview) continue;
-      if (attempt.answerBy > now + mostAheadMs.answerBy || attempt.recheckAt > now + mostAheadMs.recheckAt)
+      const recheckMs = attempt.checks < youngChecks ? mostAheadMs.recheckAt : mostAheadMs.laterRecheckAt;
+      if (attempt.answerBy > now + mostAheadMs.answerBy || attempt.recheckAt > now + recheckMs)
         found.push(`no payment waits for the time of a wrong clock: ${attempt.kind} of ${order.code}`);
     }
     for (const { dueAt: at, attempts, number, endpoint } of await this.#waitingDeliveries()) {
