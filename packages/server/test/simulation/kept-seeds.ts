@@ -21,6 +21,7 @@ export const keptSeeds: readonly { readonly seed: number; readonly met: string }
   { seed: 3_073, met: "a server whose clock was ahead restarts twice within seconds" },
   { seed: 7_376, met: "the undo of a late approval is not answered, and recovery has voided its payment meanwhile" },
   { seed: 2_724, met: "one of several clocks is wrong, and by it what another server has under way would be given up" },
+  { seed: 2_835, met: "one of several clocks is wrong, and its server would go on with what it holds" },
   { seed: 4_784, met: "a change that is on its way when an older copy is put back reaches the store that was there before" },
   { seed: 4_010, met: "the repeat of a refund is refused while its first sending is on its way, which is carried out" },
   { seed: 12_969, met: "a server that stood still sends a capture whose other sending was refused" },
