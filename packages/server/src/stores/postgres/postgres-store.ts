@@ -570,8 +570,8 @@ function onlyPayment(rows: readonly PaymentRow[]): Payment | undefined {
 }
 
 const beforeAllTime = -1;
-/** Whole payments of a list that are read and searched in one piece: a millisecond or two of this process. */
-const rowsInPiece = 200;
+/** Whole payments of a list that are read and searched in one piece: some 0.3 ms of this process. */
+const rowsInPiece = 25;
 
 type HeldSlotsRow = Omit<HeldSlots, "slots"> & { readonly slots: string };
 
