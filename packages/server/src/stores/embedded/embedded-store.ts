@@ -1,6 +1,6 @@
 import type { DatabaseSync, StatementSync } from "node:sqlite";
 import { assert } from "../../kernel/assert.ts";
-import { atEndOfTurn } from "../../kernel/end-of-turn.ts";
+import { endOfTurn } from "../../kernel/end-of-turn.ts";
 import type { KeyDigest, MerchantId, PaymentId, TokenDigest } from "../../kernel/ids.ts";
 import type { Instant } from "../../kernel/instant.ts";
 import { everySlot, slotCount, slotMask, type Slots } from "../../kernel/slot.ts";
@@ -182,7 +182,7 @@ class SqliteStore implements RunningStore {
   async paymentsDue(now: Instant, limit: number, slots: Slots = everySlot, after?: Payment): Promise<readonly Payment[]> {
     const from = after === undefined ? undefined : dueAt(after);
     // A read is over at once: without this, no request would be answered between two pages.
-    if (from !== undefined) await new Promise<void>((resolve) => atEndOfTurn(resolve));
+    if (from !== undefined) await endOfTurn();
     const rows = from === undefined ? [] : this.#dueTogether(from, slots, limit, after);
     const [next] = rows.length < limit ? this.#rows<{ readonly at: Instant | null }>("nextDue", from ?? beforeAllTime, now) : [];
     const nextAt = next?.at ?? undefined;
@@ -193,8 +193,8 @@ class SqliteStore implements RunningStore {
   }
 
   /**
-   * Of the payments that are due at one moment, which may be thousands, those after one of them. The index has them by whether an attempt is under way, and
-   * only then by number: two reads that end with the page, where one would sort all of them.
+   * Payments that are due at one moment, in the order of their numbers, behind the payment `after`. There may be thousands. The index sorts them by whether
+   * an attempt is under way, and then by number. So two reads, each of one page at most, are merged; one read would sort all of them.
    */
   #dueTogether(at: Instant, slots: Slots, limit: number, after?: Payment): PaymentRow[] {
     const { merchantId = "", id = "" } = after ?? {};

@@ -1,4 +1,4 @@
-import { atEndOfTurn } from "../../kernel/end-of-turn.ts";
+import { endOfTurn } from "../../kernel/end-of-turn.ts";
 
 /**
  * Lists for people are read on the thread that serves requests, a piece at a time: one piece in a turn of the event loop, whichever list it belongs to, so
@@ -9,18 +9,12 @@ export class ListTurns {
 
   /** Reads a piece when those before it are read and requests have had a turn. Rejects with what `read` throws. */
   take<T>(read: () => T): Promise<T> {
-    const piece = this.#last.then(nextTurn).then(read);
+    const piece = this.#last.then(endOfTurn).then(read);
     this.#last = piece.catch(ignore);
     return piece;
   }
 }
 
-function nextTurn(): Promise<void> {
-  return new Promise((resolve) => {
-    atEndOfTurn(resolve);
-  });
-}
-
 function ignore(): void {
-  // The one that asked for the piece is told.
+  // The caller of `take` gets the error.
 }
