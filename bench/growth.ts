@@ -89,15 +89,15 @@ export function printGrowth(report: GrowthReport): void {
   );
 }
 
-/** Two commits. With `told`, of that merchant, and with a notification for that address. */
+/** Two commits. With `notified`, of that merchant, and with a notification for that address. */
 export async function chargeOnce(
   store: Store,
   code: string,
-  told?: { readonly merchantId: MerchantId; readonly notificationUrl: string },
+  notified?: { readonly merchantId: MerchantId; readonly notificationUrl: string },
 ): Promise<PaymentId> {
   const now = instant(Date.now());
   const id = newPaymentId(now, random);
-  const { merchantId = usualMerchant, notificationUrl } = told ?? {};
+  const { merchantId = usualMerchant, notificationUrl } = notified ?? {};
   const intention = decideIntention(merchantId, id, { ...order, code, notificationUrl }, now, laterBy(now, 30_000));
   await mustCommit(store, intention);
   const outcome = {

@@ -7,7 +7,7 @@ export class Receiver {
   messages = 0;
   readonly #server: Server;
 
-  private constructor(status: number, told: (hash: string) => void) {
+  private constructor(status: number, heardOf: (hash: string) => void) {
     this.#server = createServer((request, response) => {
       let body = "";
       request.setEncoding("latin1").on("data", (text: string) => (body += text));
@@ -15,15 +15,15 @@ export class Receiver {
         this.messages += 1;
         const hashes = body.split("hash_codes=")[1]?.split(",") ?? [];
         this.heard += hashes.length;
-        for (const hash of hashes) told(hash);
+        for (const hash of hashes) heardOf(hash);
         response.writeHead(status).end();
       });
     });
   }
 
-  /** `told` is called with each payment, when its message has come. */
-  static async open(status = 200, told: (hash: string) => void = () => undefined): Promise<Receiver> {
-    const receiver = new Receiver(status, told);
+  /** `heardOf` is called with each payment, when its message has come. */
+  static async open(status = 200, heardOf: (hash: string) => void = () => undefined): Promise<Receiver> {
+    const receiver = new Receiver(status, heardOf);
     await once(receiver.#server.listen(0, "127.0.0.1"), "listening");
     return receiver;
   }

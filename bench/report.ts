@@ -117,7 +117,7 @@ export function printNotificationCost({ cpuMicros, ratios, rateRatios, perSecond
   const shown = (arm: keyof typeof ratios): string =>
     `CPU ${spread(ratios[arm])}, ${cpuMicros[arm].toFixed(0)} us; rate ${spread(rateRatios[arm])}, ${perSecond[arm].toFixed(0)}/s`;
   console.log(
-    `\nnotified     direct by token, of which nothing is told: ${cpuMicros.untold.toFixed(0)} us of CPU, ${perSecond.untold.toFixed(0)}/s`,
+    `\nnotified     direct by token, without a notification: ${cpuMicros.untold.toFixed(0)} us of CPU, ${perSecond.untold.toFixed(0)}/s`,
   );
   console.log(`             with a row of the outbox, without a receiver: ${shown("outbox")}`);
   console.log(`             with a receiver on loopback: ${shown("delivered")}`);

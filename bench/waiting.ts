@@ -91,7 +91,7 @@ export async function waiting(scratch: string, plan: WaitingPlan, postgres?: Ben
   }
 }
 
-/** One server with its merchant, who is told of each charge. */
+/** One server with its merchant, whose receiver gets a message for each charge. */
 class Side {
   readonly windows: WaitingFigures[] = [];
   readonly #server: BenchServer;
@@ -170,7 +170,7 @@ class Side {
     this.#receiver.close();
   }
 
-  /** Seconds until all are answered; resolves when all are told. */
+  /** Seconds until all are answered; resolves when all messages have arrived. */
   async #charge(count: number): Promise<number> {
     const until = this.#receiver.heard + count;
     await this.#client.ensureOpen(outstanding);
@@ -192,7 +192,7 @@ class Side {
     await this.#receiver.reaches(until);
     return Array.from(answered, ([hash, at]) => {
       const heardAt = heard.get(hash);
-      if (heardAt === undefined) throw new Error("a charge that was answered was not told");
+      if (heardAt === undefined) throw new Error("no message arrived for a charge that was answered");
       return heardAt - at;
     });
   }

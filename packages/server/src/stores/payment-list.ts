@@ -50,7 +50,7 @@ class Page {
     this.#most = most;
   }
 
-  /** The page, when it is full and this row is one of the next page. */
+  /** Returns the page if it is full, so that this row belongs to the next page. */
   add(row: Listed): PaymentList | undefined {
     if (this.#looked === this.#most.lookAt || this.#payments.length === this.#most.limit)
       return { payments: this.#payments, next: this.#last };
@@ -60,13 +60,13 @@ class Page {
     return undefined;
   }
 
-  /** The page, when there are no more rows. */
+  /** Returns the page after the last row. */
   end(): PaymentList {
     return { payments: this.#payments, next: undefined };
   }
 }
 
-/** A page of what comes, in the order in which it comes. */
+/** A page of the rows, in their order. */
 export function pageOf(rows: Iterable<Listed>, filter: PaymentFilter, most: ListPage): PaymentList {
   const page = new Page(filter, most);
   for (const row of rows) {

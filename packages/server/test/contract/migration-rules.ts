@@ -1,7 +1,7 @@
 import { outsideStatements } from "../../src/stores/postgres/migrate.ts";
 
 /**
- * What a migration's text may say (docs/decisions/0008). It lists what is allowed, so a statement that is written in a way nobody thought of is refused.
+ * What a migration's text may say (docs/decisions/0008). It lists what is allowed, so a statement in an unknown form is refused.
  * A migration that needs another form adds it here, with the lock that it takes and what it reads.
  */
 

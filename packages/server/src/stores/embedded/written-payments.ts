@@ -18,13 +18,13 @@ export interface WrittenPayment {
 const places = 256;
 
 /**
- * The latest payments that this process wrote, at most 256, so that a read soon after needs no statement. Kept is the text of the row, as it is in the
- * file, not a graph of objects: those would be moved by the garbage collector.
+ * The latest payments that this process wrote, at most 256, so that a read soon after needs no statement. An entry holds the text of the row, as the
+ * file does, and not a graph of objects, which the garbage collector would have to move.
  *
  * Right because the store of this process is the only writer of its file, and every change of a payment passes `submitted` before it is sent to the
  * writer, in the order in which it is written. An entry is the last change that was submitted, and it is read only when that change is durable. So an
- * entry of an earlier version is gone before a later one can be in the file, and a change that failed, or of which nobody can say whether it was
- * written, leaves an entry that is never read.
+ * entry of an earlier version is gone before a later one can be in the file, and a change that failed, or whose outcome is unknown,
+ * leaves an entry that is never read.
  */
 export class WrittenPayments {
   readonly #latest = Array.from<WrittenPayment | undefined>({ length: places }).fill(undefined);

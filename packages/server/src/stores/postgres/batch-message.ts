@@ -59,9 +59,9 @@ const nobodys = {
 };
 
 /**
- * The order in which a batch is written: what only moves deliveries goes first, so that it does not part the runs of payments, and of each merchant
- * one after another. Nothing else of the batch says which deliveries these are, but for what is not a plain payment: behind such a change of its
- * merchant a change stays where it is. All others stay in the order in which they came.
+ * The order in which a batch is written. Changes that only move deliveries go first, because between payments they would split a run in two. Several of one
+ * merchant keep their order, each in a round of its own. A plain payment touches no delivery that is moved, so a move may pass it. Any other change of the
+ * merchant may touch one, so a move behind it stays in its place. All other changes keep their order.
  */
 export function movesFirst<Change extends { readonly message: BatchMessage }>(batch: readonly Change[]): readonly Change[] {
   if (!batch.some(({ message }) => message.isMove)) return batch;
@@ -83,7 +83,7 @@ export function movesFirst<Change extends { readonly message: BatchMessage }>(ba
   return [...rounds.flat(), ...rest];
 }
 
-/** The changes in their order, with runs of plain ones of different payments as one part each, and so with moves of different merchants. */
+/** The changes in their order. Plain ones of different payments in a row are one part, and so are moves of different merchants in a row. */
 export function batchOf(messages: readonly BatchMessage[]): string {
   const merchants = new Set(messages.map(({ merchant }) => merchant));
   const parts: string[] = [];
