@@ -1,6 +1,5 @@
 import { readFileSync, writeFileSync } from "node:fs";
 import { fileURLToPath } from "node:url";
-import { firstMinute } from "../packages/server/src/cli/banner.ts";
 import { commandsAsMarkdown } from "../packages/server/src/cli/help.ts";
 import { settingsAsMarkdown } from "../packages/server/src/config/reference.ts";
 import { magicCards, scenarioCards } from "../packages/server/src/connectors/simulator/magic-cards.ts";
@@ -22,7 +21,6 @@ interface Section {
 }
 
 export const sections: readonly Section[] = [
-  { file: "README.md", name: "first minute", make: firstMinuteCommands },
   { file: "docs/concepts/payment-states.md", name: "payment states", make: stateDiagram },
   { file: "docs/concepts/payment-states.md", name: "wire statuses", make: statusTable },
   { file: "docs/operate/commands.md", name: "commands", make: commandsAsMarkdown },
@@ -45,10 +43,6 @@ export function renewed(text: string, { file, name, make }: Section): string {
   const to = text.indexOf(end);
   if (from === -1 || to < from) throw new Error(`${file} has no marks for ${name}`);
   return `${text.slice(0, from + begin.length)}\n\n${make()}\n\n${text.slice(to)}`;
-}
-
-function firstMinuteCommands(): string {
-  return ["```sh", ...firstMinute("http://127.0.0.1:8787", `'"$KEY"'`, "12/2060"), "```"].join("\n");
 }
 
 function stateDiagram(): string {

@@ -21,7 +21,7 @@ const skip = process.platform === "win32" || !hasCurl ? "there is no shell with 
 
 describe("the commands that lead a client here, as they are printed", () => {
   for (const [page, heading] of [
-    ["README.md", "## Use it with the client you have"],
+    ["README.md", "## Unmodified clients"],
     ["docs/clients.md", "## Without a change"],
   ] as const) {
     test(`in ${page}`, { skip }, async (context) => {
@@ -53,9 +53,43 @@ describe("the commands that lead a client here, as they are printed", () => {
   }
 });
 
+describe("the other commands of README.md", () => {
+  test("start a server for CI, and send it a charge", { skip }, async (context) => {
+    const [ci] = blocksUnder("README.md", "## Worlds, clock and faults").slice(-1);
+    const [, charge = ""] = blocksUnder("README.md", "## Start");
+    const cofre = new Command(
+      context,
+      ["sh", "-c", (ci ?? "").replace("COFRE_PORT=8787", "COFRE_PORT=0").replace("npm start", "exec npm start")],
+      { COFRE_LOG_FORMAT: "json" },
+      repository,
+    );
+    const { port } = await cofre.event("listening");
+    const sent = new Command(context, ["sh", "-ec", charge.replace(":8787/", `:${String(port)}/`)], { KEY: "my-key" }, repository);
+    assert.equal(await sent.code(), 0, sent.stderr);
+    const { payment } = JSON.parse(sent.stdout) as { readonly payment: { readonly status: string } };
+    assert.equal(payment.status, "CO");
+    cofre.child.kill("SIGTERM");
+    await cofre.exited;
+  });
+
+  test("control: no block is left out, and npm has the scripts", () => {
+    const page = readFileSync(join(repository, "README.md"), "utf8");
+    const blocks = [...page.matchAll(/```sh\n([^]*?)```/g)].map(([, block = ""]) => block.trim());
+    const executed = ["## Start", "## Worlds, clock and faults", "## Unmodified clients"].flatMap((heading) =>
+      blocksUnder("README.md", heading),
+    );
+    assert.deepEqual(blocks, executed);
+    // An installation cannot run inside a test; these two are what CI itself runs.
+    assert.deepEqual(
+      blocks.filter((block) => block.startsWith("npm ci")),
+      ["npm ci && npm start", "npm ci && npm test"],
+    );
+  });
+});
+
 describe("the commands that make and move worlds, as they are printed", () => {
   for (const [page, headings] of [
-    ["README.md", ["## A world for each test"]],
+    ["README.md", ["## Worlds, clock and faults"]],
     ["docs/twin.md", ["## Worlds", "## Time", "## What goes wrong"]],
   ] as const) {
     test(`in ${page}`, { skip }, async (context) => {
@@ -70,7 +104,7 @@ describe("the commands that make and move worlds, as they are printed", () => {
       const made = new Command(context, ["sh", "-c", "exec npm run --silent cofre -- world create --json"], there, repository);
       assert.equal(await made.code(), 0, made.stderr);
       const { integration_key: world } = JSON.parse(made.stdout) as { readonly integration_key: string };
-      const blocks = headings.flatMap((heading) => blocksUnder(page, heading));
+      const blocks = headings.flatMap((heading) => blocksUnder(page, heading)).filter((block) => !block.endsWith("npm start"));
       assert.ok(blocks.length >= 2);
       for (const block of blocks) {
         const shell = new Command(
