@@ -5,7 +5,7 @@ import { instant, laterBy } from "../packages/server/src/kernel/instant.ts";
 import { SystemRandom } from "../packages/server/src/kernel/system-random.ts";
 import type { RunningStore, Store } from "../packages/server/src/stores/store.ts";
 import type { PaymentOrder } from "../packages/server/src/payment/payment.ts";
-import { urlEndpoint } from "../packages/server/src/outbox/endpoint.ts";
+import { urlEndpoint } from "../packages/server/src/notification/endpoint.ts";
 import { median } from "./statistics.ts";
 
 export interface GrowthPoint {

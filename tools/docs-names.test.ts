@@ -5,11 +5,11 @@ import { describe, test } from "node:test";
 import { readCommandLine } from "../packages/server/src/cli/command-line.ts";
 import { commandRows } from "../packages/server/src/cli/commands.ts";
 import { settingRows } from "../packages/server/src/config/settings.ts";
-import { operationRows } from "../packages/server/src/http/openapi/operation-rows.ts";
-import { rules } from "../packages/server/src/http/people/rules.ts";
-import { catalogue } from "../packages/server/src/http/wire/error-catalogue.ts";
+import { operationRows } from "../packages/server/src/api-docs/operation-rows.ts";
+import { rules } from "../packages/server/src/http/sign-in/rules.ts";
+import { catalogue } from "../packages/server/src/wire/answers/error-catalogue.ts";
 import { accountSettings } from "../packages/server/src/merchant/settings.ts";
-import { logEvents } from "../packages/server/src/observe/log-event.ts";
+import { logEvents } from "../packages/server/src/logging/log-event.ts";
 import { pathOf } from "./generated-docs.ts";
 import { lanes } from "./lanes.ts";
 

@@ -4,10 +4,10 @@ import { commandsAsMarkdown } from "../packages/server/src/cli/help.ts";
 import { settingsAsMarkdown } from "../packages/server/src/config/reference.ts";
 import { magicCards, scenarioCards } from "../packages/server/src/connectors/simulator/magic-cards.ts";
 import { faultKindsAsMarkdown } from "../packages/server/src/http/faults/fault-kinds.ts";
-import { catalogueAsMarkdown } from "../packages/server/src/http/wire/error-catalogue.ts";
-import { wireStatusOf } from "../packages/server/src/http/wire/payment-answer.ts";
+import { catalogueAsMarkdown } from "../packages/server/src/wire/answers/error-catalogue.ts";
+import { wireStatusOf } from "../packages/server/src/wire/answers/payment-answer.ts";
 import { accountSettings, chaosSettings, settingsTableAsMarkdown, simulatorSettings } from "../packages/server/src/merchant/settings.ts";
-import { logEvents } from "../packages/server/src/observe/log-event.ts";
+import { logEvents } from "../packages/server/src/logging/log-event.ts";
 import { paymentMachine } from "../packages/server/src/payment/payment-machine.ts";
 
 /**

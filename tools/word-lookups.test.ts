@@ -10,7 +10,7 @@ const root = fileURLToPath(new URL("..", import.meta.url));
 const projects = ["tsconfig.json", "packages/server/src/http/console/page/tsconfig.json"];
 
 /** Look-ups whose words are always the program's own: a loop over the same table. */
-const ownWords: readonly string[] = ["packages/server/src/observe/log.ts: kinds[name]", "packages/server/src/observe/log.ts: values[name]"];
+const ownWords: readonly string[] = ["packages/server/src/logging/log.ts: kinds[name]", "packages/server/src/logging/log.ts: values[name]"];
 
 test("no word from outside is looked up in a plain object", () => {
   const isProgram = (file: string): boolean => /^packages\/[^/]+\/src\//.test(file) && !file.endsWith(".test.ts");

@@ -14,7 +14,7 @@ export interface WordLookup {
   readonly expression: string;
 }
 
-/** These have no prototype (http/wire/tree-object.ts). */
+/** These have no prototype (wire/decode/tree-object.ts). */
 const bareTypes = /^(?:TreeObject|GrowingObject)\b/;
 /** `ownValue` of the server and `own` of the console page, which look first. */
 const guarded = (table: string, word: string): string => `Object.hasOwn(${table}, ${word})`;

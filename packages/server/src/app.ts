@@ -23,22 +23,22 @@ import { statsEndpoint, statsOfWorld } from "./http/admin/stats-endpoint.ts";
 import { timelineEndpoint } from "./http/admin/timeline-endpoint.ts";
 import { tokensEndpoint } from "./http/admin/tokens-endpoint.ts";
 import { consoleEndpoints } from "./http/console/console-endpoint.ts";
-import { documented } from "./http/docs/documented.ts";
+import { documented } from "./api-docs/documented.ts";
 import { FaultBoard } from "./http/faults/fault-board.ts";
 import { Faults } from "./http/faults/faults.ts";
 import { Forwarder } from "./http/forwarding/forwarder.ts";
 import { attemptFactsOf } from "./http/recording/attempt-facts.ts";
 import { createRequestRecorder } from "./http/recording/request-recorder.ts";
-import type { ConsolePeople } from "./http/people/console-people.ts";
-import type { PeopleGateParts, PeopleNodes } from "./http/people/gate.ts";
+import type { ConsolePeople } from "./http/sign-in/console-people.ts";
+import type { PeopleGateParts, PeopleNodes } from "./http/sign-in/gate.ts";
 import { createHttpServer, type HttpServer } from "./http/server.ts";
 import { worldsEndpoints } from "./http/admin/worlds-endpoint.ts";
-import type { EndpointDeps, OperationRunner } from "./http/wire/endpoints/deps.ts";
-import { wireEndpoints } from "./http/wire/endpoints/index.ts";
+import type { EndpointDeps, OperationRunner } from "./wire/endpoints/deps.ts";
+import { wireEndpoints } from "./wire/endpoints/index.ts";
 import { isTestNumber } from "./vault/test-numbers.ts";
-import { CardLikeNames } from "./http/wire/card-like-names.ts";
-import { maskCardNumbers } from "./http/wire/card-like.ts";
-import { WireError } from "./http/wire/wire-error.ts";
+import { CardLikeNames } from "./wire/decode/card-like-names.ts";
+import { maskCardNumbers } from "./wire/decode/card-like.ts";
+import { WireError } from "./wire/decode/wire-error.ts";
 import { createInstallation, type Installation, type InstallationRecording } from "./installation.ts";
 import type { Clock } from "./kernel/clock.ts";
 import type { Secret } from "./kernel/secret.ts";
@@ -55,10 +55,17 @@ import { systemElapsed } from "./kernel/system-elapsed.ts";
 import { SystemRandom } from "./kernel/system-random.ts";
 import { systemScheduler } from "./kernel/system-scheduler.ts";
 import { WatchedClock } from "./kernel/watched-clock.ts";
-import type { MoveSides } from "./move/move-store.ts";
-import type { Log, LogEvent } from "./observe/log-event.ts";
-import { type EgressPolicy, productionEgress, readDestination, refusalTexts, sandboxEgress, withNetworks } from "./outbox/address-guard.ts";
-import { createEgress } from "./outbox/egress.ts";
+import type { MoveSides } from "./store-migration/move-store.ts";
+import type { Log, LogEvent } from "./logging/log-event.ts";
+import {
+  type EgressPolicy,
+  productionEgress,
+  readDestination,
+  refusalTexts,
+  sandboxEgress,
+  withNetworks,
+} from "./delivery/address-guard.ts";
+import { createEgress } from "./delivery/egress.ts";
 import type { AddressCheck } from "./merchant/receiver-address.ts";
 import {
   makeRsaPair,
@@ -66,15 +73,15 @@ import {
   openNotificationKeys,
   type RsaPair,
   worldNotificationKeys,
-} from "./outbox/notification-keys.ts";
-import { createSigner } from "./outbox/signature.ts";
+} from "./delivery/notification-keys.ts";
+import { createSigner } from "./delivery/signature.ts";
 import { type KeyHolder, withKeyMac } from "./operations/account-directory.ts";
 import { changeSettings } from "./operations/change-settings.ts";
 import { FirstStartElsewhere, prepareSandboxAccount, type SandboxKeys } from "./operations/sandbox-account.ts";
-import type { AuditRow } from "./people/audit-chain.ts";
-import type { AuditLog } from "./people/audit-log.ts";
-import { CheckedPeople, isGenuineEntry } from "./people/checked-people.ts";
-import type { PeopleStore } from "./people/people-store.ts";
+import type { AuditRow } from "./user/audit-chain.ts";
+import type { AuditLog } from "./user/audit-log.ts";
+import { CheckedPeople, isGenuineEntry } from "./sign-in/checked-users.ts";
+import type { PeopleStore } from "./user/user-store.ts";
 import { IncarnationKeeper, nextEpoch } from "./recovery/incarnation-keeper.ts";
 import { RowUpgradeJob } from "./recovery/row-upgrade-job.ts";
 import { SetBackJob } from "./recovery/set-back-job.ts";
@@ -92,13 +99,13 @@ import { createMemoryStore } from "./stores/memory/memory-store.ts";
 import type { MoveTargetOptions } from "./stores/postgres/move-target.ts";
 import type { Beginning } from "./stores/postgres/origin.ts";
 import type { RunningStore, StoreStats } from "./stores/store.ts";
-import { openLocalTls } from "./tls/authority-files.ts";
-import { interfaceHosts } from "./tls/hosts.ts";
+import { openLocalTls } from "./certificates/authority-files.ts";
+import { interfaceHosts } from "./certificates/hosts.ts";
 import { PlaceKeeper } from "./twin/forwarding/place-keeper.ts";
-import { recordingConnectors } from "./twin/recording/recorded-connector.ts";
-import { Recorder } from "./twin/recording/recorder.ts";
-import type { World } from "./twin/world.ts";
-import { Worlds } from "./twin/worlds.ts";
+import { recordingConnectors } from "./sandbox/recording/recorded-connector.ts";
+import { Recorder } from "./sandbox/recording/recorder.ts";
+import type { World } from "./sandbox/world.ts";
+import { Worlds } from "./sandbox/worlds.ts";
 import { KeyringError } from "./vault/key-provider.ts";
 import { Keyring } from "./vault/keyring.ts";
 import { createLocalVault, type LocalVault } from "./vault/local-vault.ts";
@@ -972,10 +979,10 @@ interface PeopleNeeds extends Omit<PeopleGateParts, "people" | "nodes"> {
 /** What only those who sign in need is loaded where they do. What is secret of theirs is drawn from the system alone. */
 async function openPeople({ environment }: Config, { store, sealing, node, forwarder, ...parts }: PeopleNeeds): Promise<ConsolePeople> {
   const [{ consolePeople }, { NodePasses }, { createPeople }, { createPasswords }] = await Promise.all([
-    import("./http/people/console-people.ts"),
-    import("./http/people/node-pass.ts"),
-    import("./people/people-service.ts"),
-    import("./people/password.ts"),
+    import("./http/sign-in/console-people.ts"),
+    import("./http/sign-in/node-pass.ts"),
+    import("./sign-in/user-service.ts"),
+    import("./sign-in/password.ts"),
   ]);
   const own = { clock: parts.clock, random: ownRandom, passwords: createPasswords({ random: ownRandom }), maskCards: maskCardNumbers };
   const nodesBeside = (others: Pick<Forwarder, "ownerOfWorld">): PeopleNodes => ({

@@ -8,7 +8,7 @@ import { systemScheduler } from "./kernel/system-scheduler.ts";
 import { type Faults, faultsOf } from "./library-faults.ts";
 import { given, needed } from "./library-options.ts";
 import type { AccountSettings, SimulatorSettings } from "./merchant/account.ts";
-import type { NotificationChaos, NotificationEndpoint } from "./outbox/endpoint.ts";
+import type { NotificationChaos, NotificationEndpoint } from "./notification/endpoint.ts";
 
 /** All of it may be left out. */
 export interface CofreOptions {

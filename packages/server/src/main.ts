@@ -12,10 +12,10 @@ import type { Config } from "./config/settings.ts";
 import { atEndOfTurn } from "./kernel/end-of-turn.ts";
 import { systemClock } from "./kernel/system-clock.ts";
 import { systemScheduler } from "./kernel/system-scheduler.ts";
-import { codeOf, errorFacts } from "./observe/error-facts.ts";
-import type { Log } from "./observe/log-event.ts";
-import { createLog, standardOutput } from "./observe/log.ts";
-import { tlsFiles } from "./tls/authority-files.ts";
+import { codeOf, errorFacts } from "./logging/error-facts.ts";
+import type { Log } from "./logging/log-event.ts";
+import { createLog, standardOutput } from "./logging/log.ts";
+import { tlsFiles } from "./certificates/authority-files.ts";
 
 const { failed, misused } = exitCodes;
 

@@ -19,21 +19,14 @@ interface SourceFile {
 
 // --- Arrows between folders (style.md, "Arrows") ---------------------------------------------------------------------------
 
-const domain = ["kernel/", "payment/", "vault/", "ledger/", "merchant/", "outbox/events.ts", "outbox/endpoint.ts"];
+const domain = ["kernel/", "payment/", "vault/", "ledger/", "merchant/", "notification/events.ts", "notification/endpoint.ts"];
 /** Who uses the console, as others see them; and where that is kept: a contract. */
-const people = [
-  "people/person.ts",
-  "people/audit.ts",
-  "people/people.ts",
-  "people/audit-chain.ts",
-  "people/audit-log.ts",
-  "people/people-store.ts",
-];
+const people = ["user/user.ts", "user/audit.ts", "sign-in/users.ts", "user/audit-chain.ts", "user/audit-log.ts", "user/user-store.ts"];
 /** What those show who let people see the log. */
-const auditShown = ["people/audit-log.ts", "people/audit-view.ts", "people/audit-chain.ts"];
+const auditShown = ["user/audit-log.ts", "user/audit-view.ts", "user/audit-chain.ts"];
 const contracts = ["stores/store.ts", "stores/change.ts", "stores/identity.ts", "connectors/connector.ts"];
-/** What may be logged, of errors too, and where to: a contract too. The sink that writes is in observe/log.ts. */
-const logging = ["observe/log-event.ts", "observe/error-facts.ts"];
+/** What may be logged, of errors too, and where to: a contract too. The sink that writes is in logging/log.ts. */
+const logging = ["logging/log-event.ts", "logging/error-facts.ts"];
 
 /** What a module may import, besides what stands in its own row's folder. The first row that fits counts. */
 const arrows: readonly { readonly from: string; readonly to: readonly string[]; readonly own?: boolean }[] = [
@@ -41,13 +34,12 @@ const arrows: readonly { readonly from: string; readonly to: readonly string[]; 
   { from: "payment/", to: ["kernel/", "vault/brand.ts"] },
   { from: "vault/", to: ["kernel/"] },
   { from: "ledger/", to: ["kernel/", "payment/"] },
-  { from: "merchant/", to: ["kernel/", "payment/", "vault/brand.ts", "outbox/endpoint.ts", "outbox/events.ts"] },
-  { from: "observe/", to: ["kernel/"] },
+  { from: "merchant/", to: ["kernel/", "payment/", "vault/brand.ts", "notification/endpoint.ts", "notification/events.ts"] },
+  { from: "logging/", to: ["kernel/"] },
   { from: "config/", to: ["kernel/"] },
-  // Certificates, and what makes and keeps those of a sandbox.
-  { from: "x509/", to: ["kernel/"] },
-  { from: "tls/", to: ["kernel/", "x509/"] },
-  { from: "outbox/events.ts", to: ["kernel/", "payment/"] },
+  { from: "certificates/", to: ["kernel/"] },
+  { from: "notification/events.ts", to: ["kernel/", "payment/"] },
+  { from: "notification/", to: [...domain, ...contracts] },
   { from: "connectors/connector.ts", to: [...domain], own: false },
   // The lists that the contract suites read.
   { from: "stores/index.ts", to: ["stores/", ...domain, ...logging] },
@@ -59,12 +51,13 @@ const arrows: readonly { readonly from: string; readonly to: readonly string[]; 
   { from: "stores/*/", to: [...domain, ...people, "stores/*.ts", ...logging] },
   { from: "stores/*.ts", to: [...domain, ...people, "stores/*.ts"], own: false },
   // They see of the stores what a store fails with, and of the vault what seals their secrets.
-  { from: "people/", to: ["kernel/", "vault/sealed-secret.ts", "vault/row-mac.ts", "stores/store.ts"] },
+  { from: "user/", to: ["kernel/", "vault/sealed-secret.ts", "vault/row-mac.ts", "stores/store.ts"] },
+  { from: "sign-in/", to: ["kernel/", "user/", "vault/sealed-secret.ts", "vault/row-mac.ts", "stores/store.ts"] },
   { from: "connectors/*/", to: [...domain, "connectors/connector.ts", "connectors/response-codes.ts", ...logging] },
   // What operations and recovery both decide by: pure, from outcomes and records to a Change.
   { from: "decisions/", to: [...domain, ...contracts] },
   { from: "operations/", to: [...domain, ...contracts, ...logging, "decisions/"] },
-  { from: "outbox/", to: [...domain, ...contracts, ...logging, "x509/"] },
+  { from: "delivery/", to: [...domain, ...contracts, ...logging, "notification/", "certificates/"] },
   {
     from: "recovery/",
     to: [
@@ -73,32 +66,40 @@ const arrows: readonly { readonly from: string; readonly to: readonly string[]; 
       ...logging,
       "decisions/",
       "operations/",
-      "people/people-store.ts",
-      "outbox/backoff.ts",
-      "outbox/delivery.ts",
+      "user/user-store.ts",
+      "notification/backoff.ts",
+      "delivery/delivery.ts",
     ],
   },
   // From one store into another, by what both can show of an installation.
-  { from: "move/", to: [...domain, "people/audit-chain.ts", "stores/transfer.ts", "stores/rows.ts"] },
+  { from: "store-migration/", to: [...domain, "user/audit-chain.ts", "stores/transfer.ts", "stores/rows.ts"] },
   // The parts of a payment service put together over whatever ports it is given; and worlds, each of which is one.
-  { from: "installation.ts", to: [...domain, ...contracts, ...logging, "operations/", "outbox/", "recovery/"] },
+  { from: "installation.ts", to: [...domain, ...contracts, ...logging, "operations/", "notification/", "delivery/", "recovery/"] },
   // The sandbox's request log knows of what it records, and of nobody who does it.
-  { from: "twin/recording/", to: [...domain, "connectors/connector.ts"] },
+  { from: "twin/forwarding/", to: ["kernel/", "sandbox/", "stores/world-places.ts"] },
+  { from: "sandbox/recording/", to: [...domain, "connectors/connector.ts"] },
   {
-    from: "twin/",
+    from: "sandbox/",
     to: [
       ...domain,
       ...contracts,
       ...logging,
       "installation.ts",
       "operations/",
-      "outbox/sender.ts",
+      "delivery/sender.ts",
       "connectors/connector-set.ts",
       "connectors/simulator/",
       "stores/world-store.ts",
       "stores/world-places.ts",
     ],
   },
+  // The interface: how requests are read, what they ask of the operations, and how they are answered. It knows nothing of sockets.
+  {
+    from: "wire/",
+    to: [...domain, ...contracts, ...logging, "operations/", "user/user.ts", "http/sign-in/gate.ts"],
+  },
+  // The OpenAPI document and its page.
+  { from: "api-docs/", to: [...domain, "operations/", "wire/", "http/admin/", "http/faults/fault-kinds.ts"] },
   {
     from: "http/admin/",
     to: [
@@ -106,18 +107,19 @@ const arrows: readonly { readonly from: string; readonly to: readonly string[]; 
       ...contracts,
       ...logging,
       "operations/",
-      "outbox/",
-      "twin/",
-      "http/wire/",
+      "notification/",
+      "delivery/",
+      "sandbox/",
+      "wire/",
       "http/faults/",
       "http/recording/",
       "http/routes.ts",
     ],
   },
-  { from: "http/recording/", to: [...domain, ...contracts, "outbox/dispatcher.ts", "http/wire/", "twin/recording/"] },
+  { from: "http/recording/", to: [...domain, ...contracts, "delivery/dispatcher.ts", "wire/", "sandbox/recording/"] },
   {
     from: "http/",
-    to: [...domain, ...contracts, ...logging, "people/person.ts", "people/audit.ts", "people/people.ts", ...auditShown, "operations/"],
+    to: [...domain, ...contracts, ...logging, "user/user.ts", "user/audit.ts", "sign-in/users.ts", ...auditShown, "operations/", "wire/"],
   },
   {
     from: "cli/",
@@ -125,28 +127,37 @@ const arrows: readonly { readonly from: string; readonly to: readonly string[]; 
       ...domain,
       ...contracts,
       ...logging,
-      "people/audit.ts",
-      "people/people-store.ts",
+      "user/audit.ts",
+      "user/user-store.ts",
       ...auditShown,
       "operations/",
       "config/",
       // A table and no more: the help shows it.
       "http/faults/fault-kinds.ts",
       "scan/",
-      "move/",
+      "store-migration/",
       "stores/transfer.ts",
       "stores/backup.ts",
-      "tls/",
+      "certificates/",
     ],
   },
   { from: "scan/", to: ["kernel/", "vault/"] },
-  { from: "main.ts", to: ["../package.json", "app.ts", "cli/", "config/", "observe/", "kernel/", "tls/authority-files.ts"] },
+  { from: "main.ts", to: ["../package.json", "app.ts", "cli/", "config/", "logging/", "kernel/", "certificates/authority-files.ts"] },
   // What tests of others import.
   { from: "library-options.ts", to: [] },
   { from: "library-faults.ts", to: ["library-options.ts"] },
   {
     from: "library.ts",
-    to: ["app.ts", "library-faults.ts", "library-options.ts", "cli/", "config/", "kernel/", "merchant/account.ts", "outbox/endpoint.ts"],
+    to: [
+      "app.ts",
+      "library-faults.ts",
+      "library-options.ts",
+      "cli/",
+      "config/",
+      "kernel/",
+      "merchant/account.ts",
+      "notification/endpoint.ts",
+    ],
   },
   { from: "app.ts", to: [""] },
 ];
@@ -181,7 +192,7 @@ const ownedGlobals: Readonly<Record<string, readonly string[]>> = {
   "process.exit": ["main.ts"],
   "process.on": ["main.ts"],
   "process.once": ["main.ts"],
-  "process.stdout": ["main.ts", "observe/log.ts"],
+  "process.stdout": ["main.ts", "logging/log.ts"],
   "process.stderr": ["main.ts"],
   "process.hrtime": [],
   "process.nextTick": [],
@@ -202,8 +213,8 @@ const ownedModules: Readonly<Record<string, readonly string[]>> = {
     "config/environment.ts",
     "vault/root-key-file.ts",
     "stores/embedded/",
-    "tls/authority-files.ts",
-    "observe/log.ts",
+    "certificates/authority-files.ts",
+    "logging/log.ts",
   ],
   // Reads whatever files somebody wants searched, and the console's own beside it.
   "node:fs/promises": ["scan/files.ts", "http/console/console-endpoint.ts"],
@@ -227,15 +238,15 @@ const ownedModules: Readonly<Record<string, readonly string[]>> = {
   // The kernel asks it whether a text is an address.
   "node:net": ["http/server.ts", "http/framing.ts", "http/tls-listener.ts", "cli/connect-proxy.ts", "kernel/network-address.ts"],
   "node:tls": ["http/tls-listener.ts"],
-  "node:dns/promises": ["outbox/egress.ts"],
+  "node:dns/promises": ["delivery/egress.ts"],
 };
 
 /** The parts of node:crypto that draw chance: everything else asks the Random port. */
 const chance = /^(?:random|getRandom|generate|webcrypto|subtle|createDiffieHellman|createECDH|default$)/;
-const chanceOwners = ["kernel/system-random.ts", "outbox/notification-keys.ts", "tls/local-authority.ts"];
+const chanceOwners = ["kernel/system-random.ts", "delivery/notification-keys.ts", "certificates/local-authority.ts"];
 
 /** What may draw from a seed that somebody knows: worlds of the sandbox. Tests and the simulation plug it in. */
-const mayReplay: readonly string[] = ["twin/world.ts"];
+const mayReplay: readonly string[] = ["sandbox/world.ts"];
 
 // --- Rules, as functions of the files, so that the controls below can run them on planted ones ---------------------------------
 
@@ -412,9 +423,9 @@ describe("architecture", () => {
 
     test("a package that two files import is reported", () => {
       const source = 'import { pino } from "pino";';
-      assert.equal(brokenOwnership([{ path: "observe/log.ts", source }]).length, 0);
+      assert.equal(brokenOwnership([{ path: "logging/log.ts", source }]).length, 0);
       const both = [
-        { path: "observe/log.ts", source },
+        { path: "logging/log.ts", source },
         { path: "http/server.ts", source },
       ];
       assert.equal(brokenOwnership(both).length, 1);

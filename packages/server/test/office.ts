@@ -1,14 +1,14 @@
-import { maskCardNumbers } from "../src/http/wire/card-like.ts";
+import { maskCardNumbers } from "../src/wire/decode/card-like.ts";
 import { type Instant, instant, laterBy, second } from "../src/kernel/instant.ts";
 import { SystemRandom } from "../src/kernel/system-random.ts";
 import { createMemoryPeople } from "../src/stores/memory/memory-people.ts";
 import { createMemoryKeyProvider } from "../src/vault/memory-key-provider.ts";
 import { createSealing } from "../src/vault/sealed-secret.ts";
-import type { Passwords } from "../src/people/password.ts";
-import type { People, SignedIn } from "../src/people/people.ts";
-import { createPeople, type PeopleOptions } from "../src/people/people-service.ts";
-import type { Role } from "../src/people/person.ts";
-import { codeOf, stepAt } from "../src/people/totp.ts";
+import type { Passwords } from "../src/sign-in/password.ts";
+import type { People, SignedIn } from "../src/sign-in/users.ts";
+import { createPeople, type PeopleOptions } from "../src/sign-in/user-service.ts";
+import type { Role } from "../src/user/user.ts";
+import { codeOf, stepAt } from "../src/sign-in/totp.ts";
 
 /** People over some store, a clock of their own, and what a person has in hand. */
 export const origin = "127.0.0.1";

@@ -5,7 +5,7 @@ import type { Clock } from "../src/kernel/clock.ts";
 import { type Instant, instant } from "../src/kernel/instant.ts";
 import { SeededRandom } from "../src/kernel/seeded-random.ts";
 import { systemScheduler } from "../src/kernel/system-scheduler.ts";
-import type { Log, LogEvent } from "../src/observe/log-event.ts";
+import type { Log, LogEvent } from "../src/logging/log-event.ts";
 
 export const integrationKey = "test_ik_world";
 export const publicIntegrationKey = "test_pk_world";

@@ -6,8 +6,8 @@ import type { SeededRandom } from "../src/kernel/seeded-random.ts";
 import { systemScheduler } from "../src/kernel/system-scheduler.ts";
 import { defaultAccountSettings } from "../src/merchant/settings.ts";
 import { createMemoryStore } from "../src/stores/memory/memory-store.ts";
-import type { WorldPlan } from "../src/twin/world.ts";
-import { Worlds, type WorldsParts } from "../src/twin/worlds.ts";
+import type { WorldPlan } from "../src/sandbox/world.ts";
+import { Worlds, type WorldsParts } from "../src/sandbox/worlds.ts";
 
 /** Worlds beside no server: nothing is charged in them. */
 export function worldsAlone(clock: Clock, random: SeededRandom, parts: Partial<WorldsParts>): Worlds {

@@ -11,7 +11,7 @@ import { readConfig } from "../config/read-config.ts";
 import { minute } from "../kernel/instant.ts";
 import { systemClock } from "../kernel/system-clock.ts";
 import { systemScheduler } from "../kernel/system-scheduler.ts";
-import { auditBeginning, type AuditHead, nextInChain } from "../people/audit-chain.ts";
+import { auditBeginning, type AuditHead, nextInChain } from "../user/audit-chain.ts";
 import { openEmbeddedStore } from "../stores/embedded/embedded-store.ts";
 import { auditCommand } from "./audit.ts";
 import { readCommandLine } from "./command-line.ts";

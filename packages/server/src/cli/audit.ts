@@ -1,10 +1,10 @@
 import { parseInstant } from "../kernel/calendar.ts";
 import type { Instant } from "../kernel/instant.ts";
-import { entryOf, type AuditHead } from "../people/audit-chain.ts";
-import type { AuditEntry } from "../people/audit.ts";
-import { type AuditLog, headOf, headText, type VerifiedAudit, verifyAuditLog } from "../people/audit-log.ts";
-import { shownEntry } from "../people/audit-view.ts";
-import { nameKeyOf } from "../people/people-store.ts";
+import { entryOf, type AuditHead } from "../user/audit-chain.ts";
+import type { AuditEntry } from "../user/audit.ts";
+import { type AuditLog, headOf, headText, type VerifiedAudit, verifyAuditLog } from "../user/audit-log.ts";
+import { shownEntry } from "../user/audit-view.ts";
+import { nameKeyOf } from "../user/user-store.ts";
 import { bytesOf, problemOf } from "../scan/files.ts";
 import { ClientProblem, tellingProblems } from "./client-problem.ts";
 import { printable } from "./cofre-client.ts";

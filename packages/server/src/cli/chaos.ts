@@ -1,5 +1,5 @@
 import { chaosSettings } from "../merchant/settings.ts";
-import { noChaos, type NotificationChaos } from "../outbox/endpoint.ts";
+import { noChaos, type NotificationChaos } from "../notification/endpoint.ts";
 import { ClientProblem, tellingProblems } from "./client-problem.ts";
 import { clientOf, clientOptions } from "./cofre-client.ts";
 import { type ClientCommand, exitCodes } from "./command.ts";

@@ -1,4 +1,4 @@
-import { type NotificationChaos, type NotificationEndpoint, readEndpoints } from "../outbox/endpoint.ts";
+import { type NotificationChaos, type NotificationEndpoint, readEndpoints } from "../notification/endpoint.ts";
 import { parseInstant } from "../kernel/calendar.ts";
 import type { Instant } from "../kernel/instant.ts";
 import type { Scheduler } from "../kernel/scheduler.ts";

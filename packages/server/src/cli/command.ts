@@ -2,8 +2,8 @@ import type { ConfigReading } from "../config/read-config.ts";
 import type { Config } from "../config/settings.ts";
 import type { Clock } from "../kernel/clock.ts";
 import type { Scheduler } from "../kernel/scheduler.ts";
-import type { MoveSides } from "../move/move-store.ts";
-import type { AuditLog } from "../people/audit-log.ts";
+import type { MoveSides } from "../store-migration/move-store.ts";
+import type { AuditLog } from "../user/audit-log.ts";
 import type { BackedUp, Restored } from "../stores/backup.ts";
 
 /** Exit codes: 0 as asked, 1 failed, 2 asked for something that cannot be. */

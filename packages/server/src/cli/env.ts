@@ -1,4 +1,4 @@
-import { isTlsPrepared, type TlsFiles, tlsFiles } from "../tls/authority-files.ts";
+import { isTlsPrepared, type TlsFiles, tlsFiles } from "../certificates/authority-files.ts";
 import { ClientProblem, tellingProblems } from "./client-problem.ts";
 import { type ClientCommand, exitCodes } from "./command.ts";
 import { settingsOf } from "./settings-of.ts";

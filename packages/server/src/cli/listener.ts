@@ -2,7 +2,7 @@ import type { Clock } from "../kernel/clock.ts";
 import { isPaymentId } from "../kernel/ids.ts";
 import type { Instant } from "../kernel/instant.ts";
 import type { Scheduler } from "../kernel/scheduler.ts";
-import { notificationKinds } from "../outbox/events.ts";
+import { notificationKinds } from "../notification/events.ts";
 import type { CofreClient } from "./cofre-client.ts";
 import type { Forwarded, Heard } from "./heard-line.ts";
 import { type Answer, exchange, type Received } from "./http.ts";

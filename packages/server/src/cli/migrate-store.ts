@@ -1,7 +1,7 @@
 import type { Config } from "../config/settings.ts";
-import { type Compared, Difference } from "../move/compare.ts";
-import { type MoveSides, moveBack, moveStore, verifyMove } from "../move/move-store.ts";
-import type { MoveProgress } from "../move/report.ts";
+import { type Compared, Difference } from "../store-migration/compare.ts";
+import { type MoveSides, moveBack, moveStore, verifyMove } from "../store-migration/move-store.ts";
+import type { MoveProgress } from "../store-migration/report.ts";
 import { transferKinds } from "../stores/transfer.ts";
 import { type ClientCommand, type CommandHost, type ExitCode, exitCodes } from "./command.ts";
 

@@ -1,4 +1,4 @@
-import { interfaceHosts, interfacePort } from "../tls/hosts.ts";
+import { interfaceHosts, interfacePort } from "../certificates/hosts.ts";
 import { reachableHost } from "./banner.ts";
 import { ClientProblem, tellingProblems } from "./client-problem.ts";
 import { type ClientCommand, exitCodes } from "./command.ts";

@@ -1,4 +1,4 @@
-import type { NotificationEndpoint } from "../outbox/endpoint.ts";
+import type { NotificationEndpoint } from "../notification/endpoint.ts";
 import type { Scheduler } from "../kernel/scheduler.ts";
 import { ClientProblem } from "./client-problem.ts";
 import type { CofreClient } from "./cofre-client.ts";

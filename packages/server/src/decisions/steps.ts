@@ -1,7 +1,7 @@
 import { assert } from "../kernel/assert.ts";
 import { type Instant, hour, laterBy, minute, second } from "../kernel/instant.ts";
 import type { JournalEntry } from "../ledger/journal.ts";
-import type { NotificationKind } from "../outbox/events.ts";
+import type { NotificationKind } from "../notification/events.ts";
 import { type PaymentFact, type PaymentState, paymentMachine } from "../payment/payment-machine.ts";
 import type { Attempt, AttemptKind, Payment } from "../payment/payment.ts";
 import type { Change, FactRecord, FactSource, HistoryFact } from "../stores/change.ts";

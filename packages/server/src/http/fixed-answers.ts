@@ -1,5 +1,5 @@
-import { errorAnswer, type WireAnswer } from "./wire/answer.ts";
-import { requestErrors, type PlainErrorKind } from "./wire/request-errors.ts";
+import { errorAnswer, type WireAnswer } from "../wire/answers/answer.ts";
+import { requestErrors, type PlainErrorKind } from "../wire/decode/request-errors.ts";
 
 export const noContent: WireAnswer = { status: 204, body: "" };
 export const headRefused: WireAnswer = { status: 405, body: "" };

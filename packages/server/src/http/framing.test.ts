@@ -5,9 +5,9 @@ import { connect, createServer, type Socket } from "node:net";
 import { describe, test } from "node:test";
 import { secretKey, sendRaw, startTrivialServer } from "../../test/fuzz/trivial-server.ts";
 import { isBareOffer, UnreadableRequests, withoutOffer } from "./framing.ts";
-import type { WireAnswer } from "./wire/answer.ts";
-import { type FramingErrorKind, framingErrors } from "./wire/framing-errors.ts";
-import { requestErrors } from "./wire/request-errors.ts";
+import type { WireAnswer } from "../wire/answers/answer.ts";
+import { type FramingErrorKind, framingErrors } from "../wire/decode/framing-errors.ts";
+import { requestErrors } from "../wire/decode/request-errors.ts";
 import { until } from "../../test/until.ts";
 
 const host = "Host: x\r\n";

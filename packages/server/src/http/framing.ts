@@ -1,9 +1,9 @@
 import type { IncomingMessage, ServerResponse } from "node:http";
 import type { Socket } from "node:net";
-import { errorAnswer, type WireAnswer } from "./wire/answer.ts";
-import { type FramingErrorKind, framingErrors } from "./wire/framing-errors.ts";
-import { requestErrors } from "./wire/request-errors.ts";
-import { WireError } from "./wire/wire-error.ts";
+import { errorAnswer, type WireAnswer } from "../wire/answers/answer.ts";
+import { type FramingErrorKind, framingErrors } from "../wire/decode/framing-errors.ts";
+import { requestErrors } from "../wire/decode/request-errors.ts";
+import { WireError } from "../wire/decode/wire-error.ts";
 
 /** What Node's parser says of what it cannot read. The three that are missing are about a head or a body: see `kindOf`. */
 const kinds: ReadonlyMap<string, FramingErrorKind> = new Map([

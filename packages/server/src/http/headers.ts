@@ -1,6 +1,6 @@
 import { mayBeForeign } from "./foreign.ts";
-import type { WireHeaders } from "./wire/endpoint.ts";
-import { type Charset, charsetOf } from "./wire/text.ts";
+import type { WireHeaders } from "../wire/endpoint.ts";
+import { type Charset, charsetOf } from "../wire/decode/text.ts";
 
 /** What the server needs of a request's head, read from it once: Node's own table of headers is made only when it is asked for. */
 export class RequestHeaders implements WireHeaders {

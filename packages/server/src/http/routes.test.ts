@@ -1,7 +1,7 @@
 import assert from "node:assert/strict";
 import { test } from "node:test";
 import { isInterfacePath, pathAndQueryOf, pathOf, Routes } from "./routes.ts";
-import type { Endpoint } from "./wire/endpoint.ts";
+import type { Endpoint } from "../wire/endpoint.ts";
 
 const endpoint = (path: string): Endpoint => ({
   path,

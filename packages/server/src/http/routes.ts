@@ -1,5 +1,5 @@
 import { assert } from "../kernel/assert.ts";
-import type { ServedEndpoint } from "./wire/endpoint.ts";
+import type { ServedEndpoint } from "../wire/endpoint.ts";
 
 /**
  * Finds the endpoint of a path. Clients write paths in several letter cases, with and without a slash at the end (interface E10,

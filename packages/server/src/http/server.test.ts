@@ -4,7 +4,7 @@ import { request as httpRequest, type OutgoingHttpHeaders } from "node:http";
 import { connect } from "node:net";
 import { describe, test } from "node:test";
 import { publicKey, secretKey, sendRaw, startTrivialServer, strictKey } from "../../test/fuzz/trivial-server.ts";
-import { textOf } from "./wire/tree.ts";
+import { textOf } from "../wire/decode/tree.ts";
 import { until } from "../../test/until.ts";
 
 interface Answer {

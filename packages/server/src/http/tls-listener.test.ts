@@ -9,12 +9,12 @@ import { systemClock } from "../kernel/system-clock.ts";
 import { systemScheduler } from "../kernel/system-scheduler.ts";
 import type { Account } from "../merchant/account.ts";
 import { defaultAccountSettings } from "../merchant/settings.ts";
-import type { LogEvent } from "../observe/log-event.ts";
-import { certifiedHosts, namedHosts } from "../tls/hosts.ts";
-import { makeAuthority, makeServerCertificate } from "../tls/local-authority.ts";
+import type { LogEvent } from "../logging/log-event.ts";
+import { certifiedHosts, namedHosts } from "../certificates/hosts.ts";
+import { makeAuthority, makeServerCertificate } from "../certificates/local-authority.ts";
 import { FaultBoard } from "./faults/fault-board.ts";
 import { Faults } from "./faults/faults.ts";
-import { framingErrors } from "./wire/framing-errors.ts";
+import { framingErrors } from "../wire/decode/framing-errors.ts";
 import { createHttpServer, defaultHttpLimits, type HttpServer, type HttpServerOptions } from "./server.ts";
 
 const making = { now: systemClock.now(), random: new SeededRandom("tls-listener") };

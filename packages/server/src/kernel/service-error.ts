@@ -7,7 +7,7 @@ interface ErrorSpec {
   readonly retry: "never" | "later" | "after_inquiry";
 }
 
-/** Every way an operation can refuse or fail, once. The wire form of each is a row in http/wire/errors.ts. */
+/** Every way an operation can refuse or fail, once. The wire form of each is a row in wire/answers/errors.ts. */
 export const serviceErrors = {
   payment_not_found: { message: "No payment of this merchant has this identifier.", retry: "never" },
   payment_code_holds_card: { message: "The merchant_payment_code holds the number of the card.", retry: "never" },

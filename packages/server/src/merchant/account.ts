@@ -1,7 +1,7 @@
 import type { MerchantId } from "../kernel/ids.ts";
 import type { DeclineReason } from "../payment/payment.ts";
 import type { Route } from "./routing.ts";
-import type { NotificationChaos, NotificationEndpoint } from "../outbox/endpoint.ts";
+import type { NotificationChaos, NotificationEndpoint } from "../notification/endpoint.ts";
 
 /** A merchant account: plain data. */
 export interface Account {

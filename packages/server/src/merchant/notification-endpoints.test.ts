@@ -1,7 +1,7 @@
 import assert from "node:assert/strict";
 import { describe, test } from "node:test";
 import { instant } from "../kernel/instant.ts";
-import type { EndpointId } from "../outbox/events.ts";
+import type { EndpointId } from "../notification/events.ts";
 import { endpointsOf, endpointsSwitched, endpointsWithout, withOffTimes } from "./notification-endpoints.ts";
 import { defaultAccountSettings } from "./settings.ts";
 

@@ -1,6 +1,6 @@
 import type { Instant } from "../kernel/instant.ts";
-import { type NotificationEndpoint, switchedOff } from "../outbox/endpoint.ts";
-import type { EndpointId } from "../outbox/events.ts";
+import { type NotificationEndpoint, switchedOff } from "../notification/endpoint.ts";
+import type { EndpointId } from "../notification/events.ts";
 import type { AccountSettings } from "./account.ts";
 
 /** The name under which the account's one address of earlier days (`notificationUrl`) is an endpoint among the others. */

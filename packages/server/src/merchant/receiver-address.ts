@@ -1,4 +1,4 @@
-import type { NotificationEndpoint } from "../outbox/endpoint.ts";
+import type { NotificationEndpoint } from "../notification/endpoint.ts";
 
 /** Why an address of a receiver is refused when it is given, in words that complete "the address ..."; undefined when it may be called. */
 export type AddressCheck = (url: string) => string | undefined;

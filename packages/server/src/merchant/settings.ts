@@ -8,7 +8,7 @@ import {
   type NotificationEndpoint,
   readEndpoints,
   signatureKinds,
-} from "../outbox/endpoint.ts";
+} from "../notification/endpoint.ts";
 import { type AddressCheck, isHidden, meantAddress } from "./receiver-address.ts";
 import { maximumRoutes, readRoutes, type Route } from "./routing.ts";
 import { countryCodes } from "../payment/countries.ts";

@@ -1,8 +1,8 @@
 import type { MerchantId } from "../kernel/ids.ts";
 import type { Instant } from "../kernel/instant.ts";
 import { endpointsOf, endpointsWithout } from "../merchant/notification-endpoints.ts";
-import type { NotificationSettings } from "../outbox/endpoint.ts";
-import type { EndpointId } from "../outbox/events.ts";
+import type { NotificationSettings } from "../notification/endpoint.ts";
+import type { EndpointId } from "../notification/events.ts";
 import type { AccountDirectory } from "./account-directory.ts";
 import { changeSettings } from "./change-settings.ts";
 import type { Runner } from "./runner.ts";

@@ -4,7 +4,7 @@ import { minute, second } from "../kernel/instant.ts";
 import type { Scheduler } from "../kernel/scheduler.ts";
 import type { AccountKey, Change } from "../stores/change.ts";
 import type { RunningStore, StoredAccountKey } from "../stores/store.ts";
-import type { PeopleStore } from "../people/people-store.ts";
+import type { PeopleStore } from "../user/user-store.ts";
 import type { RowUpgrade } from "../vault/row-mac.ts";
 import type { StoredCard } from "../vault/stored-card.ts";
 import { VaultError } from "../vault/vault.ts";

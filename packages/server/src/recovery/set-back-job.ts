@@ -6,9 +6,9 @@ import type { WatchedClock } from "../kernel/watched-clock.ts";
 import type { Scheduler } from "../kernel/scheduler.ts";
 import { changePayment } from "../operations/payment-change.ts";
 import { commitDecision } from "../operations/commit.ts";
-import { longestDelayMs } from "../outbox/backoff.ts";
-import { deliveryChange } from "../outbox/delivery.ts";
-import type { Delivery } from "../outbox/events.ts";
+import { longestDelayMs } from "../notification/backoff.ts";
+import { deliveryChange } from "../delivery/delivery.ts";
+import type { Delivery } from "../notification/events.ts";
 import type { Payment } from "../payment/payment.ts";
 import type { Store } from "../stores/store.ts";
 

@@ -1,4 +1,4 @@
-import type { Delivery } from "../outbox/events.ts";
+import type { Delivery } from "../notification/events.ts";
 import { dueAt } from "../payment/due.ts";
 import type { Payment } from "../payment/payment.ts";
 import type { Change } from "./change.ts";

@@ -3,7 +3,7 @@ import { describe, test } from "node:test";
 import * as given from "../../test/contract/store-fixtures.ts";
 import { BrokenInvariant } from "../kernel/assert.ts";
 import type { Posting } from "../ledger/journal.ts";
-import { type Delivery, type EndpointId, newDelivery } from "../outbox/events.ts";
+import { type Delivery, type EndpointId, newDelivery } from "../notification/events.ts";
 import type { Payment } from "../payment/payment.ts";
 import { assertChangeIsSound, largestMinor } from "./change-rules.ts";
 import type { Change } from "./change.ts";

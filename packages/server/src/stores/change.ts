@@ -3,7 +3,7 @@ import type { Instant } from "../kernel/instant.ts";
 import type { SafeDetail } from "../kernel/service-error.ts";
 import type { JournalEntry } from "../ledger/journal.ts";
 import type { Account } from "../merchant/account.ts";
-import type { Delivery, EndpointId, Notification, QueueId } from "../outbox/events.ts";
+import type { Delivery, EndpointId, Notification, QueueId } from "../notification/events.ts";
 import type { ChargebackFact } from "../payment/chargeback.ts";
 import type { PaymentFact, PaymentNote } from "../payment/payment-machine.ts";
 import type { RefundFact } from "../payment/refund.ts";

@@ -1,7 +1,7 @@
 import { type Instant, instant } from "../kernel/instant.ts";
-import type { AuditRow } from "../people/audit-chain.ts";
-import type { PeopleStore, PersonRecord, SessionRecord } from "../people/people-store.ts";
-import type { PersonId, PersonView, Role } from "../people/person.ts";
+import type { AuditRow } from "../user/audit-chain.ts";
+import type { PeopleStore, PersonRecord, SessionRecord } from "../user/user-store.ts";
+import type { PersonId, PersonView, Role } from "../user/user.ts";
 
 /** A person as both SQL stores read it: bytes of ids and digests as hex. */
 export interface PersonRow {

@@ -2,12 +2,12 @@ import type { KeyDigest, MerchantId, PaymentId, TokenDigest } from "../kernel/id
 import type { Instant } from "../kernel/instant.ts";
 import type { Slots } from "../kernel/slot.ts";
 import type { Account } from "../merchant/account.ts";
-import type { Delivery, DeliveryState, EndpointKey, Notification, QueueId, QueueKey } from "../outbox/events.ts";
+import type { Delivery, DeliveryState, EndpointKey, Notification, QueueId, QueueKey } from "../notification/events.ts";
 import type { MoneyOutcome } from "../payment/money-outcome.ts";
 import type { PaymentState } from "../payment/payment-machine.ts";
 import type { Payment } from "../payment/payment.ts";
 import type { RefundId } from "../payment/refund.ts";
-import type { PeopleStore } from "../people/people-store.ts";
+import type { PeopleStore } from "../user/user-store.ts";
 import type { Brand } from "../vault/brand.ts";
 import type { StoredCard } from "../vault/stored-card.ts";
 import type { AccountKey, Change, CommitResult, HistoryRow, NamedRequest } from "./change.ts";

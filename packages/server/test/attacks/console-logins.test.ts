@@ -6,7 +6,7 @@ import type { IncomingMessage } from "node:http";
 import { join } from "node:path";
 import { after, before, describe, test } from "node:test";
 import { readConfig } from "../../src/config/read-config.ts";
-import { createLog } from "../../src/observe/log.ts";
+import { createLog } from "../../src/logging/log.ts";
 import { temporaryFolder } from "../command.ts";
 import { ask, codeOf, type ConsolePeople, cookieOf, type Headers, type Signed, startWithPeople } from "../console-people.ts";
 import { directBody, integrationKey, startWorld, testCard } from "../world.ts";

@@ -1,6 +1,6 @@
 import assert from "node:assert/strict";
 import { test } from "node:test";
-import { createLog } from "../../src/observe/log.ts";
+import { createLog } from "../../src/logging/log.ts";
 import { directBody, integrationKey, publicIntegrationKey, startWorld, testCard } from "../world.ts";
 
 /*

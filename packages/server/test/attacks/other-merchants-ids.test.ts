@@ -1,8 +1,8 @@
 import assert from "node:assert/strict";
 import { describe, test } from "node:test";
 import { actionNames } from "../../src/http/admin/payment-endpoint.ts";
-import { operationRows, type OperationRow } from "../../src/http/openapi/operation-rows.ts";
-import { echo } from "../../src/http/wire/card-like.ts";
+import { operationRows, type OperationRow } from "../../src/api-docs/operation-rows.ts";
+import { echo } from "../../src/wire/decode/card-like.ts";
 import type { World } from "../world.ts";
 import { merchants, startThreeMerchants, type MerchantKeys } from "./three-merchants.ts";
 

@@ -1,6 +1,6 @@
 import assert from "node:assert/strict";
 import { test } from "node:test";
-import { operationRows } from "../../src/http/openapi/operation-rows.ts";
+import { operationRows } from "../../src/api-docs/operation-rows.ts";
 import { directBody, integrationKey, publicIntegrationKey, startWorld } from "../world.ts";
 
 /*

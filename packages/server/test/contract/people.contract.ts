@@ -1,10 +1,10 @@
 import assert from "node:assert/strict";
 import { describe, test } from "node:test";
 import { type Instant, instant, laterBy } from "../../src/kernel/instant.ts";
-import type { Act } from "../../src/people/audit.ts";
-import { auditBeginning, entryOf, follows, type AuditHead } from "../../src/people/audit-chain.ts";
-import type { PeopleChange, PeopleStore, PersonRecord, SessionRecord } from "../../src/people/people-store.ts";
-import type { PersonId } from "../../src/people/person.ts";
+import type { Act } from "../../src/user/audit.ts";
+import { auditBeginning, entryOf, follows, type AuditHead } from "../../src/user/audit-chain.ts";
+import type { PeopleChange, PeopleStore, PersonRecord, SessionRecord } from "../../src/user/user-store.ts";
+import type { PersonId } from "../../src/user/user.ts";
 
 export const start = instant(Date.UTC(2026, 10, 28, 12));
 

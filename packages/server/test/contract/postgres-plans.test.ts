@@ -2,7 +2,7 @@ import assert from "node:assert/strict";
 import { after, describe, test } from "node:test";
 import { Client } from "pg";
 import { instant } from "../../src/kernel/instant.ts";
-import { type Delivery, type EndpointId, newDelivery } from "../../src/outbox/events.ts";
+import { type Delivery, type EndpointId, newDelivery } from "../../src/notification/events.ts";
 import type { Change } from "../../src/stores/change.ts";
 import { messageOf } from "../../src/stores/change-message.ts";
 import { batchMessageOf, batchOf } from "../../src/stores/postgres/batch-message.ts";

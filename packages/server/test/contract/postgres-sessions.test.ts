@@ -3,7 +3,7 @@ import { after, describe, test } from "node:test";
 import { setTimeout as sleep } from "node:timers/promises";
 import { Client } from "pg";
 import { instant } from "../../src/kernel/instant.ts";
-import type { EndpointId } from "../../src/outbox/events.ts";
+import type { EndpointId } from "../../src/notification/events.ts";
 import { Connection } from "../../src/stores/postgres/connection.ts";
 import type { PaymentList, Store } from "../../src/stores/store.ts";
 import { openStoreOn, query, TestDatabases, testUrl } from "../postgres/databases.ts";

@@ -2,7 +2,7 @@ import assert from "node:assert/strict";
 import { describe, test } from "node:test";
 import { everySlot, slotCount, slotOf } from "../../src/kernel/slot.ts";
 import { instant } from "../../src/kernel/instant.ts";
-import type { EndpointId } from "../../src/outbox/events.ts";
+import type { EndpointId } from "../../src/notification/events.ts";
 import type { Store } from "../../src/stores/store.ts";
 import * as given from "./store-fixtures.ts";
 

@@ -2,7 +2,7 @@ import assert from "node:assert/strict";
 import { after, describe, test } from "node:test";
 import { BrokenInvariant } from "../../src/kernel/assert.ts";
 import { instant } from "../../src/kernel/instant.ts";
-import { type EndpointId, newDelivery } from "../../src/outbox/events.ts";
+import { type EndpointId, newDelivery } from "../../src/notification/events.ts";
 import type { Change } from "../../src/stores/change.ts";
 import { Connection } from "../../src/stores/postgres/connection.ts";
 import { PostgresOpenError } from "../../src/stores/postgres/open-error.ts";

@@ -5,7 +5,7 @@ import { DatabaseSync } from "node:sqlite";
 import { describe, test, type TestContext } from "node:test";
 import { openAudit } from "../../src/app.ts";
 import { readConfig } from "../../src/config/read-config.ts";
-import { verifyAuditLog } from "../../src/people/audit-log.ts";
+import { verifyAuditLog } from "../../src/user/audit-log.ts";
 import { ask, ConsolePeople } from "../console-people.ts";
 import { directBody, integrationKey, startWorld, type World } from "../world.ts";
 import { earlier, earlierFolder } from "./earlier-installation.ts";

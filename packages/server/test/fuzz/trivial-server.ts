@@ -1,14 +1,14 @@
 import { connect } from "node:net";
 import type { TestContext } from "node:test";
 import { createHttpServer, defaultHttpLimits, type HttpLimits, type HttpServer, type HttpServerOptions } from "../../src/http/server.ts";
-import type { WireAnswer } from "../../src/http/wire/answer.ts";
-import type { Endpoint, OpenRequest } from "../../src/http/wire/endpoint.ts";
-import { Lifted, type Tree } from "../../src/http/wire/tree.ts";
+import type { WireAnswer } from "../../src/wire/answers/answer.ts";
+import type { Endpoint, OpenRequest } from "../../src/wire/endpoint.ts";
+import { Lifted, type Tree } from "../../src/wire/decode/tree.ts";
 import type { MerchantId } from "../../src/kernel/ids.ts";
 import { instant } from "../../src/kernel/instant.ts";
 import type { Account } from "../../src/merchant/account.ts";
 import { defaultAccountSettings } from "../../src/merchant/settings.ts";
-import type { LogEvent } from "../../src/observe/log-event.ts";
+import type { LogEvent } from "../../src/logging/log-event.ts";
 
 export const secretKey = "test_ik_secret";
 export const publicKey = "test_pk_public";

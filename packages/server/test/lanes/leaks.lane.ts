@@ -50,7 +50,7 @@ test(`after ${cardsEach} texts with security codes and tracks none of them is in
 test("control: a program that hides nothing behind a card number does not pass", async (context) => {
   const root = plantedCopy({
     name: "digits behind a card number are not hidden",
-    file: "http/wire/security-codes.ts",
+    file: "wire/decode/security-codes.ts",
     find: "  let at = Math.max(from, gluedUntil);",
     replace: "  if (from >= 0) return gluedUntil;\n  let at = Math.max(from, gluedUntil);",
   });
@@ -126,7 +126,7 @@ function assertNothing(context: TestContext, { figures, findings }: LeakReport, 
 test("control: a program that keeps what people type as it is does not pass", async (context) => {
   const root = plantedCopy({
     name: "card numbers in free text are not masked",
-    file: "http/wire/card-like.ts",
+    file: "wire/decode/card-like.ts",
     find: "  return withoutHidden(text, hiddenIn(text));",
     replace: "  return text;",
   });

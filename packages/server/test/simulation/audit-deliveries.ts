@@ -1,6 +1,6 @@
 import type { MerchantId } from "../../src/kernel/ids.ts";
-import { isUrlEndpoint, urlEndpoint } from "../../src/outbox/endpoint.ts";
-import type { Delivery, NotificationKind } from "../../src/outbox/events.ts";
+import { isUrlEndpoint, urlEndpoint } from "../../src/notification/endpoint.ts";
+import type { Delivery, NotificationKind } from "../../src/notification/events.ts";
 import type { Payment } from "../../src/payment/payment.ts";
 import type { OutboxRow, Store } from "../../src/stores/store.ts";
 import type { Message } from "./receivers.ts";

@@ -1,5 +1,5 @@
 import { instant, type Instant } from "../../src/kernel/instant.ts";
-import type { NotificationKind } from "../../src/outbox/events.ts";
+import type { NotificationKind } from "../../src/notification/events.ts";
 import type { Chargeback } from "../../src/payment/chargeback.ts";
 import type { PaymentState } from "../../src/payment/payment-machine.ts";
 import type { RefundState } from "../../src/payment/refund.ts";

@@ -1,6 +1,6 @@
 import { day, minute, second } from "../../src/kernel/instant.ts";
 import { changeSettings } from "../../src/operations/change-settings.ts";
-import { replay } from "../../src/outbox/replay.ts";
+import { replay } from "../../src/delivery/replay.ts";
 import type { Installation } from "./installation.ts";
 import { endpointUrl } from "./receivers.ts";
 import { askForAnswers } from "./shop-client.ts";

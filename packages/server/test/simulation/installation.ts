@@ -1,6 +1,6 @@
 import type { Connector } from "../../src/connectors/connector.ts";
 import { connectorsOf } from "../../src/connectors/connector-set.ts";
-import type { WireAnswer } from "../../src/http/wire/answer.ts";
+import type { WireAnswer } from "../../src/wire/answers/answer.ts";
 import { notBefore } from "../../src/decisions/steps.ts";
 import { hexOf, type MerchantId, type PaymentId, type TokenDigest } from "../../src/kernel/ids.ts";
 import { slotCount } from "../../src/kernel/slot.ts";
@@ -10,7 +10,7 @@ import { day, type Instant, instant, minute } from "../../src/kernel/instant.ts"
 import { WatchedClock } from "../../src/kernel/watched-clock.ts";
 import type { Account } from "../../src/merchant/account.ts";
 import type { Operation } from "../../src/operations/operation.ts";
-import type { Delivery } from "../../src/outbox/events.ts";
+import type { Delivery } from "../../src/notification/events.ts";
 import type { Change } from "../../src/stores/change.ts";
 import { type CommitFault, createMemoryStore, type MemoryStoreOptions } from "../../src/stores/memory/memory-store.ts";
 import type { Store } from "../../src/stores/store.ts";

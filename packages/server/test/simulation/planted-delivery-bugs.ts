@@ -1,7 +1,7 @@
 import type { PlantedBug } from "./planted-bugs.ts";
 
-const dispatcher = "outbox/dispatcher.ts";
-const delivery = "outbox/delivery.ts";
+const dispatcher = "delivery/dispatcher.ts";
+const delivery = "delivery/delivery.ts";
 const memoryStore = "stores/memory/memory-store.ts";
 
 /** Mistakes that somebody could make with what merchants are told. */
@@ -21,13 +21,13 @@ export const plantedDeliveryBugs: readonly PlantedBug[] = [
   },
   {
     name: "a message that is sent again has another id",
-    file: "outbox/courier.ts",
+    file: "delivery/courier.ts",
     find: `const id = messageId(this.#installation, {`,
     replace: `const id = messageId(this.#installation + message[0].attempts, {`,
   },
   {
     name: "the endpoints of an account share their messages' ids",
-    file: "outbox/endpoint.ts",
+    file: "notification/endpoint.ts",
     find: `\\0\${numbers.join(",")}\\0\${endpoint}\``,
     replace: `\\0\${numbers.join(",")}\\0\${endpoint.length}\``,
   },
@@ -69,7 +69,7 @@ export const plantedDeliveryBugs: readonly PlantedBug[] = [
   },
   {
     name: "a payment's own address is told beside the account's endpoints",
-    file: "outbox/endpoint.ts",
+    file: "notification/endpoint.ts",
     find: `  return notificationUrl === undefined ? endpoints.map(endpointId) : [urlEndpoint(notificationUrl)];`,
     replace: `  return [...endpoints.map(endpointId), ...(notificationUrl === undefined ? [] : [urlEndpoint(notificationUrl)])];`,
   },

@@ -61,13 +61,13 @@ export const plantedRequestBugs: readonly PlantedBug[] = [
   },
   {
     name: "the answer to a payment whose outcome is open is kept",
-    file: "http/wire/endpoints/direct.ts",
+    file: "wire/endpoints/direct.ts",
     find: `keep: token === undefined && payment.attempt === undefined`,
     replace: `keep: token === undefined`,
   },
   {
     name: "a refusal of the moment is kept",
-    file: "http/wire/endpoints/deps.ts",
+    file: "wire/endpoints/deps.ts",
     find: `serviceErrors[error.code].retry !== "never"`,
     replace: `serviceErrors[error.code].retry === "after_inquiry"`,
   },

@@ -42,7 +42,7 @@ export const plantedServerBugs: readonly PlantedBug[] = [
   },
   {
     name: "messages' ids come again for something else when a store was put back",
-    file: "outbox/courier.ts",
+    file: "delivery/courier.ts",
     find: `    return present === 0 ? installation`,
     replace: `    return present >= 0 ? installation`,
   },

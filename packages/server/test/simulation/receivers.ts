@@ -1,6 +1,6 @@
 import type { MerchantId } from "../../src/kernel/ids.ts";
 import { hour, minute, second } from "../../src/kernel/instant.ts";
-import type { Sender, SendOutcome, SendRequest } from "../../src/outbox/sender.ts";
+import type { Sender, SendOutcome, SendRequest } from "../../src/delivery/sender.ts";
 import type { Chance } from "./chance.ts";
 import type { SimTime } from "./sim-time.ts";
 

@@ -11,9 +11,9 @@ import { AccountDirectory } from "../../src/operations/account-directory.ts";
 import { notificationAccounts } from "../../src/operations/notification-accounts.ts";
 import { NamedRequests } from "../../src/operations/named-requests.ts";
 import { Runner } from "../../src/operations/runner.ts";
-import { Dispatcher } from "../../src/outbox/dispatcher.ts";
-import { targetsOf } from "../../src/outbox/endpoint.ts";
-import type { Sender } from "../../src/outbox/sender.ts";
+import { Dispatcher } from "../../src/delivery/dispatcher.ts";
+import { targetsOf } from "../../src/notification/endpoint.ts";
+import type { Sender } from "../../src/delivery/sender.ts";
 import { CardExpiryJob } from "../../src/recovery/card-expiry-job.ts";
 import { RecoveryJob } from "../../src/recovery/recovery-job.ts";
 import { SetBackJob } from "../../src/recovery/set-back-job.ts";
@@ -22,7 +22,7 @@ import type { Store } from "../../src/stores/store.ts";
 import { CvvPocket } from "../../src/vault/cvv-pocket.ts";
 import type { Vault } from "../../src/vault/vault.ts";
 import type { Auditor } from "./auditor.ts";
-import { CardLikeNames } from "../../src/http/wire/card-like-names.ts";
+import { CardLikeNames } from "../../src/wire/decode/card-like-names.ts";
 import { createWireServer, type WireServer } from "./wire-server.ts";
 
 /** What one process has of the world: whatever it waits for may be where it dies. */

@@ -9,7 +9,7 @@ import { setTimeout as sleep } from "node:timers/promises";
 import { startAcquirerServer } from "../../src/connectors/simulator/acquirer-server.ts";
 import { systemClock } from "../../src/kernel/system-clock.ts";
 import { systemScheduler } from "../../src/kernel/system-scheduler.ts";
-import { createLog } from "../../src/observe/log.ts";
+import { createLog } from "../../src/logging/log.ts";
 import { KnownNumbers } from "../../src/scan/known-numbers.ts";
 import { directBody, integrationKey, startWorld, testCard, type World } from "../world.ts";
 import { startEchoingServer } from "./echoing-server.ts";

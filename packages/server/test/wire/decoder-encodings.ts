@@ -1,5 +1,5 @@
-import { Lifted, liftedNames } from "../../src/http/wire/tree.ts";
-import type { Tree } from "../../src/http/wire/tree.ts";
+import { Lifted, liftedNames } from "../../src/wire/decode/tree.ts";
+import type { Tree } from "../../src/wire/decode/tree.ts";
 
 /** A request as a client's program holds it, before it is put on the wire in one of many encodings. */
 export type Model = string | number | boolean | null | readonly Model[] | { readonly [name: string]: Model };

@@ -1,6 +1,6 @@
 import assert from "node:assert/strict";
 import { test } from "node:test";
-import { framingErrors } from "../../src/http/wire/framing-errors.ts";
+import { framingErrors } from "../../src/wire/decode/framing-errors.ts";
 import { refusedFramings, soundFramings } from "../fuzz/framing-corpus.ts";
 import { sendRaw, startTrivialServer } from "../fuzz/trivial-server.ts";
 

@@ -1,8 +1,8 @@
 import assert from "node:assert/strict";
 import { Agent, request as httpRequest } from "node:http";
 import { test } from "node:test";
-import { decodeRequest } from "../../src/http/wire/decode.ts";
-import { WireError } from "../../src/http/wire/wire-error.ts";
+import { decodeRequest } from "../../src/wire/decode/decode.ts";
+import { WireError } from "../../src/wire/decode/wire-error.ts";
 import { fuzzCorpus, fuzzPan, secretDigits } from "../fuzz/corpus.ts";
 import { Dice, mutate } from "../fuzz/mutate.ts";
 import { secretKey, startTrivialServer } from "../fuzz/trivial-server.ts";

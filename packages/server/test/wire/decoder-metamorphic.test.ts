@@ -1,7 +1,7 @@
 import assert from "node:assert/strict";
 import { test } from "node:test";
 import * as fc from "fast-check";
-import { decodeRequest } from "../../src/http/wire/decode.ts";
+import { decodeRequest } from "../../src/wire/decode/decode.ts";
 import { expectedTree, plainTree, renderAll } from "./decoder-encodings.ts";
 import type { ModelObject } from "./decoder-encodings.ts";
 

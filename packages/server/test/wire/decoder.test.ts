@@ -1,13 +1,13 @@
 import assert from "node:assert/strict";
 import { describe, test } from "node:test";
 import * as fc from "fast-check";
-import { decodeRequest } from "../../src/http/wire/decode.ts";
-import { requestLimits } from "../../src/http/wire/limits.ts";
-import { requestErrors } from "../../src/http/wire/request-errors.ts";
-import { type Charset, charsetOf } from "../../src/http/wire/text.ts";
-import type { RequestErrorKind } from "../../src/http/wire/request-errors.ts";
-import { isTreeObject, Lifted, textOf } from "../../src/http/wire/tree.ts";
-import { WireError } from "../../src/http/wire/wire-error.ts";
+import { decodeRequest } from "../../src/wire/decode/decode.ts";
+import { requestLimits } from "../../src/wire/decode/limits.ts";
+import { requestErrors } from "../../src/wire/decode/request-errors.ts";
+import { type Charset, charsetOf } from "../../src/wire/decode/text.ts";
+import type { RequestErrorKind } from "../../src/wire/decode/request-errors.ts";
+import { isTreeObject, Lifted, textOf } from "../../src/wire/decode/tree.ts";
+import { WireError } from "../../src/wire/decode/wire-error.ts";
 import { plainTree } from "./decoder-encodings.ts";
 
 const pan = "4111111111111111";

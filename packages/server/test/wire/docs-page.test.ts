@@ -1,7 +1,7 @@
 import assert from "node:assert/strict";
 import { createHash } from "node:crypto";
 import { after, before, describe, test } from "node:test";
-import type { OpenApi } from "../../src/http/openapi/types.ts";
+import type { OpenApi } from "../../src/api-docs/types.ts";
 import { startWorld, type World } from "../world.ts";
 
 /** What a browser needs for the page is in test/lanes/browser.lane.ts. */

@@ -3,14 +3,14 @@ import { globSync, readFileSync } from "node:fs";
 import { join } from "node:path";
 import { after, before, describe, test } from "node:test";
 import { fileURLToPath } from "node:url";
-import { catalogue } from "../../src/http/wire/error-catalogue.ts";
-import { errorFamilies, rowsOf } from "../../src/http/wire/errors.ts";
-import { peopleErrors } from "../../src/http/people/people-errors.ts";
-import { directRules } from "../../src/http/wire/direct-request.ts";
-import { framingErrors } from "../../src/http/wire/framing-errors.ts";
-import { requestErrors } from "../../src/http/wire/request-errors.ts";
-import { tokenRules } from "../../src/http/wire/token-request.ts";
-import { verifyRules } from "../../src/http/wire/verify-request.ts";
+import { catalogue } from "../../src/wire/answers/error-catalogue.ts";
+import { errorFamilies, rowsOf } from "../../src/wire/answers/errors.ts";
+import { peopleErrors } from "../../src/http/sign-in/people-errors.ts";
+import { directRules } from "../../src/wire/requests/direct-request.ts";
+import { framingErrors } from "../../src/wire/decode/framing-errors.ts";
+import { requestErrors } from "../../src/wire/decode/request-errors.ts";
+import { tokenRules } from "../../src/wire/requests/token-request.ts";
+import { verifyRules } from "../../src/wire/requests/verify-request.ts";
 import { directBody, integrationKey, startWorld, testCard, type Answer, type World } from "../world.ts";
 
 /**

@@ -9,10 +9,10 @@ import type { Account } from "../../src/merchant/account.ts";
 import { defaultAccountSettings } from "../../src/merchant/settings.ts";
 import { NamedRequests } from "../../src/operations/named-requests.ts";
 import { createMemoryStore } from "../../src/stores/memory/memory-store.ts";
-import { decodeRequest } from "../../src/http/wire/decode.ts";
-import { wireEndpoints } from "../../src/http/wire/endpoints/index.ts";
-import { CardLikeNames } from "../../src/http/wire/card-like-names.ts";
-import { echo, holdsCardNumber, maskCardNumbers, namesCard } from "../../src/http/wire/card-like.ts";
+import { decodeRequest } from "../../src/wire/decode/decode.ts";
+import { wireEndpoints } from "../../src/wire/endpoints/index.ts";
+import { CardLikeNames } from "../../src/wire/decode/card-like-names.ts";
+import { echo, holdsCardNumber, maskCardNumbers, namesCard } from "../../src/wire/decode/card-like.ts";
 
 /*
  * One long value must not hold the server up: whatever is done with a field has to end in a time that grows with its length only.

@@ -1,4 +1,4 @@
-import type { OpenApi, OperationObject, Schema } from "../../src/http/openapi/types.ts";
+import type { OpenApi, OperationObject, Schema } from "../../src/api-docs/types.ts";
 
 /**
  * Two readers of an OpenAPI description, written for the parts of it that are used here: whether it keeps OpenAPI's own rules, and

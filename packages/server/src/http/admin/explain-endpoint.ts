@@ -2,10 +2,10 @@ import { formatTimestamp } from "../../kernel/calendar.ts";
 import { scaleOf } from "../../kernel/currency.ts";
 import { formatAmount } from "../../kernel/money.ts";
 import { explainPayment, type ExplainedPayment } from "../../operations/explain-payment.ts";
-import type { Endpoint } from "../wire/endpoint.ts";
-import { answering, type OperationRunner } from "../wire/endpoints/deps.ts";
+import type { Endpoint } from "../../wire/endpoint.ts";
+import { answering, type OperationRunner } from "../../wire/endpoints/deps.ts";
 import { explainedPrices } from "./explained-price.ts";
-import { readSelector } from "../wire/payment-request.ts";
+import { readSelector } from "../../wire/requests/payment-request.ts";
 
 /** `/__cofre/explain`: every fact of a payment, every posting, where its money is and how its amounts came about, by `hash` or `merchant_payment_code`. */
 export function explainEndpoint(runner: OperationRunner): Endpoint {

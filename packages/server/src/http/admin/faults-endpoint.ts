@@ -5,11 +5,11 @@ import { holdsTestNumber } from "../../vault/test-numbers.ts";
 import { type Fault, type FaultBoard, mostFaults, mostTimes, type WaitingFault } from "../faults/fault-board.ts";
 import { type FaultKind, faultKindNames, rowOf } from "../faults/fault-kinds.ts";
 import { isInterfacePath } from "../routes.ts";
-import { errorAnswer, type WireAnswer } from "../wire/answer.ts";
-import type { Endpoint } from "../wire/endpoint.ts";
-import { lengthOf } from "../wire/fields.ts";
-import { isTreeObject, textOf, type TreeObject } from "../wire/tree.ts";
-import { WireError } from "../wire/wire-error.ts";
+import { errorAnswer, type WireAnswer } from "../../wire/answers/answer.ts";
+import type { Endpoint } from "../../wire/endpoint.ts";
+import { lengthOf } from "../../wire/requests/fields.ts";
+import { isTreeObject, textOf, type TreeObject } from "../../wire/decode/tree.ts";
+import { WireError } from "../../wire/decode/wire-error.ts";
 
 const members = ["kind", "times", "path", "merchant_payment_code", "delay_ms", "reason"] as const;
 

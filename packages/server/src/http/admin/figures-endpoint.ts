@@ -4,12 +4,12 @@ import type { MerchantId } from "../../kernel/ids.ts";
 import { type Instant, instant } from "../../kernel/instant.ts";
 import { formatAmount } from "../../kernel/money.ts";
 import { type Counted, type CountInput, countPayments, type Period, periods, type Tally } from "../../operations/count-payments.ts";
-import { errorAnswer, type WireAnswer } from "../wire/answer.ts";
-import { type CardLikeNames, keptNames } from "../wire/card-like-names.ts";
-import type { Endpoint } from "../wire/endpoint.ts";
-import { answering, type EndpointDeps } from "../wire/endpoints/deps.ts";
-import { fieldOf } from "../wire/fields.ts";
-import type { TreeObject } from "../wire/tree.ts";
+import { errorAnswer, type WireAnswer } from "../../wire/answers/answer.ts";
+import { type CardLikeNames, keptNames } from "../../wire/decode/card-like-names.ts";
+import type { Endpoint } from "../../wire/endpoint.ts";
+import { answering, type EndpointDeps } from "../../wire/endpoints/deps.ts";
+import { fieldOf } from "../../wire/requests/fields.ts";
+import type { TreeObject } from "../../wire/decode/tree.ts";
 
 /** Periods that one answer tells of. */
 export const mostPeriods = 100;

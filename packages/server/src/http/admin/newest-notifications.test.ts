@@ -1,6 +1,6 @@
 import assert from "node:assert/strict";
 import { describe, test } from "node:test";
-import { type EndpointId, newDelivery } from "../../outbox/events.ts";
+import { type EndpointId, newDelivery } from "../../notification/events.ts";
 import { createMemoryStore } from "../../stores/memory/memory-store.ts";
 import type { Store } from "../../stores/store.ts";
 import * as given from "../../../test/contract/store-fixtures.ts";

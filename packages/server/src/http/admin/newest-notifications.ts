@@ -1,9 +1,9 @@
 import type { MerchantId } from "../../kernel/ids.ts";
-import { type Delivery, deliveryStates, type DeliveryState } from "../../outbox/events.ts";
+import { type Delivery, deliveryStates, type DeliveryState } from "../../notification/events.ts";
 import type { OutboxRow, Store } from "../../stores/store.ts";
-import { errorAnswer, type WireAnswer } from "../wire/answer.ts";
-import { fieldOf } from "../wire/fields.ts";
-import type { TreeObject } from "../wire/tree.ts";
+import { errorAnswer, type WireAnswer } from "../../wire/answers/answer.ts";
+import { fieldOf } from "../../wire/requests/fields.ts";
+import type { TreeObject } from "../../wire/decode/tree.ts";
 
 const defaultLimit = 50;
 export const mostNewest = 100;

@@ -2,18 +2,18 @@ import { formatTimestamp } from "../../kernel/calendar.ts";
 import { isPaymentId, type MerchantId, type PaymentId } from "../../kernel/ids.ts";
 import type { Account, AccountSettings } from "../../merchant/account.ts";
 import { endpointsOf, endpointsSwitched } from "../../merchant/notification-endpoints.ts";
-import { type Delivery, openMessage } from "../../outbox/events.ts";
-import { receiverPublicKey, receiverSecret, type NotificationKeys } from "../../outbox/notification-keys.ts";
+import { type Delivery, openMessage } from "../../notification/events.ts";
+import { receiverPublicKey, receiverSecret, type NotificationKeys } from "../../delivery/notification-keys.ts";
 import { shownAddress } from "../../merchant/receiver-address.ts";
-import { type NotificationEndpoint, secretName, urlSecretName } from "../../outbox/endpoint.ts";
-import { replay, type ReplayParts, type ReplaySelection } from "../../outbox/replay.ts";
+import { type NotificationEndpoint, secretName, urlSecretName } from "../../notification/endpoint.ts";
+import { replay, type ReplayParts, type ReplaySelection } from "../../delivery/replay.ts";
 import type { OutboxRow } from "../../stores/store.ts";
-import { errorAnswer, type WireAnswer } from "../wire/answer.ts";
+import { errorAnswer, type WireAnswer } from "../../wire/answers/answer.ts";
 import { mostOfOne, newestInput, newestNotifications } from "./newest-notifications.ts";
-import type { Endpoint, OpenEndpoint, WireRequest } from "../wire/endpoint.ts";
-import { answeringAnswer } from "../wire/endpoints/deps.ts";
-import { hashOf } from "../wire/fields.ts";
-import { textOf, type TreeObject } from "../wire/tree.ts";
+import type { Endpoint, OpenEndpoint, WireRequest } from "../../wire/endpoint.ts";
+import { answeringAnswer } from "../../wire/endpoints/deps.ts";
+import { hashOf } from "../../wire/requests/fields.ts";
+import { textOf, type TreeObject } from "../../wire/decode/tree.ts";
 
 export interface NotificationsDeps extends ReplayParts {
   readonly keys: NotificationKeys;

@@ -5,13 +5,13 @@ import type { PaymentSelector } from "../../operations/direct-input.ts";
 import { acceptReview, rejectReview } from "../../operations/review.ts";
 import type { Account } from "../../merchant/account.ts";
 import type { Payment } from "../../payment/payment.ts";
-import { errorAnswer } from "../wire/answer.ts";
-import { maskedText } from "../wire/card-like.ts";
-import type { Endpoint } from "../wire/endpoint.ts";
-import { answering, type OperationRunner } from "../wire/endpoints/deps.ts";
-import { fieldOf } from "../wire/fields.ts";
-import { paymentAnswer } from "../wire/payment-answer.ts";
-import { readSelector } from "../wire/payment-request.ts";
+import { errorAnswer } from "../../wire/answers/answer.ts";
+import { maskedText } from "../../wire/decode/card-like.ts";
+import type { Endpoint } from "../../wire/endpoint.ts";
+import { answering, type OperationRunner } from "../../wire/endpoints/deps.ts";
+import { fieldOf } from "../../wire/requests/fields.ts";
+import { paymentAnswer } from "../../wire/answers/payment-answer.ts";
+import { readSelector } from "../../wire/requests/payment-request.ts";
 
 type Act = (runner: OperationRunner, account: Account, selector: PaymentSelector, description: string) => Promise<Payment>;
 

@@ -1,11 +1,11 @@
 import { formatInstant } from "../../kernel/calendar.ts";
 import { isPaymentId } from "../../kernel/ids.ts";
-import { type Recorder, recordingBounds, type RecordedRequest } from "../../twin/recording/recorder.ts";
-import { errorAnswer } from "../wire/answer.ts";
-import { maskedText } from "../wire/card-like.ts";
-import type { Endpoint } from "../wire/endpoint.ts";
-import { hashOf } from "../wire/fields.ts";
-import { textOf } from "../wire/tree.ts";
+import { type Recorder, recordingBounds, type RecordedRequest } from "../../sandbox/recording/recorder.ts";
+import { errorAnswer } from "../../wire/answers/answer.ts";
+import { maskedText } from "../../wire/decode/card-like.ts";
+import type { Endpoint } from "../../wire/endpoint.ts";
+import { hashOf } from "../../wire/requests/fields.ts";
+import { textOf } from "../../wire/decode/tree.ts";
 import { concernedBy, requestView } from "../recording/recorded-view.ts";
 
 /** Each may have eight thousand characters. */

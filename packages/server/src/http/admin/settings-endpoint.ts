@@ -3,11 +3,11 @@ import { accountSettings, describedSettings, validateSettings } from "../../merc
 import { changeSettings } from "../../operations/change-settings.ts";
 import { type AddressCheck, shownAddress, shownEndpoints } from "../../merchant/receiver-address.ts";
 import type { AccountDirectory } from "../../operations/account-directory.ts";
-import { errorAnswer, type WireAnswer } from "../wire/answer.ts";
-import type { Endpoint } from "../wire/endpoint.ts";
-import { answering, type OperationRunner } from "../wire/endpoints/deps.ts";
-import { flagOf } from "../wire/fields.ts";
-import { isTreeObject } from "../wire/tree.ts";
+import { errorAnswer, type WireAnswer } from "../../wire/answers/answer.ts";
+import type { Endpoint } from "../../wire/endpoint.ts";
+import { answering, type OperationRunner } from "../../wire/endpoints/deps.ts";
+import { flagOf } from "../../wire/requests/fields.ts";
+import { isTreeObject } from "../../wire/decode/tree.ts";
 import { cardInSettings, holdsCard, typedSettings } from "./typed-settings.ts";
 
 const inside = "Parameter settings must be an object, in a form such as settings[partialCapture]=true";

@@ -1,8 +1,8 @@
 import type { MerchantId } from "../../kernel/ids.ts";
 import { declineReasons, type DeclineReason } from "../../payment/payment.ts";
-import { errorAnswer } from "../wire/answer.ts";
-import type { Endpoint } from "../wire/endpoint.ts";
-import { textOf } from "../wire/tree.ts";
+import { errorAnswer } from "../../wire/answers/answer.ts";
+import type { Endpoint } from "../../wire/endpoint.ts";
+import { textOf } from "../../wire/decode/tree.ts";
 
 /** What may be asked of the simulated acquirer; connectors/simulator has the meaning of each. */
 export const faults = ["lose_request", "lose_answer", "late_answer", "double_request", "echo_card"] as const;

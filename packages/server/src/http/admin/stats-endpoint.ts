@@ -1,5 +1,5 @@
 import type { Account } from "../../merchant/account.ts";
-import type { Endpoint } from "../wire/endpoint.ts";
+import type { Endpoint } from "../../wire/endpoint.ts";
 
 /** What a store has done since the process started. */
 export interface StatsOfStore {

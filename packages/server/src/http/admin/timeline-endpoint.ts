@@ -3,13 +3,13 @@ import { formatInstant } from "../../kernel/calendar.ts";
 import type { MerchantId } from "../../kernel/ids.ts";
 import type { Account } from "../../merchant/account.ts";
 import { explainPayment } from "../../operations/explain-payment.ts";
-import type { Delivery } from "../../outbox/events.ts";
+import type { Delivery } from "../../notification/events.ts";
 import type { OutboxRow, Store } from "../../stores/store.ts";
-import type { Recorder } from "../../twin/recording/recorder.ts";
-import type { Endpoint } from "../wire/endpoint.ts";
-import { answering, type OperationRunner } from "../wire/endpoints/deps.ts";
-import { renderPayment } from "../wire/payment-answer.ts";
-import { readSelector } from "../wire/payment-request.ts";
+import type { Recorder } from "../../sandbox/recording/recorder.ts";
+import type { Endpoint } from "../../wire/endpoint.ts";
+import { answering, type OperationRunner } from "../../wire/endpoints/deps.ts";
+import { renderPayment } from "../../wire/answers/payment-answer.ts";
+import { readSelector } from "../../wire/requests/payment-request.ts";
 import { timelineOf } from "./timeline-entries.ts";
 
 export interface TimelineDeps {

@@ -1,12 +1,12 @@
 import { formatInstant } from "../../kernel/calendar.ts";
 import type { Instant } from "../../kernel/instant.ts";
 import type { ExplainedPayment } from "../../operations/explain-payment.ts";
-import { type Delivery, openMessage } from "../../outbox/events.ts";
+import { type Delivery, openMessage } from "../../notification/events.ts";
 import type { Payment } from "../../payment/payment.ts";
 import type { HistoryRow } from "../../stores/change.ts";
 import type { OutboxRow } from "../../stores/store.ts";
-import type { Recording, RecordedRequest } from "../../twin/recording/recorder.ts";
-import { maskedText } from "../wire/card-like.ts";
+import type { Recording, RecordedRequest } from "../../sandbox/recording/recorder.ts";
+import { maskedText } from "../../wire/decode/card-like.ts";
 import { attemptView, callView, concernedBy, requestView } from "../recording/recorded-view.ts";
 import { attemptText, callText, factText, notificationText, requestText } from "./timeline-text.ts";
 

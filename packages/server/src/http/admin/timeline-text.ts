@@ -2,7 +2,7 @@ import { scaleOf } from "../../kernel/currency.ts";
 import { formatAmount } from "../../kernel/money.ts";
 import type { EntryKind, JournalEntry, LedgerAccount } from "../../ledger/journal.ts";
 import type { FactRecord, FactSource, HistoryFact } from "../../stores/change.ts";
-import type { CallKind, OutcomeFacts, RecordedAttempt, RecordedCall, RecordedRequest } from "../../twin/recording/recorder.ts";
+import type { CallKind, OutcomeFacts, RecordedAttempt, RecordedCall, RecordedRequest } from "../../sandbox/recording/recorder.ts";
 
 /** What a timeline says of each of its entries: one sentence of plain English, in words of ours. */
 

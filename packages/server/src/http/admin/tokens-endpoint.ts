@@ -4,12 +4,12 @@ import { type CardsInput, listCards, mostCardsLookedAt } from "../../operations/
 import type { ListedCard } from "../../stores/store.ts";
 import { brands } from "../../vault/brand.ts";
 import { tokenExpiresAt } from "../../vault/token.ts";
-import { errorAnswer, type WireAnswer } from "../wire/answer.ts";
-import { maskedText } from "../wire/card-like.ts";
-import type { Endpoint } from "../wire/endpoint.ts";
-import { answering, type OperationRunner } from "../wire/endpoints/deps.ts";
-import { fieldOf } from "../wire/fields.ts";
-import type { TreeObject } from "../wire/tree.ts";
+import { errorAnswer, type WireAnswer } from "../../wire/answers/answer.ts";
+import { maskedText } from "../../wire/decode/card-like.ts";
+import type { Endpoint } from "../../wire/endpoint.ts";
+import { answering, type OperationRunner } from "../../wire/endpoints/deps.ts";
+import { fieldOf } from "../../wire/requests/fields.ts";
+import type { TreeObject } from "../../wire/decode/tree.ts";
 
 const defaultLimit = 100;
 /** As long as the longest card number. */

@@ -1,7 +1,7 @@
 import { ownValue } from "../../kernel/own.ts";
 import type { AccountSettings, SimulatorSettings } from "../../merchant/account.ts";
-import { holdsCardNumber } from "../wire/card-like.ts";
-import { isTreeObject, type Tree, type TreeObject } from "../wire/tree.ts";
+import { holdsCardNumber } from "../../wire/decode/card-like.ts";
+import { isTreeObject, type Tree, type TreeObject } from "../../wire/decode/tree.ts";
 
 /** What is wrong with settings that hold a card number: they are kept, and shown, as they are. */
 export const cardInSettings = "A setting holds a card number.";

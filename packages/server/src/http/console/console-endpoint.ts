@@ -1,5 +1,5 @@
 import { readFile } from "node:fs/promises";
-import type { OpenEndpoint } from "../wire/endpoint.ts";
+import type { OpenEndpoint } from "../../wire/endpoint.ts";
 
 const scripts = [
   "main",

@@ -7,8 +7,8 @@ import { systemScheduler } from "../../kernel/system-scheduler.ts";
 import type { Account } from "../../merchant/account.ts";
 import { defaultAccountSettings } from "../../merchant/settings.ts";
 import { createHttpServer, defaultHttpLimits } from "../server.ts";
-import type { WireRequest } from "../wire/endpoint.ts";
-import { WireError } from "../wire/wire-error.ts";
+import type { WireRequest } from "../../wire/endpoint.ts";
+import { WireError } from "../../wire/decode/wire-error.ts";
 import { type Fault, FaultBoard } from "./fault-board.ts";
 import { Faults } from "./faults.ts";
 

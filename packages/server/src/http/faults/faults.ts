@@ -4,13 +4,13 @@ import type { Account, AcquirerFault, SimulatorTreatment } from "../../merchant/
 import { query } from "../../operations/query.ts";
 import { answers } from "../fixed-answers.ts";
 import { retryAfterSeconds } from "../headers.ts";
-import { errorAnswer, type WireAnswer } from "../wire/answer.ts";
-import type { WireRequest } from "../wire/endpoint.ts";
-import type { OperationRunner } from "../wire/endpoints/deps.ts";
-import { serviceUnavailable } from "../wire/errors.ts";
-import { requestErrors } from "../wire/request-errors.ts";
-import { hashOf } from "../wire/fields.ts";
-import { isTreeObject, textOf, type TreeObject } from "../wire/tree.ts";
+import { errorAnswer, type WireAnswer } from "../../wire/answers/answer.ts";
+import type { WireRequest } from "../../wire/endpoint.ts";
+import type { OperationRunner } from "../../wire/endpoints/deps.ts";
+import { serviceUnavailable } from "../../wire/answers/errors.ts";
+import { requestErrors } from "../../wire/decode/request-errors.ts";
+import { hashOf } from "../../wire/requests/fields.ts";
+import { isTreeObject, textOf, type TreeObject } from "../../wire/decode/tree.ts";
 import type { Fault, FaultBoard } from "./fault-board.ts";
 import type { FaultKind } from "./fault-kinds.ts";
 

@@ -14,11 +14,11 @@ import { instant } from "../../kernel/instant.ts";
 import type { Scheduler } from "../../kernel/scheduler.ts";
 import { systemScheduler } from "../../kernel/system-scheduler.ts";
 import { defaultAccountSettings } from "../../merchant/settings.ts";
-import type { LogEvent } from "../../observe/log-event.ts";
+import type { LogEvent } from "../../logging/log-event.ts";
 import { digestOfKey } from "../../operations/account-directory.ts";
 import { StoreError } from "../../stores/store.ts";
 import { createHttpServer, defaultHttpLimits } from "../server.ts";
-import type { Endpoint, OpenEndpoint } from "../wire/endpoint.ts";
+import type { Endpoint, OpenEndpoint } from "../../wire/endpoint.ts";
 import { Forwarder, type ForwarderOptions, type ForwardLimits, type Owner } from "./forwarder.ts";
 import { until } from "../../../test/until.ts";
 

@@ -4,12 +4,12 @@ import type { KeyDigest, MerchantId } from "../../kernel/ids.ts";
 import { second } from "../../kernel/instant.ts";
 import type { Clock } from "../../kernel/clock.ts";
 import type { Scheduler } from "../../kernel/scheduler.ts";
-import type { Log } from "../../observe/log-event.ts";
+import type { Log } from "../../logging/log-event.ts";
 import { digestOfKey } from "../../operations/account-directory.ts";
 import { read } from "../../operations/commit.ts";
 import { answers, cutAnswer } from "../fixed-answers.ts";
-import type { WireAnswer } from "../wire/answer.ts";
-import type { WireHeaders } from "../wire/endpoint.ts";
+import type { WireAnswer } from "../../wire/answers/answer.ts";
+import type { WireHeaders } from "../../wire/endpoint.ts";
 import { type NodeAnswer, type NodeExchanges, openNodeExchanges } from "./node-exchange.ts";
 
 /** Names the node that a request is led to. One that carries it is never led on, so that none goes in circles, whatever addresses say. */

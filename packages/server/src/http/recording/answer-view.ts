@@ -1,7 +1,7 @@
 import { isPaymentId, type TokenDigest } from "../../kernel/ids.ts";
-import type { AnswerFacts } from "../../twin/recording/recorder.ts";
-import type { WireAnswer } from "../wire/answer.ts";
-import { holdsCardNumber, maskCardNumbers } from "../wire/card-like.ts";
+import type { AnswerFacts } from "../../sandbox/recording/recorder.ts";
+import type { WireAnswer } from "../../wire/answers/answer.ts";
+import { holdsCardNumber, maskCardNumbers } from "../../wire/decode/card-like.ts";
 import { apart } from "./apart.ts";
 import { shortened } from "./parameter-view.ts";
 

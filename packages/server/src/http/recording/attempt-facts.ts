@@ -1,7 +1,7 @@
-import type { DeliveryAttempt } from "../../outbox/dispatcher.ts";
+import type { DeliveryAttempt } from "../../delivery/dispatcher.ts";
 import { shownAddress } from "../../merchant/receiver-address.ts";
-import type { AttemptFacts } from "../../twin/recording/recorder.ts";
-import { maskedText } from "../wire/card-like.ts";
+import type { AttemptFacts } from "../../sandbox/recording/recorder.ts";
+import { maskedText } from "../../wire/decode/card-like.ts";
 import { apart } from "./apart.ts";
 
 const longestUrl = 300;

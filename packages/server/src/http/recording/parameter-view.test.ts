@@ -1,7 +1,7 @@
 import assert from "node:assert/strict";
 import { describe, test } from "node:test";
-import { decodeRequest } from "../wire/decode.ts";
-import type { ParameterList } from "../../twin/recording/recorder.ts";
+import { decodeRequest } from "../../wire/decode/decode.ts";
+import type { ParameterList } from "../../sandbox/recording/recorder.ts";
 import { unkeyedDigest } from "../../vault/token.ts";
 import { answerFactsOf, paymentToldBy } from "./answer-view.ts";
 import { viewOf } from "./parameter-view.ts";

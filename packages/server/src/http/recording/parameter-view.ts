@@ -1,9 +1,9 @@
 import { shownAddress } from "../../merchant/receiver-address.ts";
 import { isPaymentId } from "../../kernel/ids.ts";
 import { maskOfDigits } from "../../vault/mask.ts";
-import type { ParameterList } from "../../twin/recording/recorder.ts";
-import { longestWithoutCode, maskedText, mayBeSensitive, oneLine } from "../wire/card-like.ts";
-import { isTreeObject, Lifted, type Tree, type TreeObject } from "../wire/tree.ts";
+import type { ParameterList } from "../../sandbox/recording/recorder.ts";
+import { longestWithoutCode, maskedText, mayBeSensitive, oneLine } from "../../wire/decode/card-like.ts";
+import { isTreeObject, Lifted, type Tree, type TreeObject } from "../../wire/decode/tree.ts";
 import { apart } from "./apart.ts";
 
 /** What is shown of a value. What has no row is not shown, whatever it is called. */

@@ -1,6 +1,6 @@
 import { formatInstant } from "../../kernel/calendar.ts";
 import { isPaymentId } from "../../kernel/ids.ts";
-import type { AnswerFacts, ParameterList, RecordedAttempt, RecordedCall, RecordedRequest } from "../../twin/recording/recorder.ts";
+import type { AnswerFacts, ParameterList, RecordedAttempt, RecordedCall, RecordedRequest } from "../../sandbox/recording/recorder.ts";
 import { paymentToldBy } from "./answer-view.ts";
 
 /** The payment that a request was about, as far as it named it or was told. */

@@ -1,9 +1,9 @@
 import type { Clock } from "../../kernel/clock.ts";
 import type { MerchantId, TokenDigest } from "../../kernel/ids.ts";
 import type { KeyGrant } from "../../stores/change.ts";
-import { type Recorder, recordingBounds } from "../../twin/recording/recorder.ts";
-import type { WireAnswer } from "../wire/answer.ts";
-import type { TreeObject } from "../wire/tree.ts";
+import { type Recorder, recordingBounds } from "../../sandbox/recording/recorder.ts";
+import type { WireAnswer } from "../../wire/answers/answer.ts";
+import type { TreeObject } from "../../wire/decode/tree.ts";
 import { answerFactsOf } from "./answer-view.ts";
 import { viewOf } from "./parameter-view.ts";
 

@@ -1,5 +1,5 @@
 import type { DatabaseSync } from "node:sqlite";
-import type { AuditLog } from "../../people/audit-log.ts";
+import type { AuditLog } from "../../user/audit-log.ts";
 import { StoreError } from "../store.ts";
 import { hasDatabase } from "./data-folder.ts";
 import { EmbeddedPeople } from "./embedded-people.ts";

@@ -1,6 +1,6 @@
 import type { MerchantId, PaymentId } from "../../kernel/ids.ts";
 import type { Instant } from "../../kernel/instant.ts";
-import type { Delivery, DeliveryState, EndpointId, EndpointKey, NotificationKind } from "../../outbox/events.ts";
+import type { Delivery, DeliveryState, EndpointId, EndpointKey, NotificationKind } from "../../notification/events.ts";
 import type { OpenDeliveryState } from "../store.ts";
 
 /** How notifications and deliveries are read. */

@@ -2,7 +2,7 @@ import type { DatabaseSync, StatementSync } from "node:sqlite";
 import { assert } from "../../kernel/assert.ts";
 import type { MerchantId, PaymentId } from "../../kernel/ids.ts";
 import type { Instant } from "../../kernel/instant.ts";
-import { type EndpointId, newDelivery, type NotificationKind } from "../../outbox/events.ts";
+import { type EndpointId, newDelivery, type NotificationKind } from "../../notification/events.ts";
 import { deliveryColumns, type DeliveriesPart, type ParkingPart } from "../change-message.ts";
 
 /** Writes a change's notifications and deliveries. Owns the prepared statements for it. */

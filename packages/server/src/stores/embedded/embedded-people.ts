@@ -1,9 +1,9 @@
 import type { DatabaseSync, StatementSync } from "node:sqlite";
 import { BrokenInvariant } from "../../kernel/assert.ts";
 import type { Instant } from "../../kernel/instant.ts";
-import { auditBeginning, type AuditHead, type AuditRow } from "../../people/audit-chain.ts";
-import type { PeopleChange, PeopleResult, PeopleStore, PersonRecord, SessionRecord } from "../../people/people-store.ts";
-import type { PersonId } from "../../people/person.ts";
+import { auditBeginning, type AuditHead, type AuditRow } from "../../user/audit-chain.ts";
+import type { PeopleChange, PeopleResult, PeopleStore, PersonRecord, SessionRecord } from "../../user/user-store.ts";
+import type { PersonId } from "../../user/user.ts";
 import { type AuditEntryRow, entryFromRow, personFromRow, type PersonRow, sessionFromRow, type SignedInRow } from "../people-rows.ts";
 import { StoreError } from "../store.ts";
 import type { PeopleMessage } from "./people-writer.ts";

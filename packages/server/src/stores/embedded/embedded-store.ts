@@ -5,11 +5,11 @@ import type { KeyDigest, MerchantId, PaymentId, TokenDigest } from "../../kernel
 import type { Instant } from "../../kernel/instant.ts";
 import { everySlot, slotCount, slotMask, type Slots } from "../../kernel/slot.ts";
 import type { Account } from "../../merchant/account.ts";
-import type { Delivery, EndpointKey, QueueKey } from "../../outbox/events.ts";
+import type { Delivery, EndpointKey, QueueKey } from "../../notification/events.ts";
 import { dueAt } from "../../payment/due.ts";
 import type { Payment } from "../../payment/payment.ts";
 import type { RefundId } from "../../payment/refund.ts";
-import type { PeopleStore } from "../../people/people-store.ts";
+import type { PeopleStore } from "../../user/user-store.ts";
 import type { StoredCard } from "../../vault/stored-card.ts";
 import { assertChangeIsSound } from "../change-rules.ts";
 import type { Change, CommitResult, HistoryRow, KeyGrant, NamedRequest } from "../change.ts";

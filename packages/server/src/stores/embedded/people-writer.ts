@@ -1,7 +1,7 @@
 import type { DatabaseSync, StatementSync } from "node:sqlite";
 import type { Instant } from "../../kernel/instant.ts";
-import { auditBeginning, type AuditHead, chainOf, isSameHead } from "../../people/audit-chain.ts";
-import { nameKeyOf, type PeopleChange, type PeopleOutcome, type PersonRecord } from "../../people/people-store.ts";
+import { auditBeginning, type AuditHead, chainOf, isSameHead } from "../../user/audit-chain.ts";
+import { nameKeyOf, type PeopleChange, type PeopleOutcome, type PersonRecord } from "../../user/user-store.ts";
 import type { Outcome } from "../change-message.ts";
 
 /** On its way to the writer thread. */

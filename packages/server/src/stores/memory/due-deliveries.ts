@@ -1,7 +1,7 @@
 import type { MerchantId } from "../../kernel/ids.ts";
 import type { Instant } from "../../kernel/instant.ts";
-import { queueOf } from "../../outbox/endpoint.ts";
-import type { Delivery, QueueId, QueueKey } from "../../outbox/events.ts";
+import { queueOf } from "../../notification/endpoint.ts";
+import type { Delivery, QueueId, QueueKey } from "../../notification/events.ts";
 import type { DueMerchant, DueQueue } from "../store.ts";
 import { SortedList } from "./sorted-list.ts";
 

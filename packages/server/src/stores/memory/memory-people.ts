@@ -1,5 +1,5 @@
 import type { Instant } from "../../kernel/instant.ts";
-import { auditBeginning, type AuditRow, chainOf, isSameHead } from "../../people/audit-chain.ts";
+import { auditBeginning, type AuditRow, chainOf, isSameHead } from "../../user/audit-chain.ts";
 import {
   nameKeyOf,
   type PeopleChange,
@@ -7,8 +7,8 @@ import {
   type PeopleStore,
   type PersonRecord,
   type SessionRecord,
-} from "../../people/people-store.ts";
-import type { PersonId } from "../../people/person.ts";
+} from "../../user/user-store.ts";
+import type { PersonId } from "../../user/user.ts";
 import { StoreError } from "../store.ts";
 
 export interface MemoryPeopleOptions {

@@ -5,7 +5,7 @@ import type { Clock } from "../../kernel/clock.ts";
 import type { Scheduler } from "../../kernel/scheduler.ts";
 import { everySlot, slotOf, type Slots } from "../../kernel/slot.ts";
 import type { Account } from "../../merchant/account.ts";
-import { type Delivery, type EndpointKey, messageNumber, newDelivery, openMessage, type QueueKey } from "../../outbox/events.ts";
+import { type Delivery, type EndpointKey, messageNumber, newDelivery, openMessage, type QueueKey } from "../../notification/events.ts";
 import { dueAt } from "../../payment/due.ts";
 import type { Payment } from "../../payment/payment.ts";
 import type { RefundId } from "../../payment/refund.ts";

@@ -1,5 +1,5 @@
 import type { Secret } from "../../kernel/secret.ts";
-import type { AuditLog } from "../../people/audit-log.ts";
+import type { AuditLog } from "../../user/audit-log.ts";
 import { StoreError } from "../store.ts";
 import { Connection, StatementError, type Value } from "./connection.ts";
 import { PostgresOpenError } from "./open-error.ts";

@@ -1,6 +1,6 @@
 import type { MerchantId, PaymentId } from "../../kernel/ids.ts";
 import type { Instant } from "../../kernel/instant.ts";
-import { type EndpointId, newDelivery } from "../../outbox/events.ts";
+import { type EndpointId, newDelivery } from "../../notification/events.ts";
 import { deliveryColumns } from "../change-message.ts";
 import type { ChangeMessage, DeliveriesPart } from "../change-message.ts";
 

@@ -1,9 +1,9 @@
 import { assert, BrokenInvariant } from "../../kernel/assert.ts";
 import type { Instant } from "../../kernel/instant.ts";
-import { auditBeginning, type AuditHead, type AuditRow, bodyOf } from "../../people/audit-chain.ts";
-import { nameKeyOf, type PeopleChange, type PeopleOutcome, type PeopleResult, type PeopleStore } from "../../people/people-store.ts";
-import type { PersonRecord, SessionRecord } from "../../people/people-store.ts";
-import type { PersonId } from "../../people/person.ts";
+import { auditBeginning, type AuditHead, type AuditRow, bodyOf } from "../../user/audit-chain.ts";
+import { nameKeyOf, type PeopleChange, type PeopleOutcome, type PeopleResult, type PeopleStore } from "../../user/user-store.ts";
+import type { PersonRecord, SessionRecord } from "../../user/user-store.ts";
+import type { PersonId } from "../../user/user.ts";
 import { type AuditEntryRow, entryFromRow, personFromRow, type PersonRow, sessionFromRow, type SignedInRow } from "../people-rows.ts";
 import { StoreError } from "../store.ts";
 import { type Connection, readOnly, StatementError, type Value } from "./connection.ts";

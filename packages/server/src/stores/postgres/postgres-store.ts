@@ -5,7 +5,7 @@ import { instant, type Instant } from "../../kernel/instant.ts";
 import { everySlot, slotMask, type Slots } from "../../kernel/slot.ts";
 import type { Secret } from "../../kernel/secret.ts";
 import type { Account } from "../../merchant/account.ts";
-import type { Delivery, EndpointKey, QueueKey } from "../../outbox/events.ts";
+import type { Delivery, EndpointKey, QueueKey } from "../../notification/events.ts";
 import { dueAt } from "../../payment/due.ts";
 import type { Payment } from "../../payment/payment.ts";
 import type { RefundId } from "../../payment/refund.ts";

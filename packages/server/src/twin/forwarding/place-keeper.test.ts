@@ -8,8 +8,8 @@ import { systemScheduler } from "../../kernel/system-scheduler.ts";
 import { digestOfKey } from "../../operations/account-directory.ts";
 import { StoreError } from "../../stores/store.ts";
 import type { Placing, WorldPlaces } from "../../stores/world-places.ts";
-import type { World } from "../world.ts";
-import { WorldRefused, type Worlds } from "../worlds.ts";
+import type { World } from "../../sandbox/world.ts";
+import { WorldRefused, type Worlds } from "../../sandbox/worlds.ts";
 import { PlaceKeeper } from "./place-keeper.ts";
 
 const random = new SeededRandom("places");

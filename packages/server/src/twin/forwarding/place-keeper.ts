@@ -2,8 +2,8 @@ import type { KeyDigest, MerchantId } from "../../kernel/ids.ts";
 import { second } from "../../kernel/instant.ts";
 import type { Scheduler } from "../../kernel/scheduler.ts";
 import type { WorldPlaces } from "../../stores/world-places.ts";
-import { grantsOf, type World } from "../world.ts";
-import { type Placement, WorldRefused, type Worlds } from "../worlds.ts";
+import { grantsOf, type World } from "../../sandbox/world.ts";
+import { type Placement, WorldRefused, type Worlds } from "../../sandbox/worlds.ts";
 
 export interface PlaceKeeperParts {
   readonly places: WorldPlaces;

@@ -9,7 +9,7 @@ import { startAcquirerServer } from "../../../src/connectors/simulator/acquirer-
 import { defaultPersonality } from "../../../src/connectors/simulator/personality.ts";
 import { systemClock } from "../../../src/kernel/system-clock.ts";
 import { systemScheduler } from "../../../src/kernel/system-scheduler.ts";
-import { createLog } from "../../../src/observe/log.ts";
+import { createLog } from "../../../src/logging/log.ts";
 import { Chance } from "../../simulation/chance.ts";
 import { rowMacsOf } from "../../row-macs.ts";
 import { integrationKey, publicIntegrationKey, startWorld, type World } from "../../world.ts";

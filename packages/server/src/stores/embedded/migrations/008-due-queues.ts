@@ -7,7 +7,7 @@
  * Triggers keep the three in step with `delivery` within its transaction, whatever statement writes it.
  *
  * A queue is the lane of an account's endpoint; for payments' own addresses it is the part of the lane that names the origin (queueOf in
- * outbox/endpoint.ts). Addresses of the version before name no origin and are a queue each.
+ * notification/endpoint.ts). Addresses of the version before name no origin and are a queue each.
  */
 const queueOf = (lane: string): string =>
   `CASE WHEN substr(${lane}, 10, 4) = 'url-' AND substr(${lane}, 30, 1) = '-' THEN substr(${lane}, 1, 29) ELSE ${lane} END`;

@@ -1,7 +1,7 @@
 import { withReplaced } from "./replaced.ts";
 
 /**
- * `message`: which deliveries go together in one (outbox/events.ts). Few endpoints ask for that, so most rows are in no index of it (018).
+ * `message`: which deliveries go together in one (notification/events.ts). Few endpoints ask for that, so most rows are in no index of it (018).
  *
  * Two functions of 002 take it along, under the same names: a node of the version before says nothing of it, so that what it makes goes alone,
  * and what it moves stays in the message it is in.

@@ -2,7 +2,7 @@ import { people } from "./008-people.ts";
 import { withReplaced } from "./replaced.ts";
 
 /**
- * MACs of people, their sessions and the entries of the audit log (people/checked-people.ts), null on rows of before and on those that a node of the version before
+ * MACs of people, their sessions and the entries of the audit log (sign-in/checked-users.ts), null on rows of before and on those that a node of the version before
  * writes. The function of 008 takes them along under the same name. Entries that come with their MACs name the head that they follow.
  */
 export const peopleMacs = `

@@ -1,0 +1,40 @@
+import type { Clock } from "../kernel/clock.ts";
+import { sha256Hex } from "../kernel/digest.ts";
+import type { Instant } from "../kernel/instant.ts";
+import type { WireAnswer } from "../wire/answers/answer.ts";
+import type { Endpoint, OpenEndpoint } from "../wire/endpoint.ts";
+
+/** `/docs`: the same description for people. The page may use its own style and nothing else. Made when it is first asked for, as /openapi.json. */
+export function docsEndpoint(endpoints: readonly Endpoint[], clock: Clock): OpenEndpoint {
+  let answer: WireAnswer | undefined;
+  return {
+    path: "/docs",
+    key: "none",
+    isPage: true,
+    family: "parameters",
+    cors: false,
+    async handle() {
+      answer ??= await made(endpoints, clock.now());
+      return answer;
+    },
+  };
+}
+
+async function made(endpoints: readonly Endpoint[], now: Instant): Promise<WireAnswer> {
+  const [{ openApiDocument }, { docsPage }, { style }] = await Promise.all([
+    import("./document.ts"),
+    import("./page.ts"),
+    import("./style.ts"),
+  ]);
+  return {
+    status: 200,
+    type: "text/html; charset=utf-8",
+    body: docsPage(openApiDocument(endpoints, now)),
+    headers: [["Content-Security-Policy", policyFor(style)]],
+  };
+}
+
+function policyFor(style: string): string {
+  const digest = Buffer.from(sha256Hex(style), "hex").toString("base64");
+  return `default-src 'none'; style-src 'sha256-${digest}'; base-uri 'none'; form-action 'none'; frame-ancestors 'none'`;
+}

@@ -1,0 +1,322 @@
+import { assert } from "../kernel/assert.ts";
+import { catalogue, type CatalogueRow } from "../wire/answers/error-catalogue.ts";
+import { rowsOf } from "../wire/answers/errors.ts";
+import { exampleDueDate } from "../kernel/calendar.ts";
+import type { Instant } from "../kernel/instant.ts";
+import type { Endpoint } from "../wire/endpoint.ts";
+import { requestErrors } from "../wire/decode/request-errors.ts";
+import { answerSchemas, ref } from "./answer-schemas.ts";
+import { curlOf } from "./curl.ts";
+import type { Field, FieldType } from "./field.ts";
+import { operationRows, tags, type OperationRow } from "./operation-rows.ts";
+import type { Answer, OpenApi, OperationObject, Parameter, PathItem, RequestBody, Schema } from "./types.ts";
+
+/** Told by every operation: what is wrong with a request as such, overload, and failures of ours. */
+export const commonCodes: readonly string[] = [...Object.values(requestErrors).map(({ code }) => code), "COFRE-21"].filter(
+  // Of an address that there is not, and of an account that asks for strictness alone.
+  (code) => code !== requestErrors.not_found.code && code !== requestErrors.unknown_operation.code,
+);
+
+const idempotencyCodes = ["COFRE-44", "COFRE-45", "COFRE-46"];
+const reasons: ReadonlyMap<string, CatalogueRow> = new Map(catalogue.map((row) => [row.code, row]));
+
+const rowByPath: ReadonlyMap<string, OperationRow> = new Map(
+  operationRows.flatMap((row) => [row.path, ...(row.also ?? [])].map((path) => [path, row])),
+);
+
+/** The OpenAPI description of these endpoints. One that no row describes is an operation that is not available yet. */
+export function openApiDocument(endpoints: readonly Endpoint[], now: Instant): OpenApi {
+  const paths = new Set(endpoints.map(({ path }) => path));
+  assert(
+    // Those of the sandbox are there in the sandbox only.
+    [...rowByPath].every(([path, { tag }]) => tag === "Sandbox" || paths.has(path)),
+    "every operation that is described has an endpoint",
+  );
+  return {
+    openapi: "3.1.0",
+    info: {
+      title: "Cofre",
+      version: "0.1.0",
+      summary: "A card vault and card payment service that you run yourself.",
+      description: introduction,
+    },
+    servers: [{ url: "/", description: "Where this document was read." }],
+    tags: Object.entries(tags).map(([name, description]) => ({ name, description })),
+    "x-errors": reasonsOf(commonCodes),
+    paths: {
+      ...Object.fromEntries(endpoints.map((endpoint) => [endpoint.path, pathItem(endpoint, now)])),
+      "/healthz": { get: healthOperation("healthz", "Ask whether the process answers", "200 whenever it does.") },
+      "/readyz": { get: healthOperation("readyz", "Ask whether requests may be sent", "503 while it starts or stops.") },
+    },
+    components: {
+      schemas: answerSchemas,
+      requestBodies: { Encodings: encodings },
+      securitySchemes: {
+        secret: keyScheme("integration_key", "The account's secret key. Never in a browser."),
+        public: keyScheme("public_integration_key", "The account's public key: stores cards, and does nothing else."),
+        page: keyScheme("publicIntegrationKey", "The public key, as the fingerprint calls spell it."),
+      },
+    },
+  };
+}
+
+const introduction = `\
+Every operation answers with JSON. A refusal has HTTP status 200 as well: look at \`status\`, which is \`SUCCESS\` or \`ERROR\`, then at \`status_code\`.
+
+A request may be written as JSON, as a form with one field \`request_body\` that holds the JSON, as plain form fields or as a query, whatever \
+its Content-Type says; query, form and JSON may be mixed, and the later of them wins, but for what names an account, a payment, a card or an amount: that may not have two \
+values. \`null\`, \`""\` and a missing field mean the same. Numbers, \
+texts and booleans stand for one another. Unknown fields are not looked at.
+
+Amounts are decimal text or numbers. More than two decimals are rounded half up. Times are in UTC.`;
+
+const encodings: RequestBody = {
+  description: "The encodings that every operation understands. Each operation's own body shows the fields.",
+  required: false,
+  content: {
+    "application/json": { schema: { type: "object", description: "The fields themselves." } },
+    "text/plain": {
+      schema: {
+        type: "string",
+        contentMediaType: "application/json",
+        description: "The same JSON; what browsers send without a preflight.",
+      },
+    },
+    "application/x-www-form-urlencoded": {
+      schema: {
+        type: "object",
+        description: "The JSON in one field, or the fields themselves; brackets nest (payment[name]).",
+        properties: { request_body: { type: "string", contentMediaType: "application/json" } },
+      },
+    },
+    "multipart/form-data": { schema: { type: "object", description: "As the form." } },
+  },
+};
+
+function keyScheme(name: string, description: string): OpenApi["components"]["securitySchemes"][string] {
+  return { type: "apiKey", in: "query", name, description: `${description} In the query, the form or the JSON.` };
+}
+
+function pathItem(endpoint: Endpoint, now: Instant): PathItem {
+  const found = rowByPath.get(endpoint.path);
+  if (found === undefined) return { post: notHere(endpoint) };
+  const row = { ...found, example: exampleAt(now, found) };
+  const post = operationOf(endpoint, row);
+  if (endpoint.family === "json") return { post };
+  const { requestBody: _, ...rest } = post;
+  const parameters = [...row.fields.flatMap(parameterOf), ...(post.parameters ?? [])];
+  return { get: { ...rest, operationId: `${post.operationId}ByGet`, parameters }, post };
+}
+
+const notHereCodes = ["COFRE-9", "COFRE-23"];
+
+function notHere({ path }: Endpoint): OperationObject {
+  return {
+    operationId: path.replaceAll(/[^a-z]+(.)/gi, (_, letter: string) => letter.toUpperCase()),
+    tags: ["Not here"],
+    summary: "Not here",
+    description: "Answers that this version does not have it, whatever the request is.",
+    security: [],
+    responses: {
+      "200": {
+        description: "A refusal.",
+        content: json({ allOf: [ref("Error"), { properties: { status_code: { enum: [...notHereCodes, ...commonCodes] } } }] }),
+      },
+    },
+    "x-errors": [],
+    "x-codeSamples": [],
+  };
+}
+
+function operationOf(endpoint: Endpoint, row: OperationRow): OperationObject {
+  const headers = headersOf(row);
+  return {
+    operationId: endpoint.path === row.path ? row.id : `${row.id}As${endpoint.path.slice(endpoint.path.lastIndexOf("/") + 1)}`,
+    tags: [row.tag],
+    summary: row.summary,
+    description: row.description,
+    security: securityOf(endpoint, row),
+    ...(headers.length === 0 ? {} : { parameters: headers }),
+    requestBody: {
+      description: "In this encoding or one of components.requestBodies.Encodings.",
+      required: endpoint.family === "json",
+      content: { "application/json": { schema: schemaOfFields(row.fields), example: exampleOf(row) } },
+    },
+    responses: answersOf(endpoint, row),
+    "x-errors": reasonsOf(codesOf(endpoint, row)),
+    "x-codeSamples": [{ lang: "Shell", label: "curl", source: curlOf(endpoint, row) }],
+  };
+}
+
+function reasonsOf(codes: readonly string[]): OperationObject["x-errors"] {
+  return codes.flatMap((code) => {
+    const reason = reasons.get(code);
+    return reason === undefined ? [] : [{ code, message: reason.message, when: reason.when }];
+  });
+}
+
+function securityOf(endpoint: Endpoint, row: OperationRow): OperationObject["security"] {
+  if (endpoint.key === "secret") return [{ secret: [] }];
+  if (endpoint.key === "public") return [{ public: [] }, { secret: [] }];
+  return row.fields.some(({ name, required }) => name === "publicIntegrationKey" && required !== undefined) ? [{ page: [] }] : [];
+}
+
+/** The codes that are peculiar to an operation, in the catalogue's order: its key's, its rules', and those of the operations that it runs. */
+export function codesOf(endpoint: Endpoint, row: OperationRow): readonly string[] {
+  const keyCodes = endpoint.key === "none" ? [] : ["BP-SA-1", endpoint.family === "json" ? "DA-1" : "BP-SA-2"];
+  const rules = (row.rules ?? []).map(({ code }) => `BP-DR-${code}`);
+  const rows = row.family === undefined ? {} : rowsOf(row.family);
+  const ends = (row.runs ?? []).flatMap(({ errors }) => errors.map((name) => rows[name]?.code));
+  const all = new Set([...keyCodes, ...rules, ...ends, ...(row.codes ?? []), ...(row.idempotent === true ? idempotencyCodes : [])]);
+  return catalogue.map(({ code }) => code).filter((code) => all.has(code) && !commonCodes.includes(code));
+}
+
+function answersOf(endpoint: Endpoint, row: OperationRow): Readonly<Record<string, Answer>> {
+  const refusal: Schema = {
+    allOf: [ref("Error"), { properties: { status_code: { enum: [...codesOf(endpoint, row), ...commonCodes] } } }],
+  };
+  const headers = {
+    ...(row.idempotent === true
+      ? { "Idempotent-Replayed": { description: "true: the first answer to this Idempotency-Key again.", schema: { type: "string" } } }
+      : {}),
+    ...(row.idempotent === true
+      ? {
+          "X-Cofre-Warning": {
+            description: "What may be a mistake in a request that was accepted, for example a rounded amount.",
+            schema: { type: "string" },
+          },
+        }
+      : {}),
+  };
+  return {
+    "200": {
+      description: "What was asked for, or a refusal.",
+      ...(Object.keys(headers).length === 0 ? {} : { headers }),
+      content: json({ anyOf: [ref(row.answer), refusal] }),
+    },
+    ...Object.fromEntries(
+      Object.entries(row.otherAnswers ?? {}).map(([status, schema]) => [
+        status,
+        { description: "The key is not good.", content: json(ref(schema)) },
+      ]),
+    ),
+    "503": {
+      description: "Overloaded, stopping, or nothing could be recorded: nothing was done. Send it again later.",
+      content: json(ref("Error")),
+    },
+  };
+}
+
+function json(schema: Schema): Answer["content"] {
+  return { "application/json": { schema } };
+}
+
+function healthOperation(id: string, summary: string, description: string): OperationObject {
+  return {
+    operationId: id,
+    tags: ["Around a payment"],
+    summary,
+    description,
+    security: [],
+    responses: {
+      "200": { description: "Yes.", content: json(ref("Health")) },
+      ...(id === "readyz" ? { "503": { description: "No.", content: json(ref("Health")) } } : {}),
+    },
+    "x-errors": [],
+    "x-codeSamples": [{ lang: "Shell", label: "curl", source: `curl -s "$COFRE/${id}"` }],
+  };
+}
+
+function headersOf(row: OperationRow): readonly Parameter[] {
+  const named: readonly Parameter[] = (row.headers ?? []).map(({ name, note }) => ({
+    name,
+    in: "header",
+    required: false,
+    description: note,
+    schema: { type: "string" },
+  }));
+  if (row.idempotent !== true) return named;
+  return [
+    {
+      name: "Idempotency-Key",
+      in: "header",
+      required: false,
+      description: "The same key and the same request get the first answer again; nothing is done twice.",
+      schema: { type: "string", minLength: 1, maxLength: 255, "x-too-long": "COFRE-46" },
+    },
+    ...named,
+  ];
+}
+
+function parameterOf(field: Field): readonly Parameter[] {
+  const isRequired = field.required !== undefined && field.required.or === undefined && field.required.when === undefined;
+  const schema = schemaOf(field);
+  const { description = "" } = schema;
+  return [field.name, ...(field.aliases ?? [])].map((name) => ({ name, in: "query", required: isRequired, description, schema }));
+}
+
+/** What a value may be written as: the wire's scalars stand for one another. */
+const written = {
+  text: ["string", "number"],
+  digits: ["string", "integer"],
+  decimal: ["string", "number"],
+  whole: ["integer", "string"],
+  flag: ["boolean", "string", "integer"],
+  object: "object",
+} as const satisfies Record<FieldType, Schema["type"]>;
+
+/** The example with a card that is good at this time. */
+export function exampleAt(now: Instant, { example }: Pick<OperationRow, "example">): OperationRow["example"] {
+  return JSON.parse(JSON.stringify(example).replaceAll("$DUE", exampleDueDate(now))) as OperationRow["example"];
+}
+
+/** The example with values in the place of the shell's variables. */
+function exampleOf({ example }: OperationRow): unknown {
+  const text = JSON.stringify(example)
+    .replaceAll("$PUBLIC_KEY", "test_pk_yours")
+    .replaceAll("$KEY", "test_ik_yours")
+    .replaceAll("$ORDER", "order-417")
+    .replaceAll("$TOKEN", "card-of-customer-417-in-this-shop");
+  return JSON.parse(text);
+}
+
+export function schemaOfFields(fields: readonly Field[]): Schema {
+  const always = fields.filter(
+    ({ required }) => required !== undefined && [required.or, required.when, required.countries].every((each) => each === undefined),
+  );
+  const choices = fields.flatMap(({ name, required }) =>
+    required?.or === undefined || required.when !== undefined
+      ? []
+      : [{ anyOf: [name, ...required.or].map((each) => ({ required: [each] })) }],
+  );
+  const properties = fields.flatMap((field) => [field.name, ...(field.aliases ?? [])].map((name) => [name, schemaOf(field)] as const));
+  return {
+    type: "object",
+    properties: Object.fromEntries(properties),
+    ...(always.length === 0 ? {} : { required: always.map(({ name }) => name) }),
+    ...(choices.length === 0 ? {} : { allOf: choices }),
+  };
+}
+
+function schemaOf(field: Field): Schema {
+  const { type, note, values, longest, shortest, required, source, fields } = field;
+  return {
+    ...(fields === undefined ? { type: written[type] } : schemaOfFields(fields)),
+    description: values === undefined ? note : `${note} ${values.length === 1 ? "Only" : "One of"} ${values.join(", ")}.`,
+    ...(shortest === undefined ? {} : { minLength: shortest.characters }),
+    ...(longest === undefined ? {} : { maxLength: longest.characters, "x-too-long": longest.code ?? "cut off" }),
+    ...(required === undefined ? {} : { "x-required": requirementOf(required) }),
+    ...(source === undefined ? {} : { "x-source": `interface ${source}` }),
+  };
+}
+
+/** `always, or BP-DR-9`; `in br, ar, or BP-DR-22`; `unless there is card or token, or BP-DR-48`. */
+function requirementOf({ code, status, or, when, countries }: NonNullable<Field["required"]>): string {
+  const parts = [
+    or === undefined ? "" : `unless there is ${or.join(" or ")}`,
+    when === undefined ? "" : `when ${when}`,
+    countries === undefined ? "" : `in ${countries.join(", ")}`,
+  ];
+  const condition = parts.filter((part) => part !== "").join(" ");
+  return `${condition === "" ? "always" : condition}, or ${code ?? `status ${status ?? 200}`}`;
+}

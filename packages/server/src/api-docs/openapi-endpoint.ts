@@ -1,0 +1,22 @@
+import type { Clock } from "../kernel/clock.ts";
+import type { Endpoint, OpenEndpoint } from "../wire/endpoint.ts";
+
+/**
+ * `/openapi.json`: the description of all operations, for tools of any origin. Its tables are read when it is first asked for: most
+ * processes are never asked, and start without them.
+ */
+export function openApiEndpoint(endpoints: readonly Endpoint[], clock: Clock): OpenEndpoint {
+  let body: string | undefined;
+  return {
+    path: "/openapi.json",
+    key: "none",
+    isPage: true,
+    family: "parameters",
+    cors: true,
+    async handle() {
+      const { openApiDocument } = await import("./document.ts");
+      body ??= JSON.stringify(openApiDocument(endpoints, clock.now()));
+      return { status: 200, body };
+    },
+  };
+}

@@ -1,0 +1,36 @@
+import { createHash, type KeyObject, X509Certificate } from "node:crypto";
+import type { Instant } from "../kernel/instant.ts";
+import { basicConstraints, keyUsage, makeCertificate, subjectKeyId } from "../certificates/certificate.ts";
+
+/** What is asked of the self-signed certificate that carries the public half of the key that signs notifications. */
+export interface SelfSignedRequest {
+  readonly privateKey: KeyObject;
+  readonly publicKey: KeyObject;
+  /** Common name of subject and issuer, 1 to 64 characters. */
+  readonly commonName: string;
+  /** 16 random bytes. */
+  readonly serial: Uint8Array;
+  readonly notBefore: Instant;
+  readonly notAfter: Instant;
+}
+
+export interface Certificate {
+  readonly pem: string;
+  /** SHA-1 of the DER in 40 upper-case hex digits, as the interface names a certificate (interface 6). */
+  readonly fingerprint: string;
+}
+
+/** Signs with SHA-256; the key is an RSA key. */
+export function selfSignedCertificate({ privateKey, commonName, ...request }: SelfSignedRequest): Certificate {
+  const extensions = [basicConstraints("end"), keyUsage("signatures"), subjectKeyId(request.publicKey)];
+  return certificateOf(makeCertificate({ ...request, subject: commonName, issuer: commonName, signer: privateKey, extensions }));
+}
+
+/** A certificate that was kept. Throws when the text is none. */
+export function certificateFromPem(pem: string): Certificate {
+  return certificateOf(new X509Certificate(pem));
+}
+
+function certificateOf(certificate: X509Certificate): Certificate {
+  return { pem: certificate.toString(), fingerprint: createHash("sha1").update(certificate.raw).digest("hex").toUpperCase() };
+}

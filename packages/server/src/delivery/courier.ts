@@ -1,0 +1,64 @@
+import type { Clock } from "../kernel/clock.ts";
+import type { MerchantId } from "../kernel/ids.ts";
+import { second } from "../kernel/instant.ts";
+import { withBrokenSignatures } from "../notification/chaos.ts";
+import { messageBody, messageId, type Target } from "../notification/endpoint.ts";
+import type { Message } from "../notification/message.ts";
+import type { Sender, SendOutcome } from "./sender.ts";
+import type { Signable, SignedHeaders } from "./signature.ts";
+
+const timeoutMs = 20 * second;
+
+export interface CourierParts {
+  readonly sender: Sender;
+  readonly sign: (message: Signable) => Promise<SignedHeaders>;
+  /** Names this installation in message ids; never changes. */
+  readonly installation: string;
+  /** Part of message ids once it is not 0: another incarnation gives the same numbers again, for something else. */
+  readonly epoch?: () => number;
+  /** Names the merchant in message ids and for its keys, where that is not its id. */
+  readonly nameOf?: (merchantId: MerchantId) => MerchantId;
+  readonly clock: Clock;
+}
+
+/** What came of it, and how long that took the receiver. */
+export interface Sent {
+  readonly outcome: SendOutcome;
+  readonly tookMs: number;
+}
+
+/** Puts a message on the wire: its body, its id, which is the same at each attempt, and its signatures. */
+export class Courier {
+  readonly #parts: CourierParts;
+
+  constructor(parts: CourierParts) {
+    this.#parts = parts;
+  }
+
+  get #installation(): string {
+    const { installation, epoch } = this.#parts;
+    const present = epoch?.() ?? 0;
+    return present === 0 ? installation : `${installation}/${present}`;
+  }
+
+  /** `broken`: no signature fits. Rejects as signing does. */
+  async send(message: Message, { url, secrets, signatures }: Target, broken: boolean, signal: AbortSignal): Promise<Sent> {
+    const { sign, sender, clock, nameOf } = this.#parts;
+    const body = messageBody(message);
+    const [{ merchantId, endpoint, attempts }] = message;
+    const numbers = message.map(({ number }) => number);
+    const name = nameOf?.(merchantId) ?? merchantId;
+    const id = messageId(this.#installation, { merchantId: name, endpoint, numbers });
+    const signed = await sign({ merchantId: name, id, at: clock.now(), body, secrets, signatures });
+    const headers = {
+      "Content-Type": "application/x-www-form-urlencoded",
+      "User-Agent": "Cofre",
+      "X-Cofre-Sequence": numbers.join(","),
+      "X-Cofre-Attempt": String(attempts + 1),
+      ...(broken ? withBrokenSignatures(signed) : signed),
+    };
+    const begun = clock.now();
+    const outcome = await sender.send({ url, headers, body, timeoutMs }, signal);
+    return { outcome, tookMs: clock.now() - begun };
+  }
+}

@@ -1,0 +1,65 @@
+import { day, type Instant } from "../kernel/instant.ts";
+import type { Random } from "../kernel/random.ts";
+import type { Change } from "../stores/change.ts";
+import { nextAttemptAt, retryAfter } from "../notification/backoff.ts";
+import { isUrlEndpoint } from "../notification/endpoint.ts";
+import type { Delivery } from "../notification/events.ts";
+import type { SendOutcome } from "./sender.ts";
+
+/** The receiver will not come back: 410 Gone. */
+const gone = 410;
+
+export interface Decided {
+  readonly next: Delivery;
+  /** `gone`: the endpoint is to be switched off; what is for it is kept. */
+  readonly verdict: "delivered" | "again" | "given_up" | "gone";
+  /** Until then the receiver wants to hear nothing at all. */
+  readonly restUntil: Instant | undefined;
+}
+
+/** What an attempt at `now` means for its delivery. */
+export function decideDelivery(delivery: Delivery, outcome: SendOutcome, now: Instant, random: Random): Decided {
+  const attempts = delivery.attempts + 1;
+  const tried: Delivery = { ...delivery, version: delivery.version + 1, attempts, outcome: wordOf(outcome) };
+  if (outcome.kind === "answered" && outcome.status >= 200 && outcome.status <= 299) {
+    return { next: { ...tried, state: "delivered" }, verdict: "delivered", restUntil: undefined };
+  }
+  if (outcome.kind === "answered" && outcome.status === gone) {
+    // A payment's own address has no switch: what was for it can be replayed.
+    if (isUrlEndpoint(delivery.endpoint)) return { next: { ...tried, state: "failed" }, verdict: "given_up", restUntil: undefined };
+    return { next: { ...tried, attempts: delivery.attempts, dueAt: now }, verdict: "gone", restUntil: undefined };
+  }
+  const restUntil = outcome.kind === "answered" ? retryAfter(outcome.retryAfter, now) : undefined;
+  const again = nextAttemptAt(attempts, now, random);
+  if (again === undefined) return { next: { ...tried, state: "failed" }, verdict: "given_up", restUntil };
+  const dueAt = restUntil !== undefined && restUntil > again ? restUntil : again;
+  return { next: { ...tried, dueAt }, verdict: "again", restUntil };
+}
+
+/** The delivery is over without another attempt: its endpoint was taken away. */
+export function decideRemoved(delivery: Delivery): Delivery {
+  return { ...delivery, version: delivery.version + 1, state: "failed", outcome: "endpoint_removed" };
+}
+
+/** Undelivered for longer than this, since it was asked for, a delivery is over. */
+const keptMs = 30 * day;
+
+export function isExpired({ askedAt }: Delivery, now: Instant): boolean {
+  return now - askedAt > keptMs;
+}
+
+/** The delivery is over without another attempt: it has waited for too long. */
+export function decideExpired(delivery: Delivery): Delivery {
+  return { ...delivery, version: delivery.version + 1, state: "failed", outcome: "expired" };
+}
+
+/** What a delivery says about its last attempt: the status, or why there was none. */
+function wordOf(outcome: SendOutcome): string {
+  return outcome.kind === "answered" ? String(outcome.status) : `${outcome.kind}_${outcome.cause}`;
+}
+
+/** The change that writes the next versions of deliveries of one merchant. */
+export function deliveryChange(at: Instant, first: Delivery, ...others: readonly Delivery[]): Change {
+  const deliveries = [first, ...others].map((next) => ({ next, replaces: next.version === 1 ? undefined : next.version - 1 }));
+  return { merchantId: first.merchantId, at, facts: [], entries: [], notifications: [], deliveries };
+}

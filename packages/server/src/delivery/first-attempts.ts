@@ -1,0 +1,71 @@
+import type { Instant } from "../kernel/instant.ts";
+import type { Scheduler } from "../kernel/scheduler.ts";
+import type { Change } from "../stores/change.ts";
+import { drawOf } from "../notification/chaos.ts";
+import type { NotificationChaos } from "../notification/endpoint.ts";
+import type { Delivery } from "../notification/events.ts";
+
+/** A receiver that does not answer must not keep the caller waiting for longer. */
+const mostMs = 5_000;
+
+interface Waiting {
+  readonly since: Instant;
+  readonly resolve: () => void;
+}
+
+/**
+ * Chaos of the sandbox: the receiver hears of a change before whoever asked for it has an answer, as happens in production now and
+ * then. Requests wait here for the first attempt at each of their deliveries.
+ */
+export class FirstAttempts {
+  readonly #scheduler: Scheduler;
+  readonly #waiting = new Map<string, Set<Waiting>>();
+
+  constructor(scheduler: Scheduler) {
+    this.#scheduler = scheduler;
+  }
+
+  /**
+   * Drawn by the payment and its version, since a request knows no number of what it has caused.
+   * Resolves after the first attempt at each delivery, or after five seconds; undefined when the answer need not wait. To be called
+   * in the turn in which the commit is known: no attempt has ended then.
+   */
+  of({ at, payment, deliverTo = [] }: Change, { seed, beforeAnswer }: NotificationChaos): Promise<void> | undefined {
+    if (beforeAnswer === 0 || payment === undefined || drawOf(seed, "beforeAnswer", payment.next.id, payment.next.version) >= beforeAnswer)
+      return undefined;
+    const { merchantId, id: paymentId } = payment.next;
+    const { promise, resolve } = Promise.withResolvers<void>();
+    const cancel = this.#scheduler.after(mostMs, resolve);
+    const waits = deliverTo.map((endpoint) => {
+      const ended = Promise.withResolvers<void>();
+      const waiting: Waiting = { since: at, resolve: ended.resolve };
+      const name = nameOf({ merchantId, endpoint, paymentId });
+      const others = this.#waiting.get(name) ?? new Set();
+      this.#waiting.set(name, others.add(waiting));
+      return { name, waiting, ended: ended.promise };
+    });
+    void Promise.all(waits.map(({ ended }) => ended)).then(() => resolve());
+    return promise.then(() => {
+      cancel();
+      for (const { name, waiting } of waits) this.#forget(name, waiting);
+    });
+  }
+
+  /** An attempt has ended, well or not, or was put off. */
+  ended(delivery: Delivery): void {
+    for (const { since, resolve } of this.#waiting.get(nameOf(delivery)) ?? []) {
+      // One that was committed before is another notification of the payment.
+      if (delivery.askedAt >= since) resolve();
+    }
+  }
+
+  #forget(name: string, waiting: Waiting): void {
+    const others = this.#waiting.get(name);
+    others?.delete(waiting);
+    if (others?.size === 0) this.#waiting.delete(name);
+  }
+}
+
+function nameOf({ merchantId, endpoint, paymentId }: Pick<Delivery, "merchantId" | "endpoint" | "paymentId">): string {
+  return `${merchantId} ${endpoint} ${paymentId}`;
+}

@@ -1,9 +1,0 @@
-import type { Clock } from "../../kernel/clock.ts";
-import { openApiEndpoint } from "../openapi/openapi-endpoint.ts";
-import type { Endpoint } from "../wire/endpoint.ts";
-import { docsEndpoint } from "./docs-endpoint.ts";
-
-/** The endpoints, and two more that describe them: to tools at /openapi.json, to people at /docs. */
-export function documented(endpoints: readonly Endpoint[], clock: Clock): readonly Endpoint[] {
-  return [...endpoints, openApiEndpoint(endpoints, clock), docsEndpoint(endpoints, clock)];
-}

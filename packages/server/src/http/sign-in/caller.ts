@@ -1,0 +1,104 @@
+import { isAddress } from "../../kernel/network-address.ts";
+import type { Caller } from "../../wire/endpoint.ts";
+
+const sessionCookie = "cofre_session";
+const browserCookie = "cofre_browser";
+const secureMark = "__Host-";
+/** People who share a browser. */
+const mostMarks = 4;
+const betweenMarks = "~";
+/** A mark is good for 90 days (known-browser.ts). */
+const marksSeconds = 90 * 24 * 60 * 60;
+
+const meant = ["cookie", "host", "origin", "sec-fetch-site", "x-cofre-account", "x-cofre-background", "x-cofre-csrf"] as const;
+type Meant = (typeof meant)[number];
+
+/** What is looked at of a socket; `encrypted` is TLS's. */
+interface CallerSocket {
+  readonly remoteAddress?: string | undefined;
+  readonly encrypted?: boolean;
+}
+
+/**
+ * `rawHeaders`: names and values in turns. Read for requests without a key only. `addressHeader`, in lower case: in which the proxy in front says who
+ * asked it; whatever came to the proxy under that name stands before what it wrote itself, so the last address counts.
+ */
+export function callerOf(rawHeaders: readonly string[], socket: CallerSocket, addressHeader?: string): Caller {
+  const headers = new Map<Meant, string>();
+  let isClear = true;
+  let told = "";
+  for (let index = 0; index + 1 < rawHeaders.length; index += 2) {
+    const given = (rawHeaders[index] ?? "").toLowerCase();
+    if (given === addressHeader) told = rawHeaders[index + 1] ?? "";
+    const name = meant.find((each) => each === given);
+    if (name === undefined) continue;
+    if (headers.has(name)) isClear = false;
+    headers.set(name, rawHeaders[index + 1] ?? "");
+  }
+  const origin = headers.get("origin");
+  const isTls = socket.encrypted === true;
+  const isSecure = isTls || origin?.startsWith("https://") === true;
+  const cookies = headers.get("cookie") ?? "";
+  const [session, ...others] = valuesOf(sessionCookie, cookies, isTls);
+  const address = told.slice(told.lastIndexOf(",") + 1).trim();
+  return {
+    address: isAddress(address) ? address : (socket.remoteAddress ?? "unknown"),
+    isSecure,
+    session,
+    marks: valuesOf(browserCookie, cookies, isTls)
+      .flatMap((value) => value.split(betweenMarks))
+      .slice(0, mostMarks),
+    csrf: headers.get("x-cofre-csrf"),
+    account: headers.get("x-cofre-account"),
+    isBackground: headers.has("x-cofre-background"),
+    isSameOrigin: isClear && others.length === 0 && isOwnPage(headers.get("sec-fetch-site"), origin, headers.get("host")),
+  };
+}
+
+/** Browsers say both, and scripts cannot; what other programs leave out is no page's. */
+function isOwnPage(site: string | undefined, origin: string | undefined, host: string | undefined): boolean {
+  if (site !== undefined && site !== "same-origin") return false;
+  return origin === undefined || origin === `http://${host}` || origin === `https://${host}`;
+}
+
+/**
+ * With TLS only the name that another host of the domain cannot set counts. Two sessions are none: one of them may be somebody else's.
+ */
+function valuesOf(name: string, cookies: string, isTls: boolean): readonly string[] {
+  for (const each of isTls ? [`${secureMark}${name}`] : [`${secureMark}${name}`, name]) {
+    const values = cookies
+      .split(";")
+      .map((pair) => pair.trim())
+      .filter((pair) => pair.startsWith(`${each}=`))
+      .map((pair) => pair.slice(each.length + 1))
+      .filter((value) => /^[\x21-\x7e]{1,500}$/.test(value));
+    if (values.length > 0) return values;
+  }
+  return [];
+}
+
+type Header = readonly [name: string, value: string];
+
+/** Gone with the browser's session; no script reads it, and no other site's request brings it along. */
+export function cookieHeader(caller: Pick<Caller, "isSecure">, session: string): Header {
+  return cookie(caller, sessionCookie, session);
+}
+
+export function withoutCookieHeader(caller: Pick<Caller, "isSecure">): Header {
+  return cookie(caller, sessionCookie, "", 0);
+}
+
+/** As guarded as the session's, and there when the browser is opened again. */
+export function browserCookieHeader(caller: Pick<Caller, "isSecure" | "marks">, mark: string): Header {
+  const whose = mark.slice(0, mark.indexOf("."));
+  const others = caller.marks.filter((each) => !each.startsWith(`${whose}.`));
+  return cookie(caller, browserCookie, [mark, ...others].slice(0, mostMarks).join(betweenMarks), marksSeconds);
+}
+
+function cookie({ isSecure }: Pick<Caller, "isSecure">, name: string, value: string, seconds?: number): Header {
+  const lasts = seconds === undefined ? "" : `; Max-Age=${seconds}`;
+  return [
+    "Set-Cookie",
+    `${isSecure ? secureMark : ""}${name}=${value}; Path=/; HttpOnly; SameSite=Strict${isSecure ? "; Secure" : ""}${lasts}`,
+  ];
+}

@@ -1,0 +1,395 @@
+import type { Caller } from "../../wire/endpoint.ts";
+import assert from "node:assert/strict";
+import { describe, test } from "node:test";
+import { newAccount } from "../../../test/contract/store-fixtures.ts";
+import { hire, type Joined, openOffice, random } from "../../../test/office.ts";
+import { sha256Hex } from "../../kernel/digest.ts";
+import type { MerchantId } from "../../kernel/ids.ts";
+import { minute, second } from "../../kernel/instant.ts";
+import { ServiceError } from "../../kernel/service-error.ts";
+import type { LogEvent } from "../../logging/log-event.ts";
+import type { Act } from "../../user/audit.ts";
+import type { Role } from "../../user/user.ts";
+import type { Owner } from "../forwarding/forwarder.ts";
+import { errorAnswer, type WireAnswer } from "../../wire/answers/answer.ts";
+import { wireErrorOf } from "../../wire/answers/errors.ts";
+import { type Admitted, auditPath, fromOwnPage, type LedOn, PeopleGate, type PeopleGateParts, sessionHeaders } from "./gate.ts";
+import { NodePasses } from "./node-pass.ts";
+
+const first = "0a0b0c0d" as MerchantId;
+const other = "1a1b1c1d" as MerchantId;
+const elsewhere = "2a2b2c2d";
+const owner: Owner = { node: "two", url: "http://two", world: elsewhere as MerchantId };
+const hash = "0".repeat(48);
+const refund = { method: "POST", params: { hash, amount: "1.50" } } as const;
+const nothing = { method: "GET", params: {} } as const;
+const done: WireAnswer = { status: 200, body: "{}" };
+
+/** A gate over people that are written down, with an operator who is signed in; `fail` makes writing down fail from then on. */
+async function openGate({ role = "operator", alone = false }: { readonly role?: Role; readonly alone?: boolean } = {}) {
+  const office = await openOffice();
+  const { people, clock, options } = office;
+  const joined = await hire(office, "Olga", role);
+  const log: LogEvent[] = [];
+  let failure: Error | undefined;
+  let recorded = 0;
+  const record = (act: Act): Promise<number> => {
+    recorded += 1;
+    return failure === undefined ? people.record(act) : Promise.reject(failure);
+  };
+  const accounts = new Map([first, other].map((id) => [id as string, newAccount(id)]));
+  const passesOf = (node: string) => new NodePasses({ sealing: options.sealing, environment: "sandbox", node, clock, random });
+  const parts = (passes: NodePasses, isHere = true): PeopleGateParts => ({
+    people: { resume: people.resume.bind(people), record },
+    accountOf: async (id) => (isHere ? accounts.get(id ?? first) : newAccount((id ?? "ffffffff") as MerchantId)),
+    clock,
+    log: { write: (event) => void log.push(event) },
+    nodes: alone ? undefined : { ownerOfWorld: async (id) => (id === elsewhere ? owner : undefined), passes },
+  });
+  const callerOf = ({ session, signedIn }: Joined, over: Partial<Caller> = {}): Caller => ({
+    address: "198.51.100.7",
+    isSecure: false,
+    session,
+    marks: [],
+    csrf: signedIn.csrf,
+    account: undefined,
+    isBackground: false,
+    isSameOrigin: true,
+    ...over,
+  });
+  const since = (await people.audit(undefined, 1_000)).length;
+  return {
+    ...office,
+    gate: new PeopleGate(parts(passesOf("one"))),
+    /** The node that has the world that is not here. */
+    second: new PeopleGate(parts(passesOf("two"), false)),
+    /** The same one, when the world has gone elsewhere meanwhile. */
+    without: new PeopleGate(parts(passesOf("two"))),
+    joined,
+    log,
+    caller: (over: Partial<Caller> = {}) => callerOf(joined, over),
+    callerOf,
+    fail: (error: Error | undefined) => void (failure = error),
+    /** What was written down since: act, target, result, what it ends, and its detail. */
+    written: async () => {
+      const entries = (await people.audit(undefined, 1_000)).toReversed().slice(since);
+      return entries.map(({ act, target, result, of, detail }) => [act, target, result, of, detail]);
+    },
+    since,
+    recorded: () => recorded,
+  };
+}
+
+function admittedBy(admitted: Admitted | LedOn | undefined): Admitted {
+  assert.ok(admitted !== undefined && "account" in admitted);
+  return admitted;
+}
+
+const refusedWith = (statusCode: string) => ({ name: "WireError", statusCode });
+
+describe("who is let in without a key", () => {
+  test("nobody whose request says nothing of a session: it is asked for a key", async () => {
+    const { gate, caller, written } = await openGate();
+    assert.equal(await gate.admit("/ws/refund", refund, caller({ session: undefined, csrf: undefined })), undefined);
+    assert.deepEqual(await written(), []);
+  });
+
+  test("nobody without a session, the page's word for it, or from another page", async () => {
+    const { gate, caller, joined, written } = await openGate();
+    const { csrf } = joined.signedIn;
+    const rows: readonly (readonly [code: string, over: Partial<Caller>])[] = [
+      ["COFRE-110", { session: undefined }],
+      ["COFRE-110", { session: "x".repeat(43) }],
+      ["COFRE-112", { csrf: undefined }],
+      ["COFRE-112", { csrf: "" }],
+      ["COFRE-112", { csrf: `${csrf}x` }],
+      ["COFRE-112", { csrf: csrf.replace(/^./, (letter) => (letter === "x" ? "y" : "x")) }],
+      ["COFRE-112", { isSameOrigin: false }],
+    ];
+    for (const [code, over] of rows) {
+      await assert.rejects(gate.admit("/ws/refund", refund, caller(over)), refusedWith(code));
+      await assert.rejects(gate.admin("/__cofre/people", caller(over)));
+    }
+    assert.deepEqual(await written(), []);
+  });
+
+  test("of another page nothing is read, whatever it says", async () => {
+    const { caller } = await openGate();
+    const refused = refusedWith("COFRE-112");
+    assert.throws(() => fromOwnPage(caller({ isSameOrigin: false })), refused);
+    assert.throws(() => fromOwnPage(caller({ csrf: undefined })), refused);
+    fromOwnPage(caller({ csrf: "" }));
+  });
+
+  test("a page that nobody touches keeps no session alive", async () => {
+    const { gate, caller, clock } = await openGate();
+    for (let minutes = 0; minutes < 14; minutes += 1) {
+      clock.advance(1 * minute);
+      await gate.admit("/__cofre/stats", nothing, caller({ isBackground: true }));
+    }
+    clock.advance(1 * minute);
+    await assert.rejects(gate.admit("/__cofre/stats", nothing, caller()), refusedWith("COFRE-110"));
+  });
+
+  test("a person that does something keeps it alive", async () => {
+    const { gate, caller, clock } = await openGate();
+    for (let minutes = 0; minutes < 30; minutes += 5) {
+      clock.advance(5 * minute);
+      admittedBy(await gate.admit("/__cofre/stats", nothing, caller()));
+    }
+  });
+
+  test("an error that is no refusal is not made one", async () => {
+    const { gate, caller, clock } = await openGate();
+    const broken = new PeopleGate({
+      people: { resume: () => Promise.reject(new TypeError("a fault")), record: async () => 1 },
+      accountOf: async () => undefined,
+      clock,
+      log: { write: () => undefined },
+    });
+    await assert.rejects(broken.admit("/__cofre/stats", nothing, caller()), TypeError);
+    admittedBy(await gate.admit("/__cofre/stats", nothing, caller()));
+  });
+});
+
+describe("what a person does", () => {
+  test("is written down before, with what it is, and ended with what came of it", async () => {
+    const { gate, caller, written, since, joined, people } = await openGate();
+    const admitted = admittedBy(await gate.admit("/ws/refund", refund, caller()));
+    assert.deepEqual([admitted.account.id, admitted.person.id], [first, joined.signedIn.person.id]);
+    const asked = ["refund", hash, "asked", undefined, `account ${first}, amount 1.50`];
+    assert.deepEqual(await written(), [asked]);
+    await admitted.end(done);
+    assert.deepEqual(await written(), [asked, ["refund", hash, "done", since + 1, `account ${first}, status 200`]]);
+    for (const { actor, origin } of await people.audit(undefined, 2)) {
+      assert.deepEqual([actor, origin], [{ kind: "person", id: joined.signedIn.person.id, name: "Olga" }, "198.51.100.7"]);
+    }
+  });
+
+  test("has ended well, not at all, or nobody knows how", async () => {
+    const { gate, caller, written, since } = await openGate();
+    const made = "f".repeat(48);
+    const rows: readonly (readonly [answer: WireAnswer, result: string, target: string, detail: string])[] = [
+      [{ status: 200, body: `{"payment":{"hash":"${made}","merchant_payment_code":"a"}}` }, "done", made, "status 200"],
+      [{ status: 502, body: "" }, "unknown", hash, "status 502"],
+      [errorAnswer("BP-R-3", "No"), "refused", hash, "status 200, BP-R-3"],
+      [errorAnswer("COFRE-14", "Nobody knows"), "unknown", hash, "status 200, COFRE-14"],
+      [errorAnswer("COFRE-22", "Nobody knows", 503), "unknown", hash, "status 503, COFRE-22"],
+      [errorAnswer("BP-DR-119", "Nobody knows"), "unknown", hash, "status 200, BP-DR-119"],
+    ];
+    for (const [answer] of rows) await admittedBy(await gate.admit("/ws/refund", refund, caller())).end(answer);
+    const ends = (await written()).filter((_, index) => index % 2 === 1);
+    assert.deepEqual(
+      ends,
+      rows.map(([, result, target, detail], index) => ["refund", target, result, since + 2 * index + 1, `account ${first}, ${detail}`]),
+    );
+  });
+
+  test("does not happen when it cannot be written down; of a disk that is full the log is not told again", async () => {
+    const { gate, caller, fail, log } = await openGate();
+    const { statusCode } = wireErrorOf(new ServiceError("store_unavailable"), "query");
+    fail(new ServiceError("store_unavailable"));
+    await assert.rejects(gate.admit("/ws/refund", refund, caller()), refusedWith(statusCode));
+    assert.equal(log.length, 0);
+    fail(new TypeError("a fault"));
+    await assert.rejects(gate.admit("/ws/refund", refund, caller()), refusedWith(statusCode));
+    assert.deepEqual(
+      log.map((event) => [event.event, "errorName" in event && event.errorName]),
+      [["audit_failed", "TypeError"]],
+    );
+  });
+
+  test("has happened although its end could not be written down: the log is told", async () => {
+    const { gate, caller, fail, log, written } = await openGate();
+    const admitted = admittedBy(await gate.admit("/ws/refund", refund, caller()));
+    fail(new ServiceError("store_unavailable"));
+    assert.equal((await admitted.end(done)).status, 200);
+    assert.deepEqual(
+      log.map(({ event }) => event),
+      ["audit_end_missing"],
+    );
+    assert.equal((await written()).length, 1);
+  });
+
+  test("is answered with how long the session lasts, behind the headers that there are", async () => {
+    const { gate, caller } = await openGate();
+    const admitted = admittedBy(await gate.admit("/__cofre/stats", nothing, caller()));
+    const answered = await admitted.end({ ...done, headers: [["X-Other", "1"]] });
+    assert.deepEqual(answered.headers, [
+      ["X-Other", "1"],
+      ["X-Cofre-Session-Seconds", "870"],
+      ["X-Cofre-Role", "operator"],
+    ]);
+    assert.deepEqual((await admitted.end(done)).headers?.length, 2);
+  });
+
+  test("is of the account that is meant, of the first when none is, and of none that is not there", async () => {
+    const { gate, caller, written } = await openGate();
+    assert.equal(admittedBy(await gate.admit("/ws/refund", refund, caller({ account: other }))).account.id, other);
+    await assert.rejects(gate.admit("/ws/refund", refund, caller({ account: "ffffffff" })), refusedWith("COFRE-119"));
+    // The list of worlds is the server's, whichever account is open.
+    const list = { method: "GET", params: {} } as const;
+    assert.equal(admittedBy(await gate.admit("/__cofre/worlds", list, caller({ account: "ffffffff" }))).account.id, first);
+    assert.equal((await written()).length, 1);
+  });
+});
+
+describe("what a role does not allow", () => {
+  test("is refused, and written down once in ten minutes for each kind of act", async () => {
+    const { gate, caller, written, clock } = await openGate({ role: "viewer" });
+    const tries = async (): Promise<void> => {
+      await assert.rejects(gate.admit("/ws/refund", refund, caller()), refusedWith("COFRE-113"));
+      await assert.rejects(gate.admit("/ws/capture", refund, caller()), refusedWith("COFRE-113"));
+    };
+    await tries();
+    await tries();
+    const once = [
+      ["refund", hash, "refused", undefined, "role viewer"],
+      ["capture", hash, "refused", undefined, "role viewer"],
+    ];
+    assert.deepEqual(await written(), once);
+    clock.advance(10 * minute);
+    await tries();
+    assert.deepEqual(await written(), [...once, ...once]);
+  });
+
+  test("is whatever no rule speaks of, for an admin too", async () => {
+    const { gate, callerOf, admin, written } = await openGate();
+    await assert.rejects(gate.admit("/__cofre/unknown", nothing, callerOf(admin)), refusedWith("COFRE-113"));
+    assert.deepEqual(await written(), [["request", "/__cofre/unknown", "refused", undefined, "role admin"]]);
+  });
+
+  test("is people and their audit log, for all but admins", async () => {
+    const { gate, caller, callerOf, admin, written } = await openGate();
+    await assert.rejects(gate.admin(auditPath, caller()), refusedWith("COFRE-113"));
+    assert.equal((await gate.admin("/__cofre/people", callerOf(admin))).person.name, admin.name);
+    assert.deepEqual(await written(), [["request", auditPath, "refused", undefined, "role operator"]]);
+    await gate.admin(auditPath, callerOf(admin));
+    assert.deepEqual((await written()).slice(1), [["looked", auditPath, "done", undefined, undefined]]);
+  });
+});
+
+describe("a look", () => {
+  const look = (account: MerchantId = first): unknown[] => ["looked", hash, "done", undefined, `account ${account}`];
+
+  test("is written down once in ten minutes, of each person, account and payment", async () => {
+    const office = await openGate({ role: "viewer" });
+    const { gate, caller, callerOf, admin, written, clock } = office;
+    const asked = { method: "GET", params: { hash } } as const;
+    const seen = async (over: Partial<Caller> = {}): Promise<void> => void (await gate.admit("/ws/query", asked, caller(over)));
+    await Promise.all([seen(), seen(), seen()]);
+    assert.deepEqual(await written(), [look()]);
+    clock.advance(10 * minute - 1);
+    await seen();
+    assert.equal((await written()).length, 1);
+    clock.advance(1);
+    await seen();
+    assert.equal((await written()).length, 2);
+    await seen({ account: other });
+    assert.deepEqual((await written()).slice(2), [look(other)]);
+    await gate.admit("/ws/query", asked, callerOf(admin));
+    assert.equal((await written()).length, 4);
+    await gate.admit("/ws/query", { method: "GET", params: {} }, caller());
+    assert.deepEqual((await written()).slice(4), [["looked", "/ws/query", "done", undefined, `account ${first}`]]);
+    // A clock that was set back does not keep it from being written down.
+    clock.advance(-1 * minute);
+    await seen();
+    assert.equal((await written()).length, 6);
+  });
+
+  test("that could not be written down is not given, and written down when it is asked for again", async () => {
+    const { gate, caller, fail, written } = await openGate();
+    const asked = { method: "GET", params: { hash } } as const;
+    fail(new ServiceError("store_unavailable"));
+    await assert.rejects(gate.admit("/ws/query", asked, caller()), { name: "WireError" });
+    fail(undefined);
+    await gate.admit("/ws/query", asked, caller());
+    assert.deepEqual(await written(), [look()]);
+  });
+
+  test("that shows nothing of anybody's is not written down, and ends nothing", async () => {
+    const { gate, caller, written } = await openGate();
+    await admittedBy(await gate.admit("/__cofre/stats", nothing, caller())).end(done);
+    assert.deepEqual(await written(), []);
+  });
+
+  test("of the ten thousand last ones is remembered", async () => {
+    const { gate, caller, recorded, clock } = await openGate();
+    /** Looks at this payment; whether that was written down. */
+    const isNew = async (number: number): Promise<boolean> => {
+      const before = recorded();
+      const params = { hash: number.toString(16).padStart(48, "0") };
+      await gate.admit("/ws/query", { method: "GET", params }, caller());
+      return recorded() > before;
+    };
+    assert.ok(await isNew(0));
+    clock.advance(10 * minute);
+    for (let number = 1; number < 10_000; number += 1) assert.ok(await isNew(number));
+    assert.ok(await isNew(0), "seen again, it is the newest");
+    assert.ok(await isNew(10_000));
+    assert.ok(!(await isNew(0)));
+    assert.ok(!(await isNew(2)));
+    assert.ok(await isNew(1), "it made room");
+  });
+});
+
+describe("a world that another node has", () => {
+  const bytes = { method: "POST", target: "/ws/refund", digest: sha256Hex("") } as const;
+
+  test("is led to with a pass that lets the person in there, and nowhere else", async () => {
+    const { gate, second, caller, written } = await openGate();
+    const led = await gate.admit("/ws/refund", refund, caller({ account: elsewhere }), true);
+    assert.ok(led !== undefined && "owner" in led);
+    assert.deepEqual(led.owner, owner);
+    assert.deepEqual(await written(), [], "the node that answers writes it down");
+    const pass = await led.passTo("two", bytes);
+    const admitted = await second.admitLed("/ws/refund", refund, pass, bytes);
+    assert.deepEqual([admitted.account.id, admitted.person.name], [elsewhere, "Olga"]);
+    assert.equal((await written()).length, 1);
+    await assert.rejects(second.admitLed("/ws/refund", refund, pass, bytes), refusedWith("COFRE-124"));
+    await assert.rejects(gate.admitLed("/ws/refund", refund, await led.passTo("two", bytes), bytes), refusedWith("COFRE-124"));
+  });
+
+  test("is none when the request may not be led, nobody has it, or this node is alone", async () => {
+    const { gate, caller } = await openGate();
+    const refused = { ...refusedWith("COFRE-119"), message: "Header X-Cofre-Account is invalid" };
+    await assert.rejects(gate.admit("/ws/refund", refund, caller({ account: elsewhere })), refused);
+    await assert.rejects(gate.admit("/ws/refund", refund, caller({ account: "ffffffff" }), true), refused);
+    const alone = await openGate({ alone: true });
+    await assert.rejects(alone.gate.admit("/ws/refund", refund, alone.caller({ account: elsewhere }), true), refused);
+    await assert.rejects(alone.gate.admitLed("/ws/refund", refund, "x", bytes), refusedWith("COFRE-124"));
+    assert.equal(admittedBy(await alone.gate.admit("/ws/refund", refund, alone.caller())).passTo, undefined);
+    assert.notEqual(admittedBy(await gate.admit("/ws/refund", refund, caller())).passTo, undefined);
+  });
+
+  test("is not led on from where it was led to", async () => {
+    const { gate, without, caller } = await openGate();
+    const led = await gate.admit("/ws/refund", refund, caller({ account: elsewhere }), true);
+    assert.ok(led !== undefined && "owner" in led);
+    const pass = await led.passTo("two", bytes);
+    await assert.rejects(without.admitLed("/ws/refund", refund, pass, bytes), refusedWith("COFRE-119"));
+  });
+
+  test("is not led to when the role does not allow what is asked", async () => {
+    const { gate, caller } = await openGate({ role: "viewer" });
+    await assert.rejects(gate.admit("/ws/refund", refund, caller({ account: elsewhere }), true), refusedWith("COFRE-113"));
+  });
+
+  test("hears of the server's own list without an account", async () => {
+    const { gate, second, caller } = await openGate({ role: "admin" });
+    const { passTo } = admittedBy(await gate.admit("/__cofre/worlds", nothing, caller({ account: elsewhere }), true));
+    assert.ok(passTo !== undefined);
+    const led = await second.admitLed("/__cofre/worlds", nothing, await passTo("two", bytes), bytes);
+    assert.equal(led.account.id, "ffffffff");
+  });
+});
+
+test("how long a session lasts is told in whole seconds, down, until the first of its ends", async () => {
+  const { joined, clock } = await openGate();
+  const now = clock.now();
+  const at = (idleMs: number, endMs: number) =>
+    sessionHeaders({ ...joined.signedIn, idleUntil: (now + idleMs) as typeof now, endsAt: (now + endMs) as typeof now }, clock)[0]?.[1];
+  assert.equal(at(2 * second - 1, 9 * second), "1");
+  assert.equal(at(9 * second, 2 * second), "2");
+  assert.equal(at(-1, 9 * second), "0");
+});

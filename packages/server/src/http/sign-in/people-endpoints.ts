@@ -1,0 +1,207 @@
+import { formatInstant } from "../../kernel/calendar.ts";
+import type { Clock } from "../../kernel/clock.ts";
+import type { Secret } from "../../kernel/secret.ts";
+import { headText } from "../../user/audit-log.ts";
+import { shownEntry } from "../../user/audit-view.ts";
+import type { Begun, People, SignedIn } from "../../sign-in/users.ts";
+import { type PersonId, type PersonView, type Role, roles } from "../../user/user.ts";
+import type { WireAnswer } from "../../wire/answers/answer.ts";
+import type { Caller, PeopleEndpoint, PeopleRequest } from "../../wire/endpoint.ts";
+import { textOf, type TreeObject } from "../../wire/decode/tree.ts";
+import { browserCookieHeader, cookieHeader, withoutCookieHeader } from "./caller.ts";
+import { auditPath, fromOwnPage, type PeopleGate, sessionHeaders, signedInBy } from "./gate.ts";
+import { answeringPeople, invalid, peopleError } from "./people-errors.ts";
+import { pathOf, qrCode } from "./qr-code.ts";
+
+export interface PeopleDeps {
+  readonly people: People;
+  readonly gate: Pick<PeopleGate, "admin">;
+  readonly clock: Clock;
+}
+
+/** Longer ones are wrong anyway, and take no work to find that out. */
+const longestText = 1_024;
+const usualEntries = 50;
+const mostEntries = 200;
+
+/**
+ * What the console asks about people (docs/wire/sandbox.md), where they sign in. By POST alone: what is asked for stands in no address.
+ * - `/__cofre/session`: who is signed in; `do`: `sign_in` with `name`, `password` and `code`, `sign_out`.
+ * - `/__cofre/enrolment`: what an `invitation` is for; with `password` and `code` it is accepted.
+ * - `/__cofre/password`: one's own; `password`, `code` and `new_password`.
+ * - `/__cofre/people`, of admins: all of them; `do`: `invite` with `name` and `role`, and with an `id` `invite_again`, `set_role`, `disable`, `unlock`.
+ * - `/__cofre/audit`, of admins: entries from the newest down; with `verify` whether the chain is whole.
+ */
+export function peopleEndpoints(deps: PeopleDeps): readonly PeopleEndpoint[] {
+  const row = (path: string, handle: (deps: PeopleDeps, request: PeopleRequest) => Promise<WireAnswer>): PeopleEndpoint => ({
+    path,
+    key: "session",
+    family: "parameters",
+    cors: false,
+    handle: (request) =>
+      answeringPeople(async () => {
+        if (request.method !== "POST") throw peopleError("not_from_page");
+        return handle(deps, request);
+      }),
+  });
+  return [
+    row("/__cofre/session", session),
+    row("/__cofre/enrolment", enrolment),
+    row("/__cofre/password", password),
+    row(peoplePath, peopleList),
+    row(auditPath, audit),
+  ];
+}
+
+function session(deps: PeopleDeps, request: PeopleRequest): Promise<WireAnswer> {
+  switch (textOf(request.params, "do")) {
+    case undefined:
+      return whoIsIt(deps, request);
+    case "sign_in":
+      return signIn(deps, request);
+    case "sign_out":
+      return signOut(deps, request);
+    default:
+      throw invalid("Parameter do");
+  }
+}
+
+/** The only call that needs no value for the header: whoever is signed in learns it here. */
+async function whoIsIt({ people, clock }: PeopleDeps, { caller }: PeopleRequest): Promise<WireAnswer> {
+  fromOwnPage(caller);
+  if (caller.session === undefined) throw peopleError("not_signed_in");
+  return signedInAnswer(await people.resume(caller.session, !caller.isBackground), clock);
+}
+
+async function signIn({ people, clock }: PeopleDeps, { params, caller }: PeopleRequest): Promise<WireAnswer> {
+  fromOwnPage(caller);
+  const given = { name: textIn(params, "name"), password: textIn(params, "password"), code: textIn(params, "code") };
+  const begun = await people.signIn({ ...given, origin: caller.address, marks: caller.marks });
+  return begunAnswer(people, caller, begun, clock);
+}
+
+async function signOut({ people }: PeopleDeps, { caller }: PeopleRequest): Promise<WireAnswer> {
+  fromOwnPage(caller);
+  // Whoever has no session is signed out, and other pages cannot have sent this.
+  if (caller.session !== undefined) await people.signOut(caller.session, caller.address);
+  return answer({}, withoutCookieHeader(caller));
+}
+
+async function enrolment({ people, clock }: PeopleDeps, { params, caller }: PeopleRequest): Promise<WireAnswer> {
+  fromOwnPage(caller);
+  const invitation = textIn(params, "invitation");
+  if (params["password"] === undefined && params["code"] === undefined) {
+    const { name, role, secret, uri } = await people.enrolment(invitation);
+    const squares = qrCode(uri);
+    return answer({ name, role, secret, uri, ...(squares === undefined ? {} : { squares: pathOf(squares), size: squares.length }) });
+  }
+  const given = { invitation, password: textIn(params, "password"), code: textIn(params, "code") };
+  return begunAnswer(people, caller, await people.enrol({ ...given, origin: caller.address }), clock);
+}
+
+async function password({ people, clock }: PeopleDeps, { params, caller }: PeopleRequest): Promise<WireAnswer> {
+  const signedIn = await signedInBy(people, caller);
+  const given = { password: textIn(params, "password"), code: textIn(params, "code"), newPassword: textIn(params, "new_password") };
+  await people.changePassword({ ...given, session: caller.session ?? "", origin: caller.address });
+  return answer({}, ...sessionHeaders(signedIn, clock));
+}
+
+const peoplePath = "/__cofre/people";
+
+async function peopleList({ people, gate, clock }: PeopleDeps, { params, caller }: PeopleRequest): Promise<WireAnswer> {
+  const by = await gate.admin(peoplePath, caller);
+  const headers = sessionHeaders(by, clock);
+  const { address: origin } = caller;
+  const asked = textOf(params, "do");
+  if (params["do"] === undefined) return answer({ people: (await people.list()).map(shown) }, ...headers);
+  if (asked === "invite") {
+    const role = roleIn(params);
+    return invited(await people.invite(by, { name: textIn(params, "name"), role, origin }), headers);
+  }
+  const id = idIn(params);
+  switch (asked) {
+    case "invite_again":
+      return invited(await people.inviteAgain(by, id, origin), headers);
+    case "set_role":
+      return answer({ person: shown(await people.setRole(by, id, roleIn(params), origin)) }, ...headers);
+    case "disable":
+      return answer({ person: shown(await people.disable(by, id, origin)) }, ...headers);
+    case "unlock":
+      return answer({ person: shown(await people.unlock(by, id, origin)) }, ...headers);
+    default:
+      throw invalid("Parameter do");
+  }
+}
+
+async function audit({ people, gate, clock }: PeopleDeps, { params, caller }: PeopleRequest): Promise<WireAnswer> {
+  const headers = sessionHeaders(await gate.admin(auditPath, caller), clock);
+  if (params["verify"] !== undefined) {
+    const { entries, firstBad, head } = await people.verifyAudit();
+    return answer({ verified: { entries, first_bad: firstBad ?? null, head: head.number === 0 ? null : headText(head) } }, ...headers);
+  }
+  const limit = numberIn(params, "limit", mostEntries) ?? usualEntries;
+  const entries = await people.audit(numberIn(params, "before", Number.MAX_SAFE_INTEGER), limit);
+  const last = entries.at(-1)?.number ?? 1;
+  return answer({ entries: entries.map(shownEntry), next: entries.length === limit && last > 1 ? last : null }, ...headers);
+}
+
+/** A session of its own each time, whatever cookie came; the one that was there before ends. */
+async function begunAnswer(people: People, caller: Caller, { session: begun, signedIn, mark }: Begun, clock: Clock): Promise<WireAnswer> {
+  if (caller.session !== undefined) await people.signOut(caller.session, caller.address);
+  const made = signedInAnswer(signedIn, clock);
+  const cookies = [cookieHeader(caller, begun.reveal()), browserCookieHeader(caller, mark.reveal())];
+  return { ...made, headers: [...(made.headers ?? []), ...cookies] };
+}
+
+function signedInAnswer(signedIn: SignedIn, clock: Clock): WireAnswer {
+  return answer({ person: shown(signedIn.person), csrf: signedIn.csrf }, ...sessionHeaders(signedIn, clock));
+}
+
+function invited(
+  { person, invitation }: { readonly person: PersonView; readonly invitation: Secret<string> },
+  headers: ReturnType<typeof sessionHeaders>,
+): WireAnswer {
+  return answer({ person: shown(person), invitation: invitation.reveal() }, ...headers);
+}
+
+function shown({ id, name, role, state, createdAt, lastSignedInAt, lockedUntil }: PersonView): object {
+  return {
+    id,
+    name,
+    role,
+    state,
+    created_at: formatInstant(createdAt),
+    last_signed_in_at: lastSignedInAt === undefined ? null : formatInstant(lastSignedInAt),
+    locked_until: lockedUntil === undefined ? null : formatInstant(lockedUntil),
+  };
+}
+
+/** What is missing or too long is wrong in the end: it is asked for as nothing. */
+function textIn(params: TreeObject, name: string): string {
+  const text = textOf(params, name) ?? "";
+  return text.length <= longestText ? text : "";
+}
+
+function roleIn(params: TreeObject): Role {
+  const role = roles.find((each) => each === textOf(params, "role"));
+  if (role === undefined) throw invalid("Parameter role");
+  return role;
+}
+
+function idIn(params: TreeObject): PersonId {
+  const id = textOf(params, "id") ?? "";
+  if (!/^[0-9a-f]{16}$/.test(id)) throw invalid("Parameter id");
+  return id as PersonId;
+}
+
+function numberIn(params: TreeObject, name: string, most: number): number | undefined {
+  const text = textOf(params, name);
+  if (text === undefined) return undefined;
+  const number = /^\d{1,15}$/.test(text) ? Number(text) : 0;
+  if (number < 1 || number > most) throw invalid(`Parameter ${name}`);
+  return number;
+}
+
+function answer(body: object, ...headers: readonly (readonly [name: string, value: string])[]): WireAnswer {
+  return { status: 200, body: JSON.stringify({ ...body, status: "SUCCESS" }), headers };
+}

@@ -1,0 +1,129 @@
+import assert from "node:assert/strict";
+import { describe, test } from "node:test";
+
+import type { MerchantId } from "../../kernel/ids.ts";
+import { accountSettings } from "../../merchant/settings.ts";
+import type { TreeObject } from "../../wire/decode/tree.ts";
+import { detailOf, type Need, rules, targetOf } from "./rules.ts";
+
+const visa = "4111111111111111";
+const look = { kind: "look" };
+const read = { kind: "read" };
+
+function act(role: "operator" | "admin", name: string, detail?: string): object {
+  return { kind: "act", role, act: name, detail };
+}
+
+function need(path: string, params: TreeObject = {}, method: "GET" | "POST" = "POST"): Need | undefined {
+  return rules.get(path)?.({ method, params });
+}
+
+/** What each path needs when no parameter says more. */
+const bare = {
+  "/ws/query": look,
+  "/ws/exchange": read,
+  "/ws/exchange/getCurrencyRates": read,
+  "/ws/zipcode": read,
+  "/ws/documentbalance": read,
+  "/ws/merchantIntegrationProperties/get": read,
+  "/ws/token": act("operator", "card_stored"),
+  "/ws/token/setCVV": act("operator", "security_code_left"),
+  "/ws/verifycard": act("operator", "card_verified"),
+  "/ws/cardverify": act("operator", "card_verified"),
+  "/ws/direct": act("operator", "payment_made"),
+  "/ws/capture": act("operator", "capture"),
+  "/ws/cancel": act("operator", "cancel"),
+  "/ws/refund": act("operator", "refund"),
+  "/ws/refundOrCancel": act("operator", "refund_or_cancel"),
+  "/ws/everest/resendNotification": act("operator", "notification_sent_again"),
+  "/ws/merchantIntegrationProperties/edit": act("admin", "settings_changed"),
+  "/__cofre/explain": look,
+  "/__cofre/timeline": look,
+  "/__cofre/requests": look,
+  "/__cofre/payments": look,
+  "/__cofre/tokens": look,
+  "/__cofre/figures": read,
+  "/__cofre/stats": read,
+  "/__cofre/notifications": look,
+  "/__cofre/payment": act("operator", "payment_changed"),
+  "/__cofre/settings": read,
+  "/__cofre/simulator": act("admin", "simulator_told"),
+  "/__cofre/faults": read,
+  "/__cofre/worlds": act("admin", "world_made"),
+  "/__cofre/world": read,
+  "/__cofre/clock": read,
+};
+
+describe("what a person needs", () => {
+  test("is said of each path", () => {
+    assert.deepEqual(Object.fromEntries([...rules.keys()].map((path) => [path, need(path)])), bare);
+  });
+
+  test("is more when a parameter is there, whatever it says", () => {
+    for (const value of ["", "0", {}, []]) {
+      for (const name of ["switch_on", "switch_off"]) {
+        assert.deepEqual(need("/__cofre/notifications", { [name]: value }), act("admin", "receiver_switched"));
+      }
+      assert.deepEqual(need("/__cofre/notifications", { replay: value, switch_off: value }), act("admin", "receiver_switched"));
+      assert.deepEqual(need("/__cofre/notifications", { replay: value }), act("operator", "notification_sent_again"));
+      assert.deepEqual(need("/__cofre/settings", { settings: value }), act("admin", "settings_changed"));
+      for (const name of ["add", "clear"]) assert.deepEqual(need("/__cofre/faults", { [name]: value }), act("admin", "faults_changed"));
+      assert.deepEqual(need("/__cofre/world", { do: value }), act("admin", "world_changed"));
+      for (const name of ["set", "advance", "run"]) {
+        assert.deepEqual(need("/__cofre/clock", { [name]: value }), act("admin", "clock_moved"));
+      }
+    }
+    assert.deepEqual(need("/__cofre/worlds", { anything: "1" }, "GET"), read);
+  });
+});
+
+describe("what is written down of an act", () => {
+  const detail = (path: string, params: TreeObject): string | undefined => {
+    const needed = need(path, params);
+    return needed?.kind === "act" ? needed.detail : undefined;
+  };
+
+  test("is an amount, of too few digits for a card number", () => {
+    for (const path of ["/ws/capture", "/ws/refund", "/ws/refundOrCancel"]) {
+      for (const amount of ["1", "123456789.99", "0.5"]) assert.equal(detail(path, { amount }), `amount ${amount}`);
+      for (const amount of ["", "1234567890", "1.999", "1.", ".5", "-1", "x1", "1x", "1x50", visa]) {
+        assert.equal(detail(path, { amount }), undefined, amount);
+      }
+    }
+  });
+
+  test("is which action, receiver and settings, in words of ours", () => {
+    assert.equal(detail("/__cofre/world", { do: "Reset" }), "reset");
+    assert.equal(detail("/__cofre/world", { do: visa }), undefined);
+    assert.equal(detail("/__cofre/payment", { action: "ACCEPT_review" }), "accept_review");
+    assert.equal(detail("/__cofre/payment", { action: "accepted" }), undefined);
+    assert.equal(detail("/__cofre/notifications", { switch_on: "hook-1" }), "switch_on hook-1");
+    assert.equal(detail("/__cofre/notifications", { switch_off: "hook-1" }), "switch_off hook-1");
+    assert.equal(detail("/__cofre/notifications", { switch_off: visa }), undefined);
+    assert.equal(detail("/__cofre/settings", { settings: { profile: "X", [visa]: "1", toString: "1", country: "br" } }), "profile country");
+    const all = Object.keys(accountSettings).join(" ");
+    assert.ok(all.length > 400);
+    assert.equal(
+      detail("/__cofre/settings", { settings: Object.fromEntries(all.split(" ").map((name) => [name, ""])) }),
+      all.slice(0, 400),
+    );
+    for (const settings of [{}, { [visa]: "1" }, "profile", ["profile"]])
+      assert.equal(detail("/__cofre/settings", { settings }), undefined);
+  });
+
+  test("names the payment by its hash, also one that is searched for; otherwise the path", () => {
+    const hash = "0".repeat(48);
+    assert.equal(targetOf("/ws/refund", { hash }), hash);
+    assert.equal(targetOf("/__cofre/payments", { search: hash }), hash);
+    assert.equal(targetOf("/ws/refund", { hash: visa }), "/ws/refund");
+    assert.equal(targetOf("/ws/refund", { hash: visa, search: hash }), "/ws/refund");
+    assert.equal(targetOf("/ws/refund", {}), "/ws/refund");
+  });
+
+  test("begins with the account and is no longer than 500 characters", () => {
+    const account = "0a0b0c0d" as MerchantId;
+    assert.equal(detailOf(account), "account 0a0b0c0d");
+    assert.equal(detailOf(account, undefined, "status 200", "BP-1"), "account 0a0b0c0d, status 200, BP-1");
+    assert.equal(detailOf(account, "x".repeat(600)).length, 500);
+  });
+});

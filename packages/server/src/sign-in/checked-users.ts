@@ -1,0 +1,140 @@
+import type { RowField, RowKind, RowMacs } from "../vault/row-mac.ts";
+import { type AuditHead, type AuditRow, chainOf } from "../user/audit-chain.ts";
+import type { PeopleChange, PeopleResult, PeopleStore, PersonRecord, SessionRecord } from "../user/user-store.ts";
+import type { PersonId } from "../user/user.ts";
+
+export interface CheckedPeopleParts {
+  readonly store: PeopleStore;
+  readonly macs: Pick<RowMacs, "of" | "accepts">;
+  /** The last entry of the audit log that may be without a MAC. */
+  readonly lastUnkeyedEntry: () => number;
+  /** Called with a row that was written without the key; at most once for each. */
+  readonly refused: (kind: RowKind, id: string) => void;
+}
+
+/** A node that was slower than another appends to the head that the other made, at most so many times. */
+const mostTries = 16;
+const mostRemembered = 1_000;
+
+/**
+ * People and the audit log with a MAC on every row: whoever writes the database without the key can make nobody an admin, open no session, and forge no entry of the
+ * log. A row without the right MAC is not there for the caller. The chain of the log is made here and not in the store, because only here is the key: a
+ * change names the head that it follows, and is made again when another node was faster. Changes of one process come one after the other.
+ */
+export class CheckedPeople implements PeopleStore {
+  readonly #parts: CheckedPeopleParts;
+  readonly #refused = new Set<string>();
+  #last: Promise<unknown> = Promise.resolve();
+
+  constructor(parts: CheckedPeopleParts) {
+    this.#parts = parts;
+  }
+
+  async person(id: PersonId): Promise<PersonRecord | undefined> {
+    return this.#genuine(await this.#parts.store.person(id));
+  }
+
+  async personByName(key: string): Promise<PersonRecord | undefined> {
+    return this.#genuine(await this.#parts.store.personByName(key));
+  }
+
+  async personByInvitation(digest: string): Promise<PersonRecord | undefined> {
+    return this.#genuine(await this.#parts.store.personByInvitation(digest));
+  }
+
+  async people(): Promise<readonly PersonRecord[]> {
+    return (await this.#parts.store.people()).filter((person) => this.#genuine(person) !== undefined);
+  }
+
+  async session(digest: string): Promise<{ readonly session: SessionRecord; readonly person: PersonRecord } | undefined> {
+    const found = await this.#parts.store.session(digest);
+    if (found === undefined || this.#genuine(found.person) === undefined) return undefined;
+    const { session } = found;
+    return this.#accepts("person_session", session.personId, sessionFields(session), session.mac) ? found : undefined;
+  }
+
+  auditBefore(before: number | undefined, limit: number): Promise<readonly AuditRow[]> {
+    return this.#parts.store.auditBefore(before, limit);
+  }
+
+  auditAfter(after: number, limit: number): Promise<readonly AuditRow[]> {
+    return this.#parts.store.auditAfter(after, limit);
+  }
+
+  auditHead(): Promise<AuditHead> {
+    return this.#parts.store.auditHead();
+  }
+
+  isGenuine(row: AuditRow): boolean {
+    return isGenuineEntry(this.#parts, row);
+  }
+
+  async commit(change: PeopleChange): Promise<PeopleResult> {
+    const result = this.#last.then(() => this.#commit(change));
+    this.#last = result.catch(() => undefined);
+    return result;
+  }
+
+  useSession(...used: Parameters<PeopleStore["useSession"]>): Promise<void> {
+    return this.#parts.store.useSession(...used);
+  }
+
+  async #commit(change: PeopleChange): Promise<PeopleResult> {
+    const { store, macs } = this.#parts;
+    const { person, begins } = change;
+    const keyed: PeopleChange = {
+      ...change,
+      ...(person === undefined
+        ? {}
+        : { person: { ...person, next: { ...person.next, mac: macs.of("person", personFields(person.next)) } } }),
+      ...(begins === undefined ? {} : { begins: { ...begins, mac: macs.of("person_session", sessionFields(begins)) } }),
+    };
+    for (let tries = 1; ; tries += 1) {
+      const chain = this.#chain(await store.auditHead(), change);
+      const result = await store.commit({ ...keyed, chain });
+      if (result.outcome !== "head_moved" || tries === mostTries) return result;
+    }
+  }
+
+  #chain(after: AuditHead, { at, acts }: PeopleChange): NonNullable<PeopleChange["chain"]> {
+    const macOf = (row: AuditRow): string => Buffer.from(this.#parts.macs.of("audit_entry", entryFields(row))).toString("hex");
+    return { after, rows: chainOf(after, at, acts).map((row) => ({ ...row, mac: macOf(row) })) };
+  }
+
+  #genuine(person: PersonRecord | undefined): PersonRecord | undefined {
+    return person !== undefined && this.#accepts("person", person.id, personFields(person), person.mac) ? person : undefined;
+  }
+
+  #accepts(kind: RowKind, id: string, fields: readonly RowField[], mac: Uint8Array | undefined): boolean {
+    if (this.#parts.macs.accepts(kind, fields, mac)) return true;
+    const key = `${kind} ${id}`;
+    if (!this.#refused.has(key) && this.#refused.size < mostRemembered) {
+      this.#refused.add(key);
+      this.#parts.refused(kind, id);
+    }
+    return false;
+  }
+}
+
+/** Whether an entry was written with the key. */
+export function isGenuineEntry({ macs, lastUnkeyedEntry }: Pick<CheckedPeopleParts, "macs" | "lastUnkeyedEntry">, row: AuditRow): boolean {
+  if (row.mac === undefined) return row.number <= lastUnkeyedEntry();
+  return macs.accepts("audit_entry", entryFields(row), Buffer.from(row.mac, "hex"));
+}
+
+/** The digest stands for the entry's body and for all before it. */
+function entryFields({ number, digest }: AuditHead): RowField[] {
+  return [number, digest];
+}
+
+function personFields(person: PersonRecord): RowField[] {
+  const { id, version, name, role, state, createdAt, lastSignedInAt, passwords, totp, totpStep, failures, lockedUntil, invitation } =
+    person;
+  const credentials = [JSON.stringify(passwords), totp, totpStep, failures, lockedUntil, invitation?.digest, invitation?.endsAt];
+  return [id, version, name, role, state, createdAt, lastSignedInAt, ...credentials];
+}
+
+/** Without the last use, which moves without the key. */
+function sessionFields({ digest, personId, startedAt, endsAt }: SessionRecord): RowField[] {
+  return [digest, personId, startedAt, endsAt];
+}

@@ -1,0 +1,139 @@
+import { argon2, timingSafeEqual } from "node:crypto";
+import type { Random } from "../kernel/random.ts";
+import { PeopleError } from "./users.ts";
+
+/**
+ * Passwords: argon2id with what OWASP's Password Storage Cheat Sheet names first among equals (19 MiB, two passes, one lane). What a hash was made with
+ * stands in it, so the numbers here may grow: an older hash opens once more, and is replaced.
+ */
+const today = { memory: 19 * 1_024, passes: 2, parallelism: 1 } as const;
+const saltLength = 16;
+const tagLength = 32;
+
+/** In code points, after normalization (PCI DSS 8.3.6 asks for 12). */
+const shortest = 12;
+const longest = 128;
+/** Nothing longer is normalized: of 128 code points each may be written with a few. */
+const longestGiven = 1_024;
+
+/** Each takes 19 MiB and some tens of milliseconds of a thread that others use too. */
+const mostAtOnce = 2;
+const mostWaiting = 16;
+
+export interface Passwords {
+  /** A hash to keep, in the PHC string format: `$argon2id$v=19$m=19456,t=2,p=1$salt$tag`. Rejects with PeopleError `busy`. */
+  hash(password: string): Promise<string>;
+  /**
+   * Whether `password` is the one that was hashed. With no hash the answer is no, after the same work. Rejects with PeopleError `busy`.
+   */
+  matches(password: string, hash: string | undefined): Promise<boolean>;
+  /** Whether the hash is weaker than one that would be made today. */
+  isOld(hash: string): boolean;
+}
+
+/** In NFC; undefined when it is no password that anybody can have: too short, too long, or no Unicode text. */
+export function normalizedPassword(given: string): string | undefined {
+  if (given.length > longestGiven || !given.isWellFormed()) return undefined;
+  const password = given.normalize("NFC");
+  const { length } = Array.from(password);
+  return length < shortest || length > longest ? undefined : password;
+}
+
+/** Whether the name, in any case, stands somewhere in it. */
+export function holdsName(password: string, name: string): boolean {
+  return password.toLowerCase().includes(name.toLowerCase());
+}
+
+/** A set of them that hash two at a time, and keep sixteen waiting. */
+export function createPasswords({ random }: { readonly random: Random }): Passwords {
+  const line = new Line();
+  return {
+    hash: (password) =>
+      line.pass(async () => {
+        const salt = random.bytes(saltLength);
+        return phcOf({ ...today, salt, tag: await derive(password, { ...today, salt }, tagLength) });
+      }),
+    matches: (password, hash) =>
+      line.pass(async () => {
+        const kept = hash === undefined ? nobodys : partsOf(hash);
+        const tag = await derive(password, kept, kept.tag.length);
+        return timingSafeEqual(tag, kept.tag) && hash !== undefined;
+      }),
+    isOld(hash) {
+      const { memory, passes, parallelism } = partsOf(hash);
+      return memory < today.memory || passes < today.passes || parallelism < today.parallelism;
+    },
+  };
+}
+
+interface Parameters {
+  /** In KiB. */
+  readonly memory: number;
+  readonly passes: number;
+  readonly parallelism: number;
+  readonly salt: Uint8Array;
+}
+
+interface Parts extends Parameters {
+  readonly tag: Uint8Array;
+}
+
+/** What nobody's password is compared with. */
+const nobodys: Parts = { ...today, salt: new Uint8Array(saltLength), tag: new Uint8Array(tagLength) };
+
+function derive(password: string, { memory, passes, parallelism, salt }: Parameters, length: number): Promise<Uint8Array> {
+  const message = Buffer.from(password, "utf8");
+  return new Promise((resolve, reject) => {
+    argon2("argon2id", { message, nonce: salt, memory, passes, parallelism, tagLength: length }, (error, tag) => {
+      message.fill(0);
+      if (error === null) resolve(tag);
+      else reject(error);
+    });
+  });
+}
+
+function phcOf({ memory, passes, parallelism, salt, tag }: Parts): string {
+  return `$argon2id$v=19$m=${memory},t=${passes},p=${parallelism}$${base64Of(salt)}$${base64Of(tag)}`;
+}
+
+const phc = /^\$argon2id\$v=19\$m=(\d{1,8}),t=(\d{1,4}),p=(\d{1,3})\$([A-Za-z0-9+/]{11,86})\$([A-Za-z0-9+/]{22,86})$/;
+
+/** What is kept was written here: anything else is no hash, and opens for nobody. */
+function partsOf(hash: string): Parts {
+  const [, memory, passes, parallelism, salt = "", tag = ""] = phc.exec(hash) ?? [];
+  if (memory === undefined) return nobodys;
+  return {
+    memory: Number(memory),
+    passes: Number(passes),
+    parallelism: Number(parallelism),
+    salt: Buffer.from(salt, "base64"),
+    tag: Buffer.from(tag, "base64"),
+  };
+}
+
+function base64Of(bytes: Uint8Array): string {
+  return Buffer.from(bytes).toString("base64").replaceAll("=", "");
+}
+
+/** Lets a few pass at a time, the others in the order in which they came; whoever finds the line full is turned away. */
+class Line {
+  readonly #waiting: (() => void)[] = [];
+  #passing = 0;
+
+  async pass<T>(work: () => Promise<T>): Promise<T> {
+    if (this.#passing >= mostAtOnce) {
+      if (this.#waiting.length >= mostWaiting) throw new PeopleError("busy");
+      await new Promise<void>((resolve) => void this.#waiting.push(resolve));
+    } else {
+      this.#passing += 1;
+    }
+    try {
+      return await work();
+    } finally {
+      // The place goes to the next one, or is free.
+      const next = this.#waiting.shift();
+      if (next === undefined) this.#passing -= 1;
+      else next();
+    }
+  }
+}

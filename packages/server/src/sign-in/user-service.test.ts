@@ -1,0 +1,829 @@
+import assert from "node:assert/strict";
+import { describe, test } from "node:test";
+import {
+  actsOf,
+  codeAt,
+  hire,
+  type Joined,
+  newOffice,
+  type Office,
+  openOffice,
+  origin,
+  password,
+  refusedWith,
+  signIn,
+} from "../../test/office.ts";
+import { sha256Hex } from "../kernel/digest.ts";
+import { day, hour, type Instant, minute, second } from "../kernel/instant.ts";
+import { createMemoryPeople } from "../stores/memory/memory-people.ts";
+import { StoreError } from "../stores/store.ts";
+import type { Passwords } from "./password.ts";
+import { PeopleError } from "./users.ts";
+import { createPeople } from "./user-service.ts";
+import type { PeopleChange, PeopleStore } from "../user/user-store.ts";
+import type { PersonId } from "../user/user.ts";
+import { codeOf, stepAt } from "./totp.ts";
+
+/** The office's store, whose methods may be replaced. */
+function storeOf({ options: { store } }: Office): PeopleStore {
+  return {
+    people: () => store.people(),
+    person: (id) => store.person(id),
+    personByName: (name) => store.personByName(name),
+    personByInvitation: (digest) => store.personByInvitation(digest),
+    session: (digest) => store.session(digest),
+    useSession: (digest, at) => store.useSession(digest, at),
+    auditBefore: (before, limit) => store.auditBefore(before, limit),
+    auditAfter: (after, limit) => store.auditAfter(after, limit),
+    auditHead: () => store.auditHead(),
+    commit: (change) => store.commit(change),
+  };
+}
+
+describe("signing up", () => {
+  test("the first admin is invited when there is none, once more with another link, and not when there is one", async () => {
+    const office = newOffice();
+    const first = (await office.people.inviteFirstAdmin(false))?.reveal() ?? "";
+    const second_ = (await office.people.inviteFirstAdmin(false))?.reveal() ?? "";
+    await assert.rejects(office.people.enrolment(first), refusedWith("no_invitation"));
+    const admin = await office.join(second_);
+    assert.equal(admin.signedIn.person.name, "admin");
+    assert.equal(admin.signedIn.person.role, "admin");
+    assert.equal(await office.people.inviteFirstAdmin(false), undefined);
+    assert.deepEqual(await actsOf(office), [
+      "server invite done role admin",
+      "server invite_again done role admin",
+      "person enrol done role admin",
+    ]);
+  });
+
+  test("an admin who lost their way in has a new one by force, and the sessions before are over", async () => {
+    const office = await openOffice();
+    const invitation = (await office.people.inviteFirstAdmin(true))?.reveal() ?? "";
+    await assert.rejects(office.people.resume(office.admin.session), refusedWith("not_signed_in"));
+    await assert.rejects(signIn(office, office.admin), refusedWith("sign_in_refused"));
+    await assert.rejects(office.join(invitation), refusedWith("password_refused"), "it was theirs before");
+    await office.join(invitation, "another horse battery staple");
+  });
+
+  test("by force it is the first person's who is called admin, whatever they are now, and admin they are again", async () => {
+    const office = await openOffice();
+    const { people, admin } = office;
+    const ada = await hire(office, "Ada", "admin");
+    await people.setRole(ada.signedIn, admin.signedIn.person.id, "viewer", origin);
+    assert.equal(await people.inviteFirstAdmin(false), undefined, "Ada is one");
+    const link = (await people.inviteFirstAdmin(true))?.reveal() ?? "";
+    const { name, role } = await people.enrolment(link);
+    assert.deepEqual([name, role], ["admin", "admin"]);
+    assert.equal((await people.list()).length, 2);
+  });
+
+  test("an invitation shows the same secret until it is used, works once, and for 24 hours", async () => {
+    const office = await openOffice();
+    const { invitation } = await office.people.invite(office.admin.signedIn, { name: "bob", role: "viewer", origin });
+    const link = invitation.reveal();
+    assert.deepEqual(await office.people.enrolment(link), await office.people.enrolment(link));
+    assert.match(
+      (await office.people.enrolment(link)).uri,
+      /^otpauth:\/\/totp\/Cofre%20sandbox:bob\?secret=[A-Z2-7]{32}&issuer=Cofre%20sandbox&/,
+    );
+    await office.join(link);
+    await assert.rejects(office.people.enrolment(link), refusedWith("no_invitation"));
+    await assert.rejects(office.join(link), refusedWith("no_invitation"));
+
+    const late = (await office.people.invite(office.admin.signedIn, { name: "eve", role: "viewer", origin })).invitation.reveal();
+    office.clock.advance(24 * hour - 1);
+    await office.people.enrolment(late);
+    office.clock.advance(1);
+    await assert.rejects(office.people.enrolment(late), refusedWith("no_invitation"));
+    for (const odd of ["", "x", "x".repeat(43), "x".repeat(100_000)])
+      await assert.rejects(office.people.enrolment(odd), refusedWith("no_invitation"));
+  });
+
+  test("two who use one invitation at once: one is signed up, the other is refused", async () => {
+    const office = await openOffice();
+    const { invitation } = await office.people.invite(office.admin.signedIn, { name: "bob", role: "viewer", origin });
+    const results = await Promise.allSettled([1, 2].map(() => office.join(invitation.reveal())));
+    assert.deepEqual(results.map(({ status }) => status).toSorted(), ["fulfilled", "rejected"]);
+    assert.equal((await actsOf(office)).filter((line) => line.startsWith("person enrol done role viewer")).length, 1);
+  });
+
+  test("a wrong code signs nobody up", async () => {
+    const office = newOffice();
+    const invitation = (await office.people.inviteFirstAdmin(false))?.reveal() ?? "";
+    for (const code of ["000000", "", "12345", "1234567", "abcdef", "١٢٣٤٥٦"]) {
+      await assert.rejects(office.people.enrol({ invitation, password, code, origin }), refusedWith("code_refused"), code);
+    }
+    assert.equal((await office.people.list())[0]?.state, "invited");
+  });
+
+  test("passwords that are refused", async () => {
+    const office = newOffice();
+    const invitation = (await office.people.inviteFirstAdmin(false))?.reveal() ?? "";
+    const bad = [
+      "",
+      "short",
+      "elevenchars",
+      "x".repeat(129),
+      "my ADMIN password",
+      "💳".repeat(11),
+      "e\u0301".repeat(11),
+      `lone \ud800 surrogate`,
+      "aaaaaaaaaaaa",
+      "123456789012",
+      " ".repeat(12),
+      "💳".repeat(12),
+      "qwertyuiop12",
+      "passwordpassword",
+    ];
+    for (const each of bad) await assert.rejects(office.join(invitation, each), refusedWith("password_refused"), each);
+    await office.join(invitation, "💳🔑🚪🧾🏦💶 💳🔑🚪🧾💷");
+  });
+
+  test("names that are refused, and names that are taken", async () => {
+    const office = await openOffice();
+    const invite = (name: string) => office.people.invite(office.admin.signedIn, { name, role: "viewer", origin });
+    const bad = [
+      "",
+      "a",
+      "ab",
+      " bob",
+      "bob ",
+      "b\u0000ob",
+      "bob\n",
+      "\u0430dmin",
+      "ａｄｍｉｎ",
+      "José",
+      "x".repeat(65),
+      "x".repeat(10_000),
+      "4111111111111111",
+      "card-4111.1111.1111.1111",
+      "-bob",
+      "<b>bob</b>",
+      "__proto__",
+    ];
+    for (const name of bad) await assert.rejects(invite(name), refusedWith("name_refused"), JSON.stringify(name.slice(0, 40)));
+    await invite("Bob.Smith+1@example.com");
+    await assert.rejects(invite("bob.smith+1@EXAMPLE.com"), refusedWith("name_taken"));
+    await assert.rejects(invite("ADMIN"), refusedWith("name_taken"));
+  });
+});
+
+describe("signing in", () => {
+  test("with name, password and code, whatever the name's case and the password's composition", async () => {
+    const office = newOffice();
+    const invitation = (await office.people.inviteFirstAdmin(false))?.reveal() ?? "";
+    const admin = await office.join(invitation, "caf\u00e9 caf\u00e9 com leite");
+    office.clock.advance(30 * second);
+    const { session, signedIn } = await signIn(office, { ...admin, name: "ADMIN" }, { password: "cafe\u0301 cafe\u0301 com leite" });
+    assert.equal(signedIn.person.name, "admin");
+    assert.equal(signedIn.person.lastSignedInAt, office.clock.now());
+    assert.match(session.reveal(), /^[\w-]{43}$/);
+    assert.deepEqual(await office.people.resume(session.reveal()), signedIn);
+    assert.notEqual(signedIn.csrf, admin.signedIn.csrf);
+    assert.ok(!signedIn.csrf.includes(session.reveal()));
+  });
+
+  test("whatever is wrong, the answer is the same; the audit log says which", async () => {
+    const office = await openOffice();
+    const bob = await hire(office, "bob", "viewer");
+    const eve = await hire(office, "eve", "viewer");
+    await office.people.disable(office.admin.signedIn, eve.signedIn.person.id, origin);
+    await office.people.invite(office.admin.signedIn, { name: "new", role: "viewer", origin });
+    const tries = [
+      { name: "nobody", password, code: "123456" },
+      { name: "x".repeat(10_000), password, code: "123456" },
+      { name: "bob", password: "not the password", code: codeAt(bob.secret, office.clock.now()) },
+      { name: "bob", password: "x".repeat(100_000), code: codeAt(bob.secret, office.clock.now()) },
+      { name: "bob", password, code: "000000" },
+      { name: "eve", password, code: codeAt(eve.secret, office.clock.now()) },
+      { name: "new", password, code: "123456" },
+    ];
+    const before = (await actsOf(office)).length;
+    for (const each of tries) {
+      await assert.rejects(office.people.signIn({ ...each, origin }), (error: Error) => {
+        assert.deepEqual(
+          { code: "", ...Object.fromEntries(Object.entries(error)) },
+          {
+            name: "PeopleError",
+            code: "sign_in_refused",
+            waitMs: undefined,
+          },
+        );
+        assert.equal(error.message, "sign_in_refused");
+        return true;
+      });
+    }
+    assert.deepEqual((await actsOf(office)).slice(before), [
+      "nobody sign_in refused unknown_name",
+      "nobody sign_in refused unknown_name",
+      "nobody sign_in refused wrong_password",
+      "nobody sign_in refused wrong_password",
+      "nobody sign_in refused wrong_code",
+      "nobody sign_in refused disabled",
+      "nobody sign_in refused invited",
+    ]);
+  });
+
+  test("a code works once, and none before it works any more", async () => {
+    const office = await openOffice();
+    const { admin, clock } = office;
+    const code = codeAt(admin.secret, clock.now());
+    const before = codeOf(admin.secret, stepAt(clock.now()) - 1);
+    await signIn(office, admin, { code });
+    await assert.rejects(signIn(office, admin, { code }), refusedWith("sign_in_refused"));
+    await assert.rejects(signIn(office, admin, { code: before }), refusedWith("sign_in_refused"));
+    await signIn(office, admin, { code: codeOf(admin.secret, stepAt(clock.now()) + 1) });
+  });
+
+  test("of many who come with one code at once, on two nodes, one is let in", async () => {
+    const office = await openOffice();
+    const other = createPeople(office.options);
+    const code = codeAt(office.admin.secret, office.clock.now());
+    const results = await Promise.allSettled(
+      [office.people, other, office.people, other].map((node) => node.signIn({ name: "admin", password, code, origin })),
+    );
+    assert.equal(results.filter(({ status }) => status === "fulfilled").length, 1);
+  });
+
+  test("ten wrong tries lock a name for half an hour, wrong passwords and wrong codes alike, and nothing tells", async () => {
+    const office = await openOffice();
+    const { people, admin, clock } = office;
+    for (let tries = 0; tries < 9; tries += 1) {
+      await assert.rejects(
+        signIn(office, admin, tries % 2 === 0 ? { password: "not the password" } : { code: "000000" }),
+        refusedWith("sign_in_refused"),
+      );
+    }
+    assert.equal((await people.list())[0]?.lockedUntil, undefined);
+    await assert.rejects(signIn(office, admin, { code: "000000" }), refusedWith("sign_in_refused"));
+    assert.equal((await people.list())[0]?.lockedUntil, clock.now() + 30 * minute);
+    await assert.rejects(signIn(office, admin), refusedWith("sign_in_refused"), "locked");
+    assert.deepEqual((await actsOf(office)).slice(-3), [
+      "nobody sign_in refused wrong_code",
+      "server lock done",
+      "nobody sign_in refused locked",
+    ]);
+    // Another process, over the same store.
+    await assert.rejects(
+      createPeople(office.options).signIn({ name: "admin", password, code: codeAt(admin.secret, clock.now()), origin }),
+      refusedWith("sign_in_refused"),
+    );
+    clock.advance(30 * minute - 1);
+    await assert.rejects(signIn(office, admin), refusedWith("sign_in_refused"));
+    clock.advance(1);
+    await assert.rejects(signIn(office, admin, { code: "000000" }), refusedWith("sign_in_refused"), "counted anew");
+    await signIn(office, admin);
+  });
+
+  test("a right try forgets the wrong ones; an admin unlocks", async () => {
+    const office = await openOffice();
+    const bob = await hire(office, "bob", "viewer");
+    const fail = async (times: number) => {
+      for (let tries = 0; tries < times; tries += 1)
+        await assert.rejects(signIn(office, bob, { code: "000000" }), refusedWith("sign_in_refused"));
+    };
+    for (let round = 0; round < 2; round += 1) {
+      await fail(9);
+      await signIn(office, bob);
+      // Until the network may try as often again.
+      office.clock.advance(10 * minute);
+    }
+    await fail(10);
+    await assert.rejects(signIn(office, bob), refusedWith("sign_in_refused"));
+    const view = await office.people.unlock(office.admin.signedIn, bob.signedIn.person.id, origin);
+    assert.equal(view.lockedUntil, undefined);
+    await signIn(office, bob);
+  });
+
+  test("tries that come at once are counted each", async () => {
+    const office = await openOffice();
+    const results = await Promise.allSettled(Array.from({ length: 14 }, () => signIn(office, office.admin, { code: "000000" })));
+    assert.ok(results.every(({ status }) => status === "rejected"));
+    assert.equal((await office.people.list())[0]?.lockedUntil, office.clock.now() + 30 * minute);
+    const acts = await actsOf(office);
+    assert.equal(acts.filter((line) => line === "nobody sign_in refused wrong_code").length, 10);
+    assert.equal(acts.filter((line) => line === "nobody sign_in refused locked").length, 4);
+  });
+
+  test("whoever stays away for 90 days is disabled at the next try", async () => {
+    const office = await openOffice();
+    const bob = await hire(office, "bob", "viewer");
+    office.clock.advance(90 * day - 30 * second - 1);
+    await signIn(office, bob);
+    office.clock.advance(90 * day);
+    await assert.rejects(signIn(office, bob), refusedWith("sign_in_refused"));
+    assert.equal((await office.people.list()).find(({ name }) => name === "bob")?.state, "disabled");
+    assert.deepEqual((await actsOf(office)).slice(-2), ["nobody sign_in refused forgotten", "server disable done forgotten"]);
+  });
+
+  test("a hash of an older measure is replaced when the password was right", async () => {
+    const passwords: Passwords = {
+      hash: async (given) => `new ${given}`,
+      matches: async (given, hash) => hash === `old ${given}` || hash === `new ${given}`,
+      isOld: (hash) => hash.startsWith("old "),
+    };
+    const office = newOffice({ passwords: { ...passwords, hash: async (given) => `old ${given}` } });
+    const admin = await office.join((await office.people.inviteFirstAdmin(false))?.reveal() ?? "");
+    office.clock.advance(30 * second);
+    const renewing = createPeople({ ...office.options, passwords });
+    const kept = async () => (await office.options.store.personByName("admin"))?.passwords;
+    await assert.rejects(renewing.signIn({ name: "admin", password: "not the password", code: "000000", origin }));
+    assert.deepEqual(await kept(), [`old ${password}`]);
+    await renewing.signIn({ name: "admin", password, code: codeAt(admin.secret, office.clock.now()), origin });
+    assert.deepEqual(await kept(), [`new ${password}`]);
+  });
+});
+
+describe("tries that are wrong", () => {
+  const wrong = (office: Office, who: Joined, from: string, marks: readonly string[] = []) =>
+    assert.rejects(
+      office.people.signIn({ name: who.name, password: "not the password", code: "000000", origin: from, marks }),
+      refusedWith("sign_in_refused"),
+    );
+  const network = (number: number) => `198.51.100.${number}`;
+  const right = (office: Office, { name, secret }: Joined, mark: string, from = origin) =>
+    office.people.signIn({ name, password, code: codeAt(secret, office.clock.now()), origin: from, marks: [mark] });
+
+  test("of strangers lock nobody out of a browser that they have signed in with, and signing in there opens nothing for strangers", async () => {
+    const office = await openOffice();
+    const { admin, clock, people } = office;
+    for (let tries = 0; tries < 10; tries += 1) await wrong(office, admin, network(tries));
+    const lockedUntil = clock.now() + 30 * minute;
+    assert.equal((await people.list())[0]?.lockedUntil, lockedUntil);
+    const code = codeAt(admin.secret, clock.now());
+    await assert.rejects(people.signIn({ name: "admin", password, code, origin }), refusedWith("sign_in_refused"), "control: locked");
+    const again = await right(office, admin, admin.mark, "203.0.113.9");
+    assert.equal((await people.list())[0]?.lockedUntil, lockedUntil);
+    clock.advance(30 * second);
+    const next = codeAt(admin.secret, clock.now());
+    await assert.rejects(people.signIn({ name: "admin", password, code: next, origin }), refusedWith("sign_in_refused"), "still locked");
+    // On another node, which knows no more than the mark and the store say.
+    await createPeople(office.options).signIn({ name: "admin", password, code: next, origin, marks: [again.mark.reveal()] });
+    assert.deepEqual((await actsOf(office)).slice(-4), [
+      "nobody sign_in refused locked",
+      "person sign_in done",
+      "nobody sign_in refused locked",
+      "person sign_in done",
+    ]);
+  });
+
+  test("of a known browser are counted for it alone: ten, then it is a stranger's for half an hour", async () => {
+    const office = await openOffice();
+    const bob = await hire(office, "bob", "viewer");
+    for (let tries = 0; tries < 10; tries += 1) await wrong(office, bob, network(tries), [bob.mark]);
+    assert.equal((await actsOf(office)).at(-1), "nobody sign_in refused wrong_password, known browser");
+    assert.equal((await office.options.store.personByName("bob"))?.failures, 0);
+    await right(office, bob, "");
+    for (let tries = 0; tries < 10; tries += 1) await wrong(office, bob, network(tries), [bob.mark]);
+    assert.equal((await actsOf(office)).at(-1), "server lock done", "as a stranger");
+    office.clock.advance(30 * second);
+    await assert.rejects(right(office, bob, bob.mark), refusedWith("sign_in_refused"));
+    office.clock.advance(30 * minute - 30 * second);
+    for (let tries = 0; tries < 9; tries += 1) await wrong(office, bob, network(tries), [bob.mark]);
+    await right(office, bob, bob.mark);
+    office.clock.advance(30 * second);
+    for (let tries = 0; tries < 9; tries += 1) await wrong(office, bob, network(tries), [bob.mark]);
+    await right(office, bob, bob.mark);
+  });
+
+  test("come from a known browser only with a mark of that person's, as it was given, and for 90 days", async () => {
+    const office = await openOffice();
+    const { admin, clock } = office;
+    const bob = await hire(office, "bob", "viewer");
+    const [person = "", browser = "", issued = "", mac = ""] = admin.mark.split(".");
+    const others = [
+      "",
+      "x".repeat(500),
+      bob.mark,
+      [person, browser, issued, bob.mark.split(".")[3]].join("."),
+      [person, browser, String(Number(issued) + 1), mac].join("."),
+      [person, `${browser.slice(0, -1)}${browser.endsWith("0") ? "1" : "0"}`, issued, mac].join("."),
+      [bob.signedIn.person.id, browser, issued, mac].join("."),
+      `${admin.mark}0`,
+      admin.mark.toUpperCase(),
+    ];
+    for (const [number, mark] of others.entries()) {
+      await wrong(office, admin, network(number), [mark]);
+      assert.equal((await actsOf(office)).at(-1), "nobody sign_in refused wrong_password", mark);
+    }
+    await wrong(office, admin, origin, ["none", bob.mark, admin.mark]);
+    assert.equal((await actsOf(office)).at(-1), "nobody sign_in refused wrong_password, known browser", "control");
+    clock.advance(60 * day);
+    const { mark: renewed } = await right(office, admin, admin.mark);
+    assert.equal(renewed.reveal().split(".")[1], browser, "the browser stays the one it was");
+    clock.advance(30 * day);
+    await wrong(office, admin, origin, [admin.mark]);
+    assert.equal((await actsOf(office)).at(-1), "nobody sign_in refused wrong_password", "90 days are over");
+    await wrong(office, admin, origin, [renewed.reveal()]);
+    assert.equal((await actsOf(office)).at(-1), "nobody sign_in refused wrong_password, known browser");
+  });
+
+  test("make no known browser of one whose person was invited again or disabled", async () => {
+    const office = await openOffice();
+    const bob = await hire(office, "bob", "viewer");
+    const { invitation } = await office.people.inviteAgain(office.admin.signedIn, bob.signedIn.person.id, origin);
+    await wrong(office, bob, network(1), [bob.mark]);
+    assert.equal((await actsOf(office)).at(-1), "nobody sign_in refused invited");
+    const anew = await office.join(invitation.reveal(), "another horse battery staple");
+    await wrong(office, bob, network(1), [bob.mark]);
+    assert.equal((await actsOf(office)).at(-1), "nobody sign_in refused wrong_password");
+    await office.people.disable(office.admin.signedIn, bob.signedIn.person.id, origin);
+    await wrong(office, bob, network(1), [anew.mark]);
+    assert.equal((await actsOf(office)).at(-1), "nobody sign_in refused disabled");
+  });
+
+  test("from one network are held back without a look, whatever name they are for, and written down once in ten minutes", async () => {
+    let hashed = 0;
+    const office = await openOffice();
+    const { store, passwords } = office.options;
+    const counting = createPeople({
+      ...office.options,
+      store,
+      passwords: { ...passwords, matches: async (...given) => ((hashed += 1), passwords.matches(...given)) },
+    });
+    const from = (name: string, where: string) =>
+      counting.signIn({ name, password: "not the password", code: "000000", origin: where }).catch((error: unknown) => error);
+    for (let tries = 0; tries < 20; tries += 1)
+      assert.equal(((await from(`nobody-${tries}`, network(1))) as PeopleError).code, "sign_in_refused");
+    const before = (await actsOf(office)).length;
+    for (const name of ["admin", "nobody", "x".repeat(10_000)]) {
+      const error = (await from(name, network(1))) as PeopleError;
+      assert.deepEqual([error.code, error.waitMs], ["held_back", 30 * second]);
+    }
+    for (let tries = 0; tries < 500; tries += 1) await from("nobody", network(1));
+    assert.equal(hashed, 20);
+    assert.deepEqual((await actsOf(office)).slice(before), ["nobody sign_in refused held_back"]);
+    assert.equal(((await from("nobody", network(2))) as PeopleError).code, "sign_in_refused", "others are not held back");
+    office.clock.advance(10 * minute);
+    for (let tries = 0; tries < 25; tries += 1) await from("nobody", network(1));
+    assert.equal((await actsOf(office)).at(-1), "nobody sign_in refused held_back, 502 more since the entry before");
+  });
+
+  test("that are held back while that cannot be written down are held back all the same, and counted with the next that is", async () => {
+    const office = await openOffice();
+    let failure: Error | undefined;
+    const store = {
+      ...storeOf(office),
+      commit: (change: PeopleChange) => (failure === undefined ? office.options.store.commit(change) : Promise.reject(failure)),
+    };
+    const people = createPeople({ ...office.options, store });
+    const from = (): Promise<unknown> =>
+      people.signIn({ name: "nobody", password: "not the password", code: "000000", origin: network(1) }).catch((error: unknown) => error);
+    for (let tries = 0; tries < 20; tries += 1) await from();
+    failure = new StoreError("unavailable");
+    for (let tries = 0; tries < 3; tries += 1) assert.equal(((await from()) as PeopleError).code, "held_back");
+    failure = undefined;
+    await from();
+    assert.equal((await actsOf(office)).at(-1), "nobody sign_in refused held_back, 3 more since the entry before");
+    office.clock.advance(10 * minute);
+    for (let tries = 0; tries < 25; tries += 1) await from();
+    failure = new TypeError("a fault");
+    office.clock.advance(10 * minute);
+    let last: unknown;
+    for (let tries = 0; tries < 25 && !(last instanceof TypeError); tries += 1) last = await from();
+    assert.ok(last instanceof TypeError);
+  });
+
+  test("from ever new addresses write no more than so much, and do not reach whoever is known", async () => {
+    const office = await openOffice();
+    const { people, admin, clock } = office;
+    const before = (await actsOf(office)).length;
+    for (let tries = 0; tries < 3_000; tries += 1) {
+      await people
+        .signIn({
+          name: "nobody",
+          password: "not the password",
+          code: "000000",
+          origin: `2001:db8:${(tries >> 8).toString(16)}:${tries & 255}::1`,
+        })
+        .catch(() => undefined);
+      if (tries % 10 === 0) clock.advance(1 * second);
+    }
+    const written = (await actsOf(office)).length - before;
+    assert.ok(written >= 200 && written <= 100 + 150 + 2, `${written} for 3,000 tries within 300 seconds`);
+    await assert.rejects(right(office, admin, ""), refusedWith("held_back"), "control: a stranger waits");
+    await right(office, admin, admin.mark);
+  });
+
+  test("that nobody could look at count for nobody", async () => {
+    const office = await openOffice();
+    let isBusy = true;
+    const { passwords } = office.options;
+    const people = createPeople({
+      ...office.options,
+      passwords: {
+        ...passwords,
+        matches: async (...given) => {
+          if (isBusy) throw new PeopleError("busy");
+          return passwords.matches(...given);
+        },
+      },
+    });
+    const attempt = (marks: readonly string[]) =>
+      people.signIn({ name: "admin", password, code: codeAt(office.admin.secret, office.clock.now()), origin, marks });
+    for (let tries = 0; tries < 200; tries += 1)
+      await assert.rejects(attempt(tries % 2 === 0 ? [] : [office.admin.mark]), refusedWith("busy"));
+    isBusy = false;
+    await attempt([]);
+  });
+});
+
+describe("sessions", () => {
+  test("end after 15 minutes without a request, and after 12 hours whatever is asked", async () => {
+    const { people, admin, clock } = await openOffice();
+    const { session } = admin;
+    clock.advance(15 * minute - 30 * second - 1);
+    assert.equal((await people.resume(session)).idleUntil, clock.now() + 15 * minute);
+    for (let asked = 0; asked < 200 && clock.now() + 14 * minute < admin.signedIn.endsAt; asked += 1) {
+      clock.advance(14 * minute);
+      await people.resume(session);
+    }
+    clock.advance(admin.signedIn.endsAt - clock.now() - 1);
+    assert.equal((await people.resume(session)).idleUntil, admin.signedIn.endsAt);
+    clock.advance(1);
+    await assert.rejects(people.resume(session), refusedWith("not_signed_in"));
+  });
+
+  test("idle ones are over", async () => {
+    const { people, admin, clock } = await openOffice();
+    clock.advance(14 * minute + 30 * second);
+    await assert.rejects(people.resume(admin.session), refusedWith("not_signed_in"));
+  });
+
+  test("a last use is written once a minute", async () => {
+    const { people, admin, clock, options } = await openOffice();
+    const digest = sha256Hex(admin.session);
+    const written = new Set<Instant | undefined>();
+    for (let asked = 0; asked < 120; asked += 1) {
+      clock.advance(1 * second);
+      await people.resume(admin.session);
+      written.add((await options.store.session(digest))?.session.lastUsedAt);
+    }
+    // When it began, at 30 seconds from now on, and once more.
+    assert.equal(written.size, 3);
+  });
+
+  test("go on until they are idle when a last use cannot be written down", async () => {
+    const office = await openOffice();
+    const { admin, clock, options } = office;
+    let failure: Error = new StoreError("unavailable");
+    const store = { ...storeOf(office), useSession: () => Promise.reject(failure) };
+    const people = createPeople({ ...options, store });
+    const idleUntil = (await people.resume(admin.session)).idleUntil;
+    clock.advance(10 * minute);
+    assert.equal((await people.resume(admin.session)).idleUntil, idleUntil);
+    failure = new TypeError("a fault");
+    await assert.rejects(people.resume(admin.session), TypeError);
+    clock.advance(5 * minute);
+    await assert.rejects(people.resume(admin.session), refusedWith("not_signed_in"));
+  });
+
+  test("signing out ends one, and is no error twice", async () => {
+    const office = await openOffice();
+    const { session } = await signIn(office, office.admin);
+    await office.people.signOut(session.reveal(), origin);
+    await office.people.signOut(session.reveal(), origin);
+    await office.people.signOut("x", origin);
+    await assert.rejects(office.people.resume(session.reveal()), refusedWith("not_signed_in"));
+    await office.people.resume(office.admin.session);
+    assert.equal((await actsOf(office)).filter((line) => line.includes("sign_out")).length, 1);
+  });
+
+  test("another's secret, an altered one and no secret at all are none", async () => {
+    const { people, admin } = await openOffice();
+    const altered = `${admin.session.slice(0, -1)}${admin.session.endsWith("A") ? "E" : "A"}`;
+    for (const odd of ["", altered, admin.signedIn.csrf, `${admin.session}=`, "x".repeat(1_000_000)]) {
+      await assert.rejects(people.resume(odd), refusedWith("not_signed_in"));
+    }
+  });
+
+  test("a role that changes, and a person who is disabled, are so at the next request on every node", async () => {
+    const office = await openOffice();
+    const other = createPeople(office.options);
+    const bob = await hire(office, "bob", "viewer");
+    assert.equal((await other.resume(bob.session)).person.role, "viewer");
+    await office.people.setRole(office.admin.signedIn, bob.signedIn.person.id, "operator", origin);
+    assert.equal((await other.resume(bob.session)).person.role, "operator");
+    await office.people.disable(office.admin.signedIn, bob.signedIn.person.id, origin);
+    await assert.rejects(other.resume(bob.session), refusedWith("not_signed_in"));
+    assert.deepEqual((await actsOf(office)).slice(-2), ["person set_role done viewer to operator", "person disable done"]);
+  });
+});
+
+describe("passwords", () => {
+  test("of one's own are changed with the one before and a code; other sessions end", async () => {
+    const office = await openOffice();
+    const { people, admin, clock } = office;
+    const { session } = await signIn(office, admin);
+    clock.advance(30 * second);
+    const change = (over: object) =>
+      people.changePassword({
+        session: session.reveal(),
+        password,
+        code: codeAt(admin.secret, clock.now()),
+        newPassword: "a wholly new password",
+        origin,
+        ...over,
+      });
+    await assert.rejects(change({ session: "x" }), refusedWith("not_signed_in"));
+    await assert.rejects(change({ password: "not the password" }), refusedWith("sign_in_refused"));
+    await assert.rejects(change({ code: "000000" }), refusedWith("sign_in_refused"));
+    for (const newPassword of ["short", "the admin's password", password])
+      await assert.rejects(change({ newPassword }), refusedWith("password_refused"));
+    await assert.rejects(change({ newPassword: password, password: "not the password" }), refusedWith("sign_in_refused"));
+    await change({});
+    await people.resume(session.reveal());
+    await assert.rejects(people.resume(admin.session), refusedWith("not_signed_in"));
+    clock.advance(30 * second);
+    await assert.rejects(signIn(office, admin), refusedWith("sign_in_refused"));
+    await signIn(office, admin, { password: "a wholly new password" });
+  });
+
+  test("none of the last four comes back, the one before them does", async () => {
+    const office = await openOffice();
+    const { people, admin, clock } = office;
+    const passwords = [password, ...Array.from({ length: 4 }, (_, number) => `password number ${number}`)];
+    const change = (from: string, to: string) => {
+      clock.advance(30 * second);
+      return people.changePassword({
+        session: admin.session,
+        password: from,
+        code: codeAt(admin.secret, clock.now()),
+        newPassword: to,
+        origin,
+      });
+    };
+    for (const [index, to] of passwords.slice(1).entries()) {
+      for (const old of passwords.slice(Math.max(0, index - 3), index + 1))
+        await assert.rejects(change(passwords[index] ?? "", old), refusedWith("password_refused"));
+      await change(passwords[index] ?? "", to);
+    }
+    for (const old of passwords.slice(1)) await assert.rejects(change(passwords[4] ?? "", old), refusedWith("password_refused"));
+    await change(passwords[4] ?? "", password);
+  });
+
+  test("are guessed no faster through a session: wrong ones count, and lock", async () => {
+    const office = await openOffice();
+    const { people, admin, clock } = office;
+    const change = (given: string) =>
+      people.changePassword({
+        session: admin.session,
+        password: given,
+        code: codeAt(admin.secret, clock.now()),
+        newPassword: "a wholly new password",
+        origin,
+      });
+    for (let tries = 0; tries < 10; tries += 1) await assert.rejects(change("not the password"), refusedWith("sign_in_refused"));
+    await assert.rejects(change(password), refusedWith("sign_in_refused"));
+    await people.resume(admin.session);
+  });
+
+  test("are guessed through a session without writing, or hashing, without end", async () => {
+    const office = await openOffice();
+    const bob = await hire(office, "bob", "viewer");
+    const change = (newPassword: string) =>
+      office.people.changePassword({ session: bob.session, password: "not the password", code: "000000", newPassword, origin });
+    // What is wrong with the new one alone is no try.
+    for (let tries = 0; tries < 50; tries += 1) await assert.rejects(change("short"), refusedWith("password_refused"));
+    const before = (await actsOf(office)).length;
+    for (let tries = 0; tries < 30; tries += 1) await assert.rejects(change("a wholly new password"), refusedWith("sign_in_refused"));
+    for (let tries = 0; tries < 100; tries += 1) await assert.rejects(change("a wholly new password"), refusedWith("held_back"));
+    // Thirty, that the name is locked, and that others were held back.
+    assert.equal((await actsOf(office)).length - before, 32);
+  });
+});
+
+describe("who may be where", () => {
+  test("the last active admin stays one: not disabled, not less, not invited again", async () => {
+    const office = await openOffice();
+    const { people, admin } = office;
+    const own = admin.signedIn.person.id;
+    await assert.rejects(people.disable(admin.signedIn, own, origin), refusedWith("last_admin"));
+    await assert.rejects(people.setRole(admin.signedIn, own, "operator", origin), refusedWith("last_admin"));
+    await assert.rejects(people.inviteAgain(admin.signedIn, own, origin), refusedWith("last_admin"));
+    const bob = await hire(office, "bob", "admin");
+    await people.disable(admin.signedIn, own, origin);
+    await assert.rejects(people.resume(admin.session), refusedWith("not_signed_in"), "of oneself");
+    await assert.rejects(people.disable(bob.signedIn, bob.signedIn.person.id, origin), refusedWith("last_admin"));
+  });
+
+  test("two admins who disable each other at once: one is left", async () => {
+    const office = await openOffice();
+    const bob = await hire(office, "bob", "admin");
+    const other = createPeople(office.options);
+    const results = await Promise.allSettled([
+      office.people.disable(office.admin.signedIn, bob.signedIn.person.id, origin),
+      other.disable(bob.signedIn, office.admin.signedIn.person.id, origin),
+    ]);
+    assert.equal(results.filter(({ status }) => status === "fulfilled").length, 1);
+    assert.equal((await office.people.list()).filter(({ state }) => state === "active").length, 1);
+  });
+
+  test("whoever was an admin when the request came, and is none now, changes nobody", async () => {
+    const office = await openOffice();
+    const bob = await hire(office, "bob", "admin");
+    await office.people.setRole(office.admin.signedIn, bob.signedIn.person.id, "operator", origin);
+    await assert.rejects(office.people.disable(bob.signedIn, office.admin.signedIn.person.id, origin), refusedWith("not_signed_in"));
+    await assert.rejects(office.people.invite(bob.signedIn, { name: "eve", role: "admin", origin }), refusedWith("not_signed_in"));
+  });
+
+  test("a disabled person comes back through a new link", async () => {
+    const office = await openOffice();
+    const bob = await hire(office, "bob", "operator");
+    await office.people.disable(office.admin.signedIn, bob.signedIn.person.id, origin);
+    const { person, invitation } = await office.people.inviteAgain(office.admin.signedIn, bob.signedIn.person.id, origin);
+    assert.equal(person.state, "invited");
+    const back = await office.join(invitation.reveal(), "another horse battery staple");
+    assert.equal(back.signedIn.person.role, "operator");
+    assert.notDeepEqual(back.secret, bob.secret);
+    await assert.rejects(signIn(office, bob), refusedWith("sign_in_refused"));
+  });
+
+  test("nobody is somebody else", async () => {
+    const { people, admin } = await openOffice();
+    for (const id of ["0000000000000000", "", "x".repeat(10_000)]) {
+      await assert.rejects(people.disable(admin.signedIn, id as PersonId, origin), refusedWith("no_such_person"));
+    }
+  });
+});
+
+describe("the audit log", () => {
+  test("what cannot be written down does not happen", async () => {
+    let fault: "unavailable" | "commit_unknown" | undefined;
+    const office = await openOffice({ store: createMemoryPeople({ commitFault: () => fault }) });
+    const bob = await hire(office, "bob", "viewer");
+    const whole = async () => [await office.options.store.people(), await office.options.store.auditHead()];
+    const before = await whole();
+    fault = "unavailable";
+    const { people, admin } = office;
+    const unwritten = { name: "ServiceError", code: "store_unavailable" };
+    await assert.rejects(signIn(office, admin), unwritten);
+    await assert.rejects(signIn(office, admin, { code: "000000" }), unwritten);
+    await assert.rejects(people.invite(admin.signedIn, { name: "eve", role: "viewer", origin }), unwritten);
+    await assert.rejects(people.setRole(admin.signedIn, bob.signedIn.person.id, "admin", origin), unwritten);
+    await assert.rejects(people.disable(admin.signedIn, bob.signedIn.person.id, origin), unwritten);
+    await assert.rejects(people.signOut(admin.session, origin), unwritten);
+    await assert.rejects(
+      people.record({
+        actor: { kind: "server" },
+        origin,
+        act: "refund",
+        target: undefined,
+        result: "asked",
+        of: undefined,
+        detail: undefined,
+      }),
+      unwritten,
+    );
+    assert.deepEqual(await whole(), before);
+    await people.resume(admin.session);
+    fault = "commit_unknown";
+    await assert.rejects(signIn(office, admin), { name: "ServiceError", code: "internal_failure" });
+  });
+
+  test("no change of people comes without an act", async () => {
+    const changes: PeopleChange[] = [];
+    const store = createMemoryPeople({
+      commitFault: (change) => {
+        changes.push(change);
+        return undefined;
+      },
+    });
+    const office = await openOffice({ store });
+    const bob = await hire(office, "bob", "viewer");
+    await office.people.disable(office.admin.signedIn, bob.signedIn.person.id, origin);
+    assert.ok(changes.length >= 5, "control");
+    for (const { acts } of changes) assert.ok(acts.length > 0);
+  });
+
+  test("an act is kept as it was, but for what looks like a card number", async () => {
+    const { people } = await openOffice();
+    const act = {
+      actor: { kind: "server" },
+      origin,
+      act: "refund",
+      target: "61a2b3c4111111111111111151a2b3c4d5e6f708192a3b4c",
+      result: "asked",
+      of: 7,
+      detail: `card 4111 1111 1111 1111 ${"x".repeat(600)}`,
+    } as const;
+    const number = await people.record(act);
+    const [entry] = await people.audit(number + 1, 1);
+    assert.equal(entry?.number, number);
+    assert.equal(entry?.target, act.target, "an id is no card number");
+    assert.equal(entry?.detail?.length, 500);
+    assert.ok(entry?.detail?.startsWith("card 4111 11xx xxxx 1111 x"));
+    assert.equal(entry?.of, 7);
+    assert.equal(await people.record({ ...act, result: "done", of: number }), number + 1);
+  });
+
+  test("pages are as long as asked, and never endless", async () => {
+    const { people } = await openOffice();
+    assert.equal((await people.audit(undefined, 1)).length, 1);
+    assert.equal((await people.audit(undefined, -1)).length, 0);
+    assert.equal((await people.audit(undefined, Number.NaN)).length, 0);
+    const { entries, firstBad, head } = await people.verifyAudit();
+    assert.deepEqual([entries, firstBad, head.number], [2, undefined, 2]);
+  });
+});

@@ -1,0 +1,669 @@
+import { createHmac } from "node:crypto";
+import { sha256Hex } from "../kernel/digest.ts";
+import type { Clock } from "../kernel/clock.ts";
+import { isGuessable } from "../kernel/guessable.ts";
+import { hexOf } from "../kernel/ids.ts";
+import { hour, type Instant, laterBy, minute } from "../kernel/instant.ts";
+import type { Random } from "../kernel/random.ts";
+import { Secret } from "../kernel/secret.ts";
+import { ServiceError } from "../kernel/service-error.ts";
+import { StoreError } from "../stores/store.ts";
+import type { Sealing } from "../vault/sealed-secret.ts";
+import { entryOf } from "../user/audit-chain.ts";
+import { verifyAuditLog } from "../user/audit-log.ts";
+import type { Act, Actor, AuditEntry } from "../user/audit.ts";
+import { browserOfMark, markText, personOfMark } from "./known-browser.ts";
+import { type Begun, type Enrolment, type People, PeopleError, type SignedIn } from "./users.ts";
+import { nameKeyOf, type PeopleChange, type PeopleStore, type PersonRecord, type SessionRecord } from "../user/user-store.ts";
+import { forgottenMs, mayDo, type PersonId, type PersonView, type Role } from "../user/user.ts";
+import { holdsName, normalizedPassword, type Passwords } from "./password.ts";
+import { SignInLimits } from "./sign-in-limits.ts";
+import { base32Of, stepOfCode, totpSecretLength, totpUri } from "./totp.ts";
+
+/** Ten wrong tries in a row, then half an hour (PCI DSS 8.3.4). */
+const mostFailures = 10;
+const lockedMs = 30 * minute;
+/** PCI DSS 8.2.8. */
+const idleMs = 15 * minute;
+const sessionMs = 12 * hour;
+/** A session's last use is written down at most so often; until then it counts as of when it was. */
+const useMs = minute;
+const invitationMs = 24 * hour;
+const passwordsKept = 4;
+const secretLength = 32;
+/** Somebody who lost a race decides anew, at most so often. */
+const mostDecisions = 16;
+/** Tries that are held back are written down together, once in so long a time. */
+const heldBackMs = 10 * minute;
+const browserLength = 12;
+const longestAuditPage = 1_000;
+
+/** ASCII alone: no two names look alike, and letter case means the same everywhere. Three at least, for a password may not hold it. */
+const nameForm = /^[A-Za-z0-9][A-Za-z0-9._@+-]{2,63}$/;
+const secretForm = /^[A-Za-z0-9_-]{43}$/;
+
+export interface PeopleOptions {
+  readonly store: PeopleStore;
+  readonly clock: Clock;
+  /** Draws what nobody may guess: never a seeded one. */
+  readonly random: Random;
+  readonly passwords: Passwords;
+  /** Seals the secrets of authenticator apps. */
+  readonly sealing: Sealing;
+  /** `sandbox` or another: what was sealed in one does not open in the other, and apps show it. */
+  readonly environment: string;
+  /** The text without the middle digits of whatever looks like a card number. */
+  readonly maskCards: (text: string) => string;
+}
+
+export function createPeople(options: PeopleOptions): People {
+  return new StoredPeople(options);
+}
+
+/** A decision: what is to be written, and what whoever asked is told once it is. A refusal is written down too, and told by throwing. */
+interface Decision<T> {
+  readonly change: Omit<PeopleChange, "at">;
+  readonly answer: () => T;
+}
+
+class StoredPeople implements People {
+  readonly #options: PeopleOptions;
+  readonly #limits: SignInLimits;
+  /** Since they were written down last, and when that was. */
+  #heldBack = { tries: 0, writtenAt: Number.NEGATIVE_INFINITY };
+
+  constructor(options: PeopleOptions) {
+    this.#options = options;
+    this.#limits = new SignInLimits(options.clock);
+  }
+
+  async signIn({ marks = [], ...given }: Parameters<People["signIn"]>[0]): Promise<Begun> {
+    const browser = await this.#knownBrowser(given.name, marks);
+    return this.#trying(given.origin, browser, (isKnown) => this.#signIn(given, isKnown ? browser : undefined));
+  }
+
+  async #signIn(
+    { name, password, code, origin }: Omit<Parameters<People["signIn"]>[0], "marks">,
+    browser: string | undefined,
+  ): Promise<Begun> {
+    const given = normalizedPassword(password);
+    const find = () => this.#named(name);
+    const checked = await this.#checkPassword(given, await find());
+    return this.#decide<Begun>(async (at) => {
+      const person = await find();
+      const tried = { person, at, origin, act: "sign_in", isKnown: browser !== undefined };
+      if (person === undefined) return refused(tried, "unknown_name");
+      const verdict = await this.#judge(person, checked, code, at, tried.isKnown);
+      if (typeof verdict === "string") return refused(tried, verdict);
+      const renewed = checked.renewed === undefined ? person.passwords : [checked.renewed, ...person.passwords.slice(1)];
+      // Who tries the name meanwhile stays locked out.
+      const right = isLocked(person, at) ? { totpStep: verdict } : rightTry(verdict);
+      const next = nextOf(person, { ...right, passwords: renewed, lastSignedInAt: at });
+      const detail = tried.isKnown ? undefined : newBrowser;
+      return this.#beginSession(person, next, at, [actOf(actorOf(person), origin, "sign_in", person.id, detail)], browser);
+    });
+  }
+
+  async resume(session: string, isAct = true): Promise<SignedIn> {
+    const { store, clock } = this.#options;
+    const at = clock.now();
+    const found = await this.#session(session, at);
+    if (found === undefined) throw new PeopleError("not_signed_in");
+    let { lastUsedAt } = found.session;
+    if (isAct && at - lastUsedAt >= useMs) {
+      // Whoever cannot be noted may look on until the idle time is over.
+      try {
+        await store.useSession(found.session.digest, at);
+        lastUsedAt = at;
+      } catch (error) {
+        if (!(error instanceof StoreError)) throw error;
+      }
+    }
+    return signedInOf(session, { ...found.session, lastUsedAt }, found.person);
+  }
+
+  async signOut(session: string, origin: string): Promise<void> {
+    const found = await this.#session(session, this.#options.clock.now());
+    if (found === undefined) return;
+    await this.#commit(this.#options.clock.now(), {
+      acts: [actOf(actorOf(found.person), origin, "sign_out", found.person.id)],
+      ends: { digest: found.session.digest },
+    });
+  }
+
+  async enrolment(invitation: string): Promise<Enrolment> {
+    const person = await this.#invited(invitation, this.#options.clock.now());
+    const secret = await this.#totpSecret(person);
+    try {
+      return {
+        name: person.name,
+        role: person.role,
+        secret: base32Of(secret),
+        uri: totpUri(secret, `Cofre ${this.#options.environment}`, person.name),
+      };
+    } finally {
+      secret.fill(0);
+    }
+  }
+
+  async enrol({ invitation, password, code, origin }: Parameters<People["enrol"]>[0]): Promise<Begun> {
+    const { passwords, clock } = this.#options;
+    const invited = await this.#invited(invitation, clock.now());
+    if ((await this.#codeStep(invited, code, clock.now())) === undefined) throw new PeopleError("code_refused");
+    const given = await this.#newPassword(invited, password);
+    const hash = await passwords.hash(given);
+    return this.#decide<Begun>(async (at) => {
+      const person = await this.#invited(invitation, at);
+      const step = await this.#codeStep(person, code, at);
+      if (step === undefined) throw new PeopleError("code_refused");
+      const next = nextOf(person, {
+        ...rightTry(step),
+        state: "active",
+        passwords: [hash, ...person.passwords].slice(0, passwordsKept),
+        invitation: undefined,
+        lastSignedInAt: at,
+      });
+      return this.#beginSession(person, next, at, [actOf(actorOf(person), origin, "enrol", person.id, `role ${person.role}`)]);
+    });
+  }
+
+  async changePassword(given: Parameters<People["changePassword"]>[0]): Promise<void> {
+    const owner = await this.#session(given.session, this.#options.clock.now());
+    if (owner === undefined) throw new PeopleError("not_signed_in");
+    const next = normalizedPassword(given.newPassword);
+    if (next === undefined || isGuessable(next) || holdsName(next, owner.person.name)) throw new PeopleError("password_refused");
+    // As a known browser's: wrong ones count for the name besides.
+    await this.#trying(given.origin, `session ${owner.session.digest}`, () => this.#changePassword(given, owner, next));
+  }
+
+  async #changePassword(
+    { session, password, code, origin }: Parameters<People["changePassword"]>[0],
+    owner: { readonly person: PersonRecord },
+    next: string,
+  ): Promise<void> {
+    const { passwords } = this.#options;
+    const checked = await this.#checkPassword(normalizedPassword(password), owner.person);
+    // Whoever does not know the password is told nothing of those before it.
+    const hash = checked.isRight && !(await this.#isOneOf(next, owner.person.passwords)) ? await passwords.hash(next) : undefined;
+    await this.#decide<undefined>(async (at) => {
+      const found = await this.#session(session, at);
+      if (found === undefined) throw new PeopleError("not_signed_in");
+      const { person } = found;
+      const verdict = await this.#judge(person, checked, code, at);
+      if (typeof verdict === "string") return refused({ person, at, origin, act: "change_password" }, verdict);
+      if (hash === undefined) throw new PeopleError("password_refused");
+      return {
+        change: {
+          acts: [actOf(actorOf(person), origin, "change_password", person.id)],
+          person: {
+            next: nextOf(person, { ...rightTry(verdict), passwords: [hash, ...person.passwords].slice(0, passwordsKept) }),
+            replaces: person.version,
+          },
+          ends: { of: person.id, except: found.session.digest },
+        },
+        answer: () => undefined,
+      };
+    });
+  }
+
+  async list(): Promise<readonly PersonView[]> {
+    return (await read(this.#options.store.people())).map(viewOf);
+  }
+
+  async invite(by: SignedIn, { name, role, origin }: Parameters<People["invite"]>[1]) {
+    if (!nameForm.test(name) || this.#options.maskCards(name) !== name) throw new PeopleError("name_refused");
+    return this.#decide(async (at) => {
+      const actor = await this.#admin(by);
+      return this.#newPerson(name, role, at, actor, origin);
+    });
+  }
+
+  async inviteAgain(by: SignedIn, id: PersonId, origin: string) {
+    return this.#decide(async (at) => {
+      const actor = await this.#admin(by);
+      const person = await this.#existing(id);
+      const { change, answer } = await this.#newLink(person, person.role, at, actor, origin);
+      return { change: { ...change, keepsAdmin: true as const }, answer };
+    });
+  }
+
+  setRole(by: SignedIn, id: PersonId, role: Role, origin: string): Promise<PersonView> {
+    return this.#changeOther(by, id, (person) => ({ next: { role }, act: "set_role", detail: `${person.role} to ${role}` }), origin);
+  }
+
+  disable(by: SignedIn, id: PersonId, origin: string): Promise<PersonView> {
+    const next = { state: "disabled", invitation: undefined, totp: undefined } as const;
+    return this.#changeOther(by, id, () => ({ next, act: "disable", endsSessions: true }), origin);
+  }
+
+  unlock(by: SignedIn, id: PersonId, origin: string): Promise<PersonView> {
+    return this.#changeOther(by, id, () => ({ next: { failures: 0, lockedUntil: undefined }, act: "unlock" }), origin);
+  }
+
+  async inviteFirstAdmin(force: boolean): Promise<Secret<string> | undefined> {
+    for (let number = 1; ; number += 1) {
+      try {
+        return await this.#inviteFirstAdmin(number === 1 ? firstAdmin : `${firstAdmin}-${number}`, force);
+      } catch (error) {
+        // A row of that name is there that was written without the key, and must not keep the installation from starting.
+        if (!(error instanceof PeopleError) || error.code !== "name_taken" || number === mostFirstAdmins) throw error;
+      }
+    }
+  }
+
+  #inviteFirstAdmin(name: string, force: boolean): Promise<Secret<string> | undefined> {
+    const server: Actor = { kind: "server" };
+    return this.#decide<Secret<string> | undefined>(async (at) => {
+      const people = await read(this.#options.store.people());
+      const admins = people.filter(({ role }) => role === "admin").toSorted((one, other) => one.createdAt - other.createdAt);
+      if (!force && admins.some(({ state }) => state === "active")) return undefined;
+      const first = people.find(({ name }) => nameKeyOf(name) === firstAdmin);
+      const chosen = admins.find(({ state }) => state === "invited" && !force) ?? first ?? admins[0];
+      const { change, answer } =
+        chosen === undefined
+          ? await this.#newPerson(name, "admin", at, server, undefined)
+          : await this.#newLink(chosen, "admin", at, server, undefined);
+      return { change, answer: () => answer().invitation };
+    });
+  }
+
+  async record(act: Act): Promise<number> {
+    return this.#commit(this.#options.clock.now(), { acts: [this.#withoutCards(act)] });
+  }
+
+  async audit(before: number | undefined, limit: number): Promise<readonly AuditEntry[]> {
+    const most = limit >= 1 ? Math.min(Math.trunc(limit), longestAuditPage) : 0;
+    return (await read(this.#options.store.auditBefore(before, most))).map(entryOf);
+  }
+
+  async verifyAudit(): ReturnType<People["verifyAudit"]> {
+    const { entries, head, fault } = await read(verifyAuditLog(this.#options.store));
+    return { entries, firstBad: fault?.entry, head };
+  }
+
+  // --- Tries ---------------------------------------------------------------------------------------------------------------------
+
+  /** `key`: of what has tries of its own; see sign-in-limits.ts. */
+  async #trying<T>(origin: string, key: string | undefined, work: (isKnown: boolean) => Promise<T>): Promise<T> {
+    const allowed = this.#limits.take(origin, key);
+    if ("waitMs" in allowed) {
+      await this.#holdBack(origin);
+      throw new PeopleError("held_back", allowed.waitMs);
+    }
+    try {
+      const done = await work(allowed.isKnown);
+      allowed.right();
+      return done;
+    } catch (error) {
+      if (error instanceof PeopleError && (error.code === "busy" || error.code === "password_refused")) allowed.untried();
+      throw error;
+    }
+  }
+
+  async #named(name: string): Promise<PersonRecord | undefined> {
+    return nameForm.test(name) ? read(this.#options.store.personByName(nameKeyOf(name))) : undefined;
+  }
+
+  /** The name of a browser that this person has signed in with. Whoever brings no mark, or somebody else's, causes no more work for a known name than for another. */
+  async #knownBrowser(name: string, marks: readonly string[]): Promise<string | undefined> {
+    if (!marks.some((mark) => personOfMark(mark) !== undefined)) return undefined;
+    const person = await this.#named(name);
+    const own = marks.find((mark) => personOfMark(mark) === person?.id);
+    if (person?.state !== "active" || own === undefined) return undefined;
+    const secret = await this.#totpSecret(person);
+    try {
+      return browserOfMark(secret, person.id, own, this.#options.clock.now());
+    } finally {
+      secret.fill(0);
+    }
+  }
+
+  async #newMark(person: PersonRecord, browser: string | undefined, issuedAt: Instant): Promise<Secret<string>> {
+    const secret = await this.#totpSecret(person);
+    try {
+      const name = browser ?? hexOf(this.#options.random.bytes(browserLength));
+      return new Secret(markText(secret, { person: person.id, browser: name, issuedAt }));
+    } finally {
+      secret.fill(0);
+    }
+  }
+
+  /** As one entry in ten minutes, for as an entry each they would fill the log. */
+  async #holdBack(origin: string): Promise<void> {
+    const now = this.#options.clock.now();
+    const { tries, writtenAt } = this.#heldBack;
+    if (now >= writtenAt && now - writtenAt < heldBackMs) {
+      this.#heldBack = { tries: tries + 1, writtenAt };
+      return;
+    }
+    this.#heldBack = { tries: 0, writtenAt: now };
+    const detail = tries === 0 ? "held_back" : `held_back, ${tries} more since the entry before`;
+    try {
+      await this.#commit(now, { acts: [actOf({ kind: "nobody" }, origin, "sign_in", undefined, detail, "refused")] });
+    } catch (error) {
+      // Nothing is let through for that.
+      if (!(error instanceof ServiceError)) throw error;
+      this.#heldBack = { tries: this.#heldBack.tries + tries + 1, writtenAt };
+    }
+  }
+
+  // --- Passwords and codes ------------------------------------------------------------------------------------------------------
+
+  /** The same work whether there is such a person, and whether they may sign in, or not. */
+  async #checkPassword(given: string | undefined, person: PersonRecord | undefined): Promise<CheckedPassword> {
+    const { passwords } = this.#options;
+    const against = person?.state === "active" ? person.passwords[0] : undefined;
+    const matches = await passwords.matches(given ?? "", given === undefined ? undefined : against);
+    const isRight = matches && given !== undefined && against !== undefined;
+    return { against, isRight, renewed: isRight && passwords.isOld(against) ? await passwords.hash(given) : undefined };
+  }
+
+  /** The code's step; or why the try is a wrong one, which only the audit log is told. */
+  async #judge(person: PersonRecord, checked: CheckedPassword, code: string, at: Instant, isKnown = false): Promise<number | Refusal> {
+    if (person.state !== "active") return person.state;
+    if (isForgotten(person, at)) return "forgotten";
+    if (!isKnown && isLocked(person, at)) return "locked";
+    // Another one has been set since: what was found out is of the one before.
+    if (!checked.isRight || person.passwords[0] !== checked.against) return "wrong_password";
+    return (await this.#codeStep(person, code, at)) ?? "wrong_code";
+  }
+
+  async #codeStep(person: PersonRecord, code: string, at: Instant): Promise<number | undefined> {
+    const secret = await this.#totpSecret(person);
+    try {
+      return stepOfCode(secret, code, at, person.totpStep);
+    } finally {
+      secret.fill(0);
+    }
+  }
+
+  async #totpSecret({ id, totp }: PersonRecord): Promise<Uint8Array> {
+    if (totp === undefined) throw new PeopleError("no_invitation");
+    return this.#options.sealing.open(totp, this.#labelOf(id));
+  }
+
+  #labelOf(id: PersonId): string {
+    return `${this.#options.environment}/people/${id}`;
+  }
+
+  /** In the form in which it is hashed. */
+  async #newPassword({ name, passwords }: PersonRecord, given: string): Promise<string> {
+    const password = normalizedPassword(given);
+    if (password === undefined || isGuessable(password) || holdsName(password, name) || (await this.#isOneOf(password, passwords)))
+      throw new PeopleError("password_refused");
+    return password;
+  }
+
+  async #isOneOf(password: string, hashes: readonly string[]): Promise<boolean> {
+    for (const hash of hashes) if (await this.#options.passwords.matches(password, hash)) return true;
+    return false;
+  }
+
+  // --- People and sessions ------------------------------------------------------------------------------------------------------
+
+  async #session(session: string, at: Instant): Promise<{ readonly session: SessionRecord; readonly person: PersonRecord } | undefined> {
+    if (!secretForm.test(session)) return undefined;
+    const found = await read(this.#options.store.session(sha256Hex(session)));
+    if (found === undefined || found.person.state !== "active") return undefined;
+    const { lastUsedAt, endsAt } = found.session;
+    return at < endsAt && at < laterBy(lastUsedAt, idleMs) ? found : undefined;
+  }
+
+  async #invited(invitation: string, at: Instant): Promise<PersonRecord> {
+    const person = secretForm.test(invitation) ? await read(this.#options.store.personByInvitation(sha256Hex(invitation))) : undefined;
+    if (person?.state !== "invited" || person.invitation === undefined || at >= person.invitation.endsAt)
+      throw new PeopleError("no_invitation");
+    return person;
+  }
+
+  async #existing(id: PersonId): Promise<PersonRecord> {
+    const person = /^[0-9a-f]{16}$/.test(id) ? await read(this.#options.store.person(id)) : undefined;
+    if (person === undefined) throw new PeopleError("no_such_person");
+    return person;
+  }
+
+  /** As they are now, and not as they were when the request came. */
+  async #admin(by: SignedIn): Promise<Actor> {
+    const person = await this.#options.store.person(by.person.id);
+    if (person?.state !== "active" || !mayDo(person.role, "admin")) throw new PeopleError("not_signed_in");
+    return actorOf(person);
+  }
+
+  async #beginSession(
+    person: PersonRecord,
+    next: PersonRecord,
+    at: Instant,
+    acts: PeopleChange["acts"],
+    browser?: string,
+  ): Promise<Decision<Begun>> {
+    const secret = this.#secret();
+    const mark = await this.#newMark(next, browser, at);
+    const begins: SessionRecord = {
+      digest: sha256Hex(secret),
+      personId: person.id,
+      startedAt: at,
+      lastUsedAt: at,
+      endsAt: laterBy(at, sessionMs),
+    };
+    return {
+      change: { acts, person: { next, replaces: person.version }, begins },
+      answer: () => ({ session: new Secret(secret), signedIn: signedInOf(secret, begins, next), mark }),
+    };
+  }
+
+  async #newPerson(name: string, role: Role, at: Instant, actor: Actor, origin: string | undefined): Promise<Decision<Invited>> {
+    const id = hexOf(this.#options.random.bytes(8)) as PersonId;
+    const { invitation, fields } = await this.#link(id, at);
+    const next: PersonRecord = {
+      id,
+      version: 1,
+      name,
+      role,
+      createdAt: at,
+      lastSignedInAt: undefined,
+      passwords: [],
+      ...fields,
+    };
+    return {
+      change: { acts: [actOf(actor, origin, "invite", id, `role ${role}`)], person: { next, replaces: undefined } },
+      answer: () => ({ person: viewOf(next), invitation }),
+    };
+  }
+
+  async #newLink(person: PersonRecord, role: Role, at: Instant, actor: Actor, origin: string | undefined): Promise<Decision<Invited>> {
+    const { invitation, fields } = await this.#link(person.id, at);
+    const next = nextOf(person, { ...fields, role });
+    return {
+      change: {
+        acts: [actOf(actor, origin, "invite_again", person.id, `role ${role}`)],
+        person: { next, replaces: person.version },
+        ends: { of: person.id, except: undefined },
+      },
+      answer: () => ({ person: viewOf(next), invitation }),
+    };
+  }
+
+  async #link(id: PersonId, at: Instant) {
+    const secret = this.#secret();
+    const fields = {
+      state: "invited",
+      totp: await this.#options.sealing.seal(this.#options.random.bytes(totpSecretLength), this.#labelOf(id)),
+      totpStep: 0,
+      failures: 0,
+      lockedUntil: undefined,
+      invitation: { digest: sha256Hex(secret), endsAt: laterBy(at, invitationMs) },
+    } as const;
+    return { invitation: new Secret(secret), fields };
+  }
+
+  #changeOther(
+    by: SignedIn,
+    id: PersonId,
+    decide: (person: PersonRecord) => {
+      readonly next: Partial<PersonRecord>;
+      readonly act: string;
+      readonly detail?: string;
+      readonly endsSessions?: true;
+    },
+    origin: string,
+  ): Promise<PersonView> {
+    return this.#decide<PersonView>(async () => {
+      const actor = await this.#admin(by);
+      const person = await this.#existing(id);
+      const { next: fields, act, detail, endsSessions } = decide(person);
+      const next = nextOf(person, fields);
+      return {
+        change: {
+          acts: [actOf(actor, origin, act, id, detail)],
+          person: { next, replaces: person.version },
+          ...(endsSessions === true ? { ends: { of: id, except: undefined } } : {}),
+          keepsAdmin: true,
+        },
+        answer: () => viewOf(next),
+      };
+    });
+  }
+
+  /** 256 bits in 43 characters that fit a cookie and an address. */
+  #secret(): string {
+    return Buffer.from(this.#options.random.bytes(secretLength)).toString("base64url");
+  }
+
+  // --- Writing ------------------------------------------------------------------------------------------------------------------
+
+  /** Decides, writes, and decides anew when somebody else was faster. */
+  async #decide<T>(decide: (at: Instant) => Promise<Decision<T> | undefined>): Promise<T> {
+    for (let decisions = 0; decisions < mostDecisions; decisions += 1) {
+      const at = this.#options.clock.now();
+      const decision = await read(decide(at));
+      if (decision === undefined) return undefined as T;
+      const result = await read(this.#options.store.commit({ ...decision.change, at }));
+      if (result.outcome === "committed") return decision.answer();
+      if (result.outcome === "name_taken") throw new PeopleError("name_taken");
+      if (result.outcome === "no_admin") throw new PeopleError("last_admin");
+    }
+    throw new PeopleError("busy");
+  }
+
+  async #commit(at: Instant, change: Omit<PeopleChange, "at" | "person" | "keepsAdmin">): Promise<number> {
+    const result = await read(this.#options.store.commit({ ...change, at }));
+    if (result.outcome !== "committed") throw new ServiceError("internal_failure");
+    return result.number;
+  }
+
+  /** An identifier's digits follow each other by chance; in anything else they may have been somebody's. */
+  #withoutCards(act: Act): Act {
+    const masked = (text: string | undefined, most: number) =>
+      text === undefined || /^[0-9a-f]+$/.test(text) ? text?.slice(0, most) : this.#options.maskCards(text.slice(0, most));
+    return { ...act, target: masked(act.target, longestTarget), detail: masked(act.detail, longestDetail) };
+  }
+}
+
+const firstAdmin = "admin";
+const mostFirstAdmins = 100;
+const longestTarget = 500;
+const longestDetail = 500;
+
+interface Invited {
+  readonly person: PersonView;
+  readonly invitation: Secret<string>;
+}
+
+interface CheckedPassword {
+  /** The hash that it was compared with. */
+  readonly against: string | undefined;
+  readonly isRight: boolean;
+  /** A hash by today's measure, when the one that is kept is older. */
+  readonly renewed: string | undefined;
+}
+
+type Refusal = "invited" | "disabled" | "forgotten" | "locked" | "wrong_password" | "wrong_code";
+
+interface Tried {
+  readonly person: PersonRecord | undefined;
+  readonly at: Instant;
+  readonly origin: string;
+  readonly act: string;
+  /** By a browser that the person has signed in with: what is wrong is counted for that one alone (sign-in-limits.ts). */
+  readonly isKnown?: boolean;
+}
+
+const newBrowser = "new browser";
+const knownBrowser = "known browser";
+
+/** A try that came to nothing. Whoever made it is told the same for all of them. */
+function refused({ person, at, origin, act, isKnown = false }: Tried, why: Refusal | "unknown_name"): Decision<never> {
+  const tried = actOf({ kind: "nobody" }, origin, act, person?.id, isKnown ? `${why}, ${knownBrowser}` : why, "refused");
+  const answer = (): never => {
+    throw new PeopleError("sign_in_refused");
+  };
+  if (person === undefined) return { change: { acts: [tried] }, answer };
+  const server: Actor = { kind: "server" };
+  if (why === "forgotten") {
+    const next = nextOf(person, { state: "disabled", totp: undefined });
+    const acts = [tried, actOf(server, undefined, "disable", person.id, why)] as const;
+    return { change: { acts: [...acts], person: { next, replaces: person.version }, ends: { of: person.id, except: undefined } }, answer };
+  }
+  if (isKnown || (why !== "wrong_password" && why !== "wrong_code")) return { change: { acts: [tried] }, answer };
+  // A lock that is over is forgotten.
+  const failures = (person.lockedUntil === undefined ? person.failures : 0) + 1;
+  const isLast = failures >= mostFailures;
+  const next = nextOf(person, { failures, lockedUntil: isLast ? laterBy(at, lockedMs) : undefined });
+  const locked = actOf(server, undefined, "lock", person.id);
+  return { change: { acts: isLast ? [tried, locked] : [tried], person: { next, replaces: person.version } }, answer };
+}
+
+function nextOf(person: PersonRecord, fields: Partial<PersonRecord>): PersonRecord {
+  return { ...person, ...fields, version: person.version + 1 };
+}
+
+function rightTry(step: number): Pick<PersonRecord, "failures" | "lockedUntil" | "totpStep"> {
+  return { failures: 0, lockedUntil: undefined, totpStep: step };
+}
+
+function isLocked({ lockedUntil }: PersonRecord, at: Instant): boolean {
+  return lockedUntil !== undefined && at < lockedUntil;
+}
+
+function isForgotten({ lastSignedInAt }: PersonRecord, at: Instant): boolean {
+  return lastSignedInAt !== undefined && at >= laterBy(lastSignedInAt, forgottenMs);
+}
+
+function actorOf({ id, name }: PersonRecord): Actor {
+  return { kind: "person", id, name };
+}
+
+function actOf(
+  actor: Actor,
+  origin: string | undefined,
+  act: string,
+  target: string | undefined,
+  detail?: string,
+  result: Act["result"] = "done",
+): Act {
+  return { actor, origin, act, target, result, of: undefined, detail };
+}
+
+function viewOf({ id, name, role, state, createdAt, lastSignedInAt, lockedUntil }: PersonRecord): PersonView {
+  return { id, name, role, state, createdAt, lastSignedInAt, lockedUntil };
+}
+
+function signedInOf(secret: string, { lastUsedAt, endsAt }: SessionRecord, person: PersonRecord): SignedIn {
+  const idleUntil = laterBy(lastUsedAt, idleMs);
+  return { person: viewOf(person), csrf: csrfOf(secret), idleUntil: idleUntil < endsAt ? idleUntil : endsAt, endsAt };
+}
+
+/** Not the session, and not to be had without it. */
+function csrfOf(secret: string): string {
+  return createHmac("sha256", secret).update("cofre csrf 1").digest("base64url");
+}
+
+/** A store that fails has one meaning: nothing was done, or nobody knows. */
+async function read<T>(reading: Promise<T>): Promise<T> {
+  try {
+    return await reading;
+  } catch (error) {
+    if (!(error instanceof StoreError)) throw error;
+    throw new ServiceError(error.code === "commit_unknown" ? "internal_failure" : "store_unavailable");
+  }
+}

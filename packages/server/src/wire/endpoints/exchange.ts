@@ -1,0 +1,113 @@
+import type { Instant } from "../../kernel/instant.ts";
+import type { Account } from "../../merchant/account.ts";
+import { countryOf } from "../../payment/countries.ts";
+import { exchangeRate } from "../../payment/pricing-tables.ts";
+import { echo } from "../decode/card-like.ts";
+import type { Endpoint } from "../endpoint.ts";
+import { fieldOf } from "../requests/fields.ts";
+import { isTreeObject, type Tree, type TreeObject } from "../decode/tree.ts";
+import { WireError } from "../decode/wire-error.ts";
+import { answering, type EndpointDeps } from "./deps.ts";
+
+/** As the sample names one ("Real to US Dollar", interface 5.7): the currencies that payments are taken in. */
+const currencyNames: ReadonlyMap<string, string> = new Map([
+  ["ARS", "Argentine Peso"],
+  ["BOB", "Boliviano"],
+  ["BRL", "Real"],
+  ["CLP", "Chilean Peso"],
+  ["COP", "Colombian Peso"],
+  ["CRC", "Costa Rican Colon"],
+  ["DOP", "Dominican Peso"],
+  ["EUR", "Euro"],
+  ["GTQ", "Quetzal"],
+  ["MXN", "Mexican Peso"],
+  ["PAB", "Balboa"],
+  ["PEN", "Sol"],
+  ["PYG", "Guarani"],
+  ["USD", "US Dollar"],
+  ["UYU", "Uruguayan Peso"],
+]);
+
+/** No source has codes for these. */
+export const exchangeErrors = {
+  missing: { code: "COFRE-40", message: "Parameter currency_code not informed" },
+  noRate: { code: "COFRE-41", message: "There is no rate from {code} to {base}" },
+} as const;
+
+/** /ws/exchange (interface 5.7): what one unit of `currency_code` is worth in the base currency, by the account's own table. */
+export function exchangeEndpoint({ clockOf }: EndpointDeps): Endpoint {
+  return {
+    path: "/ws/exchange",
+    key: "secret",
+    family: "parameters",
+    cors: false,
+    handle: ({ params, account }) => answering("query", async () => exchangeBody(params, account, clockOf(account).now())),
+  };
+}
+
+/**
+ * /ws/exchange/getCurrencyRates (interface 5.7): the rates of every currency in `currency_codes` to every one in `currency_base_codes`.
+ * Each is a list, or text with commas.
+ */
+export function currencyRatesEndpoint({ clockOf }: EndpointDeps): Endpoint {
+  return {
+    path: "/ws/exchange/getCurrencyRates",
+    key: "secret",
+    family: "parameters",
+    cors: false,
+    handle: ({ params, account }) => answering("query", async () => ratesBody(params, account, clockOf(account).now())),
+  };
+}
+
+function exchangeBody(params: TreeObject, account: Account, now: Instant): string {
+  const code = fieldOf(params, "currency_code")?.toUpperCase();
+  if (code === undefined) throw new WireError(exchangeErrors.missing.code, exchangeErrors.missing.message);
+  const asked = fieldOf(params, "currency_base_code") ?? fieldOf(params, "currency_base");
+  return `{"currency_rate":${rateRow(code, asked?.toUpperCase() ?? baseOf(account), account, now)},"status":"SUCCESS"}`;
+}
+
+function ratesBody(params: TreeObject, account: Account, now: Instant): string {
+  const codes = codesIn(params, "currency_codes", "currency_code");
+  if (codes.length === 0) throw new WireError(exchangeErrors.missing.code, exchangeErrors.missing.message);
+  const asked = codesIn(params, "currency_base_codes", "currency_base_code");
+  const bases = asked.length === 0 ? [baseOf(account)] : asked;
+  const rows = codes.flatMap((code) => bases.map((base) => rateRow(code, base, account, now)));
+  return `{"currency_rates":[${rows.join(",")}],"status":"SUCCESS"}`;
+}
+
+/** Without a base it is the currency of the account's own country: most clients send none. */
+function baseOf({ settings }: Account): string {
+  return countryOf(settings.country)?.currency ?? "BRL";
+}
+
+/** Each code once, upper case. A list may come as an object with numbers for names, as PHP writes it. */
+function codesIn(params: TreeObject, ...names: readonly string[]): readonly string[] {
+  const value = names.map((name) => params[name]).find((given) => given !== undefined);
+  const members: readonly Tree[] =
+    value === undefined ? [] : typeof value === "string" ? value.split(",") : isTreeObject(value) ? Object.values(value) : listOf(value);
+  const codes = members.map((member) => (typeof member === "string" ? member.trim().toUpperCase() : "?"));
+  return [...new Set(codes.filter((code) => code !== ""))];
+}
+
+function listOf(value: Tree): readonly Tree[] {
+  return Array.isArray(value) ? (value as readonly Tree[]) : [];
+}
+
+function rateRow(code: string, base: string, { settings }: Account, now: Instant): string {
+  const rate = exchangeRate(settings.rateTable, code, base, now) ?? inverseOf(exchangeRate(settings.rateTable, base, code, now));
+  const names = [currencyNames.get(base), currencyNames.get(code)];
+  if (rate === undefined || names.includes(undefined)) {
+    const { message } = exchangeErrors.noRate;
+    throw new WireError(exchangeErrors.noRate.code, message.replace("{code}", echo(code)).replace("{base}", echo(base)));
+  }
+  return `{"code":"${code}","base_code":"${base}","name":"${names.join(" to ")}","rate":"${rate}"}`;
+}
+
+/** Eight decimals, rounded half up: with four nothing would be left of one peso. */
+function inverseOf(rate: string | undefined): string | undefined {
+  if (rate === undefined) return undefined;
+  const tenThousandths = BigInt(rate.replace(".", ""));
+  const scaled = (2n * 10n ** 12n + tenThousandths) / (2n * tenThousandths);
+  const digits = scaled.toString().padStart(9, "0");
+  return `${digits.slice(0, -8)}.${digits.slice(-8)}`;
+}

@@ -1,0 +1,60 @@
+import { ServiceError } from "../../kernel/service-error.ts";
+import { cancelRefund, refund, refundOrCancel } from "../../operations/refund.ts";
+import type { PaymentSelector } from "../../operations/direct-input.ts";
+import { roundingWarnings } from "../requests/amounts.ts";
+import { withWarnings } from "../answers/answer.ts";
+import type { KeyedEndpoint } from "../endpoint.ts";
+import { rowsOf } from "../answers/errors.ts";
+import { paymentAnswer } from "../answers/payment-answer.ts";
+import { unknownPaymentText } from "../requests/payment-request.ts";
+import { readRefundOrCancel, readRefundRequest } from "../requests/refund-request.ts";
+import { WireError } from "../decode/wire-error.ts";
+import { answering, type EndpointDeps } from "./deps.ts";
+
+/** /ws/refund: gives money back, or takes a refund back that has not been sent yet (interface 5.3). */
+export function refundEndpoint({ runner }: EndpointDeps): KeyedEndpoint {
+  return {
+    path: "/ws/refund",
+    key: "secret",
+    family: "parameters",
+    cors: false,
+    handle: async ({ params, account, named }) => {
+      const answer = await answering("refund", async () => {
+        const asked = readRefundRequest(params, account);
+        const done =
+          asked.kind === "cancel"
+            ? await runner.run(cancelRefund, account, { ...asked.selector, request: named?.digest })
+            : await naming(asked.input.selector, runner.run(refund, account, { ...asked.input, request: named?.digest }));
+        return paymentAnswer(done.payment, account, { refund: done.refund, operation: "refund" });
+      });
+      return withWarnings(answer, roundingWarnings(params, "amount", account));
+    },
+  };
+}
+
+/** /ws/refundOrCancel: gives up what is not paid yet, gives back what is (interface 5.4). */
+export function refundOrCancelEndpoint({ runner }: EndpointDeps): KeyedEndpoint {
+  return {
+    path: "/ws/refundOrCancel",
+    key: "secret",
+    family: "parameters",
+    cors: false,
+    handle: ({ params, account, named }) =>
+      answering("refund_or_cancel", async () => {
+        const input = { ...readRefundOrCancel(params), request: named?.digest };
+        const { payment, refund: made } = await naming(input.selector, runner.run(refundOrCancel, account, input));
+        return paymentAnswer(payment, account, made === undefined ? { operation: "cancel" } : { refund: made, operation: "refund" });
+      }),
+  };
+}
+
+/** A payment that is not there is told with the name that it was looked for by. */
+async function naming<T>(selector: PaymentSelector, running: Promise<T>): Promise<T> {
+  try {
+    return await running;
+  } catch (error) {
+    const row = rowsOf("refund").payment_not_found;
+    if (!(error instanceof ServiceError) || error.code !== "payment_not_found" || row === undefined) throw error;
+    throw new WireError(row.code, unknownPaymentText(selector));
+  }
+}

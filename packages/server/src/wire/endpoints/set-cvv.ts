@@ -1,0 +1,39 @@
+import type { Account } from "../../merchant/account.ts";
+import { setCvv } from "../../operations/set-cvv.ts";
+import { errorAnswer, type WireAnswer } from "../answers/answer.ts";
+import type { Endpoint } from "../endpoint.ts";
+import { readSetCvv } from "../requests/set-cvv-request.ts";
+import type { TreeObject } from "../decode/tree.ts";
+import { answering, type EndpointDeps } from "./deps.ts";
+
+/** /ws/token/setCVV: leaves a security code for the next payment with a token (interface 2.4). Browsers call it with the public key. */
+export function setCvvEndpoint(deps: EndpointDeps): Endpoint {
+  return {
+    path: "/ws/token/setCVV",
+    key: "public",
+    family: "json",
+    cors: true,
+    handle: ({ params, account }) => answerSetCvv(deps, account, params),
+  };
+}
+
+export function answerSetCvv({ runner }: EndpointDeps, account: Account, params: TreeObject): Promise<WireAnswer> {
+  return answering("set_cvv", async () => {
+    const input = readSetCvv(params);
+    try {
+      const { maskedPan } = await runner.run(setCvv, account, input);
+      return `{"status":"SUCCESS","token":${JSON.stringify(input.token)},"masked_card_number":"${maskedPan}"}`;
+    } finally {
+      input.cvv.wipe();
+    }
+  });
+}
+
+/** One client posts to this address, which the original does not have: its own test expects an error (interface 2.4). */
+export const misspeltSetCvvEndpoint: Endpoint = {
+  path: "/ws/setCvv",
+  key: "none",
+  family: "json",
+  cors: true,
+  handle: async () => errorAnswer("COFRE-9", "There is no such operation: use /ws/token/setCVV"),
+};

@@ -1,0 +1,103 @@
+import { assert } from "../kernel/assert.ts";
+import { sha256Hex } from "../kernel/digest.ts";
+import { type CardNamed, maskedPanOf } from "../operations/masked-pan-of.ts";
+import { holdsDigits, holdsMasked } from "../vault/own-number.ts";
+import type { WireAnswer } from "./answers/answer.ts";
+import { holdsCardNumber } from "./decode/card-like.ts";
+import { answeringAnswer, type EndpointDeps } from "./endpoints/deps.ts";
+import type { KeyedEndpoint, WireRequest } from "./endpoint.ts";
+import type { ErrorFamily } from "./answers/errors.ts";
+import { cardNodeOf, fieldOf, hashOf, nodeOf } from "./requests/fields.ts";
+import { codeOf } from "./requests/payment-request.ts";
+import { Lifted, textOf, type Tree, type TreeObject } from "./decode/tree.ts";
+import { WireError } from "./decode/wire-error.ts";
+
+/**
+ * The endpoint, with an Idempotency-Key taken: the same key and the same request get the first answer again, marked by the
+ * header `Idempotent-Replayed`. The interface has no such header; without it nothing changes.
+ */
+export function idempotent(
+  endpoint: KeyedEndpoint,
+  family: ErrorFamily,
+  { requests, runner }: Pick<EndpointDeps, "requests" | "runner">,
+): KeyedEndpoint {
+  assert(endpoint.key === "secret", "only whoever may move money names requests");
+  return {
+    ...endpoint,
+    movesMoney: true,
+    handle(request) {
+      const key = request.headers.idempotencyKey;
+      if (key === undefined) return endpoint.handle(request);
+      if (!/^[\x21-\x7e]{1,255}$/.test(key)) {
+        throw new WireError("COFRE-46", "Header Idempotency-Key must have between 1 and 255 characters without blanks");
+      }
+      const refuseKey = async (): Promise<void> => {
+        if (!request.account.settings.refuseCardLikeCodes || !(await holdsOwnNumber(key, request, runner))) return;
+        throw new WireError("COFRE-151", "Header Idempotency-Key holds a card number");
+      };
+      const digest = sha256Hex(`${endpoint.path}\n${canonical(request.params)}`);
+      return answeringAnswer(family, async () => {
+        const run = async () => {
+          const made = await endpoint.handle({ ...request, named: { digest: sha256Hex(`${key}\n${digest}`) } });
+          return { ...made, keep: made.keep !== false };
+        };
+        const answer = await requests.answer(request.account.id, key, digest, run, refuseKey);
+        return "replayed" in answer ? { status: answer.status, body: answer.body, headers: replayed } : answer;
+      });
+    },
+  };
+}
+
+/**
+ * The key is kept unchanged, like a code (docs/decisions/0007), and before anything else is: whether it holds the number of the request's card is
+ * known now. A stored card is looked up only for a key that has the form of a card number somewhere, and compared by its mask.
+ */
+async function holdsOwnNumber(key: string, { params, account }: WireRequest, runner: EndpointDeps["runner"]): Promise<boolean> {
+  if (holdsLifted(key, params)) return true;
+  const named = holdsCardNumber(key) ? cardNamedBy(params) : undefined;
+  const maskedPan = named === undefined ? undefined : await runner.run(maskedPanOf, account, named);
+  return maskedPan !== undefined && holdsMasked(key, maskedPan);
+}
+
+const shortestPan = 14;
+
+function holdsLifted(key: string, tree: Tree): boolean {
+  if (typeof tree === "string") return false;
+  if (tree instanceof Lifted) return tree.bytes.length >= shortestPan && holdsDigits(key, tree.bytes);
+  return Object.values(tree).some((member: Tree) => holdsLifted(key, member));
+}
+
+/** The card that a request is about, as far as it names one. What is wrong with the names is for the operation to say. */
+function cardNamedBy(params: TreeObject): CardNamed | undefined {
+  const payment = nodeOf(params, "payment");
+  if (payment !== undefined) {
+    const token = fieldOf(cardNodeOf(payment) ?? payment, "token") ?? fieldOf(payment, "token");
+    return token === undefined ? undefined : { token };
+  }
+  const [hash, code] = [hashOf(params), codeOf(params)];
+  if (hash !== undefined || code !== undefined) return { payment: hash === undefined ? { code: code ?? "" } : { hash } };
+  const [id, refundCode] = [fieldOf(params, "refund_id"), textOf(params, "merchant_refund_code")];
+  if (id !== undefined && /^\d{1,10}$/.test(id)) return { refund: { id: Number(id) } };
+  return refundCode === undefined ? undefined : { refund: { code: refundCode } };
+}
+
+const replayed: NonNullable<WireAnswer["headers"]> = [["Idempotent-Replayed", "true"]];
+
+/**
+ * One text for one request, whatever its encoding and the order of its fields. A card number stands in it as its mask shows it, a
+ * security code not at all: the digest that is made of this is kept.
+ */
+function canonical(tree: Tree): string {
+  if (typeof tree === "string") return JSON.stringify(tree);
+  if (tree instanceof Lifted) return shown(tree);
+  if (Array.isArray(tree)) return `[${tree.map((member: Tree) => canonical(member)).join(",")}]`;
+  const members = Object.entries(tree).toSorted(([left], [right]) => (left < right ? -1 : 1));
+  return `{${members.map(([name, value]) => `${JSON.stringify(name)}:${canonical(value)}`).join(",")}}`;
+}
+
+/** Card numbers have 14 digits and more; codes and what is too short to mask are as good as not there. */
+function shown({ bytes }: Lifted): string {
+  if (bytes.length < 14 || bytes.length > 19) return "secret";
+  const digits = Array.from(bytes, (byte) => String.fromCharCode(byte));
+  return `card ${digits.slice(0, 6).join("")} ${digits.slice(-4).join("")} ${bytes.length}`;
+}

@@ -1,0 +1,50 @@
+import type { KeyHolder } from "../operations/account-directory.ts";
+import type { KeyedEndpoint } from "./endpoint.ts";
+import type { Tree, TreeObject } from "./decode/tree.ts";
+import { WireError } from "./decode/wire-error.ts";
+
+/** Interface 1.6. */
+const maximumKeyLength = 100;
+
+/** Interface 7.1: which words a missing and a wrong key get depends on what kind of operation was asked for. */
+const words = {
+  json: {
+    missing: { code: "BP-SA-1", message: "Field integration_key is required" },
+    wrong: { code: "DA-1", message: "Invalid integration key" },
+  },
+  parameters: {
+    missing: { code: "BP-SA-1", message: "Parameter integration_key not informed" },
+    wrong: { code: "BP-SA-2", message: "Invalid integration key" },
+  },
+} as const;
+
+/**
+ * Finds the account of a request by its key, at once where `resolveKey` does, or throws. A public key where a secret one is needed is refused like a wrong one, and
+ * so is whatever is no key at all. With both keys (some clients always send both) the secret one counts. What a key opens elsewhere is not
+ * known to grant anything: who has it there looks.
+ */
+export function resolveHolder<Elsewhere extends object = never>(
+  endpoint: KeyedEndpoint,
+  params: TreeObject,
+  resolveKey: (key: string) => KeyHolder | Promise<KeyHolder | Elsewhere | undefined>,
+): KeyHolder | Promise<KeyHolder | Elsewhere> {
+  const { missing, wrong } = words[endpoint.family];
+  const given = keyGiven(endpoint, params);
+  if (given === undefined) throw new WireError(missing.code, missing.message);
+  // A key that was read from a file brings its line end along.
+  const text = typeof given === "string" ? given.trim() : "";
+  const granted = <Holder extends KeyHolder | Elsewhere>(holder: Holder | undefined): Holder => {
+    const isPublic = holder !== undefined && "grants" in holder && holder.grants !== "secret";
+    if (holder === undefined || (endpoint.key === "secret" && isPublic)) throw new WireError(wrong.code, wrong.message);
+    return holder;
+  };
+  if (text === "" || text.length > maximumKeyLength) return granted<KeyHolder>(undefined);
+  const found = resolveKey(text);
+  return found instanceof Promise ? found.then(granted) : granted(found);
+}
+
+/** What was given as the key that the endpoint takes; undefined when there is none. */
+export function keyGiven(endpoint: KeyedEndpoint, params: TreeObject): Tree | undefined {
+  const secret = params["integration_key"];
+  return secret === undefined && endpoint.key === "public" ? params["public_integration_key"] : secret;
+}

@@ -1,0 +1,109 @@
+import { type StoredCredential, storedCredentialReasons, type ThreeDSecure } from "../../payment/payment.ts";
+import type { DirectInput } from "../../operations/direct-input.ts";
+import { brandOf } from "../../vault/bin.ts";
+import { cut } from "../decode/card-like.ts";
+import type { CardReading } from "./card-node.ts";
+import { fieldOf, hasWrongShape, nodeOf } from "./fields.ts";
+import { invalid, required } from "./rules.ts";
+import type { TreeObject } from "../decode/tree.ts";
+import { WireError } from "../decode/wire-error.ts";
+
+/** Interface 3.3 and 3.6 know no codes for these fields; the reasons of our own are in docs/wire/errors.md. */
+export const credentialErrors = {
+  stored: "COFRE-26",
+  threeDSecure: "COFRE-27",
+} as const;
+
+export const credentialLongest = { mandate: 64, xid: 28, version: 10, transactionId: 40 } as const;
+
+export const uses = ["initial", "stored"] as const;
+export const initiators = ["CIT", "MIT"] as const;
+
+/** Whether the request charges credentials that were stored before: those bring no security code (interface 3.6). */
+export function isStoredCredential(parent: TreeObject): boolean {
+  const node = nodeOf(parent, "cof_info");
+  return node !== undefined && fieldOf(node, "cof_type")?.toLowerCase() === "stored";
+}
+
+/**
+ * `cof_info` of a payment or a verification (interface 3.6). Without a `cof_type` it says nothing. The documentation has reasons that
+ * depend on the case and are not known here: such a one is taken for the initiator's plain one, rather than refuse what the original takes.
+ */
+export function readStoredCredential(parent: TreeObject): StoredCredential | undefined {
+  const node = nodeOf(parent, "cof_info");
+  const type = node === undefined ? undefined : fieldOf(node, "cof_type");
+  if (node === undefined || type === undefined) return undefined;
+  const use = uses.find((name) => name === type.toLowerCase());
+  if (use === undefined) throw new WireError(credentialErrors.stored, "Field cof_info.cof_type is invalid");
+  const who = fieldOf(node, "initiator")?.toUpperCase() ?? (use === "initial" ? "CIT" : "MIT");
+  const initiator = initiators.find((name) => name === who);
+  if (initiator === undefined) throw new WireError(credentialErrors.stored, "Field cof_info.initiator is invalid");
+  const why = (fieldOf(node, "trans_type") ?? fieldOf(node, "transType"))?.toUpperCase();
+  const plain = initiator === "CIT" ? "CUSTOMER_COF" : "MERCHANT_COF";
+  const mandate = fieldOf(node, "mandate_id");
+  return {
+    use,
+    initiator,
+    reason: storedCredentialReasons.find((name) => name === why) ?? plain,
+    mandateId: mandate === undefined ? undefined : cut(mandate, credentialLongest.mandate),
+  };
+}
+
+/**
+ * What an external 3-D Secure server found, but for the cryptogram (interface 3.3). An indicator that claims an authentication or an
+ * attempt comes with the cryptogram that proves it, the card's or the network token's, except in later payments of a stored credential.
+ */
+export function readThreeDSecure(node: TreeObject, card: CardReading | undefined, isStored: boolean): ThreeDSecure | undefined {
+  if (hasWrongShape(node, "threeds_eci")) throw threeDSecureInvalid("threeds_eci");
+  const text = fieldOf(node, "threeds_eci");
+  if (text === undefined) return undefined;
+  const eci = text.padStart(2, "0");
+  if (!/^0[012567]$/.test(eci)) throw threeDSecureInvalid("threeds_eci");
+  if (card?.cryptogramGiven !== true && !isStored && claimsProof(eci, card)) {
+    throw new WireError(credentialErrors.threeDSecure, required("payment.creditcard.threeds_cryptogram"));
+  }
+  return {
+    eci,
+    version: shortText(node, "threeds_version", credentialLongest.version),
+    transactionId: shortText(node, "threeds_trxid", credentialLongest.transactionId),
+    xid: shortText(node, "threeds_xid", credentialLongest.xid),
+  };
+}
+
+/** 06 is an attempt for every brand but Mastercard, where it stands for an exemption; of a token the brand is not known yet. */
+function claimsProof(eci: string, card: CardReading | undefined): boolean {
+  if (eci !== "06") return eci === "01" || eci === "02" || eci === "05";
+  const brand = card?.pan === undefined ? undefined : brandOf(card.pan);
+  return brand !== undefined && brand !== "mastercard";
+}
+
+/** For the sandbox's header X-Cofre-Warning: what an acquirer may refuse, although the interface takes it. */
+export function threeDSecureWarnings({ order, source }: DirectInput): readonly string[] {
+  const { country, paymentType, threeDSecure } = order;
+  const warnings: string[] = [];
+  if (country === "br" && paymentType === "debit" && threeDSecure === undefined) {
+    warnings.push("Acquirers in Brazil decline debit cards without 3-D Secure: no threeds_eci is given");
+  }
+  const brand = source.kind === "token" ? undefined : brandOf(source.card.pan);
+  const other = brand === "mastercard" ? threeDSecure?.eci === "05" : threeDSecure?.eci === "01" || threeDSecure?.eci === "02";
+  if (brand !== undefined && other) warnings.push(`threeds_eci ${threeDSecure?.eci} is not an indicator of ${brand}`);
+  return warnings;
+}
+
+/**
+ * Refuses a cryptogram that came and cannot be used. Without it the payment would go through as one that nobody has authenticated, and its
+ * sender would learn that from the first dispute.
+ */
+export function refuseCryptogram({ kind, cryptogramGiven, cryptogram }: CardReading): void {
+  if (!cryptogramGiven || cryptogram !== undefined) return;
+  throw threeDSecureInvalid(kind === "network_token" ? "network_token_cryptogram" : "threeds_cryptogram");
+}
+
+function threeDSecureInvalid(field: string): WireError {
+  return new WireError(credentialErrors.threeDSecure, invalid(`payment.creditcard.${field}`));
+}
+
+function shortText(node: TreeObject, name: string, characters: number): string | undefined {
+  const text = fieldOf(node, name);
+  return text === undefined ? undefined : cut(text, characters);
+}

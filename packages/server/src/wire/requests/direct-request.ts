@@ -1,0 +1,619 @@
+import { assert } from "../../kernel/assert.ts";
+import { ageAt, formatCalendarDate, parseWireDate, type CalendarDate } from "../../kernel/calendar.ts";
+import { scaleOf } from "../../kernel/currency.ts";
+import type { Instant } from "../../kernel/instant.ts";
+import { compareMoney, formatMoney, type Money, roundAmount } from "../../kernel/money.ts";
+import { withoutSeparators } from "../../kernel/separators.ts";
+import type { Account } from "../../merchant/account.ts";
+import type { CardSource, DirectInput, DirectOrder } from "../../operations/direct-input.ts";
+import {
+  acceptsState,
+  acceptsZipcode,
+  countryCodes,
+  countryOf,
+  requiresField,
+  type Country,
+  type CountryField,
+} from "../../payment/countries.ts";
+import { documentFor, type DocumentResult } from "../../payment/documents.ts";
+import { offeredInstalments, refuseInstalments } from "../../payment/instalments.ts";
+import type { Customer, PaymentOrder, Pricing } from "../../payment/payment.ts";
+import { maximumAmount, priceOrder } from "../../payment/pricing.ts";
+import { brandOf } from "../../vault/bin.ts";
+import { holdsPan } from "../../vault/own-number.ts";
+import { Pan } from "../../vault/pan.ts";
+import { addUpTo, amountIn } from "./amounts.ts";
+import { cardOf, cardRules, readCardToCharge, wipeCard, type CardContext, type CardReading } from "./card-node.ts";
+import { controlOrHalfPair, cut, echo, isDrawn, maskCardNumbers, maskedText } from "../decode/card-like.ts";
+import { refuseChosenToken } from "./chosen-token.ts";
+import { isStoredCredential, readStoredCredential, readThreeDSecure, refuseCryptogram } from "./credential-nodes.ts";
+import { cardNodeOf, fieldOf, flagOf, hasWrongShape, lengthOf, nodeOf } from "./fields.ts";
+import { paymentTypeOf, type PaymentTypeKind } from "./payment-types.ts";
+import { repeatedField } from "../decode/request-errors.ts";
+import { inOrder, invalid, keepRules, parameterTooLong, rangeOf, required, tooLong } from "./rules.ts";
+import { textOf, type TreeObject } from "../decode/tree.ts";
+
+/** What the request's headers and the account's profile say beside the body. */
+export interface DirectOptions {
+  /** Processed within the country, not across its border: profile B, or the header `x-ebanx-api-processing-type: local`. */
+  readonly local: boolean;
+}
+
+export const directLongest = {
+  code: { X: 40, B: 128 },
+  orderNumber: 40,
+  userValue: 20,
+  name: 100,
+  email: 100,
+  zipcode: 20,
+  address: 100,
+  streetNumber: 30,
+  streetComplement: 100,
+  city: 80,
+  state: 80,
+  holderName: 50,
+  responsible: 100,
+  note: 200,
+  softDescriptor: 64,
+  notificationUrl: 2_000,
+  deviceId: 200,
+  chargeToken: 200,
+} as const;
+
+const userValueNames = ["user_value_1", "user_value_2", "user_value_3", "user_value_4", "user_value_5"] as const;
+const youngestCustomer = 16;
+
+/** The request as it came, each value parsed as far as it goes: the rules say what is wrong with it, in their order. */
+interface DirectReading extends CardContext {
+  readonly params: TreeObject;
+  readonly account: Account;
+  readonly local: boolean;
+  readonly operation: string;
+  readonly mode: string | undefined;
+  readonly hasPayment: boolean;
+  readonly payment: TreeObject;
+  readonly code: string | undefined;
+  readonly countryText: string | undefined;
+  readonly country: Country | undefined;
+  readonly currency: string | undefined;
+  readonly amountText: string | undefined;
+  readonly amount: Money | undefined;
+  readonly pricing: Pricing | undefined;
+  readonly instalmentsText: string | undefined;
+  readonly instalments: number | undefined;
+  readonly typeText: string | undefined;
+  readonly type: PaymentTypeKind | undefined;
+  readonly userValues: readonly (string | undefined)[];
+  readonly birthDateText: string | undefined;
+  readonly birthDate: CalendarDate | undefined;
+  readonly documentText: string | undefined;
+  readonly document: DocumentResult | undefined;
+  readonly phoneText: string | undefined;
+  readonly phone: string | undefined;
+  readonly personType: string;
+  readonly responsible: TreeObject | undefined;
+  readonly createToken: boolean;
+  readonly newToken: string | undefined;
+}
+
+/** interface 7.3: operation and mode, then ascending numbers; the first that is broken is told. Duplicates and tokens come later. */
+export const directRules = inOrder<DirectReading>([
+  { code: 1, broken: ({ operation, mode }) => refuseOperation(operation, mode) },
+  { code: 2, broken: ({ hasPayment }) => !hasPayment && required("payment") },
+  { code: 3, broken: ({ currency }) => currency === undefined && required("payment.currency_code") },
+  {
+    code: 4,
+    broken: ({ currency, country }) =>
+      currency !== undefined && !isActiveCurrency(currency, country) && `Currency is not active in the system: ${echo(currency)}`,
+  },
+  {
+    code: 5,
+    broken: ({ amountText, amount }) =>
+      amountText === undefined ? required("payment.amount_total") : amount === undefined && invalid("payment.amount_total"),
+  },
+  {
+    code: 6,
+    broken: ({ pricing, country }) =>
+      pricing !== undefined &&
+      country !== undefined &&
+      pricing.gross.minor < country.minimumAmount &&
+      "Amount reported is less than the minimum amount",
+  },
+  { code: 7, broken: refuseHighAmount },
+  { code: 8, broken: refuseSum },
+  // A name with a control character is not the same everywhere it is written, and one in which U+FFFD took the place of what could
+  // not be read is the name of more than one payment.
+  {
+    code: 9,
+    broken: ({ code, account, card }) =>
+      code === undefined
+        ? required("payment.merchant_payment_code")
+        : (controlOrHalfPair.test(code) || code.includes("\ufffd") || holdsOwnNumber(code, account, card)) &&
+          invalid("payment.merchant_payment_code"),
+  },
+  { code: 10, broken: ({ code, account }) => exceeds(code, directLongest.code[account.settings.profile]) && codeTooLong(account) },
+  {
+    code: 11,
+    broken: ({ payment }) =>
+      exceeds(fieldOf(payment, "order_number"), directLongest.orderNumber) &&
+      parameterTooLong("payment.order_number", directLongest.orderNumber),
+  },
+  { code: 12, broken: ({ userValues }) => refuseUserValues(userValues) },
+  { code: 13, broken: ({ payment }) => fieldOf(payment, "name") === undefined && required("payment.name") },
+  {
+    code: 14,
+    broken: ({ payment }) => exceeds(fieldOf(payment, "name"), directLongest.name) && tooLong("payment.name", directLongest.name),
+  },
+  { code: 15, broken: ({ payment }) => fieldOf(payment, "email") === undefined && required("payment.email") },
+  {
+    code: 16,
+    broken: ({ payment }) => exceeds(fieldOf(payment, "email"), directLongest.email) && tooLong("payment.email", directLongest.email),
+  },
+  { code: 17, broken: ({ payment }) => !isEmail(fieldOf(payment, "email") ?? "") && invalid("payment.email") },
+  {
+    code: 20,
+    broken: ({ birthDateText, birthDate, payment }) =>
+      (hasWrongShape(payment, "birth_date") || (birthDateText !== undefined && birthDate === undefined)) &&
+      "Field payment.birth_date must be in the format dd/mm/yyyy",
+  },
+  {
+    code: 21,
+    broken: ({ birthDate, now }) =>
+      birthDate !== undefined && ageAt(birthDate, now) < youngestCustomer && `Customer must be at least ${youngestCustomer} years old`,
+  },
+  { code: 22, broken: (reading) => isMissing(reading, "document", reading.documentText) && required("payment.document") },
+  {
+    code: 23,
+    broken: ({ document, payment }) => (document === "invalid" || hasWrongShape(payment, "document")) && invalid("payment.document"),
+  },
+  { code: 24, broken: refuseZipcode },
+  { code: 25, broken: (reading) => refuseAddressField(reading, "address", "address") },
+  { code: 26, broken: (reading) => refuseAddressField(reading, "streetNumber", "street_number") },
+  { code: 27, broken: (reading) => refuseAddressField(reading, "city", "city") },
+  { code: 28, broken: (reading) => refuseAddressField(reading, "state", "state") },
+  {
+    code: 29,
+    broken: ({ payment, country }) =>
+      country !== undefined &&
+      !acceptsState(country, fieldOf(payment, "state") ?? "") &&
+      fieldOf(payment, "state") !== undefined &&
+      invalid("payment.state"),
+  },
+  { code: 31, broken: ({ phoneText }) => phoneText === undefined && required("payment.phone_number") },
+  { code: 32, broken: ({ phone }) => phone === undefined && invalid("payment.phone_number") },
+  { code: 33, broken: ({ instalments }) => instalments === undefined && invalid("payment.instalments") },
+  { code: 34, broken: refuseInstalmentPlan },
+  { code: 35, broken: refuseUnknownType },
+  {
+    code: 36,
+    broken: ({ type, country }) => isInactive(type, country) && "Payment type is not active",
+  },
+  {
+    code: 38,
+    broken: ({ type, typeText }) =>
+      type?.kind === "hosted" && `Payment type not allowed in Direct API (full mode): ${echo(typeText ?? "")}`,
+  },
+  {
+    code: 41,
+    broken: ({ personType }) =>
+      personType !== "personal" && personType !== "business" && "Field payment.person_type must contain a valid person_type",
+  },
+  {
+    code: 42,
+    broken: ({ personType, responsible }) => personType === "business" && responsible === undefined && required("payment.responsible"),
+  },
+  { code: 43, broken: refuseResponsible },
+  cardRules.nodeRequired,
+  cardRules.numberRequired,
+  cardRules.nameRequired,
+  cardRules.nameTooLong,
+  cardRules.cvvRequired,
+  cardRules.cvvInvalid,
+  cardRules.dueDateRequired,
+  cardRules.dueDateFormat,
+  cardRules.dueMonth,
+  cardRules.dueYear,
+  {
+    code: 61,
+    broken: ({ createToken, card }) => createToken && card?.kind === "network_token" && "Token could not be created for a network token",
+  },
+  {
+    code: 62,
+    broken: ({ createToken, account }) => createToken && !account.settings.createToken && "Recurring is not enabled for this merchant",
+  },
+  { code: 66, broken: refuseTokenLength },
+  cardRules.duePast,
+  cardRules.numberInvalid,
+  { code: 76, broken: ({ countryText }) => countryText === undefined && required("payment.country") },
+  { code: 77, broken: ({ country }) => country === undefined && "Field payment.country is not an allowed country" },
+  cardRules.nameIsNumber,
+  {
+    code: 100,
+    broken: ({ type, instalments }) =>
+      type?.kind === "card" && type.paymentType === "debit" && (instalments ?? 1) > 1 && "Instalments are not allowed for debit cards",
+  },
+  cardRules.networkTokenDate,
+]);
+
+/**
+ * Validates a request to /ws/direct (interface 3) and refuses it with the first broken rule's WireError. The caller owns the card data of the
+ * result and wipes it (`wipeSource`); after a refusal there is none left.
+ */
+export function readDirect(
+  params: TreeObject,
+  account: Account,
+  now: Instant,
+  options: DirectOptions = { local: account.settings.profile === "B" },
+): DirectInput {
+  const payment = nodeOf(params, "payment");
+  const card = cardIn(payment ?? noFields);
+  try {
+    const reading = readingOf(params, payment, card, account, now, options);
+    keepRules(directRules, reading);
+    return inputOf(reading);
+  } catch (error) {
+    if (card !== undefined) wipeCard(card);
+    throw error;
+  }
+}
+
+/** Overwrites the card data of an input when its operation has settled. */
+export function wipeSource(source: CardSource): void {
+  source.cvv?.wipe();
+  source.cryptogram?.wipe();
+  if (source.kind !== "token") source.card.pan.wipe();
+}
+
+const noFields: TreeObject = Object.freeze(Object.create(null) as TreeObject);
+
+function cardIn(payment: TreeObject): CardReading | undefined {
+  const node = cardNodeOf(payment);
+  const beside = flagOf(payment, "create_token") === true ? undefined : fieldOf(payment, "token");
+  return node === undefined && beside === undefined ? undefined : readCardToCharge(node ?? noFields, beside);
+}
+
+function readingOf(
+  params: TreeObject,
+  node: TreeObject | undefined,
+  card: CardReading | undefined,
+  account: Account,
+  now: Instant,
+  { local }: DirectOptions,
+): DirectReading {
+  const payment = node ?? noFields;
+  const countryText = fieldOf(payment, "country");
+  const country = countryText === undefined ? undefined : countryOf(countryText.toLowerCase());
+  const currency = fieldOf(payment, "currency_code")?.toUpperCase();
+  const amountText = fieldOf(payment, "amount_total");
+  const amount = amountIn(amountText, currency, account);
+  const canPrice = amount !== undefined && country !== undefined && country.currencies.has(amount.currency);
+  const typeText = fieldOf(payment, "payment_type_code");
+  const birthDateText = fieldOf(payment, "birth_date");
+  const documentText = fieldOf(payment, "document");
+  const phoneText = fieldOf(payment, "phone_number");
+  const instalmentsText = fieldOf(payment, "instalments");
+  const createToken = flagOf(payment, "create_token") === true && card?.kind !== "token";
+  return {
+    params,
+    account,
+    now,
+    local,
+    operation: hasWrongShape(params, "operation") ? "" : (fieldOf(params, "operation") ?? "request"),
+    mode: hasWrongShape(params, "mode") ? "" : fieldOf(params, "mode"),
+    hasPayment: node !== undefined,
+    payment,
+    code: codeIn(payment),
+    countryText,
+    country,
+    currency,
+    amountText,
+    amount,
+    pricing: canPrice ? priceOrder(amount, country.code, now, pricingOf(account, local)) : undefined,
+    instalmentsText,
+    instalments: instalmentsOf(instalmentsText, payment),
+    typeText,
+    // A card node says enough about how to pay (interface 3.2).
+    type: typeText === undefined ? (card === undefined ? undefined : paymentTypeOf("creditcard")) : paymentTypeOf(typeText),
+    userValues: userValuesIn(payment),
+    birthDateText,
+    birthDate: birthDateText === undefined ? undefined : parseWireDate(birthDateText),
+    documentText,
+    document: documentText === undefined || country === undefined ? undefined : documentOf(country, documentText, local, payment),
+    phoneText,
+    phone: phoneOf(phoneText),
+    personType: hasWrongShape(payment, "person_type") ? "" : (fieldOf(payment, "person_type")?.toLowerCase() ?? "personal"),
+    responsible: nodeOf(payment, "responsible"),
+    card,
+    // A charge of stored credentials has no code to send (interface 3.6).
+    cvvRequired: account.settings.requireCvv && !isStoredCredential(payment),
+    longestHolderName: directLongest.holderName,
+    createToken,
+    newToken: createToken ? fieldOf(payment, "token") : undefined,
+  };
+}
+
+/** What is processed within the country crosses no border, and bears no tax for it (interface 8). */
+function pricingOf({ settings }: Account, local: boolean): Account["settings"] {
+  return local ? { ...settings, taxPolicy: "none" } : settings;
+}
+
+/** Not trimmed: it is the payment's name, and a later request has to find it by the same text. */
+function codeIn(payment: TreeObject): string | undefined {
+  const text = textOf(payment, "merchant_payment_code");
+  return text === undefined || text.trim() === "" ? undefined : text;
+}
+
+/** The code of a request that may be refused for anything else; undefined when no payment can have it. */
+export function paymentCodeIn(params: TreeObject): string | undefined {
+  const code = codeIn(nodeOf(params, "payment") ?? noFields);
+  return exceeds(code, directLongest.code.B) ? undefined : code;
+}
+
+/**
+ * Whether this request, which is refused now, may be the one that made this payment: it asks for the same money and names the same
+ * customer. What else is in it may be what it is refused for.
+ */
+export function mayHaveMade(params: TreeObject, { amount, country, customer }: PaymentOrder): boolean {
+  const payment = nodeOf(params, "payment") ?? noFields;
+  return (
+    // Rounded, whether the account still allows that or not.
+    roundAmount(fieldOf(payment, "amount_total") ?? "", scaleOf(amount.currency)) === amount.minor &&
+    fieldOf(payment, "currency_code")?.toUpperCase() === amount.currency &&
+    fieldOf(payment, "country")?.toLowerCase() === country &&
+    freeText(payment, "name", directLongest.name) === customer.name &&
+    freeText(payment, "email", directLongest.email) === customer.email
+  );
+}
+
+/** docs/decisions/0007: a code that holds the number of the card, where the account has not allowed it. Of a token the operation asks the same. */
+function holdsOwnNumber(code: string, { settings }: Account, card: CardReading | undefined): boolean {
+  return settings.refuseCardLikeCodes && card?.pan !== undefined && holdsPan(code, card.pan);
+}
+
+/** Digits that came as text: the copy that the brand is read from is wiped, the text is beyond that. */
+export function isOfKnownBrand(digits: string): boolean {
+  const pan = Pan.from(Uint8Array.from(digits, (digit) => digit.charCodeAt(0)));
+  const isKnown = pan !== undefined && brandOf(pan) !== undefined;
+  pan?.wipe();
+  return isKnown;
+}
+
+/** One when nothing is given. Some clients print whole numbers as floats. */
+function instalmentsOf(text: string | undefined, payment: TreeObject): number | undefined {
+  if (text === undefined) return payment["instalments"] === undefined || textOf(payment, "instalments") !== undefined ? 1 : undefined;
+  const count = /^0*(\d{1,3})(?:\.0+)?$/.exec(text)?.[1];
+  return count === undefined || Number(count) === 0 ? undefined : Number(count);
+}
+
+/**
+ * Only Brazil's documents carry check digits strong enough to tell a company's fourteen digits from a card number's. Elsewhere no document has the
+ * digits of a brand's cards, and what has them is kept as a mask.
+ */
+function documentOf(country: Country, text: string, local: boolean, payment: TreeObject): DocumentResult {
+  const result = documentFor(country.code, text, local, fieldOf(payment, "document_type"));
+  if (country.code === "br" || result === "invalid" || !isOfKnownBrand(result.normalized)) return result;
+  return { normalized: maskCardNumbers(result.normalized) };
+}
+
+/** Digits only. 8 to 15 of them (interface 3.2); no telephone number is as long as a card number and passes for one. */
+function phoneOf(text: string | undefined): string | undefined {
+  const digits = withoutSeparators(text ?? "");
+  if (!/^\d{8,15}$/.test(digits)) return undefined;
+  return isOfKnownBrand(digits) ? undefined : digits;
+}
+
+/** `iframe` is what the quoted message still allows; it makes no difference. */
+function refuseOperation(operation: string, mode: string | undefined): string | false {
+  if (operation.toLowerCase() !== "request") return "Operation must be request";
+  return mode !== undefined && !/^(?:full|iframe)$/i.test(mode) && "Mode must be either full or iframe";
+}
+
+const activeCurrencies: ReadonlySet<string> = new Set(countryCodes.flatMap((code) => [...(countryOf(code)?.currencies ?? [])]));
+
+/** While the country is not known, any country's currency will do: that the country is wrong is told by its own code. */
+function isActiveCurrency(currency: string, country: Country | undefined): boolean {
+  return (country?.currencies ?? activeCurrencies).has(currency);
+}
+
+function refuseHighAmount({ pricing, country, now, account }: DirectReading): string | false {
+  if (pricing === undefined || country === undefined) return false;
+  const most = maximumAmount(country.code, now, account.settings);
+  return compareMoney(pricing.gross, most) > 0 && `Amount must be less than ${most.currency} ${formatMoney(most)}`;
+}
+
+function refuseSum({ payment, amount, account }: DirectReading): string | false {
+  const names = ["amount_itens", "amount_shipping"];
+  const parts = names.map((name) => fieldOf(payment, name)).filter((text) => text !== undefined);
+  const isUnreadable = names.some((name) => hasWrongShape(payment, name));
+  if ((parts.length === 0 && !isUnreadable) || amount === undefined) return false;
+  return (isUnreadable || !addUpTo(amount, parts, account)) && "If passed, amount_itens + amount_shipping must be equal to amount_total";
+}
+
+function codeTooLong(account: Account): string {
+  return parameterTooLong("merchant_payment_code", directLongest.code[account.settings.profile]);
+}
+
+function exceeds(text: string | undefined, characters: number): boolean {
+  return text !== undefined && lengthOf(text) > characters;
+}
+
+function refuseUserValues(values: readonly (string | undefined)[]): string | false {
+  const name = userValueNames[values.findIndex((value) => exceeds(value, directLongest.userValue))];
+  return name !== undefined && parameterTooLong(name, directLongest.userValue);
+}
+
+/** interface 3.2: at least five characters; the rest is what every mail system agrees on. */
+function isEmail(text: string): boolean {
+  return text.length >= 5 && /^[^\s@]+@[^\s@]+\.[^\s@.]+$/.test(text);
+}
+
+function isMissing({ country, local }: DirectReading, field: CountryField, text: string | undefined): boolean {
+  return text === undefined && country !== undefined && requiresField(country, field, local);
+}
+
+function refuseZipcode(reading: DirectReading): string | false {
+  const text = fieldOf(reading.payment, "zipcode");
+  if (text === undefined) return isMissing(reading, "zipcode", text) && required("payment.zipcode");
+  if (exceeds(text, directLongest.zipcode)) return tooLong("payment.zipcode", directLongest.zipcode);
+  return reading.country !== undefined && !acceptsZipcode(reading.country, text) && invalid("payment.zipcode");
+}
+
+function refuseAddressField(reading: DirectReading, field: "address" | "streetNumber" | "city" | "state", name: string): string | false {
+  const text = fieldOf(reading.payment, name);
+  if (isMissing(reading, field, text)) return required(`payment.${name}`);
+  return exceeds(text, directLongest[field]) && tooLong(`payment.${name}`, directLongest[field]);
+}
+
+function refuseInstalmentPlan({ country, card, instalments, pricing }: DirectReading): string | false {
+  if (country === undefined || instalments === undefined || pricing === undefined) return false;
+  // Which brand a token stands for is not known here: the operation asks for it.
+  const brand = card?.pan === undefined ? undefined : brandOf(card.pan);
+  const { total } = pricing;
+  if (refuseInstalments(country, brand, instalments, total) === undefined) return false;
+  // Of the country's counts those that this amount can be divided into.
+  const possible = [...offeredInstalments(country, brand)].filter((count) => refuseInstalments(country, brand, count, total) === undefined);
+  return `Invalid value for instalments: ${instalments} (${rangeOf(new Set(possible))})`;
+}
+
+function refuseUnknownType({ payment, typeText, type }: DirectReading): string | false {
+  if (hasWrongShape(payment, "payment_type_code")) return "Invalid payment_type_code";
+  if (type !== undefined) return false;
+  return typeText === undefined ? required("payment.payment_type_code") : `Invalid payment_type_code: ${echo(typeText)}`;
+}
+
+function isInactive(type: PaymentTypeKind | undefined, country: Country | undefined): boolean {
+  if (type === undefined || country === undefined || type.kind === "hosted") return false;
+  if (type.kind === "inactive") return true;
+  return type.brand !== undefined && !country.brands.has(type.brand);
+}
+
+function refuseResponsible({ personType, responsible }: DirectReading): string | false {
+  if (personType !== "business" || responsible === undefined) return false;
+  const name = fieldOf(responsible, "name");
+  if (name === undefined) return required("payment.responsible.name");
+  return exceeds(name, directLongest.responsible) && tooLong("payment.responsible.name", directLongest.responsible);
+}
+
+function refuseTokenLength({ payment, newToken, card }: DirectReading): string | false {
+  if (hasWrongShape(payment, "token")) return invalid("payment.token");
+  if (hasWrongShape(cardNodeOf(payment) ?? noFields, "token")) return invalid("payment.creditcard.token");
+  const refused = newToken !== undefined && refuseChosenToken("payment.token", newToken, card?.pan);
+  return refused !== false
+    ? refused
+    : exceeds(card?.token, directLongest.chargeToken) && tooLong("payment.creditcard.token", directLongest.chargeToken);
+}
+
+/** What the rules have let through, in the operation's terms. */
+function inputOf(reading: DirectReading): DirectInput {
+  return {
+    order: orderOf(reading),
+    source: sourceOf(kept(reading.card)),
+    local: reading.local,
+    createToken: reading.createToken ? { token: reading.newToken } : undefined,
+  };
+}
+
+/** What a reading without broken rules charges. The caller owns its card data. */
+export function sourceOf(reading: CardReading): CardSource {
+  const { kind, cvv, cryptogram } = reading;
+  refuseCryptogram(reading);
+  return kind === "token" ? { kind, token: kept(reading.token), cvv, cryptogram } : { kind, card: kept(cardOf(reading)), cvv, cryptogram };
+}
+
+function orderOf(reading: DirectReading): DirectOrder {
+  const { payment, type } = reading;
+  assert(type?.kind === "card", "the rules let only cards through");
+  return {
+    code: kept(reading.code),
+    orderNumber: freeText(payment, "order_number", directLongest.orderNumber),
+    amount: kept(reading.amount),
+    instalments: kept(reading.instalments),
+    autoCapture: autoCaptureIn(payment),
+    // An answer that is neither yes nor no asks for the careful way: somebody looks before money moves.
+    manualReview: (flagOf(payment, "manual_review") ?? false) !== false,
+    country: kept(reading.country).code,
+    paymentType: type.paymentType,
+    customer: customerOf(reading),
+    softDescriptor: freeText(cardNodeOf(payment) ?? noFields, "soft_descriptor", directLongest.softDescriptor),
+    note: freeText(payment, "note", directLongest.note),
+    userValues: reading.userValues.map((value) => (value === undefined ? undefined : maskCardNumbers(value))),
+    notificationUrl: notificationUrlOf(payment),
+    deviceId: deviceIdIn(payment) ?? deviceIdIn(reading.params),
+    storedCredential: readStoredCredential(payment),
+    threeDSecure: readThreeDSecure(cardNodeOf(payment) ?? noFields, reading.card, isStoredCredential(payment)),
+  };
+}
+
+/**
+ * In the card node (interface 3.3) or beside it; a yes here and a no there are refused. What is neither yes nor no only holds the amount,
+ * which can be undone.
+ */
+function autoCaptureIn(payment: TreeObject): boolean {
+  const inNode = flagOf(cardNodeOf(payment) ?? noFields, "auto_capture");
+  const beside = flagOf(payment, "auto_capture");
+  if (inNode !== undefined && beside !== undefined && inNode !== beside) throw repeatedField("auto_capture");
+  return (inNode ?? beside ?? true) === true;
+}
+
+function customerOf({ payment, document, birthDate, personType, phone, responsible }: DirectReading): Customer {
+  return {
+    name: kept(freeText(payment, "name", directLongest.name)),
+    email: kept(freeText(payment, "email", directLongest.email)),
+    document: document === undefined || document === "invalid" ? undefined : document.normalized,
+    birthDate: birthDate === undefined ? undefined : formatCalendarDate(birthDate),
+    personType: personType === "business" ? "business" : "personal",
+    phone,
+    zipcode: freeText(payment, "zipcode", directLongest.zipcode),
+    address: freeText(payment, "address", directLongest.address),
+    streetNumber: freeText(payment, "street_number", directLongest.streetNumber),
+    streetComplement: freeText(payment, "street_complement", directLongest.streetComplement),
+    city: freeText(payment, "city", directLongest.city),
+    state: freeText(payment, "state", directLongest.state),
+    ip: ipOf(payment),
+    responsible:
+      personType === "business" && responsible !== undefined ? freeText(responsible, "name", directLongest.responsible) : undefined,
+  };
+}
+
+/** A value that people type: kept without the middle of any card number in it, and not longer than the interface says. */
+function freeText(object: TreeObject, name: string, characters: number): string | undefined {
+  const text = fieldOf(object, name);
+  return text === undefined ? undefined : maskedText(text, characters);
+}
+
+/** Digits follow each other by chance in what is drawn for it. */
+function deviceIdIn(object: TreeObject): string | undefined {
+  const text = fieldOf(object, "device_id");
+  return text !== undefined && isDrawn(text) ? cut(text, directLongest.deviceId) : freeText(object, "device_id", directLongest.deviceId);
+}
+
+/** As many as there are: what is missing at the end is no value. */
+function userValuesIn(payment: TreeObject): readonly (string | undefined)[] {
+  const values = userValueNames.map((name) => fieldOf(payment, name));
+  return values.slice(0, values.findLastIndex((value) => value !== undefined) + 1);
+}
+
+/**
+ * An address that cannot be used is not kept: the account's own address takes its place. So it does, in the operation, for one that holds the
+ * number of the card: a masked one would send the notification elsewhere.
+ */
+function notificationUrlOf(payment: TreeObject): string | undefined {
+  const text = fieldOf(payment, "notification_url");
+  if (text === undefined || text.length > directLongest.notificationUrl) return undefined;
+  return /^https?:\/\//i.test(text) && URL.canParse(text) ? text : undefined;
+}
+
+/**
+ * IPv4 or IPv6 by its alphabet alone: it is kept for people, nothing connects to it. Only a whole IPv6 address of the kinds that are
+ * given out is not searched for card numbers: its groups look like theirs.
+ */
+function ipOf(payment: TreeObject): string | undefined {
+  const text = fieldOf(payment, "customer_ip");
+  if (text === undefined || !/^[\da-f:.]{3,45}$/i.test(text)) return undefined;
+  return /^[23f][\da-f]{3}(?::[\da-f]{1,4}){7}$/i.test(text) ? text : maskCardNumbers(text);
+}
+
+function kept<Value>(value: Value | undefined): Value {
+  assert(value !== undefined, "what the rules ask for is there when all are kept");
+  return value;
+}

@@ -1,0 +1,88 @@
+import type { Account } from "../../merchant/account.ts";
+import type { CaptureInput, PaymentSelector } from "../../operations/direct-input.ts";
+import { roundedText } from "./amounts.ts";
+import { echoName } from "../decode/card-like.ts";
+import { hashOf, hasWrongShape } from "./fields.ts";
+import { isTreeObject, textOf, type Tree, type TreeObject } from "../decode/tree.ts";
+import { WireError } from "../decode/wire-error.ts";
+
+/** The codes of a request that names no payment: 1 of each operation's own series; query's series is ours (interface 5). */
+export const unnamedCodes = { capture: "BP-CAP-1", cancel: "BP-CAN-1", query: "BP-QRY-1", refund: "BP-REF-1" } as const;
+
+/** Which payment a request is about. The hash wins when both names are given (interface 5.1). */
+export function readSelector(params: TreeObject, operation: keyof typeof unnamedCodes): PaymentSelector {
+  // A name of another shape is not passed over for the other name: that might be another payment.
+  if (hasWrongShape(params, "hash") || hasWrongShape(params, "merchant_payment_code")) throw unnamed(operation);
+  const hash = hashOf(params);
+  if (hash !== undefined) return { hash };
+  const code = codeOf(params);
+  if (code !== undefined) return { code };
+  throw unnamed(operation);
+}
+
+function unnamed(operation: keyof typeof unnamedCodes): WireError {
+  return new WireError(unnamedCodes[operation], "Parameters hash or merchant_payment_code not informed");
+}
+
+/** The text of BP-REF-CAN-2 (interface 5.3). */
+export function unknownPaymentText(selector: PaymentSelector): string {
+  return "hash" in selector
+    ? `Payment not found with this hash: ${echoName(selector.hash)}`
+    : `Payment not found with this merchant_payment_code: ${echoName(selector.code)}`;
+}
+
+/** Blanks count: two codes that differ in one are two payments. Line ends and tabs around a code do not, because no payment's code has any. */
+export function codeOf(params: TreeObject): string | undefined {
+  const text = textOf(params, "merchant_payment_code")?.replaceAll(/^[\t\n\r]+|[\t\n\r]+$/g, "");
+  return text === undefined || text.trim() === "" ? undefined : text;
+}
+
+export function readCapture(params: TreeObject, account: Account): CaptureInput {
+  if (hasOtherAmount(params) || hasAmountInValue(params)) throw amountInvalid();
+  return { selector: readSelector(params, "capture"), amount: amountOf(params, account) };
+}
+
+/**
+ * Zero and missing both mean everything (interface 1.2: some clients always send `0.0`). An amount that is no scalar is not taken for
+ * missing, which would capture more than was asked; whether a text is an amount is the operation's to say.
+ */
+function amountOf(params: TreeObject, account: Account): string | undefined {
+  const value = params["amount"];
+  if (value === undefined) return undefined;
+  if (typeof value !== "string") throw amountInvalid();
+  const text = value.trim();
+  return text === "" || /^0+(\.0*)?$/.test(text) ? undefined : roundedText(text, account);
+}
+
+function amountInvalid(): WireError {
+  return new WireError("BP-CAP-6", "Parameter amount is invalid");
+}
+
+/**
+ * Whether an amount is given under another name than `amount`, or inside of something but `known`. Its sender means a part, so that to
+ * read over it would move more money than was asked for.
+ */
+export function hasOtherAmount(params: TreeObject, known?: string): boolean {
+  return Object.entries(params).some(
+    ([name, value]) => (name !== "amount" && isAmountName(name)) || (name !== known && hasAmountInside(value)),
+  );
+}
+
+function hasAmountInside(value: Tree): boolean {
+  if (Array.isArray(value)) return value.some(hasAmountInside);
+  return isTreeObject(value) && Object.entries(value).some(([name, inner]) => isAmountName(name) || hasAmountInside(inner));
+}
+
+/** `Amount`, `amount `, `[amount]`, `amount_total`, `capture_amount`. */
+function isAmountName(name: string): boolean {
+  return name
+    .normalize("NFKC")
+    .toLowerCase()
+    .replaceAll(/[^a-z]/g, "")
+    .includes("amount");
+}
+
+/** Another separator than `&` leaves the amount in the value before it: `x=1;amount=40`. */
+function hasAmountInValue(params: TreeObject): boolean {
+  return Object.values(params).some((value) => typeof value === "string" && /amount\W{0,8}[=:]/i.test(value));
+}

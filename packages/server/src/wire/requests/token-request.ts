@@ -1,0 +1,107 @@
+import type { Instant } from "../../kernel/instant.ts";
+import type { Account } from "../../merchant/account.ts";
+import type { TokenizeInput } from "../../operations/direct-input.ts";
+import { assert } from "../../kernel/assert.ts";
+import { countryOf } from "../../payment/countries.ts";
+import type { KeyGrant } from "../../stores/change.ts";
+import type { Brand } from "../../vault/brand.ts";
+import { cardOf, cardRules, readCardToStore, wipeCard, type CardContext } from "./card-node.ts";
+import { echo } from "../decode/card-like.ts";
+import { refuseChosenToken } from "./chosen-token.ts";
+import { cardNodeOf, fieldOf, hasWrongShape } from "./fields.ts";
+import { paymentTypeOf } from "./payment-types.ts";
+import { inOrder, invalid, keepRules, required } from "./rules.ts";
+import type { TreeObject } from "../decode/tree.ts";
+
+/** Documented for tokens; direct has 50 (interface 2.1). */
+export const longestTokenHolderName = 64;
+
+interface TokenReading extends CardContext {
+  readonly params: TreeObject;
+  readonly countryText: string | undefined;
+  readonly token: string | undefined;
+  readonly grants: KeyGrant;
+}
+
+/** The numbers of /ws/direct, in its order (interface 7.2). */
+export const tokenRules = inOrder<TokenReading>([
+  { code: 35, broken: ({ params }) => refuseUnknownType(params) },
+  cardRules.nodeRequired,
+  cardRules.numberRequired,
+  cardRules.nameRequired,
+  cardRules.nameTooLong,
+  cardRules.cvvRequired,
+  cardRules.cvvInvalid,
+  cardRules.dueDateRequired,
+  cardRules.dueDateFormat,
+  cardRules.dueMonth,
+  cardRules.dueYear,
+  {
+    code: 66,
+    broken: refuseNewToken,
+  },
+  cardRules.duePast,
+  cardRules.numberInvalid,
+  { code: 76, broken: ({ countryText }) => countryText === undefined && required("country") },
+  {
+    code: 77,
+    broken: ({ countryText }) =>
+      countryText !== undefined && countryOf(countryText.toLowerCase()) === undefined && "Field country is not an allowed country",
+  },
+  cardRules.nameIsNumber,
+]);
+
+/**
+ * Validates a request to /ws/token (interface 2.1) and refuses it with the first broken rule's WireError. The caller owns the card of the
+ * result and wipes its PAN; after a refusal there is none left.
+ */
+export function readToken(params: TreeObject, account: Account, now: Instant, grants: KeyGrant): TokenizeInput {
+  const node = cardNodeOf(params);
+  const card = node === undefined ? undefined : readCardToStore(node);
+  try {
+    const token = fieldOf(params, "token");
+    const countryText = params["country"] === undefined ? account.settings.country : fieldOf(params, "country");
+    keepRules(tokenRules, {
+      params,
+      card,
+      cvvRequired: account.settings.requireCvv,
+      longestHolderName: longestTokenHolderName,
+      now,
+      countryText,
+      token,
+      grants,
+    });
+    const read = card === undefined ? undefined : cardOf(card);
+    assert(read !== undefined, "a request that keeps the rules brings a card");
+    return { card: read, token };
+  } catch (error) {
+    if (card !== undefined) wipeCard(card);
+    throw error;
+  } finally {
+    // Checked and gone: no stored card has a security code.
+    card?.cvv?.wipe();
+  }
+}
+
+/** The answer's payment_type_code: the brand that was sent, or the card's own (interface 2.1). A debit card stays one. */
+export function answeredType(params: TreeObject, brand: Brand): string {
+  const sent = fieldOf(params, "payment_type_code")?.toLowerCase();
+  const type = sent === undefined ? undefined : paymentTypeOf(sent);
+  if (type?.kind !== "card") return brand;
+  return type.paymentType === "debit" ? "debitcard" : (type.brand ?? brand);
+}
+
+function refuseNewToken({ params, card, token, grants }: TokenReading): string | false {
+  if (hasWrongShape(params, "token")) return invalid("token");
+  if (token === undefined) return false;
+  // Whoever reads the page has the public key: with it, names of cards could be tried out, and taken before the merchant does.
+  if (grants !== "secret") return "Field token is accepted with the integration_key only";
+  return refuseChosenToken("token", token, card?.pan);
+}
+
+/** Browsers send `""` when they cannot tell the brand, which is missing here, and guess wrong otherwise: nothing else is asked (interface 2.6). */
+function refuseUnknownType(params: TreeObject): string | false {
+  const text = fieldOf(params, "payment_type_code");
+  if (hasWrongShape(params, "payment_type_code")) return "Invalid payment_type_code";
+  return text !== undefined && paymentTypeOf(text)?.kind !== "card" && `Invalid payment_type_code: ${echo(text)}`;
+}

@@ -1,0 +1,311 @@
+import assert from "node:assert/strict";
+import { type Instant, second } from "../../src/kernel/instant.ts";
+import type { MerchantId } from "../../src/kernel/ids.ts";
+import { JobReads, type ReadFailure } from "../../src/kernel/job-reads.ts";
+import type { Scheduler } from "../../src/kernel/scheduler.ts";
+import { wholeShare } from "../../src/kernel/share.ts";
+import { SeededRandom } from "../../src/kernel/seeded-random.ts";
+import { type DeliveryEvent, Dispatcher, type DispatcherParts, type NotificationAccounts } from "../../src/delivery/dispatcher.ts";
+import {
+  gatheringOf,
+  noChaos,
+  type NotificationEndpoint,
+  type NotificationSettings,
+  switchedOff,
+  targetsOf,
+  type NotificationChaos,
+} from "../../src/notification/endpoint.ts";
+import type { NotificationKind } from "../../src/notification/events.ts";
+import type { SendOutcome, SendRequest } from "../../src/delivery/sender.ts";
+import type { Payment } from "../../src/payment/payment.ts";
+import { createMemoryStore, type MemoryStoreOptions } from "../../src/stores/memory/memory-store.ts";
+import { type Store, StoreError } from "../../src/stores/store.ts";
+import * as given from "../contract/store-fixtures.ts";
+import { Chance } from "../simulation/chance.ts";
+import { SimTime } from "../simulation/sim-time.ts";
+
+/** A message as a receiver saw it. */
+export interface Received {
+  readonly at: Instant;
+  readonly url: string;
+  readonly id: string;
+  readonly number: number;
+  readonly attempt: number;
+  readonly hash: string;
+  /** Of all that it tells, in their order; the first ones are `number` and `hash`. */
+  readonly numbers: readonly number[];
+  readonly hashes: readonly string[];
+  readonly headers: Readonly<Record<string, string>>;
+  readonly answered: SendOutcome;
+}
+
+/** Far more calls than a store with faults refuses in a row. */
+const mostTries = 1_000;
+
+/** How a receiver answers: what, and after how long. */
+export type Answer = (message: Omit<Received, "answered">) => { readonly outcome: SendOutcome; readonly afterMs: number };
+
+export const ok: SendOutcome = { kind: "answered", status: 200, retryAfter: undefined };
+
+export function status(code: number, retryAfter?: string): SendOutcome {
+  return { kind: "answered", status: code, retryAfter };
+}
+
+export function endpoint(id: string, over: Partial<NotificationEndpoint> = {}): NotificationEndpoint {
+  return { id, url: `https://${id}.example/notify`, enabled: true, secretVersion: 1, ...over };
+}
+
+/** Where a process may die: before and after each thing that it asks of the outside. */
+type Step = (what: string) => boolean;
+
+export interface PostOfficeOptions {
+  readonly answer?: Answer;
+  readonly store?: MemoryStoreOptions;
+  readonly seed?: number;
+  /** Days of virtual time are polled more seldom than seconds. */
+  readonly pollMs?: number;
+}
+
+/**
+ * A dispatcher on a memory store in virtual time, with receivers that do as they are told. What is kept survives `kill`; the
+ * process that was killed never hears anything again.
+ */
+export class PostOffice {
+  readonly time: SimTime;
+  readonly store: Store;
+  readonly received: Received[] = [];
+  readonly events: DeliveryEvent[] = [];
+  readonly alarms: string[] = [];
+  /** How many messages arrived before the store showed their notification. */
+  early = 0;
+  answer: Answer;
+  /** Asked at each step of a running dispatcher: true kills it there. */
+  step: Step = () => false;
+  /** Asked at each read of a running dispatcher, with the merchant if it is of one: true makes it fail. */
+  fails: (read: string, merchantId?: MerchantId) => boolean = () => false;
+  /** What the dispatcher says of its reads. */
+  readonly reads: JobReads;
+  readonly failures: ReadFailure[] = [];
+  /** Calls of the store by dispatchers, by method. */
+  readonly calls = new Map<string, number>();
+  readonly #settings = new Map<MerchantId, NotificationSettings & { readonly accountVersion: number }>();
+  readonly #seed: number;
+  readonly #pollMs: number;
+  #process: { readonly dispatcher: Dispatcher; readonly life: { dead: boolean } } | undefined;
+  #payments = 0;
+
+  constructor({ answer = () => ({ outcome: ok, afterMs: 20 }), store = {}, seed = 1, pollMs = second }: PostOfficeOptions = {}) {
+    this.time = new SimTime(new Chance(seed));
+    this.store = createMemoryStore({ scheduler: this.time, ...store });
+    this.reads = new JobReads(this.time, (failure) => void this.failures.push(failure));
+    this.answer = answer;
+    this.#seed = seed;
+    this.#pollMs = pollMs;
+  }
+
+  account(merchantId: MerchantId, endpoints: readonly NotificationEndpoint[], chaos: Partial<NotificationChaos> = {}): void {
+    this.#change(merchantId, { endpoints, chaos: { ...noChaos, ...chaos } });
+  }
+
+  /** As a change of the account does, which the store hears of. */
+  #change(merchantId: MerchantId, settings: NotificationSettings): void {
+    const accountVersion = (this.#settings.get(merchantId)?.accountVersion ?? 0) + 1;
+    this.#settings.set(merchantId, { ...settings, accountVersion });
+    void this.store.commit(given.accountChange(given.newAccount(merchantId, { version: accountVersion }), [])).catch(() => undefined);
+  }
+
+  endpointsOf(merchantId: MerchantId): readonly NotificationEndpoint[] {
+    return this.#settings.get(merchantId)?.endpoints ?? [];
+  }
+
+  /** Commits a new payment that nobody is told about. */
+  async payment(merchantId: MerchantId, notificationUrl?: string): Promise<Payment> {
+    this.#payments += 1;
+    const plain = given.newPayment(this.#payments, { merchantId });
+    const payment = { ...plain, order: { ...plain.order, notificationUrl } };
+    for (let tries = 0; tries < mostTries; tries += 1) {
+      const { outcome } = await this.store.commit(given.paymentChange(payment)).catch(() => ({ outcome: "failed" }));
+      // A commit that nobody knew about is met again as a duplicate of itself.
+      if (outcome === "committed" || outcome === "duplicate") return payment;
+    }
+    throw new Error("the store commits a payment");
+  }
+
+  /** Commits the payment's next version with a notification; false when that could not be committed. */
+  async tell(payment: Payment, kind: NotificationKind = "update"): Promise<Payment | undefined> {
+    const next = { ...payment, version: payment.version + 1 };
+    const endpoints = this.endpointsOf(payment.merchantId);
+    const deliverTo = targetsOf(endpoints, payment.order.notificationUrl);
+    const change = given.paymentChange(next, {
+      at: this.time.now(),
+      notifications: [{ kind, paymentId: payment.id }],
+      deliverTo,
+      gatherFor: gatheringOf(endpoints, deliverTo),
+    });
+    const result = await this.store.commit(change).catch(() => undefined);
+    if (result?.outcome !== "committed") return undefined;
+    this.#process?.dispatcher.nudge(payment.merchantId, deliverTo);
+    return next;
+  }
+
+  /** One payment with one notification. */
+  async event(merchantId: MerchantId, notificationUrl?: string): Promise<Payment> {
+    const told = await this.tell(await this.payment(merchantId, notificationUrl));
+    assert.ok(told !== undefined);
+    return told;
+  }
+
+  /** The payment as it is stored. */
+  async reread(payment: Payment): Promise<Payment> {
+    const stored = await this.#always(() => this.store.paymentById(payment.merchantId, payment.id));
+    assert.ok(stored !== undefined);
+    return stored;
+  }
+
+  get isRunning(): boolean {
+    return this.#process !== undefined;
+  }
+
+  start(): void {
+    const life = { dead: false };
+    const dispatcher = new Dispatcher(this.#parts(() => life.dead));
+    this.#process = { dispatcher, life };
+    dispatcher.start();
+  }
+
+  nudge(): void {
+    this.#process?.dispatcher.nudge();
+  }
+
+  kill(): void {
+    if (this.#process !== undefined) this.#process.life.dead = true;
+    this.#process = undefined;
+  }
+
+  async stop(): Promise<void> {
+    const process = this.#process;
+    this.#process = undefined;
+    await process?.dispatcher.stop();
+  }
+
+  async run(ms: number): Promise<void> {
+    await this.time.run(ms, () => false, 5_000_000);
+  }
+
+  #parts(isDead: () => boolean): DispatcherParts {
+    /** Does `work` unless the process dies before it or after it; then nobody ever hears of it. */
+    const step = async <T>(what: string, work: () => Promise<T>, merchantId?: MerchantId): Promise<T> => {
+      if (isDead() || this.#dies(`before ${what}`)) return never;
+      this.calls.set(what, (this.calls.get(what) ?? 0) + 1);
+      if (this.fails(what, merchantId)) throw new StoreError("unavailable");
+      const result = await settled(work());
+      if (isDead() || this.#dies(`after ${what}`)) return never;
+      if ("error" in result) throw result.error;
+      return result.value;
+    };
+    const scheduler: Scheduler = {
+      sleep: (ms, signal) => this.time.sleep(ms, signal),
+      after: (ms, task) =>
+        this.time.after(ms, () => {
+          if (!isDead()) task();
+        }),
+    };
+    const accounts: NotificationAccounts = {
+      settingsOf: async (merchantId) => this.#settings.get(merchantId),
+      switchOff: async (merchantId, endpointId, at) => {
+        const settings = this.#settings.get(merchantId);
+        const endpoints = switchedOff(settings?.endpoints ?? [], endpointId, at);
+        if (settings !== undefined && endpoints !== undefined) this.#change(merchantId, { ...settings, endpoints });
+      },
+    };
+    const { store } = this;
+    return {
+      store: {
+        merchantsDue: (now, after, limit, slots) => step("merchantsDue", () => store.merchantsDue(now, after, limit, slots)),
+        queuesDue: (merchantId, now, after, limit) => step("queuesDue", () => store.queuesDue(merchantId, now, after, limit), merchantId),
+        deliveriesDue: (to, now, limit) => step("deliveriesDue", () => store.deliveriesDue(to, now, limit), to.merchantId),
+        deliveriesOfMessage: (to, message) => step("deliveriesOfMessage", () => store.deliveriesOfMessage(to, message)),
+        paymentById: (merchantId, id) => step("paymentById", () => store.paymentById(merchantId, id)),
+        commit: (change) => step("commit", () => store.commit(change)),
+      },
+      accounts,
+      sender: { send: (request, signal) => step("send", () => this.#receive(request, signal)) },
+      sign: async ({ id, at }) => ({ "webhook-id": id, "webhook-timestamp": String(at), "webhook-signature": "v1,AAAA" }),
+      installation: "test",
+      clock: this.time,
+      random: new SeededRandom(`post office ${this.#seed}`),
+      scheduler,
+      share: wholeShare,
+      report: (event) => void this.events.push(event),
+      alarm: (what) => void this.alarms.push(what),
+      pollMs: this.#pollMs,
+      reads: this.reads.of("notifications"),
+    };
+  }
+
+  #dies(what: string): boolean {
+    if (this.#process === undefined || !this.step(what)) return false;
+    this.kill();
+    return true;
+  }
+
+  async #isCommitted(hash: string, number: number): Promise<boolean> {
+    for (const merchantId of this.#settings.keys()) {
+      const [row] = await this.#always(() => this.store.notificationsOf(merchantId, number - 1, 1));
+      if (row?.paymentId === hash) return true;
+    }
+    return false;
+  }
+
+  /** Asks a store whose reads fail now and then until it answers. */
+  async #always<T>(read: () => Promise<T>): Promise<T> {
+    for (let tries = 0; tries < mostTries; tries += 1) {
+      const result = await settled(read());
+      if ("value" in result) return result.value;
+    }
+    throw new Error("the store answers a read");
+  }
+
+  async #receive(request: SendRequest, signal: AbortSignal | undefined): Promise<SendOutcome> {
+    const { headers, url } = request;
+    const numbers = (headers["X-Cofre-Sequence"] ?? "").split(",").map(Number);
+    const hashes = (new URLSearchParams(request.body).get("hash_codes") ?? "").split(",");
+    const message = {
+      at: this.time.now(),
+      url,
+      id: headers["webhook-id"] ?? "",
+      number: numbers[0] ?? 0,
+      attempt: Number(headers["X-Cofre-Attempt"]),
+      hash: hashes[0] ?? "",
+      numbers,
+      hashes,
+      headers,
+    };
+    assert.equal(hashes.length, numbers.length);
+    for (const [index, number] of numbers.entries()) if (!(await this.#isCommitted(hashes[index] ?? "", number))) this.early += 1;
+    const { outcome, afterMs } = this.answer(message);
+    this.received.push({ ...message, answered: outcome });
+    const late = afterMs >= request.timeoutMs;
+    try {
+      await this.time.sleep(Math.min(afterMs, request.timeoutMs), signal);
+    } catch {
+      return { kind: "failed", cause: "aborted" };
+    }
+    return late ? { kind: "failed", cause: "timeout" } : outcome;
+  }
+}
+
+const never = new Promise<never>(() => undefined);
+
+async function settled<T>(work: Promise<T>): Promise<{ readonly value: T } | { readonly error: unknown }> {
+  try {
+    return { value: await work };
+  } catch (error) {
+    return { error };
+  }
+}
+
+/** Every delivery of an account. */
+export async function deliveriesOf(store: Store, merchantId: MerchantId): Promise<Awaited<ReturnType<Store["deliveriesOf"]>>> {
+  return store.deliveriesOf(merchantId, 1, 1_000_000);
+}
