@@ -5,7 +5,10 @@ import { plantedRequestBugs } from "./planted-request-bugs.ts";
 import { plantedServerBugs } from "./planted-server-bugs.ts";
 import { plantedUpstreamBugs } from "./planted-upstream-bugs.ts";
 
-/** One replacement in the source. What it replaces must be there exactly once, or the list is out of date. */
+/**
+ * One replacement in the source. What it replaces must be there exactly once, or the list is out of date. Line breaks, indentation and commas
+ * before a closing bracket make no difference, so that the formatter may lay the source out in another way.
+ */
 export interface PlantedEdit {
   /** Relative to packages/server/src. */
   readonly file: string;
@@ -25,13 +28,28 @@ export function sourcesWith(bug: PlantedBug, read: (file: string) => string): Re
   const sources = new Map<string, string>();
   for (const { file, find, replace } of [bug, ...(bug.also ?? [])]) {
     const source = sources.get(file) ?? read(file);
-    assert.equal(source.split(find).length, 2, `${bug.name}: what the mistake replaces is in ${file} exactly once`);
+    const pattern = patternOf(find);
+    assert.equal(source.split(pattern).length, 2, `${bug.name}: what the mistake replaces is in ${file} exactly once`);
     sources.set(
       file,
-      source.replace(find, () => replace),
+      source.replace(pattern, () => replace),
     );
   }
   return sources;
+}
+
+/** `text` in any layout: words and signs in the same order. */
+function patternOf(text: string): RegExp {
+  let pattern = "";
+  let before = "";
+  for (const [part] of text.replaceAll(/,(?=\s*[)\]}])/g, "").matchAll(/\w+|[^\w\s]/g)) {
+    if (/^\w/.test(before) && /^\w/.test(part)) pattern += String.raw`\s+`;
+    else if (before !== "") pattern += String.raw`\s*`;
+    if (/^[)\]}]$/.test(part)) pattern += String.raw`,?\s*`;
+    pattern += part.replaceAll(/[.*+?^${}()|[\]\\/-]/g, String.raw`\$&`);
+    before = part;
+  }
+  return new RegExp(pattern);
 }
 
 const decisions = "decisions/payment-decisions.ts";

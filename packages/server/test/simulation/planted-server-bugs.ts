@@ -87,9 +87,9 @@ export const plantedServerBugs: readonly PlantedBug[] = [
   {
     name: "later notifications of a payment wait for the time of a clock that was wrong",
     file: setBack,
-    find: `    this.#stamped.add(merchantId);
-  }`,
-    replace: `    this.#stamped.delete(merchantId);
-  }`,
+    find: `stampedAhead(merchantId: MerchantId): void {
+    this.#stamped.add(merchantId);`,
+    replace: `stampedAhead(merchantId: MerchantId): void {
+    this.#stamped.delete(merchantId);`,
   },
 ];
