@@ -27,9 +27,11 @@ const longestAnswerMs = 500;
 export function offerKey() {
   new BroadcastChannel(channelName).addEventListener("message", ({ data, target }) => {
     const key = keyOfTab();
-    // A channel reaches pages of this origin alone, and takes no origin: the rule is about windows.
-    // oxlint-disable-next-line unicorn/require-post-message-target-origin
-    if (data === "asked" && key !== undefined && target instanceof BroadcastChannel) target.postMessage({ key });
+    if (data === "asked" && key !== undefined && target instanceof BroadcastChannel) {
+      // A channel reaches pages of this origin alone, and takes no origin: the rule is about windows.
+      // oxlint-disable-next-line unicorn/require-post-message-target-origin
+      target.postMessage({ key });
+    }
   });
 }
 
