@@ -19,7 +19,7 @@ import { lanes } from "./lanes.ts";
  */
 
 const pages = ["README.md", "CONTRIBUTING.md", "CHANGELOG.md", "SECURITY.md", "packages/server/README.md", "examples/README.md"]
-  .concat(globSync("docs/**/*.md", { cwd: pathOf("") }))
+  .concat(globSync(["docs/**/*.md", "packages/proof/docs/**/*.md"], { cwd: pathOf("") }))
   .map((file) => ({ file, text: readFileSync(pathOf(file), "utf8") }));
 const all = pages.map(({ text }) => text).join("\n");
 

@@ -32,7 +32,7 @@ describe("links", () => {
     "CHANGELOG.md",
     "SECURITY.md",
     "examples/README.md",
-    ...globSync("docs/**/*.md", { cwd: pathOf("") }),
+    ...globSync(["docs/**/*.md", "packages/proof/docs/**/*.md"], { cwd: pathOf("") }),
   ];
 
   test("every page links to what is there", () => {

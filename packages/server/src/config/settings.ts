@@ -175,7 +175,7 @@ export const settings = {
     form: "networks such as 172.16.0.0/12, with commas between them",
     fallback: undefined,
     read: readNetworks,
-    doc: "Private networks in which receivers of notifications are called, on every port and over http too: those of containers beside this one, for example. See [notifications](../concepts/notifications.md#where-it-may-go).",
+    doc: "Private networks in which receivers of notifications are called, on every port and over http too: those of containers beside this one, for example. See [notifications](../concepts/notifications.md#allowed-addresses).",
   },
   acquirerUrl: {
     variable: "COFRE_ACQUIRER_URL",
