@@ -96,6 +96,7 @@ import { openMoveSource } from "./stores/embedded/move-source.ts";
 import { StoreOpenError } from "./stores/embedded/open-error.ts";
 import type { Upgrading } from "./stores/embedded/open-database.ts";
 import { createMemoryStore } from "./stores/memory/memory-store.ts";
+import type { MigrationReport } from "./stores/postgres/migrate.ts";
 import type { MoveTargetOptions } from "./stores/postgres/move-target.ts";
 import type { Beginning } from "./stores/postgres/origin.ts";
 import type { RunningStore, StoreStats } from "./stores/store.ts";
@@ -736,12 +737,7 @@ async function openStore(config: Config, log: Log, { clock, scheduler }: Ports, 
           beginning: await beginningOf(config),
           onWriting,
           onRefused: (code) => log.write({ event: "database_refused", code }),
-          onMigration: (report) =>
-            log.write(
-              report.kind === "began"
-                ? { event: "migration_began", migration: report.no }
-                : { event: "migration_waits", migration: report.no, tries: report.tries },
-            ),
+          onMigration: (report) => log.write(migrationEvent(report)),
         });
   parts.defer(() => store.close());
   parts.defer(() => {
@@ -775,6 +771,13 @@ function keepFileCurrent(store: RunningStore, scheduler: Scheduler): () => void 
   };
   cancel = scheduler.after(lookForCheckpointMs, look);
   return () => cancel();
+}
+
+function migrationEvent(report: MigrationReport): LogEvent {
+  const { kind, no } = report;
+  if (kind === "began") return { event: "migration_began", migration: no };
+  if (kind === "waits") return { event: "migration_waits", migration: no, tries: report.tries };
+  return { event: "migration_elsewhere", migration: no, session: report.session ?? 0, waitedMs: report.waitedMs };
 }
 
 function databaseOf({ databaseUrl: url, databaseWaiveStandby }: Config, clock: Clock): MoveTargetOptions | undefined {

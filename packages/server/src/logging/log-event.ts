@@ -152,6 +152,11 @@ export const logEvents = {
     doc: "Another session holds a table that a migration changes. The migration has been tried `tries` times and is tried again after a pause, for about five minutes. See [migrations](postgres.md#migrations).",
     fields: { migration: "number", tries: "number" },
   },
+  migration_elsewhere: {
+    level: "info",
+    doc: "Another node brings the tables up to date, and this one waits for it before it listens: after the first second and then every 30 seconds, for an hour at most. `migration` is the last one that is complete, `session` the other node's process on the server (`pid` in `pg_stat_activity`). See [migrations](postgres.md#migrations).",
+    fields: { migration: "number", session: "number", waitedMs: "number" },
+  },
   writing_fails: {
     level: "error",
     doc: "What was written last could not be kept (a full disk?): requests that change something are refused, and /readyz says so.",

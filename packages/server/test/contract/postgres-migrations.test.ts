@@ -144,14 +144,34 @@ function describeMigrations(databases: TestDatabases): void {
     await assert.rejects(openStoreOn(url), { code: "migration", message: /: migration 6, SQLSTATE 42P07: the tables are not those/ });
   });
 
-  test("a start beside one that migrates is refused in words", async () => {
+  test("a start beside a node that migrates waits, says for which, and goes on when the other has ended", async () => {
     const url = await databases.copy();
     const other = new Client({ connectionString: url });
     await other.connect();
-    await other.query("SELECT pg_advisory_lock(7266376)");
-    await assert.rejects(openStoreOn(url), { code: "migrating" });
+    const [held] = (await other.query<{ readonly pid: number }>("SELECT pg_backend_pid() AS pid, pg_advisory_lock(7266376)")).rows;
+    const reports: MigrationReport[] = [];
+    const opened = openStoreOn(url, { onMigration: (report) => void reports.push(report) });
+    await until("it has said what it waits for", async () => reports.length > 0);
+    assert.deepEqual(reports, [{ kind: "waits_for_node", session: held?.pid, no: migrations.length, waitedMs: 1_000 }]);
     await other.end();
+    await (await opened).close();
   });
+
+  for (const [whose, key] of [
+    ["of the version before", 7_266_373],
+    ["of this version", 7_266_376],
+  ] as const) {
+    test(`a start that has waited too long for a node ${whose} is refused`, async () => {
+      const url = await databases.copy();
+      const other = new Client({ connectionString: url });
+      await other.connect();
+      await other.query(`SELECT pg_advisory_lock(${key})`);
+      const owner = await Connection.open(url, "owner");
+      await assert.rejects(migrate(owner, { turnMs: 200 }), { name: "PostgresOpenError", code: "migrating" });
+      await owner.close();
+      await other.end();
+    });
+  }
 }
 
 if (testUrl === undefined) {

@@ -13,8 +13,15 @@ const migrationLock = 7_266_373;
  * indexes are built. Another arbitrary number.
  */
 const turnLock = 7_266_376;
+
+/** How often a start that waits for another node asks, and how long it waits: a migration may build an index of hundreds of millions of rows. */
 const turnPauseMs = 100;
-const turnTries = 100;
+const longestTurnMs = 3_600_000;
+/** For a command, which reports nothing. */
+export const commandTurnMs = 10_000;
+/** When the wait is first reported, and how often from then on. Nodes that start together on tables which are up to date wait for less. */
+const firstTurnReportMs = 1_000;
+const turnReportMs = 30_000;
 
 /** How long a step in a transaction waits for each lock. Requests of nodes that serve queue behind it for that time at most. */
 const stepLockMs = 300;
@@ -36,13 +43,17 @@ const isRepeated: ReadonlySet<string | undefined> = new Set([lockTimeout, "40P01
 export type MigrationReport =
   | { readonly kind: "began"; readonly no: number }
   /** It has waited for a table in vain, `tries` times, and is repeated after a pause. */
-  | { readonly kind: "waits"; readonly no: number; readonly tries: number };
+  | { readonly kind: "waits"; readonly no: number; readonly tries: number }
+  /** Another node migrates: `session` is its process on the server, undefined if it has just ended, `no` the last migration that is complete. */
+  | { readonly kind: "waits_for_node"; readonly session: number | undefined; readonly no: number; readonly waitedMs: number };
 
 export interface MigrateOptions {
-  /** Called for a database that has had an earlier version. */
+  /** Called for a database that has had an earlier version, and while another node migrates. */
   readonly report?: (report: MigrationReport) => void;
   /** How many times a step in a transaction is tried while another session holds a table. Default 60. */
   readonly tries?: number;
+  /** How long a start waits for another node that migrates. Default one hour. */
+  readonly turnMs?: number;
 }
 
 /**
@@ -59,12 +70,12 @@ export interface MigrateOptions {
  * test/contract/migration-rules.ts says what is allowed, and refuses other texts.
  */
 export async function migrate(connection: Connection, options: MigrateOptions = {}): Promise<void> {
-  await takeTurn(connection);
+  await take(connection, turnLock, options);
   // The server ends what it does for a start that was killed, and frees its locks. Not every system that it runs on can.
   await connection.run("SET client_connection_check_interval = 1000").catch(ignoreRefusal);
   let at: number | undefined;
   try {
-    await lock(connection);
+    await take(connection, migrationLock, options);
     await connection.run("CREATE TABLE IF NOT EXISTS migration (no integer PRIMARY KEY, checksum text NOT NULL, at timestamptz NOT NULL)");
     const done = await connection.rows<{ readonly no: number; readonly checksum: string }>("done", "SELECT no, checksum FROM migration");
     const checksums = new Map(done.map(({ no, checksum }) => [no, checksum]));
@@ -79,7 +90,7 @@ export async function migrate(connection: Connection, options: MigrateOptions = 
       const note = `INSERT INTO migration VALUES (${no}, '${checksum}', now());`;
       const statements = outsideStatements(text);
       if (statements === undefined) await runInTransaction(connection, no, `${text} ${note}`, options);
-      else await runOutside(connection, statements, note);
+      else await runOutside(connection, statements, note, options);
     }
   } catch (error) {
     throw error instanceof StatementError ? new PostgresOpenError("migration", migrationFailure(at, error.refusal)) : error;
@@ -92,29 +103,44 @@ function ignoreRefusal(error: unknown): void {
   if (!(error instanceof StatementError) || error.refusal === undefined) throw error;
 }
 
-/** Asks again and again: a statement that waits for a lock has a snapshot, and an index is not ready while an older snapshot is held. */
-async function takeTurn(connection: Connection): Promise<void> {
-  for (let tries = 0; tries < turnTries; tries += 1) {
-    const [row] = await connection.rows<{ readonly taken: boolean }>("turn", "SELECT pg_try_advisory_lock($1) AS taken", [turnLock]);
+/**
+ * Takes one of the two locks, and waits for another node that holds it. Asks again and again: a statement that waits for a lock has a snapshot, and an
+ * index is not ready while an older snapshot is held. The server frees the lock of a node that has ended.
+ */
+async function take(connection: Connection, key: number, { report, turnMs = longestTurnMs }: MigrateOptions): Promise<void> {
+  let reportAtMs = firstTurnReportMs;
+  for (let waitedMs = 0; ; waitedMs += turnPauseMs) {
+    const [row] = await connection.rows<{ readonly taken: boolean }>("take", "SELECT pg_try_advisory_lock($1) AS taken", [key]);
     if (row?.taken === true) return;
+    if (waitedMs >= turnMs) throw new PostgresOpenError("migrating");
+    if (waitedMs >= reportAtMs) {
+      reportAtMs = waitedMs + turnReportMs;
+      report?.({ kind: "waits_for_node", session: await holderOf(connection, key), no: await lastMigration(connection), waitedMs });
+    }
     await systemScheduler.sleep(turnPauseMs);
   }
-  throw new PostgresOpenError("migrating");
 }
 
-async function lock(connection: Connection): Promise<void> {
-  try {
-    await connection.rows("lock", "SELECT pg_advisory_lock($1)", [migrationLock]);
-  } catch (error) {
-    throw error instanceof StatementError && error.refusal === lockTimeout ? new PostgresOpenError("migrating") : error;
-  }
+async function holderOf(connection: Connection, key: number): Promise<number | undefined> {
+  const [row] = await connection.rows<{ readonly pid: number }>("holder", lockHolder, [key]);
+  return row?.pid;
+}
+
+const lockHolder = `SELECT pid FROM pg_locks WHERE locktype = 'advisory' AND granted AND classid = 0 AND objid = $1
+  AND database = (SELECT oid FROM pg_database WHERE datname = current_database())`;
+
+async function lastMigration(connection: Connection): Promise<number> {
+  const [table] = await connection.rows<{ readonly made: boolean }>("made", "SELECT to_regclass('migration') IS NOT NULL AS made");
+  if (table?.made !== true) return 0;
+  const [row] = await connection.rows<{ readonly no: number }>("last", "SELECT coalesce(max(no), 0) AS no FROM migration");
+  return row?.no ?? 0;
 }
 
 /** Nodes of the version before start while this one waits. */
-async function withoutLock(connection: Connection, work: () => Promise<void>): Promise<void> {
+async function withoutLock(connection: Connection, options: MigrateOptions, work: () => Promise<void>): Promise<void> {
   await connection.rows("unlock", "SELECT pg_advisory_unlock($1)", [migrationLock]);
   await work();
-  await lock(connection);
+  await take(connection, migrationLock, options);
 }
 
 async function runInTransaction(connection: Connection, no: number, text: string, options: MigrateOptions): Promise<void> {
@@ -128,7 +154,7 @@ async function runInTransaction(connection: Connection, no: number, text: string
     }
     await connection.run("ROLLBACK");
     options.report?.({ kind: "waits", no, tries });
-    await withoutLock(connection, () => systemScheduler.sleep(Math.min(tries * pauseMs, longestPauseMs)));
+    await withoutLock(connection, options, () => systemScheduler.sleep(Math.min(tries * pauseMs, longestPauseMs)));
   }
 }
 
@@ -161,14 +187,14 @@ export function outsideStatements(text: string): readonly string[] | undefined {
 }
 
 /** While indexes are built and rows are read, the version before may start: only a change of the tables excludes it. */
-async function runOutside(connection: Connection, statements: readonly string[], note: string): Promise<void> {
+async function runOutside(connection: Connection, statements: readonly string[], note: string, options: MigrateOptions): Promise<void> {
   const [limit] = await connection.rows<{ readonly statement: string; readonly lock: string }>(
     "limit",
     "SELECT current_setting('statement_timeout') AS statement, current_setting('lock_timeout') AS lock",
   );
   assert(limit !== undefined, "a session has its limits");
   await connection.run("SET statement_timeout = 0; SET lock_timeout = 0");
-  await withoutLock(connection, async () => {
+  await withoutLock(connection, options, async () => {
     for (const statement of statements) await runStatement(connection, statement);
   });
   await connection.run(`SET statement_timeout = '${limit.statement}'; SET lock_timeout = '${limit.lock}'; ${note}`);

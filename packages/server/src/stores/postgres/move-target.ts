@@ -11,7 +11,7 @@ import {
   type TransferTarget,
 } from "../transfer.ts";
 import { Connection, StatementError } from "./connection.ts";
-import { migrate } from "./migrate.ts";
+import { commandTurnMs, migrate } from "./migrate.ts";
 import { PostgresOpenError } from "./open-error.ts";
 import { readOrigin, writeOrigin } from "./origin.ts";
 import { checkServer } from "./start-check.ts";
@@ -37,7 +37,7 @@ export async function openMoveTarget({ url, clock, waiveStandby }: MoveTargetOpt
   try {
     owner = await Connection.open(url.reveal(), "owner");
     await checkServer(owner, clock, waiveStandby);
-    await migrate(owner);
+    await migrate(owner, { turnMs: commandTurnMs });
     await owner.run(patience);
     return new MoveTarget(owner);
   } catch (error) {

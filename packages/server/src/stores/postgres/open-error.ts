@@ -33,7 +33,8 @@ export const postgresRefusals = {
   moving: "cofre migrate-store is at work on this database: start again when it is over",
   clock: "the server's clock and this machine's differ by more than 2 seconds",
   changed: "a migration that this database had is not the one that this version of Cofre has",
-  migrating: "another node is bringing the tables up to date: start again when it listens",
+  migrating:
+    "another node is bringing the tables up to date and has not ended in time: look at what it waits for, and start again when it listens",
   migration: "the tables could not be made or brought up to date",
 } as const;
 export type PostgresRefusal = keyof typeof postgresRefusals;

@@ -1,6 +1,6 @@
 import type { IdentityRow } from "../identity.ts";
 import { Connection, StatementError } from "./connection.ts";
-import { migrate } from "./migrate.ts";
+import { commandTurnMs, migrate } from "./migrate.ts";
 import type { MoveTargetOptions } from "./move-target.ts";
 import { PostgresOpenError } from "./open-error.ts";
 import { checkServer } from "./start-check.ts";
@@ -11,7 +11,7 @@ export async function raiseEpoch({ url, clock, waiveStandby }: MoveTargetOptions
   try {
     owner = await Connection.open(url.reveal(), "owner");
     await checkServer(owner, clock, waiveStandby);
-    await migrate(owner);
+    await migrate(owner, { turnMs: commandTurnMs });
     const [known] = await owner.rows<IdentityRow>("identity", "SELECT epoch FROM identity");
     const [raised] = await owner.rows<IdentityRow>("raise", "SELECT epoch FROM raise_identity_1(NULL, $1::integer, 0, NULL)", [
       String(next(known?.epoch ?? 0)),
