@@ -7,7 +7,7 @@ import { commandRows } from "../packages/server/src/cli/commands.ts";
 import { settingRows } from "../packages/server/src/config/settings.ts";
 import { operationRows } from "../packages/server/src/api-docs/operation-rows.ts";
 import { rules } from "../packages/server/src/http/sign-in/rules.ts";
-import { catalogue } from "../packages/server/src/wire/answers/error-catalogue.ts";
+import { errorTable } from "../packages/server/src/wire/errors/error-table.ts";
 import { accountSettings } from "../packages/server/src/merchant/settings.ts";
 import { logEvents } from "../packages/server/src/logging/log-event.ts";
 import { pathOf } from "./generated-docs.ts";
@@ -54,7 +54,7 @@ describe("what the documentation names is there", () => {
   });
 
   test("error codes", () => {
-    const codes = new Set<string>(catalogue.map(({ code }) => code));
+    const codes = new Set<string>(Object.keys(errorTable));
     assert.deepEqual(
       unknown(/\b(?:COFRE|DA|BP(?:-[A-Z]+)+)-\d+\b/g, (name) => codes.has(name)),
       [],

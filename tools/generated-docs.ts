@@ -4,7 +4,7 @@ import { commandsAsMarkdown } from "../packages/server/src/cli/help.ts";
 import { settingsAsMarkdown } from "../packages/server/src/config/reference.ts";
 import { magicCards, scenarioCards } from "../packages/server/src/connectors/simulator/magic-cards.ts";
 import { faultKindsAsMarkdown } from "../packages/server/src/http/faults/fault-kinds.ts";
-import { catalogueAsMarkdown } from "../packages/server/src/wire/answers/error-catalogue.ts";
+import { errorsAsMarkdown } from "../packages/server/src/wire/errors/error-reference.ts";
 import { wireStatusOf } from "../packages/server/src/wire/answers/payment-answer.ts";
 import { accountSettings, chaosSettings, settingsTableAsMarkdown, simulatorSettings } from "../packages/server/src/merchant/settings.ts";
 import { logEvents } from "../packages/server/src/logging/log-event.ts";
@@ -31,8 +31,8 @@ export const sections: readonly Section[] = [
   { file: "docs/wire/sandbox.md", name: "account settings", make: () => settingsTableAsMarkdown(accountSettings) },
   { file: "docs/wire/sandbox.md", name: "simulator settings", make: () => settingsTableAsMarkdown(simulatorSettings) },
   { file: "docs/wire/sandbox.md", name: "notification chaos", make: () => settingsTableAsMarkdown(chaosSettings) },
-  { file: "docs/wire/errors.md", name: "error codes", make: () => catalogueAsMarkdown("told") },
-  { file: "docs/wire/errors.md", name: "codes that are never told", make: () => catalogueAsMarkdown("never") },
+  { file: "docs/wire/errors.md", name: "error codes", make: () => errorsAsMarkdown("sent") },
+  { file: "docs/wire/errors.md", name: "codes that are never sent", make: () => errorsAsMarkdown("never sent") },
 ];
 
 /** The file's text with the section between its marks made anew. */

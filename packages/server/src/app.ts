@@ -38,7 +38,7 @@ import { wireEndpoints } from "./wire/endpoints/index.ts";
 import { isTestNumber } from "./vault/test-numbers.ts";
 import { CardLikeNames } from "./wire/decode/card-like-names.ts";
 import { maskCardNumbers } from "./wire/decode/card-like.ts";
-import { WireError } from "./wire/decode/wire-error.ts";
+import { refusal } from "./wire/errors/refusal.ts";
 import { createInstallation, type Installation, type InstallationRecording } from "./installation.ts";
 import type { Clock } from "./kernel/clock.ts";
 import type { Secret } from "./kernel/secret.ts";
@@ -307,7 +307,7 @@ export async function startCofre(config: Config, log: Log, given: Ports = system
   const worldOf = (id: MerchantId): World | undefined => {
     if (ownIds.has(id)) return undefined;
     const world = worlds.of(id);
-    if (world === undefined) throw new WireError("DA-1", "Invalid integration key");
+    if (world === undefined) throw refusal("DA-1");
     return world;
   };
   const installationOf = (id: MerchantId): Installation => worldOf(id)?.installation ?? own;

@@ -1,5 +1,6 @@
 import { assert } from "../kernel/assert.ts";
-import { catalogue, type CatalogueRow } from "../wire/answers/error-catalogue.ts";
+import { type DocumentedError, documentedErrors } from "../wire/errors/error-reference.ts";
+import { errorTable } from "../wire/errors/error-table.ts";
 import { rowsOf } from "../wire/answers/errors.ts";
 import { exampleDueDate } from "../kernel/calendar.ts";
 import type { Instant } from "../kernel/instant.ts";
@@ -12,13 +13,13 @@ import { operationRows, tags, type OperationRow } from "./operation-rows.ts";
 import type { Answer, OpenApi, OperationObject, Parameter, PathItem, RequestBody, Schema } from "./types.ts";
 
 /** Told by every operation: what is wrong with a request as such, overload, and failures of ours. */
-export const commonCodes: readonly string[] = [...Object.values(requestErrors).map(({ code }) => code), "COFRE-21"].filter(
+export const commonCodes: readonly string[] = [...Object.values(requestErrors), "COFRE-21"].filter(
   // Of an address that there is not, and of an account that asks for strictness alone.
-  (code) => code !== requestErrors.not_found.code && code !== requestErrors.unknown_operation.code,
+  (code) => code !== requestErrors.not_found && code !== requestErrors.unknown_operation,
 );
 
 const idempotencyCodes = ["COFRE-44", "COFRE-45", "COFRE-46"];
-const reasons: ReadonlyMap<string, CatalogueRow> = new Map(catalogue.map((row) => [row.code, row]));
+const errors: ReadonlyMap<string, DocumentedError> = new Map(documentedErrors.map((row) => [row.code, row]));
 
 const rowByPath: ReadonlyMap<string, OperationRow> = new Map(
   operationRows.flatMap((row) => [row.path, ...(row.also ?? [])].map((path) => [path, row])),
@@ -42,7 +43,7 @@ export function openApiDocument(endpoints: readonly Endpoint[], now: Instant): O
     },
     servers: [{ url: "/", description: "Where this document was read." }],
     tags: Object.entries(tags).map(([name, description]) => ({ name, description })),
-    "x-errors": reasonsOf(commonCodes),
+    "x-errors": errorsOf(commonCodes),
     paths: {
       ...Object.fromEntries(endpoints.map((endpoint) => [endpoint.path, pathItem(endpoint, now)])),
       "/healthz": { get: healthOperation("healthz", "Ask whether the process answers", "200 whenever it does.") },
@@ -143,15 +144,15 @@ function operationOf(endpoint: Endpoint, row: OperationRow): OperationObject {
       content: { "application/json": { schema: schemaOfFields(row.fields), example: exampleOf(row) } },
     },
     responses: answersOf(endpoint, row),
-    "x-errors": reasonsOf(codesOf(endpoint, row)),
+    "x-errors": errorsOf(codesOf(endpoint, row)),
     "x-codeSamples": [{ lang: "Shell", label: "curl", source: curlOf(endpoint, row) }],
   };
 }
 
-function reasonsOf(codes: readonly string[]): OperationObject["x-errors"] {
+function errorsOf(codes: readonly string[]): OperationObject["x-errors"] {
   return codes.flatMap((code) => {
-    const reason = reasons.get(code);
-    return reason === undefined ? [] : [{ code, message: reason.message, when: reason.when }];
+    const error = errors.get(code);
+    return error === undefined ? [] : [{ code, message: error.message, condition: error.condition }];
   });
 }
 
@@ -161,14 +162,14 @@ function securityOf(endpoint: Endpoint, row: OperationRow): OperationObject["sec
   return row.fields.some(({ name, required }) => name === "publicIntegrationKey" && required !== undefined) ? [{ page: [] }] : [];
 }
 
-/** The codes that are peculiar to an operation, in the catalogue's order: its key's, its rules', and those of the operations that it runs. */
+/** The codes that are peculiar to an operation, in the table's order: its key's, its rules', and those of the operations that it runs. */
 export function codesOf(endpoint: Endpoint, row: OperationRow): readonly string[] {
   const keyCodes = endpoint.key === "none" ? [] : ["BP-SA-1", endpoint.family === "json" ? "DA-1" : "BP-SA-2"];
   const rules = (row.rules ?? []).map(({ code }) => `BP-DR-${code}`);
   const rows = row.family === undefined ? {} : rowsOf(row.family);
   const ends = (row.runs ?? []).flatMap(({ errors }) => errors.map((name) => rows[name]?.code));
   const all = new Set([...keyCodes, ...rules, ...ends, ...(row.codes ?? []), ...(row.idempotent === true ? idempotencyCodes : [])]);
-  return catalogue.map(({ code }) => code).filter((code) => all.has(code) && !commonCodes.includes(code));
+  return Object.keys(errorTable).filter((code) => all.has(code) && !commonCodes.includes(code));
 }
 
 function answersOf(endpoint: Endpoint, row: OperationRow): Readonly<Record<string, Answer>> {

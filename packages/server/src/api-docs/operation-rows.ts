@@ -15,7 +15,6 @@ import { tokenize } from "../operations/tokenize.ts";
 import { verifyCard } from "../operations/verify-card.ts";
 import { directRules } from "../wire/requests/direct-request.ts";
 import type { ErrorFamily } from "../wire/answers/errors.ts";
-import { refundErrors } from "../wire/requests/refund-request.ts";
 import { tokenRules } from "../wire/requests/token-request.ts";
 import { verifyRules } from "../wire/requests/verify-request.ts";
 import type { answerSchemas } from "./answer-schemas.ts";
@@ -207,7 +206,7 @@ export const operationRows: readonly OperationRow[] = [
     idempotent: true,
     family: "refund",
     runs: [refund, cancelRefund],
-    codes: ["BP-REF-1", ...Object.values(refundErrors).map(({ code }) => code)],
+    codes: ["BP-REF-1", "BP-REF-2", "BP-REF-3", "BP-REF-4", "BP-REF-6", "BP-REF-8", "COFRE-47"],
     example: { ...order, operation: "request", amount: "25.00", description: "one of four cups was broken" },
     needs: "captured",
   },

@@ -182,8 +182,8 @@ function errorsHtml({ "x-errors": errors }: OperationObject): string {
 }
 
 function errorTable(errors: OperationObject["x-errors"]): string {
-  const rows = errors.map(({ code: name, message, when }) =>
-    row("", [code(name), escaped(message), `<span class="soft">${escaped(when)}</span>`]),
+  const rows = errors.map(({ code: name, message, condition }) =>
+    row("", [code(name), escaped(message), `<span class="soft">${escaped(condition)}</span>`]),
   );
   return table(["Code", "Message", "When"], rows);
 }

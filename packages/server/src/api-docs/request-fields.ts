@@ -7,7 +7,7 @@ import { deliveryStates } from "../notification/events.ts";
 import { mostCardsLookedAt } from "../operations/list-cards.ts";
 import { mostPeriods, periodNames } from "../http/admin/figures-endpoint.ts";
 import { mostNewest } from "../http/admin/newest-notifications.ts";
-import { actionNames, longestDescription, unknownAction } from "../http/admin/payment-endpoint.ts";
+import { actionNames, longestDescription } from "../http/admin/payment-endpoint.ts";
 import { longestSearch, mostPayments } from "../http/admin/payments-endpoint.ts";
 import { faults, messages } from "../http/admin/simulator-endpoint.ts";
 import { worldActions } from "../http/admin/worlds-endpoint.ts";
@@ -811,7 +811,7 @@ export const paymentActionFields: readonly Field[] = [
   {
     name: "action",
     type: "text",
-    required: { code: unknownAction.code },
+    required: { code: "COFRE-36" },
     values: actionNames,
     note: "What happens to the payment.",
   },

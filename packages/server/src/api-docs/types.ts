@@ -29,7 +29,7 @@ export interface OperationObject {
   readonly requestBody?: RequestBody;
   readonly responses: Readonly<Record<string, Answer>>;
   /** Why each code that is peculiar to the operation is told. */
-  readonly "x-errors": readonly { readonly code: string; readonly message: string; readonly when: string }[];
+  readonly "x-errors": readonly { readonly code: string; readonly message: string; readonly condition: string }[];
   readonly "x-codeSamples": readonly { readonly lang: "Shell"; readonly label: string; readonly source: string }[];
 }
 

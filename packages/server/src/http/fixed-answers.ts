@@ -1,5 +1,6 @@
-import { errorAnswer, type WireAnswer } from "../wire/answers/answer.ts";
-import { requestErrors, type PlainErrorKind } from "../wire/decode/request-errors.ts";
+import type { WireAnswer } from "../wire/answers/answer.ts";
+import { refusalAnswer } from "../wire/answers/refusal-answer.ts";
+import { requestErrors } from "../wire/decode/request-errors.ts";
 
 export const noContent: WireAnswer = { status: 204, body: "" };
 export const headRefused: WireAnswer = { status: 405, body: "" };
@@ -8,19 +9,14 @@ export const goneAnswer: WireAnswer = { status: 499, body: "" };
 /** Nothing of it, or not all, was written: the connection was cut on purpose. As some proxies log that. */
 export const cutAnswer: WireAnswer = { status: 444, body: "" };
 export const answers = {
-  unknown_operation: answerTo("unknown_operation"),
-  not_found: answerTo("not_found"),
-  method_not_allowed: answerTo("method_not_allowed"),
-  overloaded: answerTo("overloaded"),
-  stopping: answerTo("stopping"),
-  clock_off: answerTo("clock_off"),
-  node_unreachable: answerTo("node_unreachable"),
-  node_silent: answerTo("node_silent"),
-  other_node: answerTo("other_node"),
-  internal: answerTo("internal"),
+  unknown_operation: refusalAnswer("COFRE-9", { hint: "" }),
+  not_found: refusalAnswer(requestErrors.not_found),
+  method_not_allowed: refusalAnswer(requestErrors.method_not_allowed),
+  overloaded: refusalAnswer(requestErrors.overloaded),
+  stopping: refusalAnswer(requestErrors.stopping),
+  clock_off: refusalAnswer(requestErrors.clock_off),
+  node_unreachable: refusalAnswer(requestErrors.node_unreachable),
+  node_silent: refusalAnswer(requestErrors.node_silent),
+  other_node: refusalAnswer(requestErrors.other_node),
+  internal: refusalAnswer(requestErrors.internal),
 } as const;
-
-function answerTo(kind: PlainErrorKind): WireAnswer {
-  const { code, message, httpStatus } = requestErrors[kind];
-  return errorAnswer(code, message, httpStatus);
-}

@@ -4,9 +4,11 @@ import type { IncomingMessage } from "node:http";
 import { connect, createServer, type Socket } from "node:net";
 import { describe, test } from "node:test";
 import { secretKey, sendRaw, startTrivialServer } from "../../test/fuzz/trivial-server.ts";
-import { isBareOffer, UnreadableRequests, withoutOffer } from "./framing.ts";
+import { framingAnswer, isBareOffer, UnreadableRequests, withoutOffer } from "./framing.ts";
 import type { WireAnswer } from "../wire/answers/answer.ts";
+import { errorTable } from "../wire/errors/error-table.ts";
 import { type FramingErrorKind, framingErrors } from "../wire/decode/framing-errors.ts";
+import type { ErrorCode } from "../wire/errors/refusal.ts";
 import { requestErrors } from "../wire/decode/request-errors.ts";
 import { until } from "../../test/until.ts";
 
@@ -39,13 +41,7 @@ function answersIn(text: string): readonly Heard[] {
 const ask = async (port: number, bytes: string): Promise<readonly Heard[]> => answersIn(await sendRaw(port, Buffer.from(bytes, "latin1")));
 
 describe("what is no request", () => {
-  const { method_not_allowed: tunnel } = requestErrors;
-  const rows: readonly (readonly [
-    name: string,
-    bytes: string,
-    error: { readonly code: string; readonly message: string },
-    status: number,
-  ])[] = [
+  const rows: readonly (readonly [name: string, bytes: string, code: ErrorCode, status: number])[] = [
     ["UTF-8 in the query", open("merchant_payment_code=pedido-\xc3\xb1"), framingErrors.address_unreadable, 400],
     ["UTF-8 in the path", "GET /ws/op\xc3\xa9n HTTP/1.1\r\nHost: x\r\n\r\n", framingErrors.address_unreadable, 400],
     ["a blank in the query", open("description=damaged box"), framingErrors.address_unreadable, 400],
@@ -84,13 +80,13 @@ describe("what is no request", () => {
     ["another protocol", "SSH-2.0-OpenSSH_9.0\r\n", framingErrors.not_http, 400],
     ["a method that HTTP does not have", `SMUGGLE /ws/open HTTP/1.1\r\n${host}\r\n`, framingErrors.not_http, 400],
     ["TLS", "\x16\x03\x01\x02\x00\x01\x00\x01\xfc\x03\x03", framingErrors.tls_unexpected, 400],
-    ["a tunnel", `CONNECT x:1 HTTP/1.1\r\n${host}\r\n`, tunnel, 405],
+    ["a tunnel", `CONNECT x:1 HTTP/1.1\r\n${host}\r\n`, requestErrors.method_not_allowed, 405],
   ];
-  for (const [name, bytes, { code, message }, status] of rows) {
+  for (const [name, bytes, code, status] of rows) {
     test(`is told what is wrong, and the connection ends: ${name}`, async (t) => {
       const { port, calls } = await startTrivialServer(t);
       const [answer, ...others] = await ask(port, bytes);
-      assert.deepEqual([answer?.status, answer?.code, answer?.message, others, calls], [status, code, message, [], []]);
+      assert.deepEqual([answer?.status, answer?.code, answer?.message, others, calls], [status, code, errorTable[code].message, [], []]);
       assert.match(answer?.head ?? "", /connection: close/i);
     });
   }
@@ -98,7 +94,7 @@ describe("what is no request", () => {
   test("leaves one line in the access log, with the code and nothing of what was sent", async (t) => {
     const { port, events } = await startTrivialServer(t);
     await ask(port, open("merchant_payment_code=pedido-\xc3\xb1"));
-    const { code } = framingErrors.address_unreadable;
+    const code = framingErrors.address_unreadable;
     assert.deepEqual(events, [
       { event: "request", method: "other", path: "unknown", status: 400, code, merchantId: undefined, durationMs: 0 },
     ]);
@@ -168,11 +164,12 @@ describe("what Node's parser gives up on", () => {
       for (let time = 0; time < 2; time += 1) unreadable.meet(failure(code, rawPacket), socket);
       const text = await heard;
       const [answer, ...others] = answersIn(text);
-      assert.deepEqual([answer?.code, answer?.status, others], [framingErrors[kind].code, framingErrors[kind].httpStatus, []]);
+      const { status } = framingAnswer(kind);
+      assert.deepEqual([answer?.code, answer?.status, others], [framingErrors[kind], status, []]);
       assert.match(text, /^HTTP\/1\.1 \d{3} [A-Z][A-Za-z ]+\r\nContent-Type: application\/json; charset=utf-8\r\nContent-Length: /);
       assert.deepEqual(
         reported.map((each) => each.code),
-        [framingErrors[kind].code],
+        [framingErrors[kind]],
       );
     });
   }
@@ -285,7 +282,7 @@ describe("a body whose end is not clear", () => {
     test(`is refused with 400, nothing is run, and the connection ends: ${name}`, async (t) => {
       const { port, calls } = await startTrivialServer(t);
       const [answer, ...others] = await ask(port, bytes);
-      assert.deepEqual([answer?.status, answer?.code, others, calls], [400, framingErrors.length_unclear.code, [], []]);
+      assert.deepEqual([answer?.status, answer?.code, others, calls], [400, framingErrors.length_unclear, [], []]);
       assert.match(answer?.head ?? "", /connection: close/i);
     });
   }
@@ -365,7 +362,7 @@ describe("a POST without a length", () => {
       test(`is refused with 411, nothing is run, and the connection ends: ${name}, and ${what} comes later`, async (t) => {
         const { port, calls } = await startTrivialServer(t);
         const [answer, ...others] = await sendApart(port, bytes, behind);
-        assert.deepEqual([answer?.status, answer?.code, others, calls], [411, framingErrors.length_missing.code, [], []]);
+        assert.deepEqual([answer?.status, answer?.code, others, calls], [411, framingErrors.length_missing, [], []]);
         assert.match(answer?.head ?? "", /connection: close/i);
       });
     }

@@ -1,9 +1,10 @@
 import type { IncomingMessage, ServerResponse } from "node:http";
 import type { Socket } from "node:net";
-import { errorAnswer, type WireAnswer } from "../wire/answers/answer.ts";
+import type { WireAnswer } from "../wire/answers/answer.ts";
 import { type FramingErrorKind, framingErrors } from "../wire/decode/framing-errors.ts";
-import { requestErrors } from "../wire/decode/request-errors.ts";
-import { WireError } from "../wire/decode/wire-error.ts";
+import { answerWithOtherStatus, refusalAnswer } from "../wire/answers/refusal-answer.ts";
+import { refusal } from "../wire/errors/refusal.ts";
+import type { WireError } from "../wire/decode/wire-error.ts";
 
 /** What Node's parser says of what it cannot read. The three that are missing are about a head or a body: see `kindOf`. */
 const kinds: ReadonlyMap<string, FramingErrorKind> = new Map([
@@ -31,14 +32,13 @@ const handshake = 0x16;
 
 /** The answer to a request that is not understood as one of HTTP. Nothing of it is in the answer. */
 export function framingAnswer(kind: FramingErrorKind): WireAnswer {
-  const { code, message, httpStatus } = framingErrors[kind];
-  return errorAnswer(code, message, httpStatus);
+  const code = framingErrors[kind];
+  return code === "COFRE-2" ? answerWithOtherStatus(code) : refusalAnswer(code);
 }
 
 /** The same for a request whose address is known, where it is answered. */
 export function framingError(kind: FramingErrorKind): WireError {
-  const { code, message, httpStatus } = framingErrors[kind];
-  return new WireError(code, message, httpStatus);
+  return refusal(framingErrors[kind]);
 }
 
 /**
@@ -186,8 +186,7 @@ export function refuseTunnel(socket: Socket): void {
   // Node no longer reads what else comes, nor looks at the time.
   const destroy = (): unknown => socket.destroy();
   socket.on("error", destroy).on("timeout", destroy).resume();
-  const { code, message } = requestErrors.method_not_allowed;
-  endWith(socket, errorAnswer(code, message, 405));
+  endWith(socket, answerWithOtherStatus("COFRE-10"));
 }
 
 /** Whether a request with this head offers another protocol and has no body: only then can `withoutOffer` write it anew. */

@@ -40,12 +40,13 @@ import { callerOf } from "./sign-in/caller.ts";
 import type { Admitted, LedOn, PeopleGate } from "./sign-in/gate.ts";
 import { isInterfacePath, pathAndQueryOf, pathOf, Routes } from "./routes.ts";
 import { type TlsCredentials, TlsListener } from "./tls-listener.ts";
-import { errorAnswer, type WireAnswer } from "../wire/answers/answer.ts";
+import type { WireAnswer } from "../wire/answers/answer.ts";
 import { decodeRequest, type DecodedRequest } from "../wire/decode/decode.ts";
 import type { Caller, KeyedEndpoint, ServedEndpoint, WireRequest } from "../wire/endpoint.ts";
 import { wireErrorOf } from "../wire/answers/errors.ts";
 import type { FramingErrorKind } from "../wire/decode/framing-errors.ts";
 import { keyGiven, resolveHolder } from "../wire/key-check.ts";
+import { answerOf } from "../wire/answers/refusal-answer.ts";
 import { repeatedHeader, requestError, requestErrors } from "../wire/decode/request-errors.ts";
 import { WireError } from "../wire/decode/wire-error.ts";
 
@@ -126,7 +127,7 @@ const worldsShare = 1 / 2;
 const defaultBodiesBytes = 64 * 1024 * 1024;
 const defaultStalledMs = 60_000;
 const overloadReportMs = 1_000;
-const overloadedAccount = requestErrors.account_overloaded.code;
+const overloadedAccount = requestErrors.account_overloaded;
 
 /**
  * The only file that knows HTTP, with framing.ts for what is none. Reads requests, finds their endpoint, decodes, checks the key, calls the endpoint, writes the
@@ -521,7 +522,7 @@ export class HttpServer {
   }
 
   #failure(error: unknown, path: string, merchantId: string | undefined): WireAnswer {
-    if (error instanceof WireError) return errorAnswer(error.statusCode, error.message, error.httpStatus);
+    if (error instanceof WireError) return answerOf(error);
     if (error instanceof ClientGone) return goneAnswer;
     this.#options.log.write({ event: "request_failed", path, ...errorFacts(error), merchantId });
     return answers.internal;

@@ -14,6 +14,7 @@ import { certifiedHosts, namedHosts } from "../certificates/hosts.ts";
 import { makeAuthority, makeServerCertificate } from "../certificates/local-authority.ts";
 import { FaultBoard } from "./faults/fault-board.ts";
 import { Faults } from "./faults/faults.ts";
+import { errorTable } from "../wire/errors/error-table.ts";
 import { framingErrors } from "../wire/decode/framing-errors.ts";
 import { createHttpServer, defaultHttpLimits, type HttpServer, type HttpServerOptions } from "./server.ts";
 
@@ -167,7 +168,8 @@ describe("a server that listens with TLS too", () => {
       plain.on("data", (chunk: Buffer) => (text += chunk.toString()));
       plain.write(request);
       await once(plain, "close");
-      const { code, message } = framingErrors.tls_missing;
+      const code = framingErrors.tls_missing;
+      const { message } = errorTable[code];
       assert.match(text, /^HTTP\/1\.1 400 Bad Request\r\n/);
       assert.deepEqual(JSON.parse(text.slice(text.indexOf("\r\n\r\n"))), {
         status: "ERROR",

@@ -9,8 +9,8 @@ import type { KeyedEndpoint, WireRequest } from "./endpoint.ts";
 import type { ErrorFamily } from "./answers/errors.ts";
 import { cardNodeOf, fieldOf, hashOf, nodeOf } from "./requests/fields.ts";
 import { codeOf } from "./requests/payment-request.ts";
+import { refusal } from "./errors/refusal.ts";
 import { Lifted, textOf, type Tree, type TreeObject } from "./decode/tree.ts";
-import { WireError } from "./decode/wire-error.ts";
 
 /**
  * The endpoint, with an Idempotency-Key taken: the same key and the same request get the first answer again, marked by the
@@ -28,12 +28,10 @@ export function idempotent(
     handle(request) {
       const key = request.headers.idempotencyKey;
       if (key === undefined) return endpoint.handle(request);
-      if (!/^[\x21-\x7e]{1,255}$/.test(key)) {
-        throw new WireError("COFRE-46", "Header Idempotency-Key must have between 1 and 255 characters without blanks");
-      }
+      if (!/^[\x21-\x7e]{1,255}$/.test(key)) throw refusal("COFRE-46");
       const refuseKey = async (): Promise<void> => {
         if (!request.account.settings.refuseCardLikeCodes || !(await holdsOwnNumber(key, request, runner))) return;
-        throw new WireError("COFRE-151", "Header Idempotency-Key holds a card number");
+        throw refusal("COFRE-151");
       };
       const digest = sha256Hex(`${endpoint.path}\n${canonical(request.params)}`);
       return answeringAnswer(family, async () => {

@@ -1,21 +1,15 @@
 import type { KeyHolder } from "../operations/account-directory.ts";
 import type { KeyedEndpoint } from "./endpoint.ts";
+import { refusal } from "./errors/refusal.ts";
 import type { Tree, TreeObject } from "./decode/tree.ts";
-import { WireError } from "./decode/wire-error.ts";
 
 /** Interface 1.6. */
 const maximumKeyLength = 100;
 
-/** Interface 7.1: which words a missing and a wrong key get depends on what kind of operation was asked for. */
-const words = {
-  json: {
-    missing: { code: "BP-SA-1", message: "Field integration_key is required" },
-    wrong: { code: "DA-1", message: "Invalid integration key" },
-  },
-  parameters: {
-    missing: { code: "BP-SA-1", message: "Parameter integration_key not informed" },
-    wrong: { code: "BP-SA-2", message: "Invalid integration key" },
-  },
+/** Interface 7.1: the errors of a missing and a wrong key depend on the kind of operation. */
+const errors = {
+  json: { missing: "Field integration_key is required", wrong: "DA-1" },
+  parameters: { missing: "Parameter integration_key not informed", wrong: "BP-SA-2" },
 } as const;
 
 /**
@@ -28,14 +22,14 @@ export function resolveHolder<Elsewhere extends object = never>(
   params: TreeObject,
   resolveKey: (key: string) => KeyHolder | Promise<KeyHolder | Elsewhere | undefined>,
 ): KeyHolder | Promise<KeyHolder | Elsewhere> {
-  const { missing, wrong } = words[endpoint.family];
+  const { missing, wrong } = errors[endpoint.family];
   const given = keyGiven(endpoint, params);
-  if (given === undefined) throw new WireError(missing.code, missing.message);
+  if (given === undefined) throw refusal("BP-SA-1", { text: missing });
   // A key that was read from a file brings its line end along.
   const text = typeof given === "string" ? given.trim() : "";
   const granted = <Holder extends KeyHolder | Elsewhere>(holder: Holder | undefined): Holder => {
     const isPublic = holder !== undefined && "grants" in holder && holder.grants !== "secret";
-    if (holder === undefined || (endpoint.key === "secret" && isPublic)) throw new WireError(wrong.code, wrong.message);
+    if (holder === undefined || (endpoint.key === "secret" && isPublic)) throw refusal(wrong);
     return holder;
   };
   if (text === "" || text.length > maximumKeyLength) return granted<KeyHolder>(undefined);

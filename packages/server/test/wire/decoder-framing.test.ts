@@ -4,7 +4,7 @@ import { framingErrors } from "../../src/wire/decode/framing-errors.ts";
 import { refusedFramings, soundFramings } from "../fuzz/framing-corpus.ts";
 import { sendRaw, startTrivialServer } from "../fuzz/trivial-server.ts";
 
-const codes: ReadonlySet<string> = new Set(Object.values(framingErrors).map(({ code }) => code));
+const codes: ReadonlySet<string> = new Set(Object.values(framingErrors));
 const statuses = (answer: string): string[] => Array.from(answer.matchAll(/^HTTP\/1\.1 (\d{3})/gm), ([, status]) => status ?? "");
 
 for (const { name, bytes } of refusedFramings) {

@@ -3,6 +3,7 @@ import { describe, test } from "node:test";
 import * as fc from "fast-check";
 import { decodeRequest } from "../../src/wire/decode/decode.ts";
 import { requestLimits } from "../../src/wire/decode/limits.ts";
+import { errorTable } from "../../src/wire/errors/error-table.ts";
 import { requestErrors } from "../../src/wire/decode/request-errors.ts";
 import { type Charset, charsetOf } from "../../src/wire/decode/text.ts";
 import type { RequestErrorKind } from "../../src/wire/decode/request-errors.ts";
@@ -17,13 +18,13 @@ function decodedTree(target: string, body = ""): unknown {
 }
 
 function assertRefused(kind: RequestErrorKind, target: string, body: string | Buffer = "", name = ""): void {
-  const expected = requestErrors[kind];
+  const code = requestErrors[kind];
   assert.throws(
     () => decodeRequest(target, Buffer.from(body)),
     (error) => {
       assert.ok(error instanceof WireError, `a WireError, not ${String(error)}`);
-      assert.equal(error.statusCode, expected.code);
-      assert.equal(error.message, expected.message.replace("{name}", name));
+      assert.equal(error.statusCode, code);
+      assert.equal(error.message, errorTable[code].message.replace("{name}", name));
       return true;
     },
   );
@@ -170,7 +171,7 @@ describe("text that is not UTF-8", () => {
     test(`is refused where no charset is named, or one that is not read: ${shape}`, () => {
       for (const charset of [undefined, "utf-8", "other"] as const) {
         assert.throws(() => decodeRequest(target, Buffer.from(body, "latin1"), charset), {
-          statusCode: requestErrors.unreadable_text.code,
+          statusCode: requestErrors.unreadable_text,
         });
       }
     });
@@ -198,7 +199,7 @@ describe("text that is not UTF-8", () => {
     const body = `${part(latin, "name", "Jos\xe9")}${part("", "city", "Bogot\xc3\xa1")}--b--`;
     assert.deepEqual(plainTree(decodeRequest("/ws/x", Buffer.from(body, "latin1")).params), { name: "José", city: "Bogotá" });
     const wrong = `${part(latin, "name", "Jos\xe9")}${part("", "city", "Bogot\xe1")}--b--`;
-    assert.throws(() => decodeRequest("/ws/x", Buffer.from(wrong, "latin1")), { statusCode: requestErrors.unreadable_text.code });
+    assert.throws(() => decodeRequest("/ws/x", Buffer.from(wrong, "latin1")), { statusCode: requestErrors.unreadable_text });
   });
 
   test("is of the charset that Content-Type names, however it is written", () => {

@@ -5,11 +5,12 @@ import { holdsTestNumber } from "../../vault/test-numbers.ts";
 import { type Fault, type FaultBoard, mostFaults, mostTimes, type WaitingFault } from "../faults/fault-board.ts";
 import { type FaultKind, faultKindNames, rowOf } from "../faults/fault-kinds.ts";
 import { isInterfacePath } from "../routes.ts";
-import { errorAnswer, type WireAnswer } from "../../wire/answers/answer.ts";
+import type { WireAnswer } from "../../wire/answers/answer.ts";
 import type { Endpoint } from "../../wire/endpoint.ts";
 import { lengthOf } from "../../wire/requests/fields.ts";
+import { refusalAnswer } from "../../wire/answers/refusal-answer.ts";
+import { refusal } from "../../wire/errors/refusal.ts";
 import { isTreeObject, textOf, type TreeObject } from "../../wire/decode/tree.ts";
-import { WireError } from "../../wire/decode/wire-error.ts";
 
 const members = ["kind", "times", "path", "merchant_payment_code", "delay_ms", "reason"] as const;
 
@@ -37,21 +38,19 @@ export function faultsEndpoint(
     family: "parameters",
     cors: false,
     async handle({ params, account }) {
-      if (!isSimulated(account.id))
-        return errorAnswer("COFRE-100", "Another server carries this account's payments out: there are no faults");
+      if (!isSimulated(account.id)) return refusalAnswer("COFRE-100");
       const { add, clear } = params;
-      if (add !== undefined && clear !== undefined) return errorAnswer("COFRE-98", "Either add or clear, not both");
+      if (add !== undefined && clear !== undefined) return refusalAnswer("COFRE-98");
       if (add !== undefined) {
-        if (!isTreeObject(add)) throw kindInvalid();
+        if (!isTreeObject(add)) throw refusal("COFRE-90", { list: faultKindNames.join(", ") });
         const added = board.add(account.id, readFault(add, paths));
-        if (added === undefined)
-          return errorAnswer("COFRE-96", `No more faults can wait: an account has ${mostFaults} at most. Clear some`);
+        if (added === undefined) return refusalAnswer("COFRE-96", { most: mostFaults });
         return listing(board.list(account.id), { fault: shown(added) });
       }
       if (clear === undefined) return listing(board.list(account.id), {});
       const id = textOf(params, "clear");
       const cleared = id === undefined ? 0 : board.clear(account.id, id === "all" ? undefined : id);
-      if (cleared === 0 && id !== "all") return errorAnswer("COFRE-97", "Parameter clear must be all, or the id of a fault that waits");
+      if (cleared === 0 && id !== "all") return refusalAnswer("COFRE-97");
       return listing(board.list(account.id), { cleared });
     },
   };
@@ -70,9 +69,9 @@ function shown({ id, kind, times, met, path, code, delayMs, reason }: WaitingFau
 /** Throws a WireError that quotes nothing of what it was given. */
 function readFault(add: TreeObject, paths: readonly string[]): Omit<Fault, "id"> {
   const unknown = Object.keys(add).some((name) => !members.some((member) => member === name));
-  if (unknown) throw new WireError("COFRE-99", `Parameter add has members other than ${members.join(", ")}`);
+  if (unknown) throw refusal("COFRE-99", { list: members.join(", ") });
   const kind = faultKindNames.find((name) => name === textOf(add, "kind"));
-  if (kind === undefined) throw kindInvalid();
+  if (kind === undefined) throw refusal("COFRE-90", { list: faultKindNames.join(", ") });
   return {
     kind,
     times: readTimes(add),
@@ -83,18 +82,9 @@ function readFault(add: TreeObject, paths: readonly string[]): Omit<Fault, "id">
   };
 }
 
-function kindInvalid(): WireError {
-  return new WireError(
-    "COFRE-90",
-    `Parameter add must be an object with a kind, in a form such as add[kind]=${faultKindNames[0]}, which is one of ${faultKindNames.join(", ")}`,
-  );
-}
-
 function readTimes(add: TreeObject): number {
   const times = given(add, "times") ? wholeNumberOf(textOf(add, "times")) : 1;
-  if (times === undefined || times > mostTimes) {
-    throw new WireError("COFRE-91", `Parameter add.times must be a whole number from 1 to ${mostTimes}, or 0 for all until it is cleared`);
-  }
+  if (times === undefined || times > mostTimes) throw refusal("COFRE-91", { most: mostTimes });
   return times;
 }
 
@@ -106,7 +96,7 @@ function readPath(add: TreeObject, allowed: readonly string[]): string | undefin
   const which = allowed.length > mostNamed ? "an operation such as /ws/direct" : `one of ${allowed.join(", ")} for this kind`;
   const closest = asked === undefined ? undefined : closestTo(asked, allowed);
   // What was meant is told, what was written is not.
-  throw new WireError("COFRE-92", `Parameter add.path must be ${which}${closest === undefined ? "" : `. Did you mean ${closest}?`}`);
+  throw refusal("COFRE-92", { paths: which, hint: closest === undefined ? "" : `. Did you mean ${closest}?` });
 }
 
 /** A payment's code, which may look like a card number by chance: only a published one, which would be kept and listed, is refused. */
@@ -114,10 +104,7 @@ function readCode(add: TreeObject): string | undefined {
   if (!given(add, "merchant_payment_code")) return undefined;
   const code = textOf(add, "merchant_payment_code")?.trim();
   if (code === undefined || code === "" || lengthOf(code) > longestFaultCode || /\p{Cc}/u.test(code) || holdsTestNumber(code)) {
-    throw new WireError(
-      "COFRE-93",
-      `Parameter add.merchant_payment_code must have between 1 and ${longestFaultCode} characters, and no card number in it`,
-    );
+    throw refusal("COFRE-93", { longest: longestFaultCode });
   }
   return code;
 }
@@ -127,7 +114,7 @@ function readDelay(add: TreeObject, kind: FaultKind): number {
   const delayMs = rowOf(kind).waits ? wholeNumberOf(textOf(add, "delay_ms")) : undefined;
   if (delayMs === undefined || delayMs < 1 || delayMs > longestDelayMs) {
     const kinds = faultKindNames.filter((name) => rowOf(name).waits).join(", ");
-    throw new WireError("COFRE-94", `Parameter add.delay_ms must be a whole number from 1 to ${longestDelayMs}, and is for ${kinds} alone`);
+    throw refusal("COFRE-94", { longest: longestDelayMs, kinds });
   }
   return delayMs;
 }
@@ -135,9 +122,7 @@ function readDelay(add: TreeObject, kind: FaultKind): number {
 function readReason(add: TreeObject, kind: FaultKind): DeclineReason | undefined {
   const reason = declineReasons.find((name) => name === textOf(add, "reason"));
   const isRight = kind === "decline" ? reason !== undefined : !given(add, "reason");
-  if (!isRight) {
-    throw new WireError("COFRE-95", `Parameter add.reason is for decline alone, which needs one of ${declineReasons.join(", ")}`);
-  }
+  if (!isRight) throw refusal("COFRE-95", { list: declineReasons.join(", ") });
   return reason;
 }
 

@@ -4,11 +4,12 @@ import type { MerchantId } from "../../kernel/ids.ts";
 import { type Instant, instant } from "../../kernel/instant.ts";
 import { formatAmount } from "../../kernel/money.ts";
 import { type Counted, type CountInput, countPayments, type Period, periods, type Tally } from "../../operations/count-payments.ts";
-import { errorAnswer, type WireAnswer } from "../../wire/answers/answer.ts";
+import type { WireAnswer } from "../../wire/answers/answer.ts";
 import { type CardLikeNames, keptNames } from "../../wire/decode/card-like-names.ts";
 import type { Endpoint } from "../../wire/endpoint.ts";
 import { answering, type EndpointDeps } from "../../wire/endpoints/deps.ts";
 import { fieldOf } from "../../wire/requests/fields.ts";
+import { refusalAnswer } from "../../wire/answers/refusal-answer.ts";
 import type { TreeObject } from "../../wire/decode/tree.ts";
 
 /** Periods that one answer tells of. */
@@ -44,7 +45,7 @@ export function figuresEndpoint({ runner, clockOf, cardLikeNames }: FiguresDeps)
 function inputOf(params: TreeObject, now: Instant): CountInput | WireAnswer {
   const asked = fieldOf(params, "per")?.toLowerCase() ?? "hour";
   const per = periodNames.find((name) => name === asked);
-  if (per === undefined) return errorAnswer("COFRE-62", `Parameter per must be one of ${periodNames.join(", ")}`);
+  if (per === undefined) return refusalAnswer("COFRE-62", { list: periodNames.join(", ") });
   const length = periods[per];
   const begin = (at: Instant): Instant => instant(Math.floor(at / length) * length);
   const [fromText, toText] = [fieldOf(params, "from"), fieldOf(params, "to")];
@@ -56,7 +57,7 @@ function inputOf(params: TreeObject, now: Instant): CountInput | WireAnswer {
   const from = fromAsked === undefined ? instant(Math.max(to - usualPeriods[per] * length, 0)) : begin(fromAsked);
   const count = (to - from) / length;
   if (isRead && from >= 0 && count >= 1 && count <= mostPeriods) return { per, from, to };
-  return errorAnswer("COFRE-63", `Parameters from and to must be times in UTC with at most ${mostPeriods} hours or days between them`);
+  return refusalAnswer("COFRE-63", { most: mostPeriods });
 }
 
 /** Each name that is kept, in the wire's small letters. */

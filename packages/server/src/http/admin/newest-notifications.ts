@@ -1,8 +1,9 @@
 import type { MerchantId } from "../../kernel/ids.ts";
 import { type Delivery, deliveryStates, type DeliveryState } from "../../notification/events.ts";
 import type { OutboxRow, Store } from "../../stores/store.ts";
-import { errorAnswer, type WireAnswer } from "../../wire/answers/answer.ts";
+import type { WireAnswer } from "../../wire/answers/answer.ts";
 import { fieldOf } from "../../wire/requests/fields.ts";
+import { refusalAnswer } from "../../wire/answers/refusal-answer.ts";
 import type { TreeObject } from "../../wire/decode/tree.ts";
 
 const defaultLimit = 50;
@@ -39,10 +40,10 @@ export function newestInput(params: TreeObject): NewestInput | WireAnswer {
   const limit = fieldOf(params, "limit") ?? String(defaultLimit);
   const before = fieldOf(params, "before");
   if (fieldOf(params, "order") !== "newest" || (word !== undefined && state === undefined)) {
-    return errorAnswer("COFRE-60", `Parameter order must be newest, and state one of ${deliveryStates.join(", ")}`);
+    return refusalAnswer("COFRE-60", { list: deliveryStates.join(", ") });
   }
   if (!/^[1-9]\d{0,2}$/.test(limit) || Number(limit) > mostNewest || (before !== undefined && !/^[1-9]\d{0,14}$/.test(before))) {
-    return errorAnswer("COFRE-61", `Parameter limit must be a whole number from 1 to ${mostNewest}, and before the next of another page`);
+    return refusalAnswer("COFRE-61", { most: mostNewest });
   }
   return { before: before === undefined ? undefined : Number(before), limit: Number(limit), state };
 }

@@ -8,11 +8,12 @@ import { shownAddress } from "../../merchant/receiver-address.ts";
 import { type NotificationEndpoint, secretName, urlSecretName } from "../../notification/endpoint.ts";
 import { replay, type ReplayParts, type ReplaySelection } from "../../delivery/replay.ts";
 import type { OutboxRow } from "../../stores/store.ts";
-import { errorAnswer, type WireAnswer } from "../../wire/answers/answer.ts";
+import type { WireAnswer } from "../../wire/answers/answer.ts";
 import { mostOfOne, newestInput, newestNotifications } from "./newest-notifications.ts";
 import type { Endpoint, OpenEndpoint, WireRequest } from "../../wire/endpoint.ts";
 import { answeringAnswer } from "../../wire/endpoints/deps.ts";
 import { hashOf } from "../../wire/requests/fields.ts";
+import { refusalAnswer } from "../../wire/answers/refusal-answer.ts";
 import { textOf, type TreeObject } from "../../wire/decode/tree.ts";
 
 export interface NotificationsDeps extends ReplayParts {
@@ -73,7 +74,7 @@ async function list(
   const after = numberOf(params, "after", 0);
   const hash = hashOf(params);
   if (after === undefined || (hash !== undefined && !isPaymentId(hash))) {
-    return errorAnswer("COFRE-85", "Parameter after must be a whole number, and hash a payment's");
+    return refusalAnswer("COFRE-85");
   }
   // A state alone is refused: whoever forgot the order must not believe that these are all.
   const asked = textOf(params, "order") === undefined && textOf(params, "state") === undefined ? undefined : newestInput(params);
@@ -136,10 +137,7 @@ async function switchedTo(
   const [name = "switch_on"] = asked;
   const id = textOf(params, name) ?? "";
   if (asked.length > 1 || params["replay"] !== undefined || endpointsSwitched(settings, id, true) === undefined) {
-    return errorAnswer(
-      "COFRE-145",
-      "Parameter switch_on or switch_off must be the id of one of the account's endpoints, and go without replay",
-    );
+    return refusalAnswer("COFRE-145");
   }
   const account = await change((current) => ({
     ...current,
@@ -173,7 +171,7 @@ async function toldOf(store: NotificationsDeps["store"], account: Account, hash:
 async function replayed(deps: NotificationsDeps, params: TreeObject, account: Account): Promise<WireAnswer> {
   const selection = selectionOf(params);
   if (selection === undefined) {
-    return errorAnswer("COFRE-48", "Parameter replay must be failed (from), payment (hash) or range (from, to)");
+    return refusalAnswer("COFRE-48");
   }
   const settings = { endpoints: endpointsOf(account.settings), chaos: account.settings.notificationChaos };
   const { deliveries, next } = await replay(deps, account.id, settings, selection);

@@ -5,13 +5,13 @@ import type { PaymentSelector } from "../../operations/direct-input.ts";
 import { acceptReview, rejectReview } from "../../operations/review.ts";
 import type { Account } from "../../merchant/account.ts";
 import type { Payment } from "../../payment/payment.ts";
-import { errorAnswer } from "../../wire/answers/answer.ts";
 import { maskedText } from "../../wire/decode/card-like.ts";
 import type { Endpoint } from "../../wire/endpoint.ts";
 import { answering, type OperationRunner } from "../../wire/endpoints/deps.ts";
 import { fieldOf } from "../../wire/requests/fields.ts";
 import { paymentAnswer } from "../../wire/answers/payment-answer.ts";
 import { readSelector } from "../../wire/requests/payment-request.ts";
+import { refusalAnswer } from "../../wire/answers/refusal-answer.ts";
 
 type Act = (runner: OperationRunner, account: Account, selector: PaymentSelector, description: string) => Promise<Payment>;
 
@@ -34,8 +34,6 @@ const actions = {
 type ActionName = keyof typeof actions;
 export const actionNames = Object.keys(actions) as ActionName[];
 
-export const unknownAction = { code: "COFRE-36", message: `Parameter action must be one of ${actionNames.join(", ")}` } as const;
-
 export const longestDescription = 500;
 
 /**
@@ -51,7 +49,7 @@ export function paymentEndpoint(runner: OperationRunner): Endpoint {
     async handle({ params, account }) {
       const asked = fieldOf(params, "action")?.toLowerCase();
       const name = actionNames.find((each) => each === asked);
-      if (name === undefined) return errorAnswer(unknownAction.code, unknownAction.message);
+      if (name === undefined) return refusalAnswer("COFRE-36", { list: actionNames.join(", ") });
       const act: Act = actions[name];
       return answering("admin", async () => {
         const description = maskedText(fieldOf(params, "description") ?? "", longestDescription);

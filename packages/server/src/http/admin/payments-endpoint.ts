@@ -7,12 +7,13 @@ import { paymentStates } from "../../payment/payment-machine.ts";
 import type { Payment } from "../../payment/payment.ts";
 import { moneyOutcomes } from "../../payment/money-outcome.ts";
 import { brands } from "../../vault/brand.ts";
-import { errorAnswer, type WireAnswer } from "../../wire/answers/answer.ts";
+import type { WireAnswer } from "../../wire/answers/answer.ts";
 import { maskedText } from "../../wire/decode/card-like.ts";
 import type { Endpoint } from "../../wire/endpoint.ts";
 import { answering, type OperationRunner } from "../../wire/endpoints/deps.ts";
 import { fieldOf } from "../../wire/requests/fields.ts";
 import { wireStatusOf } from "../../wire/answers/payment-answer.ts";
+import { refusalAnswer } from "../../wire/answers/refusal-answer.ts";
 import type { TreeObject } from "../../wire/decode/tree.ts";
 
 const defaultLimit = 50;
@@ -51,16 +52,15 @@ function inputOf(params: TreeObject): ListInput | WireAnswer {
   const outcomes = moneyOutcomes.filter((outcome) => words?.includes(outcome) === true);
   if (words !== undefined && states.length + outcomes.length < new Set(words).size) {
     const known = [...paymentStates, ...moneyOutcomes].join(", ");
-    return errorAnswer("COFRE-55", `Parameter state must be one or more of ${known}, with commas between them`);
+    return refusalAnswer("COFRE-55", { list: known });
   }
   const brandAsked = fieldOf(params, "brand")?.toLowerCase();
   const brand = brands.find((each) => each === brandAsked);
-  if (brandAsked !== undefined && brand === undefined)
-    return errorAnswer("COFRE-56", `Parameter brand must be one of ${brands.join(", ")}`);
+  if (brandAsked !== undefined && brand === undefined) return refusalAnswer("COFRE-56", { list: brands.join(", ") });
   const limit = fieldOf(params, "limit") ?? String(defaultLimit);
   const before = fieldOf(params, "before");
   if (!/^[1-9]\d{0,2}$/.test(limit) || Number(limit) > mostPayments || (before !== undefined && !isPaymentId(before))) {
-    return errorAnswer("COFRE-57", `Parameter limit must be a whole number from 1 to ${mostPayments}, and before the next of another page`);
+    return refusalAnswer("COFRE-57", { most: mostPayments });
   }
   const search = fieldOf(params, "search");
   return {

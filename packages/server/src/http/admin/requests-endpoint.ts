@@ -1,10 +1,10 @@
 import { formatInstant } from "../../kernel/calendar.ts";
 import { isPaymentId } from "../../kernel/ids.ts";
 import { type Recorder, recordingBounds, type RecordedRequest } from "../../sandbox/recording/recorder.ts";
-import { errorAnswer } from "../../wire/answers/answer.ts";
 import { maskedText } from "../../wire/decode/card-like.ts";
 import type { Endpoint } from "../../wire/endpoint.ts";
 import { hashOf } from "../../wire/requests/fields.ts";
+import { refusalAnswer } from "../../wire/answers/refusal-answer.ts";
 import { textOf } from "../../wire/decode/tree.ts";
 import { concernedBy, requestView } from "../recording/recorded-view.ts";
 
@@ -28,7 +28,7 @@ export function requestsEndpoint(recorder: Pick<Recorder, "of">): Endpoint {
       const hash = hashOf(params);
       const code = textOf(params, "merchant_payment_code");
       if (!/^\d{1,15}$/.test(after) || (hash !== undefined && !isPaymentId(hash))) {
-        return errorAnswer("COFRE-85", "Parameter after must be a whole number, and hash a payment's");
+        return refusalAnswer("COFRE-85");
       }
       const { since, requests } = recorder.of(account.id);
       const wanted = requests.filter((request) => request.number > Number(after) && isAbout(request, hash, code));

@@ -3,14 +3,13 @@ import { accountSettings, describedSettings, validateSettings } from "../../merc
 import { changeSettings } from "../../operations/change-settings.ts";
 import { type AddressCheck, shownAddress, shownEndpoints } from "../../merchant/receiver-address.ts";
 import type { AccountDirectory } from "../../operations/account-directory.ts";
-import { errorAnswer, type WireAnswer } from "../../wire/answers/answer.ts";
+import type { WireAnswer } from "../../wire/answers/answer.ts";
 import type { Endpoint } from "../../wire/endpoint.ts";
 import { answering, type OperationRunner } from "../../wire/endpoints/deps.ts";
 import { flagOf } from "../../wire/requests/fields.ts";
+import { refusalAnswer } from "../../wire/answers/refusal-answer.ts";
 import { isTreeObject } from "../../wire/decode/tree.ts";
 import { cardInSettings, holdsCard, typedSettings } from "./typed-settings.ts";
-
-const inside = "Parameter settings must be an object, in a form such as settings[partialCapture]=true";
 
 /**
  * `/__cofre/settings`, in the sandbox only: shows an account's switches, and changes those that `settings` names. With `describe` it says of each what it
@@ -30,14 +29,14 @@ export function settingsEndpoint(
     async handle({ params, account }) {
       const asked = params["settings"];
       // Whoever forgot the brackets must not believe that something was changed.
-      if (Object.keys(params).some((name) => Object.hasOwn(accountSettings, name))) return errorAnswer("COFRE-30", inside);
+      if (Object.keys(params).some((name) => Object.hasOwn(accountSettings, name))) return refusalAnswer("COFRE-30");
       if (asked === undefined) return { status: 200, body: settingsBody(account.settings, flagOf(params, "describe") === true) };
-      if (!isTreeObject(asked)) return errorAnswer("COFRE-30", inside);
-      if (holdsCard(asked)) return errorAnswer("COFRE-31", cardInSettings);
+      if (!isTreeObject(asked)) return refusalAnswer("COFRE-30");
+      if (holdsCard(asked)) return refusalAnswer("COFRE-31", { problems: cardInSettings });
       const changes = typedSettings(asked, account.settings);
       const check = checkFor(account);
       const checked = validateSettings(changes, account.settings, check);
-      if ("problems" in checked) return errorAnswer("COFRE-31", checked.problems.join(" "));
+      if ("problems" in checked) return refusalAnswer("COFRE-31", { problems: checked.problems.join(" ") });
       // What was stored before the configuration changed is let be.
       if (changes["routes"] !== undefined && !leadTo(checked.settings, connectorNames)) return unknownConnector(connectorNames);
       return answering("query", async () => {
@@ -58,7 +57,7 @@ export function leadTo({ routes }: AccountSettings, connectorNames: readonly str
 }
 
 export function unknownConnector(connectorNames: readonly string[]): WireAnswer {
-  return errorAnswer("COFRE-31", `routes names a connector that is none of these: ${connectorNames.join(", ")}.`);
+  return refusalAnswer("COFRE-31", { problems: `routes names a connector that is none of these: ${connectorNames.join(", ")}.` });
 }
 
 function settingsBody(settings: AccountSettings, describe = false): string {

@@ -1,7 +1,7 @@
 import type { MerchantId } from "../../kernel/ids.ts";
 import { declineReasons, type DeclineReason } from "../../payment/payment.ts";
-import { errorAnswer } from "../../wire/answers/answer.ts";
 import type { Endpoint } from "../../wire/endpoint.ts";
+import { refusalAnswer } from "../../wire/answers/refusal-answer.ts";
 import { textOf } from "../../wire/decode/tree.ts";
 
 /** What may be asked of the simulated acquirer; connectors/simulator has the meaning of each. */
@@ -33,28 +33,20 @@ export function simulatorEndpoint(instruct: Instruct, names: readonly string[]):
       const reason = declineReasons.find((name) => name === textOf(params, "reason"));
       const decline = textOf(params, "next") === "decline" && reason !== undefined ? { decline: reason } : undefined;
       const next = fault ?? decline;
-      if (next === undefined) {
-        return errorAnswer(
-          "COFRE-32",
-          `Parameter next must be one of ${faults.join(", ")}, or decline with a reason: ${declineReasons.join(", ")}`,
-        );
-      }
+      if (next === undefined) return refusalAnswer("COFRE-32", { list: faults.join(", "), reasons: declineReasons.join(", ") });
       const asked = textOf(params, "of");
       const of = messages.find((name) => name === asked);
-      if (asked !== undefined && of === undefined) return errorAnswer("COFRE-33", `Parameter of must be one of ${messages.join(", ")}`);
+      if (asked !== undefined && of === undefined) return refusalAnswer("COFRE-33", { list: messages.join(", ") });
       const times = textOf(params, "times") ?? "1";
-      if (!/^[1-9]\d{0,3}$/.test(times)) return errorAnswer("COFRE-34", "Parameter times must be a whole number from 1 to 9999");
+      if (!/^[1-9]\d{0,3}$/.test(times)) return refusalAnswer("COFRE-34");
       const connector = textOf(params, "connector");
       if (connector !== undefined && !names.includes(connector)) {
-        return errorAnswer("COFRE-50", `Parameter connector must be one of ${names.join(", ")}`);
+        return refusalAnswer("COFRE-50", { list: names.join(", ") });
       }
       try {
         await instruct(account.id, { next, times: Number(times), ...(of === undefined ? {} : { of }) }, connector);
       } catch {
-        return errorAnswer(
-          "COFRE-35",
-          "The simulator does not take this instruction: its queue is full, or that message cannot be declined or echoed",
-        );
+        return refusalAnswer("COFRE-35");
       }
       return { status: 200, body: '{"status":"SUCCESS"}' };
     },

@@ -4,11 +4,12 @@ import { type CardsInput, listCards, mostCardsLookedAt } from "../../operations/
 import type { ListedCard } from "../../stores/store.ts";
 import { brands } from "../../vault/brand.ts";
 import { tokenExpiresAt } from "../../vault/token.ts";
-import { errorAnswer, type WireAnswer } from "../../wire/answers/answer.ts";
+import type { WireAnswer } from "../../wire/answers/answer.ts";
 import { maskedText } from "../../wire/decode/card-like.ts";
 import type { Endpoint } from "../../wire/endpoint.ts";
 import { answering, type OperationRunner } from "../../wire/endpoints/deps.ts";
 import { fieldOf } from "../../wire/requests/fields.ts";
+import { refusalAnswer } from "../../wire/answers/refusal-answer.ts";
 import type { TreeObject } from "../../wire/decode/tree.ts";
 
 const defaultLimit = 100;
@@ -40,15 +41,11 @@ export function tokensEndpoint(runner: OperationRunner): Endpoint {
 function inputOf(params: TreeObject): CardsInput | WireAnswer {
   const brandAsked = fieldOf(params, "brand")?.toLowerCase();
   const brand = brands.find((each) => each === brandAsked);
-  if (brandAsked !== undefined && brand === undefined)
-    return errorAnswer("COFRE-56", `Parameter brand must be one of ${brands.join(", ")}`);
+  if (brandAsked !== undefined && brand === undefined) return refusalAnswer("COFRE-56", { list: brands.join(", ") });
   const limit = fieldOf(params, "limit") ?? String(defaultLimit);
   const after = fieldOf(params, "after");
   if (!/^[1-9]\d{0,3}$/.test(limit) || Number(limit) > mostCardsLookedAt || (after !== undefined && !/^[0-9a-f]{64}$/.test(after))) {
-    return errorAnswer(
-      "COFRE-64",
-      `Parameter limit must be a whole number from 1 to ${mostCardsLookedAt}, and after the next of another page`,
-    );
+    return refusalAnswer("COFRE-64", { most: mostCardsLookedAt });
   }
   const card = fieldOf(params, "card");
   return {

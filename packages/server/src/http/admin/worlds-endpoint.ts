@@ -10,9 +10,10 @@ import { newKey } from "../../operations/sandbox-account.ts";
 import type { World, WorldPlan } from "../../sandbox/world.ts";
 import { WorldRefused, type Worlds } from "../../sandbox/worlds.ts";
 import { holdsTestNumber } from "../../vault/test-numbers.ts";
-import { errorAnswer, type WireAnswer } from "../../wire/answers/answer.ts";
+import type { WireAnswer } from "../../wire/answers/answer.ts";
 import type { Endpoint, OpenRequest, WireHeaders, WireRequest } from "../../wire/endpoint.ts";
-import { serviceUnavailable, wireErrorOf } from "../../wire/answers/errors.ts";
+import { wireErrorOf } from "../../wire/answers/errors.ts";
+import { refusalAnswer } from "../../wire/answers/refusal-answer.ts";
 import { isTreeObject, textOf, type TreeObject } from "../../wire/decode/tree.ts";
 import { leadTo, unknownConnector } from "./settings-endpoint.ts";
 import { cardInSettings, holdsCard, typedSettings } from "./typed-settings.ts";
@@ -84,7 +85,7 @@ export function worldsEndpoints(deps: WorldsDeps): readonly Endpoint[] {
   ];
 }
 
-const wrongKey = errorAnswer("BP-SA-2", "Invalid integration key");
+const wrongKey = refusalAnswer("BP-SA-2");
 
 /** The list shows keys, and a page could make as many worlds as there may be. */
 async function mayAsk({ opensAccount, ownNames }: WorldsDeps, { headers, params }: OpenRequest): Promise<boolean> {
@@ -100,10 +101,7 @@ async function answered<T>(reading: Promise<T>): Promise<T> {
   }
 }
 
-const foreign = errorAnswer(
-  "COFRE-150",
-  "From another site's page, or under a name that is not in COFRE_OWN_NAMES, worlds take the secret integration_key of the server's own account",
-);
+const foreign = refusalAnswer("COFRE-150");
 
 /** Of all nodes, in the order of their names, so that each of them lists the same. */
 async function list(
@@ -142,12 +140,12 @@ async function create(deps: WorldsDeps, params: TreeObject, person: Person): Pro
   }
 }
 
-const keyTaken = errorAnswer("COFRE-71", "Parameter new_integration_key or new_public_integration_key is in use already");
+const keyTaken = refusalAnswer("COFRE-71");
 
 const refused: Readonly<Record<WorldRefused["reason"], WireAnswer>> = {
   key_taken: keyTaken,
-  full: errorAnswer("COFRE-72", "There are as many worlds as there can be"),
-  unplaced: errorAnswer(serviceUnavailable.code, serviceUnavailable.message, serviceUnavailable.httpStatus),
+  full: refusalAnswer("COFRE-72"),
+  unplaced: refusalAnswer("COFRE-21"),
 };
 
 function readPlan(
@@ -155,7 +153,7 @@ function readPlan(
   params: TreeObject,
 ): { readonly plan: WorldPlan } | WireAnswer {
   const unknown = Object.keys(params).find((name) => !creating.includes(name) && !keys.includes(name));
-  if (unknown !== undefined) return errorAnswer("COFRE-70", `Parameters of a world are ${creating.join(", ")}`);
+  if (unknown !== undefined) return refusalAnswer("COFRE-70", { list: creating.join(", ") });
   for (const name of creating) {
     if (name !== "settings" && params[name] !== undefined && !isText(params[name])) return invalid(name, textForm);
   }
@@ -175,11 +173,11 @@ function readPlan(
   }
   const asked = params["settings"] ?? {};
   if (!isTreeObject(asked)) return invalid("settings", "an object, in a form such as settings[partialCapture]=true");
-  if (holdsCard(asked)) return errorAnswer("COFRE-31", cardInSettings);
+  if (holdsCard(asked)) return refusalAnswer("COFRE-31", { problems: cardInSettings });
   const plain = validateSettings({});
   if ("problems" in plain) throw new Error("settings have defaults");
   const checked = validateSettings(typedSettings(asked, plain.settings), plain.settings, checkAddress);
-  if ("problems" in checked) return errorAnswer("COFRE-31", checked.problems.join(" "));
+  if ("problems" in checked) return refusalAnswer("COFRE-31", { problems: checked.problems.join(" ") });
   if (!leadTo(checked.settings, connectorNames)) return unknownConnector(connectorNames);
   const id = newMerchantId(random);
   const name = textOf(params, "name") ?? `World ${id}`;
@@ -215,10 +213,10 @@ const timeForm = "a time in UTC of the years 1970 to 9899, such as 2026-01-31 12
 const spanForm = "a span such as 10s, 30min, 36h, 4d or 14months that ends by the year 9899, or next";
 
 function invalid(name: string, form: string): WireAnswer {
-  return errorAnswer("COFRE-73", `Parameter ${name} must be ${form}`);
+  return refusalAnswer("COFRE-73", { name, form });
 }
 
-const noWorld = errorAnswer("COFRE-74", "This account is no world: its time is the system's, and it is never reset");
+const noWorld = refusalAnswer("COFRE-74");
 
 export const worldActions = ["reset", "snapshot", "restore", "delete"] as const;
 
@@ -228,7 +226,7 @@ async function act({ worlds }: WorldsDeps, params: TreeObject, { id }: Account, 
   if (asked === undefined) return answer({ world: world === undefined ? null : shown(world, person) });
   if (world === undefined) return noWorld;
   const action = worldActions.find((name) => name === asked);
-  if (action === undefined) return errorAnswer("COFRE-75", `Parameter do must be one of ${worldActions.join(", ")}`);
+  if (action === undefined) return refusalAnswer("COFRE-75", { list: worldActions.join(", ") });
   const name = textOf(params, "name") ?? "";
   if ((action === "snapshot" || action === "restore") && (!/^[\w.-]{1,50}$/.test(name) || holdsTestNumber(name))) {
     return invalid("name", "of 1 to 50 letters, digits, dots, dashes and underscores, and no card number");
@@ -239,8 +237,8 @@ async function act({ worlds }: WorldsDeps, params: TreeObject, { id }: Account, 
   }
   if (action === "reset") await worlds.reset(world);
   else if (action === "snapshot") {
-    if (!world.snapshot(name)) return errorAnswer("COFRE-76", "There is no room for another snapshot");
-  } else if (!(await worlds.restore(world, name))) return errorAnswer("COFRE-77", "The world has no snapshot of this name");
+    if (!world.snapshot(name)) return refusalAnswer("COFRE-76");
+  } else if (!(await worlds.restore(world, name))) return refusalAnswer("COFRE-77");
   return answer({ world: shown(world, person) });
 }
 
@@ -249,7 +247,7 @@ async function clock(deps: WorldsDeps, params: TreeObject, { id }: Account): Pro
   const world = worlds.of(id);
   const moves = ["set", "advance", "run"].filter((name) => params[name] !== undefined);
   if (world === undefined) return moves.length === 0 ? answer({ clock: { now: formatInstant(deps.clock.now()), running: true } }) : noWorld;
-  if (moves.length > 1) return errorAnswer("COFRE-78", "Only one of the parameters set, advance and run can be given");
+  if (moves.length > 1) return refusalAnswer("COFRE-78");
   const [move] = moves;
   if (move === undefined) return answer({ clock: clockOf(world) });
   if (move === "run") {
@@ -263,7 +261,7 @@ async function clock(deps: WorldsDeps, params: TreeObject, { id }: Account): Pro
   const moved = await world.move((now, nextDue) => targetOf(params, now, nextDue));
   if (moved === undefined) return invalid(move, move === "set" ? timeForm : spanForm);
   const { done, left, isGivenUp } = moved;
-  if (isGivenUp) return errorAnswer("COFRE-162", "The world was reset or restored meanwhile: its time was moved no further");
+  if (isGivenUp) return refusalAnswer("COFRE-162");
   const rest = left === undefined ? { complete: true } : { complete: false, to: formatInstant(left) };
   return answer({ clock: clockOf(world), done, ...rest });
 }

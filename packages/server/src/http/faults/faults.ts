@@ -4,11 +4,10 @@ import type { Account, AcquirerFault, SimulatorTreatment } from "../../merchant/
 import { query } from "../../operations/query.ts";
 import { answers } from "../fixed-answers.ts";
 import { retryAfterSeconds } from "../headers.ts";
-import { errorAnswer, type WireAnswer } from "../../wire/answers/answer.ts";
+import type { WireAnswer } from "../../wire/answers/answer.ts";
 import type { WireRequest } from "../../wire/endpoint.ts";
 import type { OperationRunner } from "../../wire/endpoints/deps.ts";
-import { serviceUnavailable } from "../../wire/answers/errors.ts";
-import { requestErrors } from "../../wire/decode/request-errors.ts";
+import { answerWithOtherStatus, refusalAnswer } from "../../wire/answers/refusal-answer.ts";
 import { hashOf } from "../../wire/requests/fields.ts";
 import { isTreeObject, textOf, type TreeObject } from "../../wire/decode/tree.ts";
 import type { Fault, FaultBoard } from "./fault-board.ts";
@@ -130,10 +129,10 @@ type Way = (fault: Fault, request: WireRequest, handle: Handle, wait: Wait) => P
 const htmlPage = `<html>\r\n<head><title>502 Bad Gateway</title></head>\r\n<body>\r\n<center><h1>502 Bad Gateway</h1></center>\r\n</body>\r\n</html>\r\n`;
 
 const garbage: WireAnswer = { status: 502, body: htmlPage, type: "text/html" };
-const failure = errorAnswer(requestErrors.internal.code, requestErrors.internal.message, 500);
-const unavailable = errorAnswer(serviceUnavailable.code, serviceUnavailable.message, 503);
+const failure = answerWithOtherStatus("COFRE-14");
+const unavailable = refusalAnswer("COFRE-21");
 const throttled: WireAnswer = {
-  ...errorAnswer(requestErrors.overloaded.code, requestErrors.overloaded.message, 429),
+  ...answerWithOtherStatus("COFRE-12"),
   headers: [["Retry-After", retryAfterSeconds]],
 };
 

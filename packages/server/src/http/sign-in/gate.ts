@@ -124,7 +124,7 @@ export class PeopleGate {
     const account = await accountOf(asked);
     if (account === undefined) {
       const owner = mayLead && asked !== undefined ? await nodes?.ownerOfWorld(asked) : undefined;
-      if (owner === undefined || passTo === undefined) throw invalid("Header X-Cofre-Account");
+      if (owner === undefined || passTo === undefined) throw invalid("Header", "X-Cofre-Account");
       return { owner, passTo };
     }
     const number = await this.#writeDown(need, account, signedIn, by);

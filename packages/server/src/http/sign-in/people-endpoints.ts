@@ -62,7 +62,7 @@ function session(deps: PeopleDeps, request: PeopleRequest): Promise<WireAnswer> 
     case "sign_out":
       return signOut(deps, request);
     default:
-      throw invalid("Parameter do");
+      throw invalid("Parameter", "do");
   }
 }
 
@@ -129,7 +129,7 @@ async function peopleList({ people, gate, clock }: PeopleDeps, { params, caller 
     case "unlock":
       return answer({ person: shown(await people.unlock(by, id, origin)) }, ...headers);
     default:
-      throw invalid("Parameter do");
+      throw invalid("Parameter", "do");
   }
 }
 
@@ -184,13 +184,13 @@ function textIn(params: TreeObject, name: string): string {
 
 function roleIn(params: TreeObject): Role {
   const role = roles.find((each) => each === textOf(params, "role"));
-  if (role === undefined) throw invalid("Parameter role");
+  if (role === undefined) throw invalid("Parameter", "role");
   return role;
 }
 
 function idIn(params: TreeObject): PersonId {
   const id = textOf(params, "id") ?? "";
-  if (!/^[0-9a-f]{16}$/.test(id)) throw invalid("Parameter id");
+  if (!/^[0-9a-f]{16}$/.test(id)) throw invalid("Parameter", "id");
   return id as PersonId;
 }
 
@@ -198,7 +198,7 @@ function numberIn(params: TreeObject, name: string, most: number): number | unde
   const text = textOf(params, name);
   if (text === undefined) return undefined;
   const number = /^\d{1,15}$/.test(text) ? Number(text) : 0;
-  if (number < 1 || number > most) throw invalid(`Parameter ${name}`);
+  if (number < 1 || number > most) throw invalid("Parameter", name);
   return number;
 }
 

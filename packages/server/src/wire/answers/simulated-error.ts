@@ -1,10 +1,12 @@
 import type { MerchantId } from "../../kernel/ids.ts";
 import { errorAnswer, type WireAnswer } from "./answer.ts";
 import type { SandboxDeps } from "../endpoints/deps.ts";
-import { catalogue } from "./error-catalogue.ts";
-import { serviceUnavailable } from "./errors.ts";
+import { documentedErrors } from "../errors/error-reference.ts";
+import { refusalAnswer } from "./refusal-answer.ts";
 
-const messages = new Map(catalogue.filter(({ code }) => code.startsWith("BP-")).map(({ code, message }) => [code, plain(message)]));
+const messages = new Map<string, string>(
+  documentedErrors.filter(({ code }) => code.startsWith("BP-")).map(({ code, example }) => [code, example]),
+);
 
 /**
  * What `X-EBANX-Simulate-Internal-Error` on a charge asks for (interface 1.4), in the sandbox only. An answer: nothing is done.
@@ -18,16 +20,11 @@ export async function simulatedError(
   if (asked === undefined || sandbox === undefined) return undefined;
   const value = asked.trim().toUpperCase();
   // Like the real one no last word: asked again under its Idempotency-Key, the request runs.
-  if (value === "503") return { ...errorAnswer(serviceUnavailable.code, serviceUnavailable.message, 503), keep: false };
+  if (value === "503") return { ...refusalAnswer("COFRE-21"), keep: false };
   if (value === "BP-DR-119") {
     await sandbox.loseNextAuthorization(merchantId);
     return undefined;
   }
   const message = messages.get(value);
   return message === undefined ? undefined : errorAnswer(value, message);
-}
-
-/** The first of alternatives, and the name of what changes from case to case. */
-function plain(message: string): string {
-  return message.replaceAll(/\{([^|}]*)[^}]*\}/g, (_, first: string) => first.trim());
 }

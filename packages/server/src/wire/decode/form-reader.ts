@@ -123,7 +123,7 @@ export class FormReader {
     try {
       this.#readJson(start, end);
     } catch (error) {
-      const isCut = this.#at < formEnd && error instanceof WireError && error.statusCode === requestErrors.malformed_json.code;
+      const isCut = this.#at < formEnd && error instanceof WireError && error.statusCode === requestErrors.malformed_json;
       if (!isCut) throw error;
       // Decoding is byte by byte, so what was decoded stays; only the `&` between has to come back.
       this.#bytes[end] = ampersand;

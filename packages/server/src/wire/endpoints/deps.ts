@@ -8,9 +8,10 @@ import type { KeyHolder } from "../../operations/account-directory.ts";
 import type { NamedRequests } from "../../operations/named-requests.ts";
 import type { Operation } from "../../operations/operation.ts";
 import { StoreError } from "../../stores/store.ts";
-import { errorAnswer, type WireAnswer } from "../answers/answer.ts";
+import type { WireAnswer } from "../answers/answer.ts";
 import type { CardLikeNames } from "../decode/card-like-names.ts";
 import { wireErrorOf, type ErrorFamily } from "../answers/errors.ts";
+import { answerOf } from "../answers/refusal-answer.ts";
 import { WireError } from "../decode/wire-error.ts";
 
 /** What endpoints need of the rest of the program. */
@@ -55,8 +56,7 @@ export async function answeringAnswer(family: ErrorFamily, work: () => Promise<W
     return await work();
   } catch (error) {
     if (!(error instanceof WireError || error instanceof ServiceError || error instanceof StoreError)) throw error;
-    const { statusCode, message, httpStatus } = wireErrorOf(error, family);
-    const refusal = errorAnswer(statusCode, message, httpStatus);
+    const refusal = answerOf(wireErrorOf(error, family));
     // What may turn out otherwise when it is asked again is no last word.
     const open = error instanceof StoreError || (error instanceof ServiceError && serviceErrors[error.code].retry !== "never");
     return open ? { ...refusal, keep: false } : refusal;

@@ -5,8 +5,8 @@ import { exchangeRate } from "../../payment/pricing-tables.ts";
 import { echo } from "../decode/card-like.ts";
 import type { Endpoint } from "../endpoint.ts";
 import { fieldOf } from "../requests/fields.ts";
+import { refusal } from "../errors/refusal.ts";
 import { isTreeObject, type Tree, type TreeObject } from "../decode/tree.ts";
-import { WireError } from "../decode/wire-error.ts";
 import { answering, type EndpointDeps } from "./deps.ts";
 
 /** As the sample names one ("Real to US Dollar", interface 5.7): the currencies that payments are taken in. */
@@ -27,12 +27,6 @@ const currencyNames: ReadonlyMap<string, string> = new Map([
   ["USD", "US Dollar"],
   ["UYU", "Uruguayan Peso"],
 ]);
-
-/** No source has codes for these. */
-export const exchangeErrors = {
-  missing: { code: "COFRE-40", message: "Parameter currency_code not informed" },
-  noRate: { code: "COFRE-41", message: "There is no rate from {code} to {base}" },
-} as const;
 
 /** /ws/exchange (interface 5.7): what one unit of `currency_code` is worth in the base currency, by the account's own table. */
 export function exchangeEndpoint({ clockOf }: EndpointDeps): Endpoint {
@@ -61,14 +55,14 @@ export function currencyRatesEndpoint({ clockOf }: EndpointDeps): Endpoint {
 
 function exchangeBody(params: TreeObject, account: Account, now: Instant): string {
   const code = fieldOf(params, "currency_code")?.toUpperCase();
-  if (code === undefined) throw new WireError(exchangeErrors.missing.code, exchangeErrors.missing.message);
+  if (code === undefined) throw refusal("COFRE-40");
   const asked = fieldOf(params, "currency_base_code") ?? fieldOf(params, "currency_base");
   return `{"currency_rate":${rateRow(code, asked?.toUpperCase() ?? baseOf(account), account, now)},"status":"SUCCESS"}`;
 }
 
 function ratesBody(params: TreeObject, account: Account, now: Instant): string {
   const codes = codesIn(params, "currency_codes", "currency_code");
-  if (codes.length === 0) throw new WireError(exchangeErrors.missing.code, exchangeErrors.missing.message);
+  if (codes.length === 0) throw refusal("COFRE-40");
   const asked = codesIn(params, "currency_base_codes", "currency_base_code");
   const bases = asked.length === 0 ? [baseOf(account)] : asked;
   const rows = codes.flatMap((code) => bases.map((base) => rateRow(code, base, account, now)));
@@ -97,8 +91,7 @@ function rateRow(code: string, base: string, { settings }: Account, now: Instant
   const rate = exchangeRate(settings.rateTable, code, base, now) ?? inverseOf(exchangeRate(settings.rateTable, base, code, now));
   const names = [currencyNames.get(base), currencyNames.get(code)];
   if (rate === undefined || names.includes(undefined)) {
-    const { message } = exchangeErrors.noRate;
-    throw new WireError(exchangeErrors.noRate.code, message.replace("{code}", echo(code)).replace("{base}", echo(base)));
+    throw refusal("COFRE-41", { currency: echo(code), base: echo(base) });
   }
   return `{"code":"${code}","base_code":"${base}","name":"${names.join(" to ")}","rate":"${rate}"}`;
 }

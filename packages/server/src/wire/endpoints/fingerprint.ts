@@ -3,14 +3,11 @@ import type { Account } from "../../merchant/account.ts";
 import type { WireAnswer } from "../answers/answer.ts";
 import type { Endpoint } from "../endpoint.ts";
 import { textOf, type TreeObject } from "../decode/tree.ts";
+import { answerWithOtherStatus } from "../answers/refusal-answer.ts";
 import type { EndpointDeps } from "./deps.ts";
 
 /** 401, as browsers' library knows it (interface 1.3); `message` for whoever reads only that. */
-const unauthorized: WireAnswer = {
-  status: 401,
-  body: '{"status":"ERROR","status_code":"BP-SA-2","status_message":"Invalid integration key","message":"Invalid integration key"}',
-  code: "BP-SA-2",
-};
+const unauthorized = answerWithOtherStatus("BP-SA-2");
 const acknowledged: WireAnswer = { status: 200, body: "{}" };
 
 /**

@@ -5,8 +5,8 @@ import { changeSettings } from "../../operations/change-settings.ts";
 import { holdsCardNumber } from "../decode/card-like.ts";
 import type { Endpoint } from "../endpoint.ts";
 import { fieldOf } from "../requests/fields.ts";
+import { refusal } from "../errors/refusal.ts";
 import type { TreeObject } from "../decode/tree.ts";
-import { WireError } from "../decode/wire-error.ts";
 import { answering, type EndpointDeps } from "./deps.ts";
 
 /** What the wire calls the account's addresses, in the order of interface 5.7. */
@@ -16,9 +16,6 @@ const properties = {
   receipt_email: "receiptEmail",
   url_status_change_notification: "notificationUrl",
 } as const satisfies Record<string, keyof AccountSettings>;
-
-/** No source has a code for a property that cannot be used. */
-export const propertyError = { code: "COFRE-39", message: "Parameter {name} is invalid" } as const;
 
 /** merchantIntegrationProperties/get and /edit (interface 5.7): plugins ask the first to learn whether a key is good. */
 export function integrationPropertiesEndpoints({ runner, forget, addressCheck }: EndpointDeps): readonly Endpoint[] {
@@ -55,7 +52,7 @@ function changesIn(params: TreeObject, { settings }: Account, check: AddressChec
     const checked = validateSettings({ [setting]: text }, settings, check);
     const isAllowed = "settings" in checked && !holdsCardNumber(text);
     if (!isAllowed || (name === "receipt_email" && !text.includes("@"))) {
-      throw new WireError(propertyError.code, propertyError.message.replace("{name}", name));
+      throw refusal("COFRE-39", { name });
     }
     changes[setting] = checked.settings[setting];
   }

@@ -1,21 +1,14 @@
 import { documentFor } from "../../payment/documents.ts";
-import { errorAnswer } from "../answers/answer.ts";
 import { isOfKnownBrand } from "../requests/direct-request.ts";
 import type { Endpoint } from "../endpoint.ts";
 import { fieldOf } from "../requests/fields.ts";
+import { refusalAnswer } from "../answers/refusal-answer.ts";
 
 /** The zip codes that public clients' examples ask for: this server has no directory of addresses, and says so for all others. */
 const zipcodes: ReadonlyMap<string, { readonly state: string; readonly city: string; readonly name: string }> = new Map([
   ["61919230", { state: "CE", city: "Maracana\u00fa", name: "Rua E" }],
   ["80230010", { state: "PR", city: "Curitiba", name: "Rua Marechal Deodoro" }],
 ]);
-
-/** Interface 7.4. */
-export const zipcodeErrors = {
-  missing: { code: "BP-ZIP-1", message: "Zipcode code not informed" },
-  invalid: { code: "BP-ZIP-2", message: "Zipcode code not valid" },
-  notFound: { code: "BP-ZIP-3", message: "Address could not be retrieved" },
-} as const;
 
 /** /ws/zipcode (interface 5.7), for a few codes only. */
 export const zipcodeEndpoint: Endpoint = {
@@ -25,11 +18,11 @@ export const zipcodeEndpoint: Endpoint = {
   cors: false,
   async handle({ params }) {
     const text = fieldOf(params, "zipcode");
-    if (text === undefined) return errorAnswer(zipcodeErrors.missing.code, zipcodeErrors.missing.message);
+    if (text === undefined) return refusalAnswer("BP-ZIP-1");
     const digits = text.replaceAll(/[-. ]/g, "");
-    if (!/^\d{8}$/.test(digits)) return errorAnswer(zipcodeErrors.invalid.code, zipcodeErrors.invalid.message);
+    if (!/^\d{8}$/.test(digits)) return refusalAnswer("BP-ZIP-2");
     const zipcode = zipcodes.get(digits);
-    if (zipcode === undefined) return errorAnswer(zipcodeErrors.notFound.code, zipcodeErrors.notFound.message);
+    if (zipcode === undefined) return refusalAnswer("BP-ZIP-3");
     return { status: 200, body: JSON.stringify({ zipcode, status: "SUCCESS" }) };
   },
 };
@@ -38,9 +31,6 @@ export const zipcodeEndpoint: Endpoint = {
 function isCard(document: string): boolean {
   return isOfKnownBrand(document) && documentFor("br", document, true) === "invalid";
 }
-
-/** No source has a code for a balance that is asked for without a document. */
-export const documentError = { code: "COFRE-42", message: "Parameter document is invalid or not informed" } as const;
 
 /**
  * /ws/documentbalance (interface 5.7): what a person may still spend abroad this month. Nothing here sums payments up by document, so
@@ -54,7 +44,7 @@ export const documentBalanceEndpoint: Endpoint = {
   async handle({ params }) {
     const document = fieldOf(params, "document")?.replaceAll(/[^a-z0-9]/gi, "");
     if (document === undefined || document === "" || document.length > 32 || isCard(document)) {
-      return errorAnswer(documentError.code, documentError.message);
+      return refusalAnswer("COFRE-42");
     }
     const balance = { document, balance: "3000.00", available: "3000.00", currency_code: "USD" };
     return { status: 200, body: JSON.stringify({ document_balance: balance, status: "SUCCESS" }) };

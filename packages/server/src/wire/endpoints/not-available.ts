@@ -1,5 +1,5 @@
-import { errorAnswer } from "../answers/answer.ts";
 import type { Endpoint } from "../endpoint.ts";
+import { refusalAnswer } from "../answers/refusal-answer.ts";
 
 /** Operations of the interface (5, 2.4, 2.7) that this server does not have yet. `true`: browsers of other origins call it. */
 const paths: readonly (readonly [path: string, cors: boolean])[] = [
@@ -27,5 +27,5 @@ export const notAvailableEndpoints: readonly Endpoint[] = paths.map(([path, cors
   key: "none",
   family: "parameters",
   cors,
-  handle: async () => errorAnswer("COFRE-23", `The operation ${path.slice(path.lastIndexOf("/") + 1)} is not available yet`),
+  handle: async () => refusalAnswer("COFRE-23", { name: path.slice(path.lastIndexOf("/") + 1) }),
 }));

@@ -4,11 +4,10 @@ import type { PaymentSelector } from "../../operations/direct-input.ts";
 import { roundingWarnings } from "../requests/amounts.ts";
 import { withWarnings } from "../answers/answer.ts";
 import type { KeyedEndpoint } from "../endpoint.ts";
-import { rowsOf } from "../answers/errors.ts";
 import { paymentAnswer } from "../answers/payment-answer.ts";
-import { unknownPaymentText } from "../requests/payment-request.ts";
+import { unknownPayment } from "../requests/payment-request.ts";
 import { readRefundOrCancel, readRefundRequest } from "../requests/refund-request.ts";
-import { WireError } from "../decode/wire-error.ts";
+import { refusal } from "../errors/refusal.ts";
 import { answering, type EndpointDeps } from "./deps.ts";
 
 /** /ws/refund: gives money back, or takes a refund back that has not been sent yet (interface 5.3). */
@@ -53,8 +52,7 @@ async function naming<T>(selector: PaymentSelector, running: Promise<T>): Promis
   try {
     return await running;
   } catch (error) {
-    const row = rowsOf("refund").payment_not_found;
-    if (!(error instanceof ServiceError) || error.code !== "payment_not_found" || row === undefined) throw error;
-    throw new WireError(row.code, unknownPaymentText(selector));
+    if (!(error instanceof ServiceError) || error.code !== "payment_not_found") throw error;
+    throw refusal("BP-REF-CAN-2", unknownPayment(selector));
   }
 }

@@ -1,7 +1,8 @@
 import type { Account } from "../../merchant/account.ts";
 import { setCvv } from "../../operations/set-cvv.ts";
-import { errorAnswer, type WireAnswer } from "../answers/answer.ts";
+import type { WireAnswer } from "../answers/answer.ts";
 import type { Endpoint } from "../endpoint.ts";
+import { refusalAnswer } from "../answers/refusal-answer.ts";
 import { readSetCvv } from "../requests/set-cvv-request.ts";
 import type { TreeObject } from "../decode/tree.ts";
 import { answering, type EndpointDeps } from "./deps.ts";
@@ -35,5 +36,5 @@ export const misspeltSetCvvEndpoint: Endpoint = {
   key: "none",
   family: "json",
   cors: true,
-  handle: async () => errorAnswer("COFRE-9", "There is no such operation: use /ws/token/setCVV"),
+  handle: async () => refusalAnswer("COFRE-9", { hint: ": use /ws/token/setCVV" }),
 };

@@ -5,7 +5,7 @@ import type { Card } from "../../vault/card.ts";
 import { Cryptogram, Cvv, Pan } from "../../vault/pan.ts";
 import { holdsCardNumber } from "../decode/card-like.ts";
 import { fieldOf, lengthOf, liftedOf } from "./fields.ts";
-import { invalid, required, tooLong, type Rule } from "./rules.ts";
+import type { Rule } from "./rules.ts";
 import type { Lifted, TreeObject } from "../decode/tree.ts";
 
 /** A `creditcard` or `card` node as it came, its secrets in owned buffers: whoever reads one wipes it (`wipeCard`), whatever happens. */
@@ -95,7 +95,7 @@ export interface CardContext {
   readonly card: CardReading | undefined;
   /** A security code is asked for: not for stored credentials, nor where the account needs none. */
   readonly cvvRequired: boolean;
-  readonly longestHolderName: number;
+  readonly longestHolderName: 50 | 64;
   readonly now: Instant;
 }
 
@@ -122,80 +122,62 @@ const hasMonth = ({ month }: DueDate): boolean => month >= 1 && month <= 12;
 export const cardRules = {
   nodeRequired: {
     code: 48,
-    broken: ({ card }) => card === undefined && "Field creditcard is required for this payment type",
+    broken: ({ card }) => card === undefined,
   },
   numberRequired: {
     code: 49,
-    broken: (reading) => isPan(reading) && !reading.card.numberGiven && required("payment.creditcard.card_number"),
+    broken: (reading) => isPan(reading) && !reading.card.numberGiven,
   },
   nameRequired: {
     code: 51,
-    broken: (reading) => isPan(reading) && reading.card.holderName === undefined && required("payment.creditcard.card_name"),
+    broken: (reading) => isPan(reading) && reading.card.holderName === undefined,
   },
   nameTooLong: {
     code: 52,
-    broken: ({ card, longestHolderName }) =>
-      lengthOf(card?.holderName ?? "") > longestHolderName && tooLong("payment.creditcard.card_name", longestHolderName),
+    broken: ({ card, longestHolderName }) => lengthOf(card?.holderName ?? "") > longestHolderName && { longest: longestHolderName },
   },
   cvvRequired: {
     code: 54,
-    broken: (reading) => isPan(reading) && reading.cvvRequired && !reading.card.cvvGiven && required("payment.creditcard.card_cvv"),
+    broken: (reading) => isPan(reading) && reading.cvvRequired && !reading.card.cvvGiven && { field: "payment.creditcard.card_cvv" },
   },
   cvvInvalid: {
     code: 55,
-    broken: ({ card }) => card?.cvvGiven === true && card.cvv === undefined && "Field payment.creditcard.card_cvv must have 3 or 4 digits",
+    broken: ({ card }) => card?.cvvGiven === true && card.cvv === undefined && { field: "payment.creditcard.card_cvv" },
   },
   dueDateRequired: {
     code: 56,
-    broken: (reading) => isPan(reading) && reading.card.dueDateText === undefined && required("payment.creditcard.card_due_date"),
+    broken: (reading) => isPan(reading) && reading.card.dueDateText === undefined,
   },
   dueDateFormat: {
     code: 57,
-    broken: (reading) =>
-      isPan(reading) && reading.card.dueDate === undefined && "Field payment.creditcard.card_due_date must be in the format mm/yyyy",
+    broken: (reading) => isPan(reading) && reading.card.dueDate === undefined,
   },
   dueMonth: {
     code: 58,
-    broken: (reading) =>
-      isPan(reading) &&
-      reading.card.dueDate !== undefined &&
-      !hasMonth(reading.card.dueDate) &&
-      invalid("payment.creditcard.card_due_date"),
+    broken: (reading) => isPan(reading) && reading.card.dueDate !== undefined && !hasMonth(reading.card.dueDate),
   },
   dueYear: {
     code: 59,
     broken: (reading) =>
-      isPan(reading) &&
-      reading.card.dueDate !== undefined &&
-      yearsFrom(reading.now, reading.card.dueDate) > longestValidityYears &&
-      invalid("payment.creditcard.card_due_date"),
+      isPan(reading) && reading.card.dueDate !== undefined && yearsFrom(reading.now, reading.card.dueDate) > longestValidityYears,
   },
   duePast: {
     code: 67,
-    broken: (reading) =>
-      isPan(reading) &&
-      reading.card.dueDate !== undefined &&
-      isOver(reading.card.dueDate, reading.now) &&
-      "Field payment.creditcard.card_due_date is in the past",
+    broken: (reading) => isPan(reading) && reading.card.dueDate !== undefined && isOver(reading.card.dueDate, reading.now),
   },
   numberInvalid: {
     code: 75,
     // A number of no brand that is known can be neither charged nor stored (interface 2.6).
     broken: ({ card }) =>
-      card?.numberGiven === true &&
-      (card.pan === undefined || brandOf(card.pan) === undefined) &&
-      invalid("payment.creditcard.card_number"),
+      card?.numberGiven === true && (card.pan === undefined || brandOf(card.pan) === undefined) && { problem: "invalid" },
   },
   nameIsNumber: {
     code: 95,
-    broken: ({ card }) =>
-      card?.holderName !== undefined && holdsCardNumber(card.holderName) && "Field payment.creditcard.card_name must not be a card number",
+    broken: ({ card }) => card?.holderName !== undefined && holdsCardNumber(card.holderName),
   },
   networkTokenDate: {
     code: 136,
     broken: ({ card, now }) =>
-      card?.kind === "network_token" &&
-      (card.dueDate === undefined || !hasMonth(card.dueDate) || isOver(card.dueDate, now)) &&
-      invalid("network_token_expire_date"),
+      card?.kind === "network_token" && (card.dueDate === undefined || !hasMonth(card.dueDate) || isOver(card.dueDate, now)),
   },
 } as const satisfies Record<string, Rule<CardContext>>;

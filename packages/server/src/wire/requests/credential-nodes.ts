@@ -4,15 +4,8 @@ import { brandOf } from "../../vault/bin.ts";
 import { cut } from "../decode/card-like.ts";
 import type { CardReading } from "./card-node.ts";
 import { fieldOf, hasWrongShape, nodeOf } from "./fields.ts";
-import { invalid, required } from "./rules.ts";
+import { refusal } from "../errors/refusal.ts";
 import type { TreeObject } from "../decode/tree.ts";
-import { WireError } from "../decode/wire-error.ts";
-
-/** Interface 3.3 and 3.6 know no codes for these fields; the reasons of our own are in docs/wire/errors.md. */
-export const credentialErrors = {
-  stored: "COFRE-26",
-  threeDSecure: "COFRE-27",
-} as const;
 
 export const credentialLongest = { mandate: 64, xid: 28, version: 10, transactionId: 40 } as const;
 
@@ -34,10 +27,10 @@ export function readStoredCredential(parent: TreeObject): StoredCredential | und
   const type = node === undefined ? undefined : fieldOf(node, "cof_type");
   if (node === undefined || type === undefined) return undefined;
   const use = uses.find((name) => name === type.toLowerCase());
-  if (use === undefined) throw new WireError(credentialErrors.stored, "Field cof_info.cof_type is invalid");
+  if (use === undefined) throw refusal("COFRE-26", { field: "cof_type" });
   const who = fieldOf(node, "initiator")?.toUpperCase() ?? (use === "initial" ? "CIT" : "MIT");
   const initiator = initiators.find((name) => name === who);
-  if (initiator === undefined) throw new WireError(credentialErrors.stored, "Field cof_info.initiator is invalid");
+  if (initiator === undefined) throw refusal("COFRE-26", { field: "initiator" });
   const why = (fieldOf(node, "trans_type") ?? fieldOf(node, "transType"))?.toUpperCase();
   const plain = initiator === "CIT" ? "CUSTOMER_COF" : "MERCHANT_COF";
   const mandate = fieldOf(node, "mandate_id");
@@ -54,13 +47,13 @@ export function readStoredCredential(parent: TreeObject): StoredCredential | und
  * attempt comes with the cryptogram that proves it, the card's or the network token's, except in later payments of a stored credential.
  */
 export function readThreeDSecure(node: TreeObject, card: CardReading | undefined, isStored: boolean): ThreeDSecure | undefined {
-  if (hasWrongShape(node, "threeds_eci")) throw threeDSecureInvalid("threeds_eci");
+  if (hasWrongShape(node, "threeds_eci")) throw refusal("COFRE-27", { field: "threeds_eci", problem: "invalid" });
   const text = fieldOf(node, "threeds_eci");
   if (text === undefined) return undefined;
   const eci = text.padStart(2, "0");
-  if (!/^0[012567]$/.test(eci)) throw threeDSecureInvalid("threeds_eci");
+  if (!/^0[012567]$/.test(eci)) throw refusal("COFRE-27", { field: "threeds_eci", problem: "invalid" });
   if (card?.cryptogramGiven !== true && !isStored && claimsProof(eci, card)) {
-    throw new WireError(credentialErrors.threeDSecure, required("payment.creditcard.threeds_cryptogram"));
+    throw refusal("COFRE-27", { field: "threeds_cryptogram", problem: "required" });
   }
   return {
     eci,
@@ -96,11 +89,7 @@ export function threeDSecureWarnings({ order, source }: DirectInput): readonly s
  */
 export function refuseCryptogram({ kind, cryptogramGiven, cryptogram }: CardReading): void {
   if (!cryptogramGiven || cryptogram !== undefined) return;
-  throw threeDSecureInvalid(kind === "network_token" ? "network_token_cryptogram" : "threeds_cryptogram");
-}
-
-function threeDSecureInvalid(field: string): WireError {
-  return new WireError(credentialErrors.threeDSecure, invalid(`payment.creditcard.${field}`));
+  throw refusal("COFRE-27", { field: kind === "network_token" ? "network_token_cryptogram" : "threeds_cryptogram", problem: "invalid" });
 }
 
 function shortText(node: TreeObject, name: string, characters: number): string | undefined {

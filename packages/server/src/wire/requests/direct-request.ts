@@ -28,9 +28,9 @@ import { controlOrHalfPair, cut, echo, isDrawn, maskCardNumbers, maskedText } fr
 import { refuseChosenToken } from "./chosen-token.ts";
 import { isStoredCredential, readStoredCredential, readThreeDSecure, refuseCryptogram } from "./credential-nodes.ts";
 import { cardNodeOf, fieldOf, flagOf, hasWrongShape, lengthOf, nodeOf } from "./fields.ts";
-import { paymentTypeOf, type PaymentTypeKind } from "./payment-types.ts";
+import { paymentTypeOf, type PaymentTypeKind, unknownType } from "./payment-types.ts";
 import { repeatedField } from "../decode/request-errors.ts";
-import { inOrder, invalid, keepRules, parameterTooLong, rangeOf, required, tooLong } from "./rules.ts";
+import { type Broken, inOrder, keepRules, rangeOf, type TooLong, tooLong } from "./rules.ts";
 import { textOf, type TreeObject } from "../decode/tree.ts";
 
 /** What the request's headers and the account's profile say beside the body. */
@@ -96,28 +96,23 @@ interface DirectReading extends CardContext {
   readonly newToken: string | undefined;
 }
 
-/** interface 7.3: operation and mode, then ascending numbers; the first that is broken is told. Duplicates and tokens come later. */
+/** Interface 7.3: operation and mode, then ascending numbers; the first broken rule is the refusal. Duplicates and tokens are checked later. */
 export const directRules = inOrder<DirectReading>([
   { code: 1, broken: ({ operation, mode }) => refuseOperation(operation, mode) },
-  { code: 2, broken: ({ hasPayment }) => !hasPayment && required("payment") },
-  { code: 3, broken: ({ currency }) => currency === undefined && required("payment.currency_code") },
+  { code: 2, broken: ({ hasPayment }) => !hasPayment },
+  { code: 3, broken: ({ currency }) => currency === undefined },
   {
     code: 4,
-    broken: ({ currency, country }) =>
-      currency !== undefined && !isActiveCurrency(currency, country) && `Currency is not active in the system: ${echo(currency)}`,
+    broken: ({ currency, country }) => currency !== undefined && !isActiveCurrency(currency, country) && { currency: echo(currency) },
   },
   {
     code: 5,
     broken: ({ amountText, amount }) =>
-      amountText === undefined ? required("payment.amount_total") : amount === undefined && invalid("payment.amount_total"),
+      amountText === undefined ? { problem: "required" } : amount === undefined && { problem: "invalid" },
   },
   {
     code: 6,
-    broken: ({ pricing, country }) =>
-      pricing !== undefined &&
-      country !== undefined &&
-      pricing.gross.minor < country.minimumAmount &&
-      "Amount reported is less than the minimum amount",
+    broken: ({ pricing, country }) => pricing !== undefined && country !== undefined && pricing.gross.minor < country.minimumAmount,
   },
   { code: 7, broken: refuseHighAmount },
   { code: 8, broken: refuseSum },
@@ -127,45 +122,28 @@ export const directRules = inOrder<DirectReading>([
     code: 9,
     broken: ({ code, account, card }) =>
       code === undefined
-        ? required("payment.merchant_payment_code")
-        : (controlOrHalfPair.test(code) || code.includes("\ufffd") || holdsOwnNumber(code, account, card)) &&
-          invalid("payment.merchant_payment_code"),
+        ? { problem: "required" }
+        : (controlOrHalfPair.test(code) || code.includes("\ufffd") || holdsOwnNumber(code, account, card)) && { problem: "invalid" },
   },
-  { code: 10, broken: ({ code, account }) => exceeds(code, directLongest.code[account.settings.profile]) && codeTooLong(account) },
-  {
-    code: 11,
-    broken: ({ payment }) =>
-      exceeds(fieldOf(payment, "order_number"), directLongest.orderNumber) &&
-      parameterTooLong("payment.order_number", directLongest.orderNumber),
-  },
+  { code: 10, broken: ({ code, account }) => tooLongFor(code, directLongest.code[account.settings.profile]) },
+  { code: 11, broken: ({ payment }) => tooLongFor(fieldOf(payment, "order_number"), directLongest.orderNumber) },
   { code: 12, broken: ({ userValues }) => refuseUserValues(userValues) },
-  { code: 13, broken: ({ payment }) => fieldOf(payment, "name") === undefined && required("payment.name") },
-  {
-    code: 14,
-    broken: ({ payment }) => exceeds(fieldOf(payment, "name"), directLongest.name) && tooLong("payment.name", directLongest.name),
-  },
-  { code: 15, broken: ({ payment }) => fieldOf(payment, "email") === undefined && required("payment.email") },
-  {
-    code: 16,
-    broken: ({ payment }) => exceeds(fieldOf(payment, "email"), directLongest.email) && tooLong("payment.email", directLongest.email),
-  },
-  { code: 17, broken: ({ payment }) => !isEmail(fieldOf(payment, "email") ?? "") && invalid("payment.email") },
+  { code: 13, broken: ({ payment }) => fieldOf(payment, "name") === undefined },
+  { code: 14, broken: ({ payment }) => tooLongFor(fieldOf(payment, "name"), directLongest.name) },
+  { code: 15, broken: ({ payment }) => fieldOf(payment, "email") === undefined },
+  { code: 16, broken: ({ payment }) => tooLongFor(fieldOf(payment, "email"), directLongest.email) },
+  { code: 17, broken: ({ payment }) => !isEmail(fieldOf(payment, "email") ?? "") },
   {
     code: 20,
     broken: ({ birthDateText, birthDate, payment }) =>
-      (hasWrongShape(payment, "birth_date") || (birthDateText !== undefined && birthDate === undefined)) &&
-      "Field payment.birth_date must be in the format dd/mm/yyyy",
+      hasWrongShape(payment, "birth_date") || (birthDateText !== undefined && birthDate === undefined),
   },
   {
     code: 21,
-    broken: ({ birthDate, now }) =>
-      birthDate !== undefined && ageAt(birthDate, now) < youngestCustomer && `Customer must be at least ${youngestCustomer} years old`,
+    broken: ({ birthDate, now }) => birthDate !== undefined && ageAt(birthDate, now) < youngestCustomer && { age: youngestCustomer },
   },
-  { code: 22, broken: (reading) => isMissing(reading, "document", reading.documentText) && required("payment.document") },
-  {
-    code: 23,
-    broken: ({ document, payment }) => (document === "invalid" || hasWrongShape(payment, "document")) && invalid("payment.document"),
-  },
+  { code: 22, broken: (reading) => isMissing(reading, "document", reading.documentText) },
+  { code: 23, broken: ({ document, payment }) => document === "invalid" || hasWrongShape(payment, "document") },
   { code: 24, broken: refuseZipcode },
   { code: 25, broken: (reading) => refuseAddressField(reading, "address", "address") },
   { code: 26, broken: (reading) => refuseAddressField(reading, "streetNumber", "street_number") },
@@ -174,34 +152,17 @@ export const directRules = inOrder<DirectReading>([
   {
     code: 29,
     broken: ({ payment, country }) =>
-      country !== undefined &&
-      !acceptsState(country, fieldOf(payment, "state") ?? "") &&
-      fieldOf(payment, "state") !== undefined &&
-      invalid("payment.state"),
+      country !== undefined && !acceptsState(country, fieldOf(payment, "state") ?? "") && fieldOf(payment, "state") !== undefined,
   },
-  { code: 31, broken: ({ phoneText }) => phoneText === undefined && required("payment.phone_number") },
-  { code: 32, broken: ({ phone }) => phone === undefined && invalid("payment.phone_number") },
-  { code: 33, broken: ({ instalments }) => instalments === undefined && invalid("payment.instalments") },
+  { code: 31, broken: ({ phoneText }) => phoneText === undefined },
+  { code: 32, broken: ({ phone }) => phone === undefined },
+  { code: 33, broken: ({ instalments }) => instalments === undefined },
   { code: 34, broken: refuseInstalmentPlan },
   { code: 35, broken: refuseUnknownType },
-  {
-    code: 36,
-    broken: ({ type, country }) => isInactive(type, country) && "Payment type is not active",
-  },
-  {
-    code: 38,
-    broken: ({ type, typeText }) =>
-      type?.kind === "hosted" && `Payment type not allowed in Direct API (full mode): ${echo(typeText ?? "")}`,
-  },
-  {
-    code: 41,
-    broken: ({ personType }) =>
-      personType !== "personal" && personType !== "business" && "Field payment.person_type must contain a valid person_type",
-  },
-  {
-    code: 42,
-    broken: ({ personType, responsible }) => personType === "business" && responsible === undefined && required("payment.responsible"),
-  },
+  { code: 36, broken: ({ type, country }) => isInactive(type, country) },
+  { code: 38, broken: ({ type, typeText }) => type?.kind === "hosted" && { type: echo(typeText ?? "") } },
+  { code: 41, broken: ({ personType }) => personType !== "personal" && personType !== "business" },
+  { code: 42, broken: ({ personType, responsible }) => personType === "business" && responsible === undefined },
   { code: 43, broken: refuseResponsible },
   cardRules.nodeRequired,
   cardRules.numberRequired,
@@ -213,25 +174,15 @@ export const directRules = inOrder<DirectReading>([
   cardRules.dueDateFormat,
   cardRules.dueMonth,
   cardRules.dueYear,
-  {
-    code: 61,
-    broken: ({ createToken, card }) => createToken && card?.kind === "network_token" && "Token could not be created for a network token",
-  },
-  {
-    code: 62,
-    broken: ({ createToken, account }) => createToken && !account.settings.createToken && "Recurring is not enabled for this merchant",
-  },
+  { code: 61, broken: ({ createToken, card }) => createToken && card?.kind === "network_token" },
+  { code: 62, broken: ({ createToken, account }) => createToken && !account.settings.createToken },
   { code: 66, broken: refuseTokenLength },
   cardRules.duePast,
   cardRules.numberInvalid,
-  { code: 76, broken: ({ countryText }) => countryText === undefined && required("payment.country") },
-  { code: 77, broken: ({ country }) => country === undefined && "Field payment.country is not an allowed country" },
+  { code: 76, broken: ({ countryText }) => countryText === undefined && { field: "payment.country" } },
+  { code: 77, broken: ({ country }) => country === undefined && { field: "payment.country" } },
   cardRules.nameIsNumber,
-  {
-    code: 100,
-    broken: ({ type, instalments }) =>
-      type?.kind === "card" && type.paymentType === "debit" && (instalments ?? 1) > 1 && "Instalments are not allowed for debit cards",
-  },
+  { code: 100, broken: ({ type, instalments }) => type?.kind === "card" && type.paymentType === "debit" && (instalments ?? 1) > 1 },
   cardRules.networkTokenDate,
 ]);
 
@@ -403,9 +354,9 @@ function phoneOf(text: string | undefined): string | undefined {
 }
 
 /** `iframe` is what the quoted message still allows; it makes no difference. */
-function refuseOperation(operation: string, mode: string | undefined): string | false {
-  if (operation.toLowerCase() !== "request") return "Operation must be request";
-  return mode !== undefined && !/^(?:full|iframe)$/i.test(mode) && "Mode must be either full or iframe";
+function refuseOperation(operation: string, mode: string | undefined): Broken<1> {
+  if (operation.toLowerCase() !== "request") return { text: "Operation must be request" };
+  return mode !== undefined && !/^(?:full|iframe)$/i.test(mode) && { text: "Mode must be either full or iframe" };
 }
 
 const activeCurrencies: ReadonlySet<string> = new Set(countryCodes.flatMap((code) => [...(countryOf(code)?.currencies ?? [])]));
@@ -415,31 +366,31 @@ function isActiveCurrency(currency: string, country: Country | undefined): boole
   return (country?.currencies ?? activeCurrencies).has(currency);
 }
 
-function refuseHighAmount({ pricing, country, now, account }: DirectReading): string | false {
+function refuseHighAmount({ pricing, country, now, account }: DirectReading): Broken<7> {
   if (pricing === undefined || country === undefined) return false;
   const most = maximumAmount(country.code, now, account.settings);
-  return compareMoney(pricing.gross, most) > 0 && `Amount must be less than ${most.currency} ${formatMoney(most)}`;
+  return compareMoney(pricing.gross, most) > 0 && { currency: most.currency, amount: formatMoney(most) };
 }
 
-function refuseSum({ payment, amount, account }: DirectReading): string | false {
+function refuseSum({ payment, amount, account }: DirectReading): Broken<8> {
   const names = ["amount_itens", "amount_shipping"];
   const parts = names.map((name) => fieldOf(payment, name)).filter((text) => text !== undefined);
   const isUnreadable = names.some((name) => hasWrongShape(payment, name));
   if ((parts.length === 0 && !isUnreadable) || amount === undefined) return false;
-  return (isUnreadable || !addUpTo(amount, parts, account)) && "If passed, amount_itens + amount_shipping must be equal to amount_total";
+  return isUnreadable || !addUpTo(amount, parts, account);
 }
 
-function codeTooLong(account: Account): string {
-  return parameterTooLong("merchant_payment_code", directLongest.code[account.settings.profile]);
+function tooLongFor<Characters extends number>(text: string | undefined, longest: Characters): false | { readonly longest: Characters } {
+  return exceeds(text, longest) && { longest };
 }
 
 function exceeds(text: string | undefined, characters: number): boolean {
   return text !== undefined && lengthOf(text) > characters;
 }
 
-function refuseUserValues(values: readonly (string | undefined)[]): string | false {
+function refuseUserValues(values: readonly (string | undefined)[]): Broken<12> {
   const name = userValueNames[values.findIndex((value) => exceeds(value, directLongest.userValue))];
-  return name !== undefined && parameterTooLong(name, directLongest.userValue);
+  return name !== undefined && { user_value_n: name, longest: directLongest.userValue };
 }
 
 /** interface 3.2: at least five characters; the rest is what every mail system agrees on. */
@@ -451,20 +402,26 @@ function isMissing({ country, local }: DirectReading, field: CountryField, text:
   return text === undefined && country !== undefined && requiresField(country, field, local);
 }
 
-function refuseZipcode(reading: DirectReading): string | false {
+function refuseZipcode(reading: DirectReading): Broken<24> {
   const text = fieldOf(reading.payment, "zipcode");
-  if (text === undefined) return isMissing(reading, "zipcode", text) && required("payment.zipcode");
-  if (exceeds(text, directLongest.zipcode)) return tooLong("payment.zipcode", directLongest.zipcode);
-  return reading.country !== undefined && !acceptsZipcode(reading.country, text) && invalid("payment.zipcode");
+  if (text === undefined) return isMissing(reading, "zipcode", text) && { problem: "is required" };
+  if (exceeds(text, directLongest.zipcode)) return { problem: tooLong(directLongest.zipcode) };
+  return reading.country !== undefined && !acceptsZipcode(reading.country, text) && { problem: "is invalid" };
 }
 
-function refuseAddressField(reading: DirectReading, field: "address" | "streetNumber" | "city" | "state", name: string): string | false {
+type AddressField = "address" | "streetNumber" | "city" | "state";
+
+function refuseAddressField<Field extends AddressField>(
+  reading: DirectReading,
+  field: Field,
+  name: string,
+): false | { readonly problem: "is required" | TooLong<(typeof directLongest)[Field]> } {
   const text = fieldOf(reading.payment, name);
-  if (isMissing(reading, field, text)) return required(`payment.${name}`);
-  return exceeds(text, directLongest[field]) && tooLong(`payment.${name}`, directLongest[field]);
+  if (isMissing(reading, field, text)) return { problem: "is required" };
+  return exceeds(text, directLongest[field]) && { problem: tooLong(directLongest[field]) };
 }
 
-function refuseInstalmentPlan({ country, card, instalments, pricing }: DirectReading): string | false {
+function refuseInstalmentPlan({ country, card, instalments, pricing }: DirectReading): Broken<34> {
   if (country === undefined || instalments === undefined || pricing === undefined) return false;
   // Which brand a token stands for is not known here: the operation asks for it.
   const brand = card?.pan === undefined ? undefined : brandOf(card.pan);
@@ -472,13 +429,13 @@ function refuseInstalmentPlan({ country, card, instalments, pricing }: DirectRea
   if (refuseInstalments(country, brand, instalments, total) === undefined) return false;
   // Of the country's counts those that this amount can be divided into.
   const possible = [...offeredInstalments(country, brand)].filter((count) => refuseInstalments(country, brand, count, total) === undefined);
-  return `Invalid value for instalments: ${instalments} (${rangeOf(new Set(possible))})`;
+  return { count: instalments, range: rangeOf(new Set(possible)) };
 }
 
-function refuseUnknownType({ payment, typeText, type }: DirectReading): string | false {
-  if (hasWrongShape(payment, "payment_type_code")) return "Invalid payment_type_code";
+function refuseUnknownType({ payment, typeText, type }: DirectReading): Broken<35> {
+  if (hasWrongShape(payment, "payment_type_code")) return { text: "Invalid payment_type_code" };
   if (type !== undefined) return false;
-  return typeText === undefined ? required("payment.payment_type_code") : `Invalid payment_type_code: ${echo(typeText)}`;
+  return typeText === undefined ? { text: "Field payment.payment_type_code is required" } : unknownType(typeText);
 }
 
 function isInactive(type: PaymentTypeKind | undefined, country: Country | undefined): boolean {
@@ -487,20 +444,20 @@ function isInactive(type: PaymentTypeKind | undefined, country: Country | undefi
   return type.brand !== undefined && !country.brands.has(type.brand);
 }
 
-function refuseResponsible({ personType, responsible }: DirectReading): string | false {
+function refuseResponsible({ personType, responsible }: DirectReading): Broken<43> {
   if (personType !== "business" || responsible === undefined) return false;
   const name = fieldOf(responsible, "name");
-  if (name === undefined) return required("payment.responsible.name");
-  return exceeds(name, directLongest.responsible) && tooLong("payment.responsible.name", directLongest.responsible);
+  if (name === undefined) return { problem: "is required" };
+  return exceeds(name, directLongest.responsible) && { problem: tooLong(directLongest.responsible) };
 }
 
-function refuseTokenLength({ payment, newToken, card }: DirectReading): string | false {
-  if (hasWrongShape(payment, "token")) return invalid("payment.token");
-  if (hasWrongShape(cardNodeOf(payment) ?? noFields, "token")) return invalid("payment.creditcard.token");
+function refuseTokenLength({ payment, newToken, card }: DirectReading): Broken<66> {
+  if (hasWrongShape(payment, "token")) return { field: "payment.token", problem: "is invalid" };
+  if (hasWrongShape(cardNodeOf(payment) ?? noFields, "token")) return { field: "payment.creditcard.token", problem: "is invalid" };
   const refused = newToken !== undefined && refuseChosenToken("payment.token", newToken, card?.pan);
   return refused !== false
     ? refused
-    : exceeds(card?.token, directLongest.chargeToken) && tooLong("payment.creditcard.token", directLongest.chargeToken);
+    : exceeds(card?.token, directLongest.chargeToken) && { field: "payment.creditcard.token", problem: tooLong(directLongest.chargeToken) };
 }
 
 /** What the rules have let through, in the operation's terms. */

@@ -3,8 +3,9 @@ import type { CaptureInput, PaymentSelector } from "../../operations/direct-inpu
 import { roundedText } from "./amounts.ts";
 import { echoName } from "../decode/card-like.ts";
 import { hashOf, hasWrongShape } from "./fields.ts";
+import { refusal, type ValuesOf } from "../errors/refusal.ts";
 import { isTreeObject, textOf, type Tree, type TreeObject } from "../decode/tree.ts";
-import { WireError } from "../decode/wire-error.ts";
+import type { WireError } from "../decode/wire-error.ts";
 
 /** The codes of a request that names no payment: 1 of each operation's own series; query's series is ours (interface 5). */
 export const unnamedCodes = { capture: "BP-CAP-1", cancel: "BP-CAN-1", query: "BP-QRY-1", refund: "BP-REF-1" } as const;
@@ -21,14 +22,14 @@ export function readSelector(params: TreeObject, operation: keyof typeof unnamed
 }
 
 function unnamed(operation: keyof typeof unnamedCodes): WireError {
-  return new WireError(unnamedCodes[operation], "Parameters hash or merchant_payment_code not informed");
+  return refusal(unnamedCodes[operation]);
 }
 
-/** The text of BP-REF-CAN-2 (interface 5.3). */
-export function unknownPaymentText(selector: PaymentSelector): string {
+/** The name that a refund's payment was not found by (interface 5.3). */
+export function unknownPayment(selector: PaymentSelector): ValuesOf<"BP-REF-CAN-2"> {
   return "hash" in selector
-    ? `Payment not found with this hash: ${echoName(selector.hash)}`
-    : `Payment not found with this merchant_payment_code: ${echoName(selector.code)}`;
+    ? { kind: "hash", name: echoName(selector.hash) }
+    : { kind: "merchant_payment_code", name: echoName(selector.code) };
 }
 
 /** Blanks count: two codes that differ in one are two payments. Line ends and tabs around a code do not, because no payment's code has any. */
@@ -55,7 +56,7 @@ function amountOf(params: TreeObject, account: Account): string | undefined {
 }
 
 function amountInvalid(): WireError {
-  return new WireError("BP-CAP-6", "Parameter amount is invalid");
+  return refusal("BP-CAP-6");
 }
 
 /**

@@ -1,4 +1,6 @@
 import { brands, type Brand } from "../../vault/brand.ts";
+import { echo } from "../decode/card-like.ts";
+import type { ValuesOf } from "../errors/refusal.ts";
 
 /** What a payment_type_code asks for. */
 export type PaymentTypeKind =
@@ -55,4 +57,8 @@ export function paymentTypeOf(code: string): PaymentTypeKind | undefined {
   const joined = written.replaceAll(/[ _-]/g, "");
   const kind = kinds.get(codeOfAlias.get(joined) ?? joined);
   return kind?.kind === "card" ? kind : undefined;
+}
+
+export function unknownType(text: string): ValuesOf<"BP-DR-35"> {
+  return { text: "Invalid payment_type_code: {type}", type: echo(text) };
 }

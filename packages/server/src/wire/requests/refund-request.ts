@@ -4,24 +4,13 @@ import { roundedText } from "./amounts.ts";
 import { maskCardNumbers } from "../decode/card-like.ts";
 import { fieldOf, hasWrongShape, lengthOf } from "./fields.ts";
 import { hasOtherAmount, readSelector } from "./payment-request.ts";
-import { parameterTooLong } from "./rules.ts";
+import { refusal } from "../errors/refusal.ts";
 import { textOf, type TreeObject } from "../decode/tree.ts";
-import { WireError } from "../decode/wire-error.ts";
 
 /** Of the two lengths that the sources give each, the longer one (interface 5.3). */
 export const refundLongest = { description: 1_500, code: 40 } as const;
 
 const largestId = 2 ** 31 - 1;
-
-/** BP-REF-1 and 7 are known; the other numbers of the series are ours (interface 5.3). */
-export const refundErrors = {
-  operation: { code: "BP-REF-2", message: "Parameter operation must be request or cancel" },
-  amountRequired: { code: "BP-REF-3", message: "Parameter amount not informed" },
-  amountInvalid: { code: "BP-REF-4", message: "Parameter amount is invalid" },
-  tooLong: { code: "BP-REF-6", message: "Parameter {name} can have {n} characters maximum" },
-  codeInvalid: { code: "COFRE-47", message: "Parameter merchant_refund_code is invalid" },
-  unnamed: { code: "BP-REF-8", message: "Parameters refund_id or merchant_refund_code not informed" },
-} as const;
 
 export type RefundRequest =
   | { readonly kind: "request"; readonly input: RefundInput }
@@ -29,10 +18,10 @@ export type RefundRequest =
 
 /** /ws/refund in its two meanings (interface 5.3). Clients always send `operation`; what names none asks for a refund. */
 export function readRefundRequest(params: TreeObject, account: Account): RefundRequest {
-  if (hasWrongShape(params, "operation")) throw refusal("operation");
+  if (hasWrongShape(params, "operation")) throw refusal("BP-REF-2");
   const operation = fieldOf(params, "operation")?.toLowerCase() ?? "request";
   if (operation === "cancel") return { kind: "cancel", selector: refundNamed(params) };
-  if (operation !== "request") throw refusal("operation");
+  if (operation !== "request") throw refusal("BP-REF-2");
   const selector = readSelector(params, "refund");
   return { kind: "request", input: { selector, amount: amountToRefund(params, account), ...textsOf(params) } };
 }
@@ -46,47 +35,39 @@ export function readRefundOrCancel(params: TreeObject): RefundInput {
 function amountToRefund(params: TreeObject, account: Account): string {
   const value = params["amount"];
   // The shares of a split (interface 5.3) are of the amount beside it.
-  if (hasOtherAmount(params, "split")) throw refusal("amountInvalid");
-  if (value === undefined) throw refusal("amountRequired");
-  if (typeof value !== "string") throw refusal("amountInvalid");
+  if (hasOtherAmount(params, "split")) throw refusal("BP-REF-4");
+  if (value === undefined) throw refusal("BP-REF-3");
+  if (typeof value !== "string") throw refusal("BP-REF-4");
   const text = value.trim();
-  if (text === "" || /^0+(\.0*)?$/.test(text)) throw refusal("amountRequired");
+  if (text === "" || /^0+(\.0*)?$/.test(text)) throw refusal("BP-REF-3");
   return roundedText(text, account);
 }
 
 function textsOf(params: TreeObject): Pick<RefundInput, "description" | "code"> {
   const description = fieldOf(params, "description") ?? "";
-  refuseLongerThan("description", description, refundLongest.description);
+  if (lengthOf(description) > refundLongest.description)
+    throw refusal("BP-REF-6", { name: "description", longest: refundLongest.description });
   return { description: maskCardNumbers(description), code: refundCodeIn(params) };
 }
 
 function refundCodeIn(params: TreeObject): string | undefined {
   const text = textOf(params, "merchant_refund_code");
   // Without its code a refund that is sent again would be another one.
-  if (hasWrongShape(params, "merchant_refund_code")) throw refusal("codeInvalid");
+  if (hasWrongShape(params, "merchant_refund_code")) throw refusal("COFRE-47");
   if (text === undefined || text.trim() === "") return undefined;
-  refuseLongerThan("merchant_refund_code", text, refundLongest.code);
+  if (lengthOf(text) > refundLongest.code) throw refusal("BP-REF-6", { name: "merchant_refund_code", longest: refundLongest.code });
   return text;
 }
 
 /** The id counts before the code; an id of 0 is none. What is no id at all is no refund's. */
 function refundNamed(params: TreeObject): RefundSelector {
   const id = fieldOf(params, "refund_id");
-  if (hasWrongShape(params, "refund_id")) throw refusal("unnamed");
+  if (hasWrongShape(params, "refund_id")) throw refusal("BP-REF-8");
   if (id !== undefined && !/^0+$/.test(id)) {
     const number = /^\d{1,10}$/.test(id) ? Number(id) : 0;
     return { id: number <= largestId ? number : 0 };
   }
   const code = refundCodeIn(params);
-  if (code === undefined) throw refusal("unnamed");
+  if (code === undefined) throw refusal("BP-REF-8");
   return { code };
-}
-
-function refusal(name: keyof typeof refundErrors): WireError {
-  const { code, message } = refundErrors[name];
-  return new WireError(code, message);
-}
-
-function refuseLongerThan(name: string, text: string, characters: number): void {
-  if (lengthOf(text) > characters) throw new WireError(refundErrors.tooLong.code, parameterTooLong(name, characters));
 }

@@ -1,13 +1,16 @@
 import { assert } from "../../kernel/assert.ts";
-import { WireError } from "../decode/wire-error.ts";
+import { type ErrorCode, type PlainCode, refusalWith, type Values, type ValuesOf } from "../errors/refusal.ts";
 
-/** One row of a validator: what makes the number true. */
-export interface Rule<Reading> {
-  /** The n of BP-DR-n. */
-  readonly code: number;
-  /** The message of the refusal, or false when all is well. Holds nothing of the request that could be card data. */
-  readonly broken: (reading: Reading) => string | false;
-}
+/** The n of BP-DR-n. */
+type RuleCode = ErrorCode extends infer Code ? (Code extends `BP-DR-${infer Digits extends number}` ? Digits : never) : never;
+
+/** What a rule finds: false when the request keeps it, otherwise the values of the error's message, or true when it has none. */
+export type Broken<Code extends RuleCode> = `BP-DR-${Code}` extends PlainCode ? boolean : false | ValuesOf<`BP-DR-${Code}`>;
+
+/** One row of a validator: its error's number, and when it is broken. */
+export type Rule<Reading> = {
+  [Code in RuleCode]: { readonly code: Code; readonly broken: (reading: Reading) => Broken<Code> };
+}[RuleCode];
 
 /** Rules in the order in which they are asked: ascending, as interface 7.3 has it, each number once. Anything else does not load. */
 export function inOrder<Reading>(rules: readonly Rule<Reading>[]): readonly Rule<Reading>[] {
@@ -21,17 +24,16 @@ export function inOrder<Reading>(rules: readonly Rule<Reading>[]): readonly Rule
 /** Ends with the first broken rule's error. */
 export function keepRules<Reading>(rules: readonly Rule<Reading>[], reading: Reading): void {
   for (const { code, broken } of rules) {
-    const message = broken(reading);
-    if (message !== false) throw new WireError(`BP-DR-${code}`, message);
+    const found: boolean | Values = broken(reading);
+    if (found !== false) throw refusalWith(`BP-DR-${code}`, found === true ? undefined : found);
   }
 }
 
-/** The interface's own patterns of messages (7.2). */
-export const required = (field: string): string => `Field ${field} is required`;
-export const invalid = (field: string): string => `Field ${field} is invalid`;
-export const tooLong = (field: string, characters: number): string => `Field ${field} can have ${characters} characters maximum`;
-export const parameterTooLong = (field: string, characters: number): string =>
-  `Parameter ${field} can have ${characters} characters maximum`;
+/** The interface's own pattern of a length (7.2). */
+export type TooLong<Characters extends number> = `can have ${Characters} characters maximum`;
+export function tooLong<Characters extends number>(characters: Characters): TooLong<Characters> {
+  return `can have ${characters} characters maximum`;
+}
 
 /** `1-12`, or `1, 3, 6` where numbers between are missing, or one number. */
 export function rangeOf(counts: ReadonlySet<number>): string {

@@ -1,8 +1,7 @@
 import { Cvv } from "../../vault/pan.ts";
 import { cardNodeOf, fieldOf, liftedOf } from "./fields.ts";
-import { required } from "./rules.ts";
+import { refusal } from "../errors/refusal.ts";
 import type { TreeObject } from "../decode/tree.ts";
-import { WireError } from "../decode/wire-error.ts";
 
 /** Whether a request to /ws/token means /ws/token/setCVV: published samples post it there by mistake (interface 2.4). */
 export function isSetCvv(params: TreeObject): boolean {
@@ -12,13 +11,13 @@ export function isSetCvv(params: TreeObject): boolean {
 /** The token and the security code that is left for it, in the numbers of /ws/direct. The caller wipes `cvv`. */
 export function readSetCvv(params: TreeObject): { readonly token: string; readonly cvv: Cvv } {
   const lifted = liftedOf(params, "card_cvv");
-  if (lifted === undefined) throw new WireError("BP-DR-54", required("card_cvv"));
+  if (lifted === undefined) throw refusal("BP-DR-54", { field: "card_cvv" });
   const token = fieldOf(params, "token");
   const cvv = lifted.wellFormed ? Cvv.from(lifted.copy()) : undefined;
-  if (cvv === undefined) throw new WireError("BP-DR-55", "Field card_cvv must have 3 or 4 digits");
+  if (cvv === undefined) throw refusal("BP-DR-55", { field: "card_cvv" });
   if (token === undefined) {
     cvv.wipe();
-    throw new WireError("BP-DR-64", required("token"));
+    throw refusal("BP-DR-64", { text: "Field token is required" });
   }
   return { token, cvv };
 }

@@ -6,11 +6,10 @@ import { countryOf } from "../../payment/countries.ts";
 import type { KeyGrant } from "../../stores/change.ts";
 import type { Brand } from "../../vault/brand.ts";
 import { cardOf, cardRules, readCardToStore, wipeCard, type CardContext } from "./card-node.ts";
-import { echo } from "../decode/card-like.ts";
 import { refuseChosenToken } from "./chosen-token.ts";
 import { cardNodeOf, fieldOf, hasWrongShape } from "./fields.ts";
-import { paymentTypeOf } from "./payment-types.ts";
-import { inOrder, invalid, keepRules, required } from "./rules.ts";
+import { paymentTypeOf, unknownType } from "./payment-types.ts";
+import { type Broken, inOrder, keepRules } from "./rules.ts";
 import type { TreeObject } from "../decode/tree.ts";
 
 /** Documented for tokens; direct has 50 (interface 2.1). */
@@ -36,17 +35,13 @@ export const tokenRules = inOrder<TokenReading>([
   cardRules.dueDateFormat,
   cardRules.dueMonth,
   cardRules.dueYear,
-  {
-    code: 66,
-    broken: refuseNewToken,
-  },
+  { code: 66, broken: refuseNewToken },
   cardRules.duePast,
   cardRules.numberInvalid,
-  { code: 76, broken: ({ countryText }) => countryText === undefined && required("country") },
+  { code: 76, broken: ({ countryText }) => countryText === undefined && { field: "country" } },
   {
     code: 77,
-    broken: ({ countryText }) =>
-      countryText !== undefined && countryOf(countryText.toLowerCase()) === undefined && "Field country is not an allowed country",
+    broken: ({ countryText }) => countryText !== undefined && countryOf(countryText.toLowerCase()) === undefined && { field: "country" },
   },
   cardRules.nameIsNumber,
 ]);
@@ -91,17 +86,17 @@ export function answeredType(params: TreeObject, brand: Brand): string {
   return type.paymentType === "debit" ? "debitcard" : (type.brand ?? brand);
 }
 
-function refuseNewToken({ params, card, token, grants }: TokenReading): string | false {
-  if (hasWrongShape(params, "token")) return invalid("token");
+function refuseNewToken({ params, card, token, grants }: TokenReading): Broken<66> {
+  if (hasWrongShape(params, "token")) return { field: "token", problem: "is invalid" };
   if (token === undefined) return false;
   // Whoever reads the page has the public key: with it, names of cards could be tried out, and taken before the merchant does.
-  if (grants !== "secret") return "Field token is accepted with the integration_key only";
+  if (grants !== "secret") return { field: "token", problem: "is accepted with the integration_key only" };
   return refuseChosenToken("token", token, card?.pan);
 }
 
 /** Browsers send `""` when they cannot tell the brand, which is missing here, and guess wrong otherwise: nothing else is asked (interface 2.6). */
-function refuseUnknownType(params: TreeObject): string | false {
+function refuseUnknownType(params: TreeObject): Broken<35> {
   const text = fieldOf(params, "payment_type_code");
-  if (hasWrongShape(params, "payment_type_code")) return "Invalid payment_type_code";
-  return text !== undefined && paymentTypeOf(text)?.kind !== "card" && `Invalid payment_type_code: ${echo(text)}`;
+  if (hasWrongShape(params, "payment_type_code")) return { text: "Invalid payment_type_code" };
+  return text !== undefined && paymentTypeOf(text)?.kind !== "card" && unknownType(text);
 }

@@ -4,12 +4,11 @@ import type { Account } from "../../merchant/account.ts";
 import type { VerifyInput } from "../../operations/direct-input.ts";
 import { countryOf, type Country } from "../../payment/countries.ts";
 import { cardRules, readCardToCharge, wipeCard, type CardContext } from "./card-node.ts";
-import { echo } from "../decode/card-like.ts";
 import { isStoredCredential, readStoredCredential } from "./credential-nodes.ts";
 import { sourceOf } from "./direct-request.ts";
 import { cardNodeOf, fieldOf, hasWrongShape } from "./fields.ts";
-import { paymentTypeOf, type PaymentTypeKind } from "./payment-types.ts";
-import { inOrder, keepRules, required } from "./rules.ts";
+import { paymentTypeOf, type PaymentTypeKind, unknownType } from "./payment-types.ts";
+import { inOrder, keepRules } from "./rules.ts";
 import type { TreeObject } from "../decode/tree.ts";
 
 /** As of a payment's card: a name that a payment refuses is not good here either. */
@@ -26,7 +25,7 @@ interface VerifyReading extends CardContext {
 export const verifyRules = inOrder<VerifyReading>([
   {
     code: 35,
-    broken: ({ type, typeText }) => type?.kind !== "card" && `Invalid payment_type_code: ${echo(typeText ?? "")}`,
+    broken: ({ type, typeText }) => type?.kind !== "card" && unknownType(typeText ?? ""),
   },
   cardRules.nodeRequired,
   cardRules.numberRequired,
@@ -40,8 +39,8 @@ export const verifyRules = inOrder<VerifyReading>([
   cardRules.dueYear,
   cardRules.duePast,
   cardRules.numberInvalid,
-  { code: 76, broken: ({ countryText }) => countryText === undefined && required("country") },
-  { code: 77, broken: ({ country }) => country === undefined && "Field country is not an allowed country" },
+  { code: 76, broken: ({ countryText }) => countryText === undefined && { field: "country" } },
+  { code: 77, broken: ({ country }) => country === undefined && { field: "country" } },
   cardRules.nameIsNumber,
   cardRules.networkTokenDate,
 ]);

@@ -1,0 +1,54 @@
+import { ownValue } from "../../kernel/own.ts";
+import { type ErrorRow, errorTable } from "./error-table.ts";
+
+/** A row of the table as the documentation shows it. */
+export interface DocumentedError {
+  readonly code: keyof typeof errorTable;
+  /** `{a | b}` where a placeholder has these values, `{name}` where it has any. */
+  readonly message: string;
+  /** The first choice everywhere, and a placeholder's name where it takes any text. */
+  readonly example: string;
+  readonly httpStatuses: readonly number[];
+  readonly condition: string;
+  readonly tested: NonNullable<ErrorRow["tested"]>;
+}
+
+export const documentedErrors: readonly DocumentedError[] = (Object.keys(errorTable) as (keyof typeof errorTable)[]).map((code) => {
+  const row: ErrorRow = errorTable[code];
+  const { httpStatus = 200, otherStatus, condition, tested = "by request" } = row;
+  const httpStatuses = otherStatus === undefined ? [httpStatus] : [httpStatus, otherStatus];
+  return { code, message: withChoices(row), example: withFirstChoices(row), httpStatuses, condition, tested };
+});
+
+function withChoices({ message, choices = {} }: ErrorRow): string {
+  return message.replaceAll(/\{(\w+)\}/g, (placeholder, name: string) => {
+    const values = ownValue(choices, name);
+    if (values === undefined) return placeholder;
+    return values.length === 1 ? String(values[0]) : `{${values.join(" | ")}}`;
+  });
+}
+
+function withFirstChoices({ message, choices = {} }: ErrorRow): string {
+  const chosen = message.replaceAll(/\{(\w+)\}/g, (placeholder, name: string) => String(ownValue(choices, name)?.[0] ?? placeholder));
+  return chosen.replaceAll(/[{}]/g, "");
+}
+
+/** The table in two parts: the codes that are sent, and those that never are. */
+export function errorsAsMarkdown(part: "sent" | "never sent"): string {
+  const rows = documentedErrors.filter(({ tested }) => (tested === "never sent") === (part === "never sent"));
+  const cell = (text: string): string => text.replaceAll("|", "\\|");
+  if (part === "never sent") {
+    return [
+      "| Code | Meaning there | Why not here |",
+      "| --- | --- | --- |",
+      ...rows.map(({ code, message, condition }) => `| ${code} | ${cell(message)} | ${cell(condition)} |`),
+    ].join("\n");
+  }
+  return [
+    "| Code | HTTP | Message | When |",
+    "| --- | --- | --- | --- |",
+    ...rows.map(
+      ({ code, httpStatuses, message, condition }) => `| ${code} | ${httpStatuses.join(", ")} | ${cell(message)} | ${cell(condition)} |`,
+    ),
+  ].join("\n");
+}
