@@ -219,6 +219,8 @@ export async function startCofre(config: Config, log: Log, given: Ports = system
     sign,
     name: notificationKeys.certificate.fingerprint,
     acquirerTimeoutMs: config.acquirerTimeoutMs,
+    periods: { requestsMs: config.keepKeysDays * day },
+    elapsedMs: systemElapsed,
     acceptsPan: config.environment === "sandbox" && config.sandboxCards === "test" ? isTestNumber : undefined,
     log,
     recording,
@@ -238,7 +240,7 @@ export async function startCofre(config: Config, log: Log, given: Ports = system
     epoch: () => incarnation?.keeper.epoch ?? 0,
     stampedAhead: (merchantId) => setBack.stampedAhead(merchantId),
   });
-  const { accounts, cardExpiry, dispatcher, recovery } = own;
+  const { accounts, cardExpiry, retention, dispatcher, recovery } = own;
   const setBack = new SetBackJob({
     store,
     clock,
@@ -250,6 +252,8 @@ export async function startCofre(config: Config, log: Log, given: Ports = system
   parts.defer(() => setBack.stop());
   cardExpiry.start();
   parts.defer(() => cardExpiry.stop());
+  retention.start();
+  parts.defer(() => retention.stop());
   const peopleStore = new CheckedPeople({
     store: store.people,
     macs,

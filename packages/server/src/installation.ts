@@ -3,6 +3,7 @@ import { type Clock, clockToleranceMs } from "./kernel/clock.ts";
 import type { MerchantId, PaymentIds } from "./kernel/ids.ts";
 import type { Instant } from "./kernel/instant.ts";
 import { JobReads } from "./kernel/job-reads.ts";
+import type { ElapsedMs } from "./kernel/elapsed.ts";
 import type { Random } from "./kernel/random.ts";
 import type { Scheduler } from "./kernel/scheduler.ts";
 import type { Share } from "./kernel/share.ts";
@@ -21,6 +22,7 @@ import type { Signable, SignedHeaders } from "./delivery/signature.ts";
 import type { Payment } from "./payment/payment.ts";
 import { CardExpiryJob } from "./recovery/card-expiry-job.ts";
 import { RecoveryJob } from "./recovery/recovery-job.ts";
+import { RetentionJob, type RetentionPeriods } from "./recovery/retention-job.ts";
 import type { Store } from "./stores/store.ts";
 import { CvvPocket } from "./vault/cvv-pocket.ts";
 import type { RowMacs } from "./vault/row-mac.ts";
@@ -60,6 +62,10 @@ export interface InstallationParts {
   /** Names merchants in message ids and for their keys, where that is not their id. */
   readonly nameOf?: (merchantId: MerchantId) => MerchantId;
   readonly acquirerTimeoutMs: number;
+  /** How long records are kept. */
+  readonly periods: RetentionPeriods;
+  /** A clock that has not kept step with it deletes nothing. */
+  readonly elapsedMs: ElapsedMs;
   readonly acceptsPan?: ((pan: Pan) => boolean) | undefined;
   readonly log: Log;
   /** The sandbox's request log; nothing is recorded without it. */
@@ -84,6 +90,7 @@ export interface Installation {
   readonly dispatcher: Dispatcher;
   readonly recovery: RecoveryJob;
   readonly cardExpiry: CardExpiryJob;
+  readonly retention: RetentionJob;
   /** Jobs that can't read what they are to do. */
   readonly failingJobs: () => readonly string[];
 }
@@ -158,6 +165,16 @@ export function createInstallation(parts: InstallationParts): Installation {
     share,
     report: (progress) => log.write({ event: "cards_forgotten", ...progress }),
   });
+  const retention = new RetentionJob({
+    store,
+    periods: parts.periods,
+    reads: reads.of("retention"),
+    clock,
+    elapsedMs: parts.elapsedMs,
+    scheduler,
+    share,
+    report: (deleted) => log.write({ event: "records_deleted", ...deleted }),
+  });
   const recovery = new RecoveryJob({
     store,
     reads: reads.of("recovery"),
@@ -178,6 +195,7 @@ export function createInstallation(parts: InstallationParts): Installation {
     dispatcher,
     recovery,
     cardExpiry,
+    retention,
     failingJobs: () => reads.failing(),
   };
 }

@@ -2,6 +2,7 @@ import assert from "node:assert/strict";
 import { createSimulator } from "../src/connectors/simulator/simulator-connector.ts";
 import type { Clock } from "../src/kernel/clock.ts";
 import { hexOf, type MerchantId } from "../src/kernel/ids.ts";
+import { day } from "../src/kernel/instant.ts";
 import type { SeededRandom } from "../src/kernel/seeded-random.ts";
 import { systemScheduler } from "../src/kernel/system-scheduler.ts";
 import { defaultAccountSettings } from "../src/merchant/settings.ts";
@@ -18,6 +19,8 @@ export function worldsAlone(clock: Clock, random: SeededRandom, parts: Partial<W
     sign: never,
     name: "test",
     acquirerTimeoutMs: 1_000,
+    periods: { requestsMs: 30 * day },
+    elapsedMs: () => 0,
     log: { write: () => undefined },
     clock,
     scheduler: systemScheduler,

@@ -242,7 +242,8 @@ function headersOf(row: OperationRow): readonly Parameter[] {
       name: "Idempotency-Key",
       in: "header",
       required: false,
-      description: "The same key and the same request get the first answer again; nothing is done twice.",
+      description:
+        "The same key and the same request get the first answer again; nothing is done twice. A key with its answer is kept for 30 days, unless COFRE_KEEP_KEYS_DAYS says otherwise; then another request may come under it.",
       schema: { type: "string", minLength: 1, maxLength: 255, "x-too-long": "COFRE-46" },
     },
     ...named,

@@ -257,6 +257,13 @@ export const settings = {
     read: wholeNumber(1, 65_536),
     doc: "Most requests of one account that are worked on at once; further ones are answered 429 with Retry-After. Unless set, the only account that sends requests has seven eighths of COFRE_MAX_IN_FLIGHT. Accounts that sent a request in the last ten seconds share these equally, and each has at least a quarter of COFRE_MAX_IN_FLIGHT. All [worlds](../twin.md) together have half of COFRE_MAX_IN_FLIGHT.",
   },
+  keepKeysDays: {
+    variable: "COFRE_KEEP_KEYS_DAYS",
+    form: "1 to 3650",
+    fallback: "30",
+    read: wholeNumber(1, 3_650),
+    doc: "How many days an Idempotency-Key and its answer are kept, from the first request under it. Then both are deleted, and another request may come under the key. See [what is kept, and for how long](running.md#what-is-kept-and-for-how-long).",
+  },
   shutdownGraceMs: {
     variable: "COFRE_SHUTDOWN_GRACE_MS",
     form: "0 to 600000",

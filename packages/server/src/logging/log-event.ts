@@ -173,6 +173,11 @@ export const logEvents = {
     doc: "Stored cards that nobody had used for 14 months were forgotten.",
     fields: { forgotten: "number", seen: "number" },
   },
+  records_deleted: {
+    level: "info",
+    doc: "Old records were deleted: `requests` are Idempotency-Keys (COFRE_KEEP_KEYS_DAYS). See [what is kept, and for how long](running.md#what-is-kept-and-for-how-long).",
+    fields: { requests: "number" },
+  },
   row_refused: {
     level: "error",
     doc: "A row of a person or of a session was written by a program without the keys of this installation, or assembled from other rows: it is treated as missing. See [the audit log](audit.md).",
@@ -200,7 +205,7 @@ export const logEvents = {
   },
   job_read_failed: {
     level: "error",
-    doc: "A job (recovery, notifications, card_expiry) could not read its due work, `failed` times since the last such event. `read` names the statement that failed last. The first failure is logged at once, later ones at most once a minute. After three failures of one statement in a row /readyz names the job in `failing`, until that statement works.",
+    doc: "A job (recovery, notifications, card_expiry, retention) could not read its due work, `failed` times since the last such event. `read` names the statement that failed last. The first failure is logged at once, later ones at most once a minute. After three failures of one statement in a row /readyz names the job in `failing`, until that statement works.",
     fields: { job: "text", read: "text", failed: "number" },
   },
   acquirer_rests: {

@@ -25,7 +25,7 @@ import { WorldClock, type WorldTime } from "./world-clock.ts";
 /** What all worlds share with the server that they live in. */
 export interface WorldSurroundings extends Pick<
   InstallationParts,
-  "vault" | "sender" | "sign" | "name" | "acquirerTimeoutMs" | "acceptsPan" | "log" | "recording"
+  "vault" | "sender" | "sign" | "name" | "acquirerTimeoutMs" | "periods" | "elapsedMs" | "acceptsPan" | "log" | "recording"
 > {
   /** The system's. */
   readonly clock: Clock;
@@ -233,6 +233,8 @@ export class World {
         const before = { ...done };
         const isThere = await this.#goThrough(life, to, began);
         if (isThere && to !== clock.now()) clock.set(to);
+        // Only here: nothing that is done on the way depends on what is old.
+        if (isThere) await life.installation.retention.runDue();
         const { payments, deliveries, cards } = done;
         return {
           done: { payments: payments - before.payments, deliveries: deliveries - before.deliveries, cards: cards - before.cards },
@@ -373,6 +375,8 @@ export class World {
       sign,
       name,
       acquirerTimeoutMs,
+      periods,
+      elapsedMs,
       acceptsPan,
       log,
       recording,
@@ -418,6 +422,8 @@ export class World {
       name,
       nameOf: () => alias,
       acquirerTimeoutMs,
+      periods,
+      elapsedMs,
       acceptsPan,
       log,
       recording: recording === undefined ? undefined : whileItLasts(recording, () => this.#life.done === done),
@@ -433,8 +439,8 @@ export class World {
 
   /** Nothing more begins in a life, and what is under way in it waits for nothing. May be called again. */
   async #letGo({ clock, installation }: Life): Promise<void> {
-    const { dispatcher, recovery, cardExpiry } = installation;
-    const ended = Promise.all([dispatcher.stop(), recovery.stop(), cardExpiry.stop()]);
+    const { dispatcher, recovery, cardExpiry, retention } = installation;
+    const ended = Promise.all([dispatcher.stop(), recovery.stop(), cardExpiry.stop(), retention.stop()]);
     // It may be waiting for an acquirer's answer that never comes, and for another one after that.
     clock.end();
     await ended;

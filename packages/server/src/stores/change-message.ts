@@ -30,6 +30,7 @@ export type ChangeMessage = readonly [
   cardErasure: CardErasurePart | undefined,
   deliveries: DeliveriesPart | undefined,
   parking: ParkingPart | undefined,
+  requestDeletion: RequestDeletionPart | undefined,
 ];
 
 /** What most payments never have: refunds, a dispute, a reviewer, a mandate that they give, another acquirer than the first. */
@@ -100,6 +101,8 @@ export type RequestPart = readonly [
   body: string | null,
 ];
 
+export type RequestDeletionPart = readonly [keys: readonly string[], claimedBefore: number];
+
 export type CardErasurePart = readonly [tokenDigest: string, unusedSince: number];
 
 export type CardUsePart = readonly [tokenDigest: string, at: number];
@@ -138,7 +141,7 @@ export type DeliveryColumns = readonly [
 ];
 
 export function messageOf(change: Change): ChangeMessage {
-  const { merchantId, at, payment, card, cardUse, account, request, cardErasure } = change;
+  const { merchantId, at, payment, card, cardUse, account, request, cardErasure, requestDeletion } = change;
   return [
     merchantId,
     at,
@@ -150,6 +153,7 @@ export function messageOf(change: Change): ChangeMessage {
     cardErasure === undefined ? undefined : [cardErasure.tokenDigest, cardErasure.unusedSince],
     deliveriesPart(change),
     change.parking === undefined ? undefined : [change.parking.queue, change.parking.until, change.parking.accountVersion],
+    requestDeletion === undefined ? undefined : [requestDeletion.keys, requestDeletion.claimedBefore],
   ];
 }
 

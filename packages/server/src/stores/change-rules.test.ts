@@ -48,6 +48,7 @@ function told(...deliverTo: readonly string[]): Change {
 const request = { key: "key", digest, claimedAt: start, answer: undefined };
 const answer = { status: 200, body: "done" };
 const erasure = { tokenDigest: given.tokenDigest(1), unusedSince: start };
+const requestDeletion = { keys: ["key"], claimedBefore: start };
 const card = given.cardChange(given.newCard(1));
 const account = given.accountChange(given.newAccount(merchantA), [1]);
 const badDigests = ["", digest.slice(1), `${digest}0`, digest.toUpperCase(), `${digest.slice(1)}g`, `g${digest.slice(1)}`];
@@ -118,6 +119,23 @@ const rows: readonly Row[] = [
       change({ request: { next: request, replaces: "nothing" }, cardErasure: erasure }),
     ],
     [],
+  ],
+  [
+    "keys are deleted that were claimed before a moment",
+    [change({ requestDeletion: { keys: ["key-1"], claimedBefore: Number.NaN as typeof start } })],
+    [change({ requestDeletion: { keys: ["key-1"], claimedBefore: start } })],
+  ],
+  [
+    "keys are deleted by a change of their own",
+    [
+      given.paymentChange(given.newPayment(1), { requestDeletion }),
+      { ...card, requestDeletion },
+      { ...given.cardUseChange(1, start), requestDeletion },
+      { ...account, requestDeletion },
+      { ...deliveryChange({}), requestDeletion },
+      change({ request: { next: request, replaces: "nothing" }, requestDeletion }),
+    ],
+    [change({ requestDeletion })],
   ],
   [
     "a named request is a change of its own",

@@ -36,6 +36,10 @@ export function assertChangeIsSound(change: Change): void {
     assert(isHex(change.cardErasure.tokenDigest, 64), "a token's digest is 64 hex characters");
     assert((payment ?? card ?? cardUse ?? account ?? request) === undefined, "a card is forgotten by a change of its own");
   }
+  if (change.requestDeletion !== undefined) {
+    assert(Number.isSafeInteger(change.requestDeletion.claimedBefore), "keys are deleted that were claimed before a moment");
+    assert((payment ?? card ?? cardUse ?? account ?? request ?? deliveries) === undefined, "keys are deleted by a change of their own");
+  }
   if (request !== undefined) {
     assert((payment ?? card ?? cardUse ?? account) === undefined, "a named request is a change of its own");
     assert(isHex(request.next.digest, 64), "a request's digest is 64 hex characters");

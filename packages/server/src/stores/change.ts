@@ -32,6 +32,8 @@ export interface Change {
     /** Keys to add. One that is there already, as it is here but without a MAC, is given the MAC. */
     readonly keys: readonly AccountKey[];
   };
+  /** Deletes Idempotency-Keys with their answers: those that were claimed before `claimedBefore` and have an answer. Others of them stay, and are no conflict. */
+  readonly requestDeletion?: { readonly keys: readonly string[]; readonly claimedBefore: Instant };
   /** A request that is named by an Idempotency-Key: claimed before it runs, answered once. */
   readonly request?: { readonly next: NamedRequest; readonly replaces: "nothing" | "claim" };
   readonly facts: readonly FactRecord[];

@@ -79,8 +79,10 @@ export interface Store {
   /** This merchant's cards that have no MAC, in the order of their tokens' digests from after `after` on, at most `limit`. */
   cardsWithoutMac(merchantId: MerchantId, after: TokenDigest | undefined, limit: number): Promise<readonly StoredCard[]>;
 
-  /** Reads what this merchant's Idempotency-Key stands for; undefined when it was never used. */
+  /** Reads what this merchant's Idempotency-Key stands for; undefined when it was never used, or was deleted. */
   namedRequest(merchantId: MerchantId, key: string): Promise<NamedRequest | undefined>;
+  /** Idempotency-Keys of all merchants that have an answer and were claimed before `before`, the oldest first, at most `limit`. */
+  answeredRequests(before: Instant, limit: number): Promise<readonly RequestKey[]>;
 
   /** Notifications of this merchant in the order of their numbers, from after `number`, at most `limit`. */
   notificationsOf(merchantId: MerchantId, number: number, limit: number): Promise<readonly OutboxRow[]>;
@@ -279,6 +281,12 @@ export interface PaymentFigure {
 export interface ListedCard extends Pick<StoredCard, "tokenDigest" | "brand" | "maskedPan" | "createdAt" | "lastUsedAt"> {
   /** Its place in the order in which cards were stored. */
   readonly position: number;
+}
+
+/** An Idempotency-Key of a merchant. */
+export interface RequestKey {
+  readonly merchantId: MerchantId;
+  readonly key: string;
 }
 
 export interface CardAge {

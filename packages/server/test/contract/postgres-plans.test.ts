@@ -37,6 +37,7 @@ const statements = {
   cardsWithoutMac: ["cofre_vault", "card_pkey"],
   cardsAfter: ["cofre_jobs", "card_no"],
   namedRequest: ["cofre_gateway", "named_request_pkey"],
+  answeredRequests: ["cofre_jobs", "named_request_answered"],
   notificationsOf: ["cofre_gateway", "outbox_pkey"],
   notificationsOfPayment: ["cofre_gateway", "outbox_payment_number"],
   deliveriesOf: ["cofre_gateway", "delivery_number"],
@@ -117,6 +118,9 @@ const ownRows = [
   `INSERT INTO card (merchant, token_digest, version, created_at, last_used_at, brand, masked_pan, fingerprint, ref)
     SELECT decode('0000000a', 'hex'), decode(repeat('0a', 32), 'hex'), 1, 1000, 1000, 'visa', '4111xxxxxxxx1111', '', ''`,
   `INSERT INTO named_request (merchant, key, digest, claimed_at) SELECT decode('0000000a', 'hex'), 'key-1', decode(repeat('0a', 32), 'hex'), 1000`,
+  // The foreign ones have no answer and are as old.
+  `INSERT INTO named_request (merchant, key, digest, claimed_at, status, body)
+    SELECT decode('0000000a', 'hex'), 'key-1' || n, decode(repeat('0a', 32), 'hex'), 1000, 200, '{}' FROM generate_series(1, 3) AS n`,
 ];
 
 const everySlots = 2 ** 32 - 1;
@@ -142,6 +146,7 @@ const bounded: Readonly<Partial<Record<StatementName, readonly [values: string, 
   cardsWithoutMac: [`${merchantA}, '', 50`, 1],
   cardsAfter: ["0, 50", 50],
   namedRequest: [`${merchantA}, 'key-1'`, 1],
+  answeredRequests: ["2000, 50", 3],
   notificationsOf: [`${merchantA}, 0, 50`, 3],
   notificationsOfPayment: [`${merchantA}, ${paymentOne}, 50`, 3],
   deliveriesOf: [`${merchantA}, ${foreign - 5}, 50`, 9],
@@ -447,6 +452,7 @@ function* batches(): Generator<readonly Change[]> {
   const request = { key: "key-1", digest: "0".repeat(64), claimedAt: start, answer: undefined };
   yield [{ ...bare, request: { next: request, replaces: "nothing" } }];
   yield [{ ...bare, request: { next: { ...request, answer: { status: 200, body: "{}" } }, replaces: "claim" } }];
+  yield [{ ...bare, requestDeletion: { keys: ["key-1", "key-2"], claimedBefore: instant(start + 1) } }];
   for (const change of given.lifeOf(7)) yield [change];
   yield [{ ...bare, cardErasure: { tokenDigest: given.tokenDigest(1), unusedSince: instant(start + 900_000) } }];
 }

@@ -221,6 +221,57 @@ export function describeStoreContract(name: string, open: () => Promise<Store>):
       assert.deepEqual(await write(claim, "nothing", merchantB), committed);
     });
 
+    test("answered keys are read by their age, and are deleted unless they have no answer, are too young or are another merchant's", async (context) => {
+      const store = await opened(context);
+      const bare = { at: start, facts: [], entries: [], notifications: [] };
+      const claim = (key: string, claimedAt: number, merchantId = merchantA) => {
+        const next = { key, digest: "ab".repeat(32), claimedAt: instant(claimedAt), answer: undefined };
+        return store.commit({ ...bare, merchantId, request: { next, replaces: "nothing" } });
+      };
+      const answer = (key: string, claimedAt: number, merchantId = merchantA) => {
+        const next = { key, digest: "ab".repeat(32), claimedAt: instant(claimedAt), answer: { status: 200, body: "{}" } };
+        return store.commit({ ...bare, merchantId, request: { next, replaces: "claim" } });
+      };
+      const remove = (keys: readonly string[], before: number, merchantId = merchantA) =>
+        store.commit({ ...bare, merchantId, requestDeletion: { keys, claimedBefore: instant(before) } });
+      const isThere = async (key: string, merchantId = merchantA) => (await store.namedRequest(merchantId, key)) !== undefined;
+      for (const [key, at] of [
+        ["third", start + 3],
+        ["first", start + 1],
+        ["open", start],
+        ["second", start + 2],
+      ] as const)
+        await claim(key, at);
+      await claim("first", start, merchantB);
+      assert.deepEqual(await store.answeredRequests(instant(start + 100), 10), [], "none of them has an answer");
+      for (const [key, at] of [
+        ["third", start + 3],
+        ["first", start + 1],
+        ["second", start + 2],
+      ] as const)
+        await answer(key, at);
+      await answer("first", start, merchantB);
+
+      const ofA = (...keys: readonly string[]) => keys.map((key) => ({ merchantId: merchantA, key }));
+      assert.deepEqual(await store.answeredRequests(instant(start + 100), 2), [{ merchantId: merchantB, key: "first" }, ...ofA("first")]);
+      assert.deepEqual(await store.answeredRequests(instant(start + 3), 10), [
+        { merchantId: merchantB, key: "first" },
+        ...ofA("first", "second"),
+      ]);
+      assert.deepEqual(await store.answeredRequests(start, 10), []);
+
+      assert.deepEqual(await remove(["first", "second", "open", "never used"], start + 2), committed, "what stays is no conflict");
+      assert.deepEqual(await Promise.all(["first", "second", "third", "open"].map((key) => isThere(key))), [false, true, true, true]);
+      assert.ok(await isThere("first", merchantB), "another merchant's key of the same name");
+      assert.deepEqual(await remove(["first"], start + 2), committed, "what is gone is no conflict");
+      assert.deepEqual(await answer("first", start + 1), stale, "it is no longer claimed");
+      assert.deepEqual(await claim("first", start + 9), committed, "it is as if it was never used");
+      assert.deepEqual(await store.answeredRequests(instant(start + 100), 10), [
+        { merchantId: merchantB, key: "first" },
+        ...ofA("second", "third"),
+      ]);
+    });
+
     test("two merchants may use the same payment code and the same token", async (context) => {
       const store = await opened(context);
       const other = given.newPayment(1, { merchantId: merchantB });

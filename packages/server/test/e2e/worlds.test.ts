@@ -444,6 +444,35 @@ describe("a world's time", () => {
     assert.equal((await world.clock.advance("2h")).cards, 1);
   });
 
+  test("deletes Idempotency-Keys 30 days after their first request; the same request still finds what it did, and another one runs", async () => {
+    await using cofre = await startCofre();
+    const world = await cofre.worlds.create({ seed: "keys" });
+    const hash = hashOf(await pay(cofre, world, "order"));
+    const refund = async (amount: string): Promise<string> => {
+      const { integrationKey: integration_key } = world;
+      const response = await fetch(`${cofre.url}/ws/refund`, {
+        method: "POST",
+        body: JSON.stringify({ integration_key, operation: "request", hash, amount, description: "one cup" }),
+        headers: { "Idempotency-Key": "refund-1" },
+      });
+      const { status, status_code: code } = (await response.json()) as Readonly<Record<string, string>>;
+      return response.headers.get("idempotent-replayed") === "true" ? "replayed" : (code ?? status ?? "");
+    };
+    const refunds = async (): Promise<number> => {
+      const query = await post(cofre, world, "/ws/query", { hash });
+      return (query.body["payment"] as { readonly refunds: readonly unknown[] }).refunds.length;
+    };
+    assert.equal(await refund("10"), "SUCCESS");
+    await world.clock.advance("29d");
+    assert.deepEqual([await refund("10"), await refund("20")], ["replayed", "COFRE-44"]);
+    await world.clock.advance("1d");
+    assert.equal(await refund("10"), "SUCCESS");
+    assert.equal(await refunds(), 1, "it is found by what it committed under its key");
+    await world.clock.advance("30d");
+    assert.equal(await refund("20"), "SUCCESS");
+    assert.equal(await refunds(), 2);
+  });
+
   test("tries a receiver that is down again for three days, then no more", async (context) => {
     await using cofre = await startCofre();
     const receiver = await startReceiver(context);

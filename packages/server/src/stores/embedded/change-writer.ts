@@ -7,6 +7,7 @@ import type {
   DeliveriesPart,
   Outcome,
   PaymentPart,
+  RequestDeletionPart,
   RequestPart,
   RefundName,
 } from "../change-message.ts";
@@ -30,6 +31,7 @@ export class ChangeWriter {
   readonly #eraseCard: StatementSync;
   readonly #insertRequest: StatementSync;
   readonly #answerRequest: StatementSync;
+  readonly #deleteRequest: StatementSync;
   readonly #insertAccount: StatementSync;
   readonly #updateAccount: StatementSync;
   readonly #insertAccountKey: StatementSync;
@@ -65,6 +67,9 @@ export class ChangeWriter {
     this.#answerRequest = database.prepare(
       "UPDATE named_request SET status = ?, body = ? WHERE merchant = unhex(?) AND key = ? AND digest = unhex(?) AND status IS NULL",
     );
+    this.#deleteRequest = database.prepare(
+      "DELETE FROM named_request WHERE merchant = unhex(?) AND key = ? AND claimed_at < ? AND status IS NOT NULL",
+    );
     this.#insertAccount = database.prepare(
       "INSERT INTO account (id, version, name, settings) VALUES (unhex(?), ?, ?, ?) ON CONFLICT DO NOTHING",
     );
@@ -88,7 +93,8 @@ export class ChangeWriter {
     return outcome;
   }
 
-  #writeParts([merchant, at, payment, card, cardUse, account, request, cardErasure, deliveries, parking]: ChangeMessage): Outcome {
+  #writeParts(message: ChangeMessage): Outcome {
+    const [merchant, at, payment, card, cardUse, account, request, cardErasure, deliveries, parking, requestDeletion] = message;
     if (deliveries !== undefined && !this.#deliveries.isCurrent(merchant, deliveries)) return "stale";
     let outcome: Outcome = "committed";
     if (payment !== undefined) outcome = this.#writePayment(merchant, at, payment, deliveries ?? nobody);
@@ -99,6 +105,7 @@ export class ChangeWriter {
     if (outcome === "committed" && cardUse !== undefined) this.#useCard.run(merchant, ...cardUse);
     if (outcome === "committed" && deliveries !== undefined) this.#deliveries.move(merchant, deliveries);
     if (outcome === "committed" && parking !== undefined) this.#deliveries.park(merchant, parking);
+    if (outcome === "committed" && requestDeletion !== undefined) this.#deleteRequests(merchant, requestDeletion);
     return outcome;
   }
 
@@ -176,6 +183,10 @@ export class ChangeWriter {
     }
     const answered = this.#answerRequest.run(status, body, merchant, key, digest);
     return Number(answered.changes) === 0 ? "stale" : "committed";
+  }
+
+  #deleteRequests(merchant: string, [keys, claimedBefore]: RequestDeletionPart): void {
+    for (const key of keys) this.#deleteRequest.run(merchant, key, claimedBefore);
   }
 
   #writeAccount(merchant: string, [version, replaces, name, settings, keys]: AccountPart): Outcome {

@@ -29,6 +29,7 @@ import type {
   PaymentFigure,
   PaymentFilter,
   PaymentList,
+  RequestKey,
   RunningStore,
   StoredAccountKey,
   StoreStats,
@@ -233,6 +234,10 @@ class SqliteStore implements RunningStore {
     return row === undefined ? undefined : namedRequestFromRow(key, row);
   }
 
+  async answeredRequests(before: Instant, limit: number): Promise<readonly RequestKey[]> {
+    return this.#rows<RequestKey>("answeredRequests", before, limit).map((row) => ({ ...row }));
+  }
+
   async cardByToken(merchantId: MerchantId, digest: TokenDigest): Promise<StoredCard | undefined> {
     const [row] = this.#rows<CardRow>("cardByToken", merchantId, digest);
     if (row === undefined) return undefined;
@@ -424,6 +429,8 @@ export const sql = {
     WHERE merchant = unhex(?) AND token_digest > unhex(?) AND mac IS NULL ORDER BY token_digest LIMIT ?`,
   namedRequest: `SELECT lower(hex(digest)) AS digest, claimed_at AS claimedAt, status, body
     FROM named_request WHERE merchant = unhex(?) AND key = ?`,
+  answeredRequests: `SELECT lower(hex(merchant)) AS merchantId, key FROM named_request INDEXED BY named_request_answered
+    WHERE status IS NOT NULL AND claimed_at < ? ORDER BY claimed_at LIMIT ?`,
   notificationsOf: `SELECT ${notificationColumns} WHERE outbox.merchant = unhex(?) AND number > ? ORDER BY number LIMIT ?`,
   notificationsOfPayment: `SELECT ${notificationColumns} WHERE payment.merchant = unhex(?) AND payment.id = unhex(?) ORDER BY number DESC LIMIT ?`,
   deliveriesOf: `SELECT ${deliveryColumns} FROM outbox
@@ -470,6 +477,7 @@ function prepareAll(database: DatabaseSync): Record<StatementName, StatementSync
     cardsAfter: database.prepare(sql.cardsAfter),
     cardsWithoutMac: database.prepare(sql.cardsWithoutMac),
     namedRequest: database.prepare(sql.namedRequest),
+    answeredRequests: database.prepare(sql.answeredRequests),
     notificationsOf: database.prepare(sql.notificationsOf),
     notificationsOfPayment: database.prepare(sql.notificationsOfPayment),
     deliveriesOf: database.prepare(sql.deliveriesOf),

@@ -29,6 +29,7 @@ import type {
   PaymentFigure,
   PaymentFilter,
   PaymentList,
+  RequestKey,
   Store,
   StoredAccountKey,
 } from "../store.ts";
@@ -252,6 +253,17 @@ class MemoryStore implements WorldStore {
   async namedRequest(merchantId: MerchantId, key: string): Promise<NamedRequest | undefined> {
     this.#beforeRead("namedRequest");
     return this.#requests.get(keyOf(merchantId, key));
+  }
+
+  async answeredRequests(before: Instant, limit: number): Promise<readonly RequestKey[]> {
+    this.#beforeRead("answeredRequests");
+    const old: { readonly merchantId: MerchantId; readonly request: NamedRequest }[] = [];
+    for (const [name, request] of this.#requests)
+      if (isAnsweredBefore(request, before)) old.push({ merchantId: name.slice(0, merchantIdLength) as MerchantId, request });
+    return old
+      .toSorted((left, right) => left.request.claimedAt - right.request.claimedAt)
+      .slice(0, limit)
+      .map(({ merchantId, request: { key } }) => ({ merchantId, key }));
   }
 
   async cardsWithoutMac(merchantId: MerchantId, after: TokenDigest | undefined, limit: number): Promise<readonly StoredCard[]> {
@@ -485,6 +497,7 @@ class MemoryStore implements WorldStore {
     this.#writeCard(change);
     this.#writeAccount(change);
     if (change.request !== undefined) this.#requests.set(keyOf(change.merchantId, change.request.next.key), change.request.next);
+    this.#deleteRequests(change);
     for (const { next } of change.deliveries ?? []) this.#writeDelivery(next);
     this.#park(change);
     this.#options.onApplied?.(change);
@@ -548,6 +561,15 @@ class MemoryStore implements WorldStore {
     const stored = this.#requests.get(keyOf(merchantId, request.next.key));
     if (request.replaces === "nothing") return stored === undefined ? undefined : { outcome: "duplicate", key: "request_key" };
     return stored?.digest === request.next.digest && stored.answer === undefined ? undefined : { outcome: "stale" };
+  }
+
+  #deleteRequests({ merchantId, requestDeletion }: Change): void {
+    if (requestDeletion === undefined) return;
+    for (const key of requestDeletion.keys) {
+      const name = keyOf(merchantId, key);
+      const stored = this.#requests.get(name);
+      if (stored !== undefined && isAnsweredBefore(stored, requestDeletion.claimedBefore)) this.#requests.delete(name);
+    }
   }
 
   #deliveryConflict({ deliveries = [] }: Change): CommitResult | undefined {
@@ -643,6 +665,12 @@ class MemoryStore implements WorldStore {
 
 function keyOf(first: string, second: string): string {
   return `${first} ${second}`;
+}
+
+const merchantIdLength = 8;
+
+function isAnsweredBefore({ claimedAt, answer }: NamedRequest, before: Instant): boolean {
+  return answer !== undefined && claimedAt < before;
 }
 
 function deliveryKey({ merchantId, number, endpoint }: Delivery): string {

@@ -18,7 +18,7 @@ export interface BatchMessage {
 
 /** JSON has no bytes, and the database does not know what a delivery begins as: bytes become hex, and the deliveries bring that along. */
 export function batchMessageOf(message: ChangeMessage): BatchMessage {
-  const [merchant, at, payment, card, cardUse, account, request, cardErasure, deliveries, parking] = message;
+  const [merchant, at, payment, card, cardUse, account, request, cardErasure, deliveries, parking, requestDeletion] = message;
   const json = JSON.stringify([
     merchant,
     at,
@@ -30,9 +30,10 @@ export function batchMessageOf(message: ChangeMessage): BatchMessage {
     cardErasure,
     deliveries === undefined ? undefined : withBeginning(deliveries, at as Instant),
     parking,
+    requestDeletion,
   ]);
   const moved = deliveries?.[1] ?? [];
-  const isBare = (card ?? account ?? request ?? cardErasure ?? parking) === undefined;
+  const isBare = (card ?? account ?? request ?? cardErasure ?? parking ?? requestDeletion) === undefined;
   const isPlain = isBare && payment !== undefined && payment[18] === undefined && moved.length === 0;
   const isMove =
     isBare && (payment ?? cardUse) === undefined && moved.length > 0 && moved.every(([, , replaces]) => replaces !== undefined);

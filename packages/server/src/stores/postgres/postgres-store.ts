@@ -47,6 +47,7 @@ import type {
   PaymentFigure,
   PaymentFilter,
   PaymentList,
+  RequestKey,
   RunningStore,
   StoredAccountKey,
   StoreStats,
@@ -317,6 +318,10 @@ class PostgresStore implements RunningStore {
   async namedRequest(merchantId: MerchantId, key: string): Promise<NamedRequest | undefined> {
     const [row] = await this.#of<NamedRequestRow>("payments", merchantId, "namedRequest", key);
     return row === undefined ? undefined : namedRequestFromRow(key, row);
+  }
+
+  async answeredRequests(before: Instant, limit: number): Promise<readonly RequestKey[]> {
+    return this.#all<RequestKey>("recovery", "answeredRequests", before, limit);
   }
 
   async cardByToken(merchantId: MerchantId, digest: TokenDigest): Promise<StoredCard | undefined> {

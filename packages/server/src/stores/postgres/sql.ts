@@ -85,6 +85,8 @@ export const sql = {
     last_used_at AS "lastUsedAt" FROM card WHERE no > $1 ORDER BY no LIMIT $2`,
   namedRequest: `SELECT ${hexOf("digest", "digest")}, claimed_at AS "claimedAt", status, body FROM named_request
     WHERE merchant = ${merchant} AND key = $2`,
+  answeredRequests: `SELECT ${hexOf("merchant", "merchantId")}, key FROM named_request WHERE status IS NOT NULL AND claimed_at < $1
+    ORDER BY claimed_at LIMIT $2`,
   notificationsOf: `SELECT ${notification} WHERE merchant = ${merchant} AND number > $2 ORDER BY number LIMIT $3`,
   notificationsOfPayment: `SELECT ${notification} WHERE merchant = ${merchant} AND payment = decode($2, 'hex') ORDER BY number DESC LIMIT $3`,
   deliveriesOf: `SELECT ${delivery} FROM delivery WHERE merchant = ${merchant} AND number >= $2 ORDER BY number, endpoint LIMIT $3`,

@@ -7,6 +7,18 @@ import { macs } from "./006-macs.ts";
 import { identity } from "./007-identity.ts";
 import { dueQueues } from "./008-due-queues.ts";
 import { peopleMacs } from "./009-people-macs.ts";
+import { answeredRequests } from "./010-answered-requests.ts";
 
 /** Forward only, in order: the first makes version 1 of an empty file. One that was released is never changed. */
-export const migrations: readonly string[] = [tables, rerouted, people, messages, secureDelete, macs, identity, dueQueues, peopleMacs];
+export const migrations: readonly string[] = [
+  tables,
+  rerouted,
+  people,
+  messages,
+  secureDelete,
+  macs,
+  identity,
+  dueQueues,
+  peopleMacs,
+  answeredRequests,
+];

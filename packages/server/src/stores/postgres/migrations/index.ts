@@ -21,6 +21,8 @@ import { fillDuePayments } from "./020-fill-due-payments.ts";
 import { storageOptions } from "./021-storage-options.ts";
 import { runsWithDeliveries } from "./022-runs-with-deliveries.ts";
 import { indexOfSequence } from "./023-index-of-sequence.ts";
+import { deletedRequests } from "./024-deleted-requests.ts";
+import { indexOfAnsweredRequests } from "./025-index-of-answered-requests.ts";
 
 /** In order. One that was released never changes: its checksum is kept in the database. */
 export const migrations: readonly string[] = [
@@ -47,6 +49,8 @@ export const migrations: readonly string[] = [
   storageOptions,
   runsWithDeliveries,
   indexOfSequence,
+  deletedRequests,
+  indexOfAnsweredRequests,
 ];
 
 /**

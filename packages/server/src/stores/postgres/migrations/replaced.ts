@@ -1,9 +1,9 @@
 import { assert } from "../../../kernel/assert.ts";
 import { writer } from "./002-writer.ts";
 
-/** A function of a migration, which never changes, with these places of it replaced. */
+/** A function that a migration makes or replaces, whose text never changes, with these places of it replaced. */
 export function withReplaced(name: string, changes: readonly (readonly [find: string, replace: string])[], migration = writer): string {
-  const from = migration.indexOf(`CREATE FUNCTION ${name}(`);
+  const from = migration.search(new RegExp(`CREATE (OR REPLACE )?FUNCTION ${name}\\(`));
   let text = migration.slice(from, migration.indexOf("$$;\n", from) + 4).replace("CREATE FUNCTION", "CREATE OR REPLACE FUNCTION");
   for (const [find, replace] of changes) {
     const [before, after, ...more] = text.split(find);

@@ -1,0 +1,180 @@
+import type { Clock } from "../kernel/clock.ts";
+import type { ElapsedMs } from "../kernel/elapsed.ts";
+import type { MerchantId } from "../kernel/ids.ts";
+import { hour, type Instant, laterBy, minute } from "../kernel/instant.ts";
+import { reported, type ReadReport } from "../kernel/job-reads.ts";
+import type { Scheduler } from "../kernel/scheduler.ts";
+import type { Share, Tenure } from "../kernel/share.ts";
+import { SteadyClock } from "../kernel/steady-clock.ts";
+import type { Change } from "../stores/change.ts";
+import type { Store } from "../stores/store.ts";
+
+/** How long records are kept. */
+export interface RetentionPeriods {
+  /** Idempotency-Keys with an answer, since they were claimed. */
+  readonly requestsMs: number;
+}
+
+export interface RetentionParts {
+  readonly store: Pick<Store, "answeredRequests" | "commit">;
+  readonly periods: RetentionPeriods;
+  readonly clock: Clock;
+  readonly elapsedMs: ElapsedMs;
+  readonly scheduler: Scheduler;
+  /** The holder of its first slot deletes, for all merchants. */
+  readonly share: Share;
+  /** Called after a round that deleted something. Never throws. */
+  readonly report: (deleted: Deleted) => void;
+  /** Called with the result of each read of the store. */
+  readonly reads?: ReadReport;
+}
+
+export interface Deleted {
+  readonly requests: number;
+}
+
+const slotOfRounds = 0;
+const checkMs = minute;
+const roundMs = hour;
+/** By a clock that was set in the last hour nothing is deleted: it may be wrong, and what is deleted does not come back. */
+const steadyMs = hour;
+/** Records that are read at once, and the pause after: other changes are written in between. */
+const usualPieces = { size: 200, pauseMs: 20 };
+const wholePiece: typeof usualPieces = { size: Number.MAX_SAFE_INTEGER, pauseMs: 0 };
+/** Records that one change deletes, and changes that are written at once. */
+const mostOfChange = 100;
+const mostTogether = 8;
+
+/**
+ * Deletes Idempotency-Keys that are older than their period. One process does it, the holder of the first slot, with a round each hour. A node whose clock
+ * differs from other nodes' clocks holds no slot (decisions/0017). A single node has no other clock to compare with, so a round also needs a clock that has kept
+ * step with the monotonic count for an hour.
+ *
+ * The store checks again what it deletes: a record that has changed since it was read stays. Owns one timer, and one round at a time.
+ */
+export class RetentionJob {
+  readonly #parts: RetentionParts;
+  readonly #steady: SteadyClock;
+  #last: { readonly tenure: Tenure; readonly at: Instant } | undefined;
+  #cancelTimer: (() => void) | undefined;
+  #round: Promise<void> = Promise.resolve();
+  #stopped = false;
+
+  constructor(parts: RetentionParts) {
+    this.#parts = parts;
+    this.#steady = new SteadyClock(parts.clock, parts.elapsedMs);
+  }
+
+  start(): void {
+    this.#schedule();
+  }
+
+  /** Deletes all that is old now, whether the clock is steady or not: for a world, whose clock is moved on purpose. */
+  runDue(): Promise<void> {
+    return this.#deleteOld(() => true, wholePiece);
+  }
+
+  /** Resolves when the round under way has ended; none follows. */
+  async stop(): Promise<void> {
+    this.#stopped = true;
+    this.#cancelTimer?.();
+    await this.#round;
+  }
+
+  #schedule(): void {
+    if (this.#stopped) return;
+    this.#cancelTimer = this.#parts.scheduler.after(checkMs, () => {
+      // A round that failed is repeated an hour later.
+      this.#round = this.#runIfDue().catch(() => undefined);
+      void this.#round.then(() => this.#schedule());
+    });
+  }
+
+  async #runIfDue(): Promise<void> {
+    // Each minute, so that the step of a clock is told from its drift.
+    const isSteady = this.#isSteady();
+    const now = this.#parts.clock.now();
+    const tenure = this.#parts.share.held().get(slotOfRounds);
+    if (!isSteady || tenure === undefined) return;
+    const sinceMs = this.#last?.tenure === tenure ? now - this.#last.at : roundMs;
+    // A clock that was set back says nothing of the last round.
+    if (0 <= sinceMs && sinceMs < roundMs) return;
+    this.#last = { tenure, at: now };
+    await this.#deleteOld(() => this.#isSteady(), usualPieces);
+  }
+
+  #isSteady(): boolean {
+    return this.#steady.steadyForMs() >= steadyMs;
+  }
+
+  async #deleteOld(mayDelete: () => boolean, pieces: typeof usualPieces): Promise<void> {
+    const { report, periods, clock } = this.#parts;
+    const before = olderThan(clock.now(), periods.requestsMs);
+    const requests = { count: 0 };
+    try {
+      await this.#inPieces(mayDelete, pieces, requests, (limit) => this.#deleteRequests(before, limit));
+    } finally {
+      if (requests.count > 0) report({ requests: requests.count });
+    }
+  }
+
+  /** `deletePiece` resolves with how many records it read: fewer than the limit are the last. */
+  async #inPieces(
+    mayDelete: () => boolean,
+    { size, pauseMs }: typeof usualPieces,
+    deleted: { count: number },
+    deletePiece: (limit: number) => Promise<number>,
+  ): Promise<void> {
+    const { scheduler, share } = this.#parts;
+    const tenure = share.held().get(slotOfRounds);
+    while (!this.#stopped && mayDelete()) {
+      const end = tenure?.begin();
+      // Another process holds the slot now.
+      if (end === undefined) return;
+      try {
+        const count = await deletePiece(size);
+        deleted.count += count;
+        if (count < size) return;
+      } finally {
+        end();
+      }
+      await scheduler.sleep(pauseMs);
+    }
+  }
+
+  async #deleteRequests(claimedBefore: Instant, limit: number): Promise<number> {
+    const { store, reads } = this.#parts;
+    const found = await reported(reads, "answeredRequests", store.answeredRequests(claimedBefore, limit));
+    await this.#commitEach(found, (merchantId, some) => ({
+      merchantId,
+      requestDeletion: { keys: some.map(({ key }) => key), claimedBefore },
+    }));
+    return found.length;
+  }
+
+  /** One change for each merchant, more where it has many. */
+  async #commitEach<T extends { readonly merchantId: MerchantId }>(
+    found: readonly T[],
+    deletion: (merchantId: MerchantId, some: readonly T[]) => Pick<Change, "merchantId" | "requestDeletion">,
+  ): Promise<void> {
+    const { store, clock } = this.#parts;
+    const changes: Change[] = [];
+    for (const [merchantId, all] of Map.groupBy(found, (each) => each.merchantId)) {
+      for (let at = 0; at < all.length; at += mostOfChange)
+        changes.push({
+          ...deletion(merchantId, all.slice(at, at + mostOfChange)),
+          at: clock.now(),
+          facts: [],
+          entries: [],
+          notifications: [],
+        });
+    }
+    for (let at = 0; at < changes.length; at += mostTogether)
+      await Promise.all(changes.slice(at, at + mostTogether).map((change) => store.commit(change)));
+  }
+}
+
+/** Before this, a record is older than the period to the millisecond. */
+function olderThan(now: Instant, periodMs: number): Instant {
+  return laterBy(now, 1 - periodMs);
+}
