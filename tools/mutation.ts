@@ -42,7 +42,6 @@ const groups: readonly Group[] = [
     tests: ["sign-in/known-browser", "sign-in/totp"],
   },
   { name: "sign-in", mutate: ["sign-in/sign-in-limits"], tests: ["sign-in/sign-in-limits"] },
-  { name: "pass", mutate: ["http/sign-in/node-pass"], tests: ["http/sign-in/node-pass"] },
   { name: "gate", mutate: ["http/sign-in/gate"], tests: ["http/sign-in/gate"] },
   { name: "caller", mutate: ["http/sign-in/caller", "http/sign-in/rules"], tests: ["http/sign-in/caller", "http/sign-in/rules"] },
   {

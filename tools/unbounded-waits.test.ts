@@ -14,7 +14,6 @@ const ended: readonly (readonly [file: string, condition: string, reason: string
   ["packages/server/test/command.ts", "", "a process that has ended is an error"],
   ["packages/server/test/contract/connector-harness.ts", "", "tasks that are due become fewer"],
   ["packages/server/test/e2e/recording.test.ts", "", "a list has a last page"],
-  ["packages/server/test/lanes/nodes.lane.ts", "!closing.signal.aborted", "the test stops the load"],
   ["packages/server/test/lanes/support/kill-load.ts", "!this.#stopped", "the test stops the load"],
   ["packages/server/test/simulation/shop-client.ts", "", "five sendings at most"],
   ["packages/server/test/upstream/fault-run.ts", "this.#timePasses", "the run stops its time"],

@@ -1,6 +1,6 @@
 import { join } from "node:path";
 import type { OpenAudit } from "./cli/command.ts";
-import { isLoopbackHost, leavesMachineWithoutTls } from "./config/readers.ts";
+import { isLoopbackHost } from "./config/readers.ts";
 import type { Config } from "./config/settings.ts";
 import { withCircuit } from "./connectors/circuit.ts";
 import type { Connector, Connectors, ReportDropped } from "./connectors/connector.ts";
@@ -26,11 +26,10 @@ import { consoleEndpoints } from "./http/console/console-endpoint.ts";
 import { documented } from "./api-docs/documented.ts";
 import { FaultBoard } from "./http/faults/fault-board.ts";
 import { Faults } from "./http/faults/faults.ts";
-import { Forwarder } from "./http/forwarding/forwarder.ts";
 import { attemptFactsOf } from "./http/recording/attempt-facts.ts";
 import { createRequestRecorder } from "./http/recording/request-recorder.ts";
 import type { ConsolePeople } from "./http/sign-in/console-people.ts";
-import type { PeopleGateParts, PeopleNodes } from "./http/sign-in/gate.ts";
+import type { PeopleGateParts } from "./http/sign-in/gate.ts";
 import { createHttpServer, type HttpServer } from "./http/server.ts";
 import { worldsEndpoints } from "./http/admin/worlds-endpoint.ts";
 import type { EndpointDeps, OperationRunner } from "./wire/endpoints/deps.ts";
@@ -102,7 +101,6 @@ import type { Beginning } from "./stores/postgres/origin.ts";
 import type { RunningStore, StoreStats } from "./stores/store.ts";
 import { openLocalTls } from "./certificates/authority-files.ts";
 import { interfaceHosts } from "./certificates/hosts.ts";
-import { PlaceKeeper } from "./twin/forwarding/place-keeper.ts";
 import { recordingConnectors } from "./sandbox/recording/recorded-connector.ts";
 import { Recorder } from "./sandbox/recording/recorder.ts";
 import type { World } from "./sandbox/world.ts";
@@ -150,11 +148,6 @@ const tryWritingMs = 1_000;
 /** How often it is looked whether the write-ahead log is to be copied into the file, in milliseconds, and the most looks without. */
 const lookForCheckpointMs = 1_000;
 const mostLooksBetweenCheckpoints = 60;
-
-/** Beside an acquirer that does not answer, what a request to a world may wait for: two minutes of a fault, or a minute in which the time is moved. */
-const longestWorkMs = 150_000;
-/** Requests under way to worlds on other nodes, as a share of all that a node takes: one that hangs leaves the rest to others. */
-const forwardedShare = 1 / 4;
 
 const systemPorts: Ports = { clock: systemClock, random: new SystemRandom(), scheduler: systemScheduler };
 
@@ -283,7 +276,6 @@ export async function startCofre(config: Config, log: Log, given: Ports = system
 
   const [firstAcquirer = "simulator", ...otherAcquirers] = connectors.names;
   const faultBoard = new FaultBoard();
-  const nodes = openNodes(config, store, node, ports, log);
   const worldKeys = worldNotificationKeys(notificationKeys);
   const worlds = new Worlds({
     ...surroundings,
@@ -302,7 +294,6 @@ export async function startCofre(config: Config, log: Log, given: Ports = system
       faults?.forget(id);
       recorder?.forget(id);
     },
-    placement: nodes?.keeper,
   });
   parts.defer(() => worlds.close());
   /** Accounts of the server's own store. */
@@ -386,8 +377,6 @@ export async function startCofre(config: Config, log: Log, given: Ports = system
           log,
           sealing,
           store: peopleStore,
-          node,
-          forwarder: nodes?.forwarder,
         })
       : undefined;
   if (people !== undefined) parts.defer(logHeads({ people: peopleStore, log, scheduler }));
@@ -447,15 +436,11 @@ export async function startCofre(config: Config, log: Log, given: Ports = system
                     await opened.promise;
                     return (await accounts.byKey(key))?.grants === "secret";
                   },
-                  ownNames: new Set([
-                    ...interfaceHosts,
-                    ...[config.host, config.nodeUrl?.hostname ?? "", ...(config.ownNames ?? [])].map((name) => name.toLowerCase()),
-                  ]),
+                  ownNames: new Set([...interfaceHosts, ...[config.host, ...(config.ownNames ?? [])].map((name) => name.toLowerCase())]),
                   isAccount: (id) => ownIds.has(id),
                   isClosed: people !== undefined,
                   connectorNames: connectors.names,
                   checkAddress: addressCheckOf(policies.worlds),
-                  otherNodes: nodes?.forwarder,
                 }),
                 faultsEndpoint(faultBoard, operations, (id) => worlds.of(id) !== undefined || simulators.size > 0),
               ]
@@ -490,12 +475,7 @@ export async function startCofre(config: Config, log: Log, given: Ports = system
             (id) => installationOf(id).clock,
             (id, token) => (ownIds.has(id) ? vault : worldVault).tokenDigests(id, token)[0],
           ),
-    forwarder: nodes?.forwarder,
   });
-  if (nodes !== undefined) {
-    parts.defer(() => nodes.forwarder.close());
-    parts.defer(() => nodes.keeper.stop());
-  }
   parts.defer(async () => {
     server.closeAllConnections();
     await server.close();
@@ -515,8 +495,6 @@ export async function startCofre(config: Config, log: Log, given: Ports = system
     opened.reject(error);
     throw error;
   });
-  // Nobody has made a world yet.
-  await nodes?.keeper.start(worlds);
   opened.resolve();
   isOpen = true;
 
@@ -574,33 +552,6 @@ function addressCheckOf(policy: EgressPolicy): AddressCheck {
   return (url) => {
     const destination = readDestination(policy, url);
     return "refused" in destination ? refusalTexts[destination.refused] : undefined;
-  };
-}
-
-interface Nodes {
-  readonly keeper: PlaceKeeper;
-  readonly forwarder: Forwarder;
-}
-
-/** What leads requests with keys of worlds to the nodes that have them; undefined where this node takes no part in that. */
-function openNodes(config: Config, store: RunningStore, node: string, { clock, scheduler }: Ports, log: Log): Nodes | undefined {
-  const { worldPlaces: places } = store;
-  if (config.environment !== "sandbox" || config.nodeUrl === undefined || places === undefined) return undefined;
-  // Card numbers go there.
-  if (leavesMachineWithoutTls(config.nodeUrl)) log.write({ event: "nodes_without_tls", nodeUrl: config.nodeUrl.origin });
-  return {
-    keeper: new PlaceKeeper({ places, node, url: config.nodeUrl.origin, scheduler }),
-    forwarder: new Forwarder({
-      node,
-      others: places,
-      clock,
-      scheduler,
-      log,
-      limits: {
-        timeoutMs: config.acquirerTimeoutMs + longestWorkMs,
-        mostUnderWay: Math.max(1, Math.floor(config.maxInFlight * forwardedShare)),
-      },
-    }),
   };
 }
 
@@ -976,28 +927,20 @@ async function refuseOlderBackup(store: RunningStore, upgrade: RowUpgrade): Prom
   }
 }
 
-interface PeopleNeeds extends Omit<PeopleGateParts, "people" | "nodes"> {
+interface PeopleNeeds extends Omit<PeopleGateParts, "people"> {
   readonly store: PeopleStore;
   readonly sealing: Sealing;
-  readonly node: string;
-  readonly forwarder: Pick<Forwarder, "ownerOfWorld"> | undefined;
 }
 
 /** What only those who sign in need is loaded where they do. What is secret of theirs is drawn from the system alone. */
-async function openPeople({ environment }: Config, { store, sealing, node, forwarder, ...parts }: PeopleNeeds): Promise<ConsolePeople> {
-  const [{ consolePeople }, { NodePasses }, { createPeople }, { createPasswords }] = await Promise.all([
+async function openPeople({ environment }: Config, { store, sealing, ...parts }: PeopleNeeds): Promise<ConsolePeople> {
+  const [{ consolePeople }, { createPeople }, { createPasswords }] = await Promise.all([
     import("./http/sign-in/console-people.ts"),
-    import("./http/sign-in/node-pass.ts"),
     import("./sign-in/user-service.ts"),
     import("./sign-in/password.ts"),
   ]);
   const own = { clock: parts.clock, random: ownRandom, passwords: createPasswords({ random: ownRandom }), maskCards: maskCardNumbers };
-  const nodesBeside = (others: Pick<Forwarder, "ownerOfWorld">): PeopleNodes => ({
-    ownerOfWorld: async (id) => (isAccountId(id) ? others.ownerOfWorld(id) : undefined),
-    passes: new NodePasses({ sealing, environment, node, clock: parts.clock, random: ownRandom }),
-  });
-  const nodes = forwarder === undefined ? undefined : nodesBeside(forwarder);
-  return consolePeople({ ...parts, nodes, people: createPeople({ ...own, store, sealing, environment }) });
+  return consolePeople({ ...parts, people: createPeople({ ...own, store, sealing, environment }) });
 }
 
 const headsMs = hour;

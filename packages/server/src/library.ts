@@ -427,7 +427,7 @@ function worldsAt(url: string): Cofre["worlds"] {
       });
       return worldOf(url, told as object as ToldWorld);
     },
-    list: async () => (await keyless.worlds()).worlds.map((told) => worldOf(url, told as object as ToldWorld)),
+    list: async () => (await keyless.worlds()).map((told) => worldOf(url, told as object as ToldWorld)),
   };
 }
 

@@ -76,7 +76,6 @@ const arrows: readonly { readonly from: string; readonly to: readonly string[]; 
   // The parts of a payment service put together over whatever ports it is given; and worlds, each of which is one.
   { from: "installation.ts", to: [...domain, ...contracts, ...logging, "operations/", "notification/", "delivery/", "recovery/"] },
   // The sandbox's request log knows of what it records, and of nobody who does it.
-  { from: "twin/forwarding/", to: ["kernel/", "sandbox/", "stores/world-places.ts"] },
   { from: "sandbox/recording/", to: [...domain, "connectors/connector.ts"] },
   {
     from: "sandbox/",
@@ -90,7 +89,6 @@ const arrows: readonly { readonly from: string; readonly to: readonly string[]; 
       "connectors/connector-set.ts",
       "connectors/simulator/",
       "stores/world-store.ts",
-      "stores/world-places.ts",
     ],
   },
   // The interface: how requests are read, what they ask of the operations, and how they are answered. It knows nothing of sockets.
@@ -228,13 +226,11 @@ const ownedModules: Readonly<Record<string, readonly string[]>> = {
     "connectors/simulator/link-http.ts",
     "connectors/simulator/acquirer-server.ts",
     "connectors/upstream/exchange.ts",
-    "http/forwarding/node-exchange.ts",
-    "http/forwarding/forwarder.ts",
     // Commands that talk to a running Cofre, over loopback only.
     "cli/http.ts",
     "cli/connect-proxy.ts",
   ],
-  "node:https": ["connectors/upstream/exchange.ts", "http/forwarding/node-exchange.ts"],
+  "node:https": ["connectors/upstream/exchange.ts"],
   // The kernel asks it whether a text is an address.
   "node:net": ["http/server.ts", "http/framing.ts", "http/tls-listener.ts", "cli/connect-proxy.ts", "kernel/network-address.ts"],
   "node:tls": ["http/tls-listener.ts"],

@@ -333,7 +333,6 @@ export const answerSchemas = {
     {
       world: { anyOf: [refTo("World"), { type: "null" }] },
       worlds: { type: "array", items: refTo("World") },
-      silent_nodes: { type: "integer", description: "With several nodes: how many of them did not say which worlds they have." },
     },
   ),
   World: node({

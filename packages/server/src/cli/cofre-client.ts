@@ -143,11 +143,10 @@ export class CofreClient {
     return this.#worldIn(await this.#call("/__cofre/worlds", fields));
   }
 
-  /** `silentNodes`: how many of several nodes did not say which they have. */
-  async worlds(): Promise<{ readonly worlds: readonly Answer[]; readonly silentNodes: number }> {
-    const { worlds, silent_nodes: silentNodes } = await this.#call("/__cofre/worlds", {}, { method: "GET" });
+  async worlds(): Promise<readonly Answer[]> {
+    const { worlds } = await this.#call("/__cofre/worlds", {}, { method: "GET" });
     const listed: unknown[] = Array.isArray(worlds) ? worlds : this.#otherVersion();
-    return { worlds: listed.filter(isRecord), silentNodes: typeof silentNodes === "number" ? silentNodes : 0 };
+    return listed.filter(isRecord);
   }
 
   /** Shows the key's world, resets, keeps or restores it, as `/__cofre/world` does. */

@@ -64,7 +64,7 @@ function settingsIn(text: string | undefined): Fields | undefined {
 }
 
 async function list(call: CommandCall, host: CommandHost): Promise<ExitCode> {
-  const { worlds, silentNodes } = await worldsClientOf(call, host).worlds();
+  const worlds = await worldsClientOf(call, host).worlds();
   for (const world of worlds) {
     if (call.flags.has("--json")) host.print(JSON.stringify(world));
     else
@@ -72,10 +72,7 @@ async function list(call: CommandCall, host: CommandHost): Promise<ExitCode> {
         `${printable(world["id"])}  ${clockLine(world["clock"])}  payments ${Number(world["payments"])}  ${printable(world["integration_key"])}  ${printable(world["name"])}`,
       );
   }
-  if (silentNodes > 0) {
-    const whose = silentNodes === 1 ? "One node does" : `${silentNodes} nodes do`;
-    host.say(`${whose} not answer: worlds there are not in this list, and nothing can be asked of them now.`);
-  } else if (worlds.length === 0) host.say("There are no worlds. `cofre world create` makes one.");
+  if (worlds.length === 0) host.say("There are no worlds. `cofre world create` makes one.");
   return exitCodes.done;
 }
 

@@ -6,7 +6,6 @@ import { describe, test } from "node:test";
 import { closestTo } from "../kernel/closest.ts";
 import { configOfThisProcess } from "./environment.ts";
 import { readConfig } from "./read-config.ts";
-import { leavesMachineWithoutTls } from "./readers.ts";
 import { settingsAsMarkdown, settingsAsText } from "./reference.ts";
 import { type Config, settingRows } from "./settings.ts";
 
@@ -79,13 +78,6 @@ describe("refusals", () => {
     ],
     [{ COFRE_DATABASE_URL: "postgres://cofre@db.example.com/cofre" }, /^COFRE_DATABASE_URL must ask for TLS with \?sslmode=verify-full/],
     [{ COFRE_DATABASE_URL: "postgres://cofre@localhost/cofre?host=db.example.com" }, /^COFRE_DATABASE_URL must ask for TLS/],
-    [{ COFRE_NODE_URL: "http://10.0.0.1:8787" }, /^COFRE_NODE_URL needs a COFRE_DATABASE_URL/],
-    ...["10.0.0.1:8787", "ftp://10.0.0.1", "http://user@10.0.0.1", "http://10.0.0.1/path", "http://10.0.0.1/?x", "http://10.0.0.1:0"].map(
-      (url): [Record<string, string>, RegExp] => [
-        { COFRE_NODE_URL: url, COFRE_DATABASE_URL: "postgres://cofre@localhost/cofre" },
-        /^COFRE_NODE_URL must be an http:\/\/ or https:\/\/ address without a path/,
-      ],
-    ),
     [{ COFRE_DATABASE_URL: "postgres://cofre@localhost/cofre", COFRE_DATA_DIR: ":memory:" }, /^COFRE_DATABASE_URL needs a COFRE_DATA_DIR/],
     [{ COFRE_DATABASE_WAIVE_STANDBY: "true" }, /^COFRE_DATABASE_WAIVE_STANDBY is "true", but must be one of yes, no\.$/],
     [{ COFRE_TLS: "true" }, /^COFRE_TLS is "true", but must be one of yes, no\.$/],
@@ -307,13 +299,6 @@ test("the nearest candidate is found, and a far one is not offered", () => {
   assert.equal(closestTo("COFRE_DATADIR", ["COFRE_PORT", "COFRE_DATA_DIR"]), "COFRE_DATA_DIR");
   assert.equal(closestTo("strat", ["start", "config"]), "start");
   assert.equal(closestTo("xyz", ["start", "config"]), undefined);
-});
-
-test("an address goes beyond this machine without TLS", () => {
-  for (const url of ["http://10.0.0.1:8787", "http://node-1", "http://localhost.example.com", "http://128.0.0.1"])
-    assert.equal(leavesMachineWithoutTls(new URL(url)), true, url);
-  for (const url of ["https://10.0.0.1:8787", "http://127.0.0.1:1", "http://127.1.2.3", "http://[::1]:8787", "http://LocalHost:8787"])
-    assert.equal(leavesMachineWithoutTls(new URL(url)), false, url);
 });
 
 test("networks for notifications are private ones at most, with commas between them; own names are names of hosts", () => {

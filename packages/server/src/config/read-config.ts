@@ -126,10 +126,7 @@ function acquirerProblems(values: Readonly<Record<string, unknown>>): string[] {
 }
 
 /** What keeps the data must not outlive what opens it. */
-function databaseProblems({ databaseUrl, dataDirectory, nodeUrl }: Readonly<Record<string, unknown>>): string[] {
-  if (databaseUrl === undefined && nodeUrl !== undefined) {
-    return ["COFRE_NODE_URL needs a COFRE_DATABASE_URL: it is there that nodes find each other."];
-  }
+function databaseProblems({ databaseUrl, dataDirectory }: Readonly<Record<string, unknown>>): string[] {
   if (databaseUrl === undefined || dataDirectory !== ":memory:") return [];
   return ["COFRE_DATABASE_URL needs a COFRE_DATA_DIR that is kept: the keys of what is in the database are there."];
 }

@@ -22,22 +22,6 @@ export function readUpstreamUrl(text: string): Reading<URL> {
   return { value: url };
 }
 
-/** Nothing but a scheme, a host and a port: other nodes add the path. */
-export function readNodeUrl(text: string): Reading<URL> {
-  const url = URL.parse(text);
-  const isHttp = url?.protocol === "http:" || url?.protocol === "https:";
-  const isPlain = url?.username === "" && url.password === "" && url.pathname === "/" && url.search === "" && url.hash === "";
-  if (url === null || !isHttp || !isPlain || url.port === "0") {
-    return { problem: "must be an http:// or https:// address without a path, such as http://10.0.0.1:8787" };
-  }
-  return { value: url };
-}
-
-/** What is sent there can be read on the way. */
-export function leavesMachineWithoutTls({ protocol, hostname }: URL): boolean {
-  return protocol === "http:" && !isLoopbackHost(hostname);
-}
-
 /** As an address has it, IPv6 with or without brackets. */
 export function isLoopbackHost(host: string): boolean {
   return /^(?:localhost|127(?:\.\d{1,3}){3}|\[::1\]|::1)$/i.test(host);

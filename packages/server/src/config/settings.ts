@@ -7,7 +7,6 @@ import {
   readLoopbackUrl,
   readHostNames,
   readNetworks,
-  readNodeUrl,
   readOwnKey,
   readUpstreamUrl,
 } from "./readers.ts";
@@ -146,13 +145,6 @@ export const settings = {
     fallback: "no",
     read: oneOf("yes", "no"),
     doc: "`yes` begins a new installation on an empty PostgreSQL database though there are keys already, which is otherwise refused.",
-  },
-  nodeUrl: {
-    variable: "COFRE_NODE_URL",
-    form: "http://HOST[:PORT] or https://HOST[:PORT]",
-    fallback: undefined,
-    read: readNodeUrl,
-    doc: "Where other nodes on the same database reach this one, so that the keys of its [worlds](../twin.md) work at every node. Card numbers go there: an address of a private network, or `https://`. Without it its worlds are its own.",
   },
   sandboxIntegrationKey: {
     variable: "COFRE_SANDBOX_INTEGRATION_KEY",

@@ -15,8 +15,5 @@ export const answers = {
   overloaded: refusalAnswer(requestErrors.overloaded),
   stopping: refusalAnswer(requestErrors.stopping),
   clock_off: refusalAnswer(requestErrors.clock_off),
-  node_unreachable: refusalAnswer(requestErrors.node_unreachable),
-  node_silent: refusalAnswer(requestErrors.node_silent),
-  other_node: refusalAnswer(requestErrors.other_node),
   internal: refusalAnswer(requestErrors.internal),
 } as const;

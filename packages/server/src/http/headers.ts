@@ -15,8 +15,6 @@ export class RequestHeaders implements WireHeaders {
   readonly simulateInternalError: string | undefined;
   readonly processingType: string | undefined;
   readonly idempotencyKey: string | undefined;
-  readonly forNode: string | undefined;
-  readonly pass: string | undefined;
 
   /** Names and values in turns. */
   constructor(rawHeaders: readonly string[]) {
@@ -62,12 +60,6 @@ export class RequestHeaders implements WireHeaders {
           break;
         case "idempotency-key":
           if ((this.idempotencyKey ??= value) !== value) repeated ??= "Idempotency-Key";
-          break;
-        case "x-cofre-person":
-          if ((this.pass ??= value) !== value) repeated ??= "X-Cofre-Person";
-          break;
-        case "x-cofre-for-node":
-          if ((this.forNode ??= value) !== value) repeated ??= "X-Cofre-For-Node";
           break;
         default:
       }

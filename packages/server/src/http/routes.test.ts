@@ -1,6 +1,6 @@
 import assert from "node:assert/strict";
 import { test } from "node:test";
-import { isInterfacePath, pathAndQueryOf, pathOf, Routes } from "./routes.ts";
+import { isInterfacePath, pathOf, Routes } from "./routes.ts";
 import type { Endpoint } from "../wire/endpoint.ts";
 
 const endpoint = (path: string): Endpoint => ({
@@ -48,7 +48,6 @@ test("several slashes in a row are one, as of a client whose base address ends i
   ])
     assert.equal(pathOf(target), "/ws/query", target);
   assert.equal(pathOf("//"), "/");
-  assert.equal(pathAndQueryOf("//ws//query?next=http://shop.example//x"), "/ws/query?next=http://shop.example//x");
 });
 
 test("the path is cut out of whole addresses and off queries", () => {

@@ -43,12 +43,6 @@ function withoutEmptySegments(path: string): string {
   return path.includes("//") ? path.replace(/\/{2,}/g, "/") : path;
 }
 
-/** The same with its query, for whoever sends the request on. */
-export function pathAndQueryOf(target: string): string {
-  const mark = target.indexOf("?");
-  return mark < 0 ? pathOf(target) : pathOf(target) + target.slice(mark);
-}
-
 function normalized(path: string): string {
   const bare = path.length > 1 && path.endsWith("/") ? path.slice(0, -1) : path;
   return bare.toLowerCase();

@@ -1,7 +1,6 @@
 import type { IncomingMessage, Server, ServerResponse } from "node:http";
 import type { Socket } from "node:net";
 import { assert } from "../kernel/assert.ts";
-import { sha256Hex } from "../kernel/digest.ts";
 import type { Clock } from "../kernel/clock.ts";
 import type { MerchantId } from "../kernel/ids.ts";
 import { ServiceError } from "../kernel/service-error.ts";
@@ -10,7 +9,6 @@ import { errorFacts } from "../logging/error-facts.ts";
 import type { Log } from "../logging/log-event.ts";
 import type { KeyHolder } from "../operations/account-directory.ts";
 import type { Delivery, Faults } from "./faults/faults.ts";
-import { type Forwarded, type Forwarder, type Letter, nodeHeader, type Owner } from "./forwarding/forwarder.ts";
 import { answers, cutAnswer, goneAnswer, headRefused, noContent } from "./fixed-answers.ts";
 import {
   framingAnswer,
@@ -37,8 +35,8 @@ import {
 import { type Place, type PlaceLimits, Places } from "./places.ts";
 import type { RequestRecorder } from "./recording/request-recorder.ts";
 import { callerOf } from "./sign-in/caller.ts";
-import type { Admitted, LedOn, PeopleGate } from "./sign-in/gate.ts";
-import { isInterfacePath, pathAndQueryOf, pathOf, Routes } from "./routes.ts";
+import type { Admitted, PeopleGate } from "./sign-in/gate.ts";
+import { isInterfacePath, pathOf, Routes } from "./routes.ts";
 import { type TlsCredentials, TlsListener } from "./tls-listener.ts";
 import type { WireAnswer } from "../wire/answers/answer.ts";
 import { decodeRequest, type DecodedRequest } from "../wire/decode/decode.ts";
@@ -72,10 +70,8 @@ export interface HttpServerOptions {
   readonly isWorld?: (merchantId: MerchantId) => boolean;
   /** The sandbox's request log; nothing is recorded without it. */
   readonly recorder?: RequestRecorder | undefined;
-  /** Leads requests with keys of worlds on other nodes there; undefined where there are no other nodes. */
-  readonly forwarder?: Pick<Forwarder, "node" | "ownerOf" | "forward"> | undefined;
   /** Lets people in who are signed in, where a key is missing; undefined where nobody signs in. */
-  readonly people?: Pick<PeopleGate, "admit" | "admitLed" | "byKey"> | undefined;
+  readonly people?: Pick<PeopleGate, "admit" | "byKey"> | undefined;
   /** In lower case: the header in which a proxy in front names its client's address; undefined where there is none that is believed. */
   readonly clientAddressHeader?: string | undefined;
 }
@@ -271,11 +267,6 @@ export class HttpServer {
 
     const startedAt = this.#options.clock.now();
     const headers = new RequestHeaders(request.rawHeaders);
-    const { forwarder } = this.#options;
-    if (forwarder !== undefined && headers.forNode !== undefined) {
-      response.setHeader(nodeHeader, forwarder.node);
-      if (headers.forNode !== forwarder.node) return this.#refuse("other_node", request, response, endpoint);
-    }
     if (this.#isStopping) return this.#refuse("stopping", request, response, endpoint);
     // Other nodes would take its attempts for overdue while their requests are on the way.
     if (endpoint.movesMoney === true && this.#options.health.state() === "clock_off") {
@@ -288,8 +279,6 @@ export class HttpServer {
 
     let merchantId: string | undefined;
     let answer: WireAnswer;
-    let isWritten = false;
-    let asItCame: Buffer | undefined;
     let delivery: Delivery | undefined;
     const { socket } = request;
     let place: Place | undefined;
@@ -311,9 +300,6 @@ export class HttpServer {
       }
       if (body !== undefined && headers.isEncoded) throw requestError("unsupported_body");
       place = this.#admit(socket);
-      // Decoding overwrites the body.
-      if (endpoint.key !== "none" && endpoint.key !== "session" && this.#leadsOn(headers)) asItCame = copyOf(body);
-      const digest = headers.pass === undefined ? "" : sha256Hex(body ?? "");
       const decoded = decodeRequest(target, body, headers.charset);
       try {
         if (endpoint.key === "none") {
@@ -321,52 +307,30 @@ export class HttpServer {
         } else if (endpoint.key === "session") {
           answer = await endpoint.handle({ method, params: decoded.params, headers, caller: this.#callerOf(request) });
         } else {
+          const asked = { method, params: decoded.params } as const;
+          const { people } = this.#options;
           const isKeyless = keyGiven(endpoint, decoded.params) === undefined;
-          const entered = isKeyless ? await this.#entered(endpoint, method, decoded, headers, request, digest) : undefined;
-          if (entered !== undefined && "account" in entered) admitted = entered;
-          const finding = this.#accountOrOwner(entered, endpoint, decoded, headers);
+          if (isKeyless && people !== undefined) admitted = await people.admit(endpoint.path, asked, this.#callerOf(request));
+          const finding = admitted === undefined ? this.#find(endpoint, decoded) : { account: admitted.account, grants: "secret" as const };
           const found = finding instanceof Promise ? await finding : finding;
-          if ("node" in found) {
-            merchantId = found.world;
-            decoded.wipe();
-            const led: Letter = { method, target: pathAndQueryOf(target), headers, body: asItCame };
-            const letter: Letter = { ...led, pass: await passOf(entered, led) };
-            ({ answer, isWritten } = await this.#leadOn(found, letter, response));
-          } else {
-            asItCame?.fill(0);
-            const { grants } = found;
-            merchantId = found.account.id;
-            const account = this.#assigned(place, found.account);
-            // While there are card numbers to make masks of.
-            answered = this.#options.recorder?.begin({
-              merchantId: account.id,
-              method,
-              path: endpoint.path,
-              key: admitted === undefined ? grants : "session",
-              params: decoded.params,
-            });
-            if (account.settings.strictForms && decoded.warnings.includes("form_repaired")) throw requestError("cut_form");
-            const keyed: WireRequest = {
-              method,
-              params: decoded.params,
-              account,
-              grants,
-              headers,
-              person: admitted?.person,
-              passTo: admitted?.passTo,
-            };
-            if (admitted === undefined)
-              endByKey = await this.#options.people?.byKey(
-                endpoint.path,
-                { method, params: decoded.params },
-                account,
-                this.#callerOf(request),
-              );
-            const { faults } = this.#options;
-            // Of the sandbox's accounts, and there only of those that asked for it.
-            if (faults?.waitsFor(account.id) === true) delivery = await this.#met(faults, endpoint, keyed, place);
-            answer = delivery?.answer ?? (await endpoint.handle(keyed));
-          }
+          const { grants } = found;
+          merchantId = found.account.id;
+          const account = this.#assigned(place, found.account);
+          // While there are card numbers to make masks of.
+          answered = this.#options.recorder?.begin({
+            merchantId: account.id,
+            method,
+            path: endpoint.path,
+            key: admitted === undefined ? grants : "session",
+            params: decoded.params,
+          });
+          if (account.settings.strictForms && decoded.warnings.includes("form_repaired")) throw requestError("cut_form");
+          const keyed: WireRequest = { ...asked, account, grants, headers, person: admitted?.person };
+          if (admitted === undefined) endByKey = await people?.byKey(endpoint.path, asked, account, this.#callerOf(request));
+          const { faults } = this.#options;
+          // Of the sandbox's accounts, and there only of those that asked for it.
+          if (faults?.waitsFor(account.id) === true) delivery = await this.#met(faults, endpoint, keyed, place);
+          answer = delivery?.answer ?? (await endpoint.handle(keyed));
         }
       } finally {
         decoded.wipe();
@@ -374,12 +338,11 @@ export class HttpServer {
     } catch (error) {
       answer = this.#failure(error, endpoint.path, merchantId);
     }
-    asItCame?.fill(0);
     if (admitted !== undefined) answer = await admitted.end(answer);
     if (endByKey !== undefined) answer = await endByKey(answer);
     if (delivery !== undefined && place !== undefined) answer = await this.#deliver(delivery, response, endpoint.cors, place);
     if (place !== undefined) this.#leave(socket, place);
-    if (delivery === undefined && !isWritten) this.#write(response, answer, endpoint.cors);
+    if (delivery === undefined) this.#write(response, answer, endpoint.cors);
     this.#report(isHead ? "HEAD" : method, endpoint.path, answer, merchantId, startedAt);
     // Nobody waits for this.
     answered?.(answer);
@@ -452,73 +415,16 @@ export class HttpServer {
     place.leave();
   }
 
-  /** The person whose request it is, or where it is to be led; undefined when it is a program's, which brings a key, or nobody's. */
-  async #entered(
-    endpoint: KeyedEndpoint,
-    method: WireRequest["method"],
-    { params }: DecodedRequest,
-    headers: RequestHeaders,
-    request: IncomingMessage,
-    digest: string,
-  ): Promise<Admitted | LedOn | undefined> {
-    const { people, forwarder } = this.#options;
-    if (people === undefined) return undefined;
-    const asked = { method, params };
-    if (headers.pass !== undefined && headers.forNode !== undefined && forwarder !== undefined) {
-      return people.admitLed(endpoint.path, asked, headers.pass, { method, target: pathAndQueryOf(request.url ?? "/"), digest });
-    }
-    return people.admit(endpoint.path, asked, this.#callerOf(request), this.#leadsOn(headers));
-  }
-
-  #accountOrOwner(
-    entered: Admitted | LedOn | undefined,
-    endpoint: KeyedEndpoint,
-    decoded: DecodedRequest,
-    headers: RequestHeaders,
-  ): KeyHolder | Owner | Promise<KeyHolder | Owner> {
-    if (entered === undefined) return this.#find(endpoint, decoded, headers);
-    return "owner" in entered ? entered.owner : { account: entered.account, grants: "secret" };
-  }
-
   #callerOf({ rawHeaders, socket }: IncomingMessage): Caller {
     return callerOf(rawHeaders, socket, this.#options.clientAddressHeader);
   }
 
-  /** Whose key it is: an account's, or a world's on another node. */
-  #find(endpoint: KeyedEndpoint, { params }: DecodedRequest, headers: RequestHeaders): KeyHolder | Promise<KeyHolder | Owner> {
-    return resolveHolder<Owner>(endpoint, params, (key) => {
+  /** The account that the request's key opens. */
+  #find(endpoint: KeyedEndpoint, { params }: DecodedRequest): KeyHolder | Promise<KeyHolder> {
+    return resolveHolder(endpoint, params, (key) => {
       const found = this.#options.resolveKey(key);
-      return found === undefined || found instanceof Promise ? this.#hereOrElsewhere(key, found, headers) : found;
+      return found instanceof Promise ? readable(found) : found;
     });
-  }
-
-  async #hereOrElsewhere(
-    key: string,
-    found: Promise<KeyHolder | undefined> | undefined,
-    headers: RequestHeaders,
-  ): Promise<KeyHolder | Owner | undefined> {
-    try {
-      const holder = await found;
-      return holder === undefined && this.#leadsOn(headers) ? await this.#options.forwarder?.ownerOf(key) : holder;
-    } catch (error) {
-      throw error instanceof ServiceError ? wireErrorOf(error, "query") : error;
-    }
-  }
-
-  /** Whether a request may be led to another node: it is, once. */
-  #leadsOn({ forNode }: RequestHeaders): boolean {
-    return this.#options.forwarder !== undefined && forNode === undefined;
-  }
-
-  async #leadOn(owner: Owner, letter: Letter, response: ServerResponse): Promise<Forwarded> {
-    const { forwarder } = this.#options;
-    assert(forwarder !== undefined, "whoever has found an owner can lead to it");
-    if (this.#isStopping) response.shouldKeepAlive = false;
-    const forwarded = await forwarder.forward(owner, letter, response);
-    if (forwarded.answer === answers.overloaded) this.#countRefusal("forwarded", this.#options.clock.now());
-    if (forwarded.answer !== cutAnswer) return forwarded;
-    response.req.socket.destroy();
-    return { answer: cutAnswer, isWritten: true };
   }
 
   #failure(error: unknown, path: string, merchantId: string | undefined): WireAnswer {
@@ -529,7 +435,7 @@ export class HttpServer {
   }
 
   #refuse(
-    kind: "overloaded" | "stopping" | "other_node" | "clock_off",
+    kind: "overloaded" | "stopping" | "clock_off",
     request: IncomingMessage,
     response: ServerResponse,
     endpoint: ServedEndpoint,
@@ -699,10 +605,13 @@ function headOf({ status, code, type = jsonType, headers }: WireAnswer, length: 
   return head;
 }
 
-/** undefined when it is a key that leads the request. */
-async function passOf(entered: Admitted | LedOn | undefined, { method, target, body }: Letter): Promise<string | undefined> {
-  if (entered === undefined || !("owner" in entered)) return undefined;
-  return entered.passTo(entered.owner.node, { method, target, digest: sha256Hex(body ?? "") });
+/** A key that could not be looked up is refused as such. */
+async function readable(found: Promise<KeyHolder | undefined>): Promise<KeyHolder | undefined> {
+  try {
+    return await found;
+  } catch (error) {
+    throw error instanceof ServiceError ? wireErrorOf(error, "query") : error;
+  }
 }
 
 function isPage(endpoint: ServedEndpoint): boolean {
@@ -729,11 +638,6 @@ class ClientGone extends Error {
 /** The method is the client's word: only words of ours are logged. */
 function knownMethod({ method }: IncomingMessage): string {
   return method === "GET" || method === "POST" || method === "HEAD" || method === "OPTIONS" ? method : "other";
-}
-
-/** In memory of its own. */
-function copyOf(body: Buffer | undefined): Buffer | undefined {
-  return body === undefined ? undefined : together([body], body.length);
 }
 
 /** One body of several chunks, which are left to the caller. */

@@ -44,11 +44,6 @@ export const logEvents = {
     doc: "An environment variable of a setting is there and holds nothing: it counts as unset. A secret that did not arrive looks like this.",
     fields: { name: "text" },
   },
-  nodes_without_tls: {
-    level: "warn",
-    doc: "COFRE_NODE_URL begins with http://: card numbers of requests that are forwarded to this node travel without TLS. Use an https:// address, or a network that encrypts.",
-    fields: { nodeUrl: "text" },
-  },
   core_dumps_unlimited: {
     level: "warn",
     doc: "Memory cannot be left out of this process's core dumps: set their size limit to 0 ([core dumps](running.md#core-dumps)).",
@@ -223,11 +218,6 @@ export const logEvents = {
     level: "info",
     doc: "Other processes on the same database came or went: how many live, and how many of the 32 slots of work this one does.",
     fields: { nodes: "number", slots: "number" },
-  },
-  forward_failed: {
-    level: "warn",
-    doc: "Requests for a world on another node did not come back with an answer; told once a second at most, with the last node and `failed` since. `not_sent`: it is not at its COFRE_NODE_URL; `other_node`, `unknown_server`: somebody else is; `cut`, `late`: no answer, or half of one, as after a fault of the sandbox that cuts.",
-    fields: { node: "id", kind: "text", failed: "number" },
   },
   share_lost: {
     level: "warn",

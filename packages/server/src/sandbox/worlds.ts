@@ -33,22 +33,11 @@ export interface WorldsParts extends Omit<WorldSurroundings, "isFull" | "mayKeep
   readonly limits?: Partial<WorldLimits>;
   /** Told of every world that is reset, restored or gone: what is remembered of its account elsewhere is old. */
   readonly onChanged: (id: MerchantId) => void;
-  /** Where there are other nodes that lead requests here. */
-  readonly placement?: Placement | undefined;
-}
-
-/** Tells other nodes which worlds live here. */
-export interface Placement {
-  /** Before a world is given to anybody. Rejects with WorldRefused when one of its keys is taken elsewhere, or the others cannot be told. */
-  claim(id: MerchantId, keys: readonly KeyDigest[]): Promise<void>;
-  /** Resolves when the others have been told, or will be. */
-  release(id: MerchantId): Promise<void>;
 }
 
 const refusals = {
   full: "there are as many worlds as there can be",
   key_taken: "the key opens something else",
-  unplaced: "the other nodes could not be told of it",
 } as const;
 
 /** A world cannot be had. */
@@ -119,12 +108,6 @@ export class Worlds {
     this.#worlds.set(world.id, world);
     for (const digest of digests) this.#byKey.set(digest, world);
     this.#usedAt.set(world.id, this.#parts.clock.now());
-    try {
-      await this.#parts.placement?.claim(world.id, digests);
-    } catch (error) {
-      this.#forget(world);
-      throw error;
-    }
     await world.open();
     this.watch();
     return world;
@@ -135,7 +118,7 @@ export class Worlds {
     if (this.#worlds.get(world.id) !== world) return;
     this.#forget(world);
     this.#parts.onChanged(world.id);
-    await Promise.all([world.close(), this.#parts.placement?.release(world.id)]);
+    await world.close();
     // What ended meanwhile may have been remembered.
     this.#parts.onChanged(world.id);
   }
@@ -177,7 +160,6 @@ export class Worlds {
   }
 
   #forget(world: World): void {
-    if (this.#worlds.get(world.id) !== world) return;
     this.#worlds.delete(world.id);
     this.#usedAt.delete(world.id);
     for (const { digest } of grantsOf(world.plan.keys)) this.#byKey.delete(digest);

@@ -12,7 +12,6 @@ import type { Brand } from "../vault/brand.ts";
 import type { StoredCard } from "../vault/stored-card.ts";
 import type { AccountKey, Change, CommitResult, HistoryRow, NamedRequest } from "./change.ts";
 import type { IdentityStore } from "./identity.ts";
-import type { WorldPlaces } from "./world-places.ts";
 
 /**
  * Port: everything that is kept. Reads see every change that was acknowledged before they began. All methods reject with
@@ -201,8 +200,6 @@ export interface RunningStore extends Store {
   hasOlderNodes(): Promise<boolean>;
   /** Removes the token digests of earlier versions from this merchant's payments. */
   dropTokenDigests(merchantId: MerchantId): Promise<void>;
-  /** Where worlds live, on a store that several nodes share. */
-  readonly worldPlaces?: WorldPlaces;
 }
 
 /** Deliveries that somebody may want to do something about. */

@@ -1,7 +1,6 @@
 import type { Account } from "../merchant/account.ts";
 import type { PersonView } from "../user/user.ts";
 import type { KeyGrant } from "../stores/change.ts";
-import type { PassTo } from "../http/sign-in/gate.ts";
 import type { WireAnswer } from "./answers/answer.ts";
 import type { Charset } from "./decode/text.ts";
 import type { TreeObject } from "./decode/tree.ts";
@@ -80,8 +79,6 @@ export interface WireRequest extends OpenRequest {
   readonly grants: KeyGrant;
   /** Who is signed in and asks: no secret of the account's is shown then. */
   readonly person?: PersonView | undefined;
-  /** What tells another node that this person asks it, where there are others. */
-  readonly passTo?: PassTo | undefined;
   /** Present when the request came with an Idempotency-Key: the digest of the key and of the request. */
   readonly named?: { readonly digest: string };
 }
@@ -94,10 +91,6 @@ export interface WireHeaders {
   readonly idempotencyKey: string | undefined;
   /** Of text that is not UTF-8. */
   readonly charset?: Charset | undefined;
-  /** Another node has led the request to the node of this name (ours, see forwarding/): it is not led on. */
-  readonly forNode?: string | undefined;
-  /** What another node says of who asks (ours, see people/node-pass.ts). */
-  readonly pass?: string | undefined;
   /** Whether it may be another site's page that asks (http/foreign.ts). `ownNames`: what this server is called, in small letters. */
   isForeign(ownNames: ReadonlySet<string>): boolean;
 }

@@ -9,12 +9,11 @@ import type { TreeObject } from "./decode/tree.ts";
 
 const account = newAccount("0a0b0c0d" as MerchantId);
 const longest = "k".repeat(100);
-const holders = new Map<string, KeyHolder | { readonly node: string }>([
+const holders = new Map<string, KeyHolder>([
   ["secret", { account, grants: "secret" }],
   [longest, { account, grants: "secret" }],
   [`${longest}k`, { account, grants: "secret" }],
   ["public", { account, grants: "public" }],
-  ["elsewhere", { node: "two" }],
 ]);
 
 function endpoint(key: "secret" | "public", family: "json" | "parameters" = "json"): KeyedEndpoint {
@@ -31,7 +30,7 @@ async function told(params: TreeObject, of = endpoint("secret")): Promise<readon
   };
   try {
     const holder = await resolveHolder(of, params, resolve);
-    return [asked, "account" in holder ? holder.account.id : holder.node];
+    return [asked, holder.account.id];
   } catch (error) {
     const { statusCode, message } = error as { readonly statusCode: string; readonly message: string };
     return [asked, statusCode, message];
@@ -74,9 +73,5 @@ describe("the key of a request", () => {
     assert.deepEqual(await told({ integration_key: "public" }, open), ["public", account.id]);
     assert.deepEqual(await told({ integration_key: "secret", public_integration_key: "unknown" }, open), ["secret", account.id]);
     assert.equal(keyGiven(open, { integration_key: "a", public_integration_key: "b" }), "a");
-  });
-
-  test("that opens an account elsewhere is told as that, whatever it may grant there", async () => {
-    assert.deepEqual(await told({ integration_key: "elsewhere" }), ["elsewhere", "two"]);
   });
 });

@@ -14,25 +14,23 @@ const errors = {
 
 /**
  * Finds the account of a request by its key, at once where `resolveKey` does, or throws. A public key where a secret one is needed is refused like a wrong one, and
- * so is whatever is no key at all. With both keys (some clients always send both) the secret one counts. What a key opens elsewhere is not
- * known to grant anything: who has it there looks.
+ * so is whatever is no key at all. With both keys (some clients always send both) the secret one counts.
  */
-export function resolveHolder<Elsewhere extends object = never>(
+export function resolveHolder(
   endpoint: KeyedEndpoint,
   params: TreeObject,
-  resolveKey: (key: string) => KeyHolder | Promise<KeyHolder | Elsewhere | undefined>,
-): KeyHolder | Promise<KeyHolder | Elsewhere> {
+  resolveKey: (key: string) => KeyHolder | undefined | Promise<KeyHolder | undefined>,
+): KeyHolder | Promise<KeyHolder> {
   const { missing, wrong } = errors[endpoint.family];
   const given = keyGiven(endpoint, params);
   if (given === undefined) throw refusal("BP-SA-1", { text: missing });
   // A key that was read from a file brings its line end along.
   const text = typeof given === "string" ? given.trim() : "";
-  const granted = <Holder extends KeyHolder | Elsewhere>(holder: Holder | undefined): Holder => {
-    const isPublic = holder !== undefined && "grants" in holder && holder.grants !== "secret";
-    if (holder === undefined || (endpoint.key === "secret" && isPublic)) throw refusal(wrong);
+  const granted = (holder: KeyHolder | undefined): KeyHolder => {
+    if (holder === undefined || (endpoint.key === "secret" && holder.grants !== "secret")) throw refusal(wrong);
     return holder;
   };
-  if (text === "" || text.length > maximumKeyLength) return granted<KeyHolder>(undefined);
+  if (text === "" || text.length > maximumKeyLength) return granted(undefined);
   const found = resolveKey(text);
   return found instanceof Promise ? found.then(granted) : granted(found);
 }

@@ -55,15 +55,6 @@ const statements = {
   leaveSlots: ["cofre_jobs"],
   noteClock: ["cofre_jobs"],
   clockReadings: ["cofre_jobs"],
-  // Functions over the same nodes and the keys of worlds.
-  keepWorlds: ["cofre_jobs"],
-  placeWorld: ["cofre_jobs"],
-  removeWorld: ["cofre_jobs"],
-  leaveWorlds: ["cofre_jobs"],
-  worldsOf: ["cofre_jobs", "world_key_node"],
-  placeOf: ["cofre_jobs", "node_pkey", "world_key_pkey"],
-  placeOfWorld: ["cofre_jobs", "node_pkey", "world_key_node"],
-  reachableNodes: ["cofre_jobs", "node_pkey"],
   time: ["cofre_jobs"],
   // One row.
   identity: ["cofre_jobs", "whole identity"],
@@ -163,11 +154,7 @@ const bounded: Readonly<Partial<Record<StatementName, readonly [values: string, 
 
 const unbounded: ReadonlyMap<string, readonly StatementName[]> = new Map<string, readonly StatementName[]>([
   ["all of few rows", ["accounts", "accountKeys", "people"]],
-  [
-    "tables of nodes, slots and worlds, which are few",
-    ["holdSlots", "hasOlderNodes", "leaveSlots", "keepWorlds", "placeWorld", "removeWorld"],
-  ],
-  ["the same", ["leaveWorlds", "worldsOf", "placeOf", "placeOfWorld", "reachableNodes", "noteClock", "clockReadings"]],
+  ["tables of nodes and slots, which are few", ["holdSlots", "hasOlderNodes", "leaveSlots", "noteClock", "clockReadings"]],
   ["no table, or one row", ["time", "identity", "raiseIdentity", "presentServer"]],
   ["writes, a piece at a time", ["dropTokenDigests"]],
   ["compares all payments, a piece at a time", ["paymentsDiffering"]],

@@ -366,23 +366,3 @@ test("a name that is no setting is told by the admin call", async () => {
   assert.equal(body["status_code"], "COFRE-31");
   assert.equal(body["status_message"], "partialCaptures is not a setting. Did you mean partialCapture?");
 });
-
-describe("cofre world list", () => {
-  test("says that a node is silent, and does not say then that there are no worlds", async (context) => {
-    // Several nodes take a database: this stands for what one of them answers (worlds-on-nodes.test.ts).
-    let told: object = {};
-    const server = createServer((request, response) => {
-      request.resume();
-      response.end(JSON.stringify({ worlds: [], ...told, status: "SUCCESS" }));
-    });
-    await once(server.listen(0, "127.0.0.1"), "listening");
-    context.after(() => void server.close());
-    const { port } = server.address() as AddressInfo;
-    const said = async (): Promise<string> => (await run(context, { port }, "world", "list")).stderr;
-    assert.match(await said(), /^There are no worlds\./);
-    told = { silent_nodes: 1 };
-    assert.match(await said(), /^One node does not answer: worlds there are not in this list/);
-    told = { silent_nodes: 3 };
-    assert.match(await said(), /^3 nodes do not answer: [^\n]*\n$/);
-  });
-});

@@ -1,6 +1,6 @@
 import { connect } from "node:net";
 import type { TestContext } from "node:test";
-import { createHttpServer, defaultHttpLimits, type HttpLimits, type HttpServer, type HttpServerOptions } from "../../src/http/server.ts";
+import { createHttpServer, defaultHttpLimits, type HttpLimits, type HttpServer } from "../../src/http/server.ts";
 import type { WireAnswer } from "../../src/wire/answers/answer.ts";
 import type { Endpoint, OpenRequest } from "../../src/wire/endpoint.ts";
 import { Lifted, type Tree } from "../../src/wire/decode/tree.ts";
@@ -33,7 +33,6 @@ export interface TrivialServer {
 export async function startTrivialServer(
   test: TestContext | undefined,
   { areWorlds = [], ...limits }: Partial<HttpLimits> & { readonly areWorlds?: readonly string[] } = {},
-  forwarder?: HttpServerOptions["forwarder"],
 ): Promise<TrivialServer> {
   const calls: TrivialServer["calls"] = [];
   const events: LogEvent[] = [];
@@ -90,7 +89,6 @@ export async function startTrivialServer(
     log: { write: (event) => events.push(event) },
     health: { state: () => (isClockOff ? "clock_off" : isReady ? "ready" : "not_writing"), failingJobs: () => failingJobs },
     limits: { ...defaultHttpLimits, ...limits },
-    forwarder,
   });
   const { port } = await server.listen(0, "127.0.0.1");
   test?.after(async () => {

@@ -10,7 +10,7 @@ import { Chance } from "../simulation/chance.ts";
 import { directBody } from "../world.ts";
 import { CofreProcess } from "./support/cofre-process.ts";
 import { serverRoot } from "./support/planted-copy.ts";
-import { merchants, NodeGroup, type RunningNode, until } from "./support/node-group.ts";
+import { merchants, NodeGroup, until } from "./support/node-group.ts";
 
 const skip = postgresBinaries() === undefined ? "PostgreSQL is not installed" : false;
 
@@ -211,116 +211,6 @@ test(
     context.diagnostic(`left by the killed node: ${JSON.stringify(atKill)}; ${JSON.stringify(figures)}`);
     context.diagnostic(`slots taken after ${Math.round(takenMs)} ms, all settled after ${Math.round(settledMs)} ms`);
     assert.ok(compared.refunded > 10 && compared.payments > 100, "control: there was a load");
-  },
-);
-
-/** Longer than a lease runs, and shorter than what a node that is asked may wait for another. */
-const leaseS = 30;
-
-/** A world at this node; `fields` as in docs/twin.md. */
-async function makeWorld(group: NodeGroup, { port }: RunningNode, fields: Readonly<Record<string, unknown>> = {}): Promise<string> {
-  const answer = await group.client.ask(port, "/__cofre/worlds", fields);
-  const { integration_key: key } = (answer?.["world"] ?? {}) as { readonly integration_key?: string };
-  assert.ok(key !== undefined, JSON.stringify(answer));
-  return key;
-}
-
-async function pay(group: NodeGroup, { port }: RunningNode, key: string, code: string): Promise<unknown> {
-  const answer = await group.client.ask(port, "/ws/direct", { ...directBody(code), integration_key: key });
-  return answer === undefined ? "cut" : (answer["status_code"] ?? answer["status"]);
-}
-
-/** Two nodes beside the first, which leads nowhere and is not led to. */
-async function startReachable(count: number): Promise<NodeGroup> {
-  const group = await NodeGroup.start();
-  group.reachable = true;
-  for (let added = 0; added < count; added += 1) await group.add();
-  group.nodes.shift();
-  return group;
-}
-
-test(
-  "kill -9 of the node that has a world: what is under way is cut or unknown, what comes is refused as not done, and then the key opens nothing",
-  { skip },
-  async (context) => {
-    await using group = await startReachable(3);
-    const [a, b, c] = group.nodes;
-    assert.ok(a !== undefined && b !== undefined && c !== undefined);
-    const key = await makeWorld(group, a, { new_integration_key: "of-the-dead" });
-    const fault = { kind: "slow", path: "/ws/direct", merchant_payment_code: "stuck", delay_ms: 60_000 };
-    for (let times = 0; times < 20; times += 1) assert.equal(await pay(group, b, key, `before-${times}`), "SUCCESS");
-
-    // Requests of every moment of their way when the node dies: some before it, some in it, some after.
-    await group.client.ask(b.port, "/__cofre/faults", { integration_key: key, add: fault });
-    const stuck = pay(group, b, key, "stuck");
-    const waiting = async (): Promise<unknown> => (await group.client.ask(b.port, "/__cofre/faults", { integration_key: key }))?.["faults"];
-    assert.ok(await until(patienceS, async () => JSON.stringify(await waiting()) === "[]"), "the fault has met it");
-    const heard = new Map<unknown, number>();
-    const closing = new AbortController();
-    let codes = 0;
-    const shop = async (node: RunningNode): Promise<void> => {
-      while (!closing.signal.aborted) {
-        const outcome = await pay(group, node, key, `under-way-${(codes += 1)}`);
-        heard.set(outcome, (heard.get(outcome) ?? 0) + 1);
-        if (outcome === "COFRE-120") await sleep(20);
-      }
-    };
-    const shops = [b, c, b, c, b, c].map(shop);
-    assert.ok(await until(patienceS, async () => (heard.get("SUCCESS") ?? 0) >= 50));
-    const killed = performance.now();
-    await group.kill(a);
-    assert.equal(await stuck, "cut", "nobody says that it was not done");
-    assert.ok(await until(leaseS, async () => (await pay(group, b, key, "late")) === "DA-1"));
-    const goneMs = performance.now() - killed;
-    assert.ok(await until(leaseS, async () => (await pay(group, c, key, "late")) === "DA-1"));
-    closing.abort();
-    await Promise.all(shops);
-    context.diagnostic(`the key opened nothing after ${Math.round(goneMs)} ms; ${JSON.stringify(Object.fromEntries(heard))}`);
-    assert.ok(goneMs > 5_000, "control: within the lease it may still come back");
-    const honest = ["SUCCESS", "cut", "COFRE-120", "DA-1"];
-    assert.deepEqual(
-      Array.from(heard.keys()).filter((outcome) => !honest.includes(String(outcome))),
-      [],
-    );
-    assert.ok((heard.get("COFRE-120") ?? 0) > 0 && (heard.get("SUCCESS") ?? 0) > 0, "control: there were some before and some after");
-
-    const lists = await Promise.all([b, c].map(({ port }) => group.client.send({ port, method: "GET", path: "/__cofre/worlds" })));
-    for (const list of lists) assert.deepEqual(JSON.parse(list?.body ?? ""), { worlds: [], status: "SUCCESS" });
-    assert.ok(await until(leaseS, async () => (await group.count("world_key")) === 0), "its rows go");
-    await makeWorld(group, b, { new_integration_key: key });
-    assert.equal(await pay(group, c, key, "after"), "SUCCESS", "the key is free");
-  },
-);
-
-test(
-  "a node that stalls longer than its lease loses the keys that others have taken meanwhile, and has its other worlds back",
-  { skip },
-  async () => {
-    await using group = await startReachable(3);
-    const [a, b, c] = group.nodes;
-    assert.ok(a !== undefined && b !== undefined && c !== undefined);
-    const [taken, kept] = [await makeWorld(group, a, { new_integration_key: "taken" }), await makeWorld(group, a)];
-    for (const key of [taken, kept]) assert.equal(await pay(group, b, key, "one"), "SUCCESS");
-
-    a.process.signal("SIGSTOP");
-    // It takes connections and says nothing: who asks waits for it until the lease has run out and nobody is led there any more.
-    const waiting = pay(group, c, kept, "two");
-    assert.ok(await until(leaseS, async () => (await group.livingNodes()).every(({ id }) => id !== a.id)));
-    for (const node of [b, c]) assert.equal(await pay(group, node, kept, "three"), "DA-1");
-    await makeWorld(group, b, { new_integration_key: taken });
-    assert.equal(await pay(group, c, taken, "one"), "SUCCESS", "another world, in which the code is new");
-
-    // Before it goes on: no request waits for a node whose lease has run out, and what that node did with its requests is not known.
-    assert.equal(await waiting, "COFRE-121");
-    a.process.signal("SIGCONT");
-    assert.ok(await until(leaseS, async () => (await pay(group, b, kept, "one")) === "BP-DR-0"), "its own world is found again");
-    assert.match(String(await pay(group, c, kept, "two")), /^(?:BP-DR-0|SUCCESS)$/);
-    assert.equal(await pay(group, c, kept, "two"), "BP-DR-0", "it is there once");
-    assert.ok(await until(leaseS, async () => (await pay(group, a, taken, "four")) === "SUCCESS"));
-    const shown = await Promise.all([a, b, c].map(({ port }) => group.client.ask(port, "/__cofre/payments", { integration_key: taken })));
-    assert.deepEqual(shown[1], shown[0]);
-    assert.deepEqual(shown[2], shown[0], "one key, one world, at every node");
-    assert.match(JSON.stringify(shown[0]), /"four".*"one"/);
   },
 );
 

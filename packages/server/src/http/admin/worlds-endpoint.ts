@@ -11,7 +11,7 @@ import type { World, WorldPlan } from "../../sandbox/world.ts";
 import { WorldRefused, type Worlds } from "../../sandbox/worlds.ts";
 import { holdsTestNumber } from "../../vault/test-numbers.ts";
 import type { WireAnswer } from "../../wire/answers/answer.ts";
-import type { Endpoint, OpenRequest, WireHeaders, WireRequest } from "../../wire/endpoint.ts";
+import type { Endpoint, OpenRequest, WireRequest } from "../../wire/endpoint.ts";
 import { wireErrorOf } from "../../wire/answers/errors.ts";
 import { refusalAnswer } from "../../wire/answers/refusal-answer.ts";
 import { isTreeObject, textOf, type TreeObject } from "../../wire/decode/tree.ts";
@@ -37,17 +37,6 @@ export interface WorldsDeps {
   readonly checkAddress: AddressCheck;
   /** Whether a list of worlds, and a new one, takes a key of the server's own accounts: where people sign in, it does. */
   readonly isClosed: boolean;
-  /** Where there are other nodes, whose worlds are listed too: where people sign in for them alone, for nodes have no key to ask each other with. */
-  readonly otherNodes?: OtherNodes | undefined;
-}
-
-interface OtherNodes {
-  /** What this node is called. */
-  readonly node: string;
-  /** What each of the others lists; undefined when it did not say. Rejects with `store_unavailable`. */
-  worldsElsewhere(
-    passTo?: WireRequest["passTo"],
-  ): Promise<readonly { readonly node: string; readonly worlds: readonly unknown[] | undefined }[]>;
 }
 
 /** What a seed asks for is repeatable, and so is the time that it begins at. */
@@ -65,8 +54,8 @@ const endOfTime = parseInstant("9900-01-01") as Instant;
 export function worldsEndpoints(deps: WorldsDeps): readonly Endpoint[] {
   const row = { family: "parameters", cors: false } as const;
   const all = { ...row, path: "/__cofre/worlds" } as const;
-  const answerAll = ({ method, params, headers, person, passTo }: OpenRequest & Pick<WireRequest, "person" | "passTo">) =>
-    method === "POST" ? create(deps, params, person) : list(deps, headers, { person, passTo });
+  const answerAll = async ({ method, params, person }: Pick<WireRequest, "method" | "params" | "person">) =>
+    method === "POST" ? create(deps, params, person) : answer({ worlds: deps.worlds.list().map((world) => shown(world, person)) });
   return [
     deps.isClosed
       ? {
@@ -103,28 +92,6 @@ async function answered<T>(reading: Promise<T>): Promise<T> {
 
 const foreign = refusalAnswer("COFRE-150");
 
-/** Of all nodes, in the order of their names, so that each of them lists the same. */
-async function list(
-  { worlds, otherNodes, isClosed }: WorldsDeps,
-  { forNode }: WireHeaders,
-  { person, passTo }: Pick<WireRequest, "person" | "passTo">,
-): Promise<WireAnswer> {
-  const own = worlds.list().map((world) => shown(world, person));
-  if (otherNodes === undefined || forNode !== undefined || (isClosed && passTo === undefined)) return answer({ worlds: own });
-  const { node } = otherNodes;
-  const elsewhere = await answered(otherNodes.worldsElsewhere(passTo));
-  const lists = [...elsewhere, { node, worlds: own }].toSorted((one, other) => (one.node < other.node ? -1 : 1));
-  const silent = lists.filter((each) => each.worlds === undefined).length;
-  const all = lists.flatMap((each) => each.worlds ?? []);
-  // A node that still takes keys shows them.
-  return answer({ worlds: person === undefined ? all : all.map(withoutKeys), ...(silent === 0 ? {} : { silent_nodes: silent }) });
-}
-
-function withoutKeys(world: unknown): unknown {
-  if (typeof world !== "object" || world === null) return world;
-  return Object.fromEntries(Object.entries(world).filter(([name]) => !name.endsWith("integration_key")));
-}
-
 async function create(deps: WorldsDeps, params: TreeObject, person: Person): Promise<WireAnswer> {
   const read = readPlan(deps, params);
   if ("status" in read) return read;
@@ -145,7 +112,6 @@ const keyTaken = refusalAnswer("COFRE-71");
 const refused: Readonly<Record<WorldRefused["reason"], WireAnswer>> = {
   key_taken: keyTaken,
   full: refusalAnswer("COFRE-72"),
-  unplaced: refusalAnswer("COFRE-21"),
 };
 
 function readPlan(

@@ -2,33 +2,28 @@ import type { Caller } from "../../wire/endpoint.ts";
 import assert from "node:assert/strict";
 import { describe, test } from "node:test";
 import { newAccount } from "../../../test/contract/store-fixtures.ts";
-import { hire, type Joined, openOffice, random } from "../../../test/office.ts";
-import { sha256Hex } from "../../kernel/digest.ts";
+import { hire, type Joined, openOffice } from "../../../test/office.ts";
 import type { MerchantId } from "../../kernel/ids.ts";
 import { minute, second } from "../../kernel/instant.ts";
 import { ServiceError } from "../../kernel/service-error.ts";
 import type { LogEvent } from "../../logging/log-event.ts";
 import type { Act } from "../../user/audit.ts";
 import type { Role } from "../../user/user.ts";
-import type { Owner } from "../forwarding/forwarder.ts";
 import { errorAnswer, type WireAnswer } from "../../wire/answers/answer.ts";
 import { wireErrorOf } from "../../wire/answers/errors.ts";
-import { type Admitted, auditPath, fromOwnPage, type LedOn, PeopleGate, type PeopleGateParts, sessionHeaders } from "./gate.ts";
-import { NodePasses } from "./node-pass.ts";
+import { type Admitted, auditPath, fromOwnPage, PeopleGate, type PeopleGateParts, sessionHeaders } from "./gate.ts";
 
 const first = "0a0b0c0d" as MerchantId;
 const other = "1a1b1c1d" as MerchantId;
-const elsewhere = "2a2b2c2d";
-const owner: Owner = { node: "two", url: "http://two", world: elsewhere as MerchantId };
 const hash = "0".repeat(48);
 const refund = { method: "POST", params: { hash, amount: "1.50" } } as const;
 const nothing = { method: "GET", params: {} } as const;
 const done: WireAnswer = { status: 200, body: "{}" };
 
 /** A gate over people that are written down, with an operator who is signed in; `fail` makes writing down fail from then on. */
-async function openGate({ role = "operator", alone = false }: { readonly role?: Role; readonly alone?: boolean } = {}) {
+async function openGate({ role = "operator" }: { readonly role?: Role } = {}) {
   const office = await openOffice();
-  const { people, clock, options } = office;
+  const { people, clock } = office;
   const joined = await hire(office, "Olga", role);
   const log: LogEvent[] = [];
   let failure: Error | undefined;
@@ -38,14 +33,12 @@ async function openGate({ role = "operator", alone = false }: { readonly role?: 
     return failure === undefined ? people.record(act) : Promise.reject(failure);
   };
   const accounts = new Map([first, other].map((id) => [id as string, newAccount(id)]));
-  const passesOf = (node: string) => new NodePasses({ sealing: options.sealing, environment: "sandbox", node, clock, random });
-  const parts = (passes: NodePasses, isHere = true): PeopleGateParts => ({
+  const parts: PeopleGateParts = {
     people: { resume: people.resume.bind(people), record },
-    accountOf: async (id) => (isHere ? accounts.get(id ?? first) : newAccount((id ?? "ffffffff") as MerchantId)),
+    accountOf: async (id) => accounts.get(id ?? first),
     clock,
     log: { write: (event) => void log.push(event) },
-    nodes: alone ? undefined : { ownerOfWorld: async (id) => (id === elsewhere ? owner : undefined), passes },
-  });
+  };
   const callerOf = ({ session, signedIn }: Joined, over: Partial<Caller> = {}): Caller => ({
     address: "198.51.100.7",
     isSecure: false,
@@ -60,11 +53,7 @@ async function openGate({ role = "operator", alone = false }: { readonly role?: 
   const since = (await people.audit(undefined, 1_000)).length;
   return {
     ...office,
-    gate: new PeopleGate(parts(passesOf("one"))),
-    /** The node that has the world that is not here. */
-    second: new PeopleGate(parts(passesOf("two"), false)),
-    /** The same one, when the world has gone elsewhere meanwhile. */
-    without: new PeopleGate(parts(passesOf("two"))),
+    gate: new PeopleGate(parts),
     joined,
     log,
     caller: (over: Partial<Caller> = {}) => callerOf(joined, over),
@@ -80,8 +69,8 @@ async function openGate({ role = "operator", alone = false }: { readonly role?: 
   };
 }
 
-function admittedBy(admitted: Admitted | LedOn | undefined): Admitted {
-  assert.ok(admitted !== undefined && "account" in admitted);
+function admittedBy(admitted: Admitted | undefined): Admitted {
+  assert.ok(admitted !== undefined);
   return admitted;
 }
 
@@ -333,55 +322,12 @@ describe("a look", () => {
   });
 });
 
-describe("a world that another node has", () => {
-  const bytes = { method: "POST", target: "/ws/refund", digest: sha256Hex("") } as const;
-
-  test("is led to with a pass that lets the person in there, and nowhere else", async () => {
-    const { gate, second, caller, written } = await openGate();
-    const led = await gate.admit("/ws/refund", refund, caller({ account: elsewhere }), true);
-    assert.ok(led !== undefined && "owner" in led);
-    assert.deepEqual(led.owner, owner);
-    assert.deepEqual(await written(), [], "the node that answers writes it down");
-    const pass = await led.passTo("two", bytes);
-    const admitted = await second.admitLed("/ws/refund", refund, pass, bytes);
-    assert.deepEqual([admitted.account.id, admitted.person.name], [elsewhere, "Olga"]);
-    assert.equal((await written()).length, 1);
-    await assert.rejects(second.admitLed("/ws/refund", refund, pass, bytes), refusedWith("COFRE-124"));
-    await assert.rejects(gate.admitLed("/ws/refund", refund, await led.passTo("two", bytes), bytes), refusedWith("COFRE-124"));
-  });
-
-  test("is none when the request may not be led, nobody has it, or this node is alone", async () => {
-    const { gate, caller } = await openGate();
-    const refused = { ...refusedWith("COFRE-119"), message: "Header X-Cofre-Account is invalid" };
-    await assert.rejects(gate.admit("/ws/refund", refund, caller({ account: elsewhere })), refused);
-    await assert.rejects(gate.admit("/ws/refund", refund, caller({ account: "ffffffff" }), true), refused);
-    const alone = await openGate({ alone: true });
-    await assert.rejects(alone.gate.admit("/ws/refund", refund, alone.caller({ account: elsewhere }), true), refused);
-    await assert.rejects(alone.gate.admitLed("/ws/refund", refund, "x", bytes), refusedWith("COFRE-124"));
-    assert.equal(admittedBy(await alone.gate.admit("/ws/refund", refund, alone.caller())).passTo, undefined);
-    assert.notEqual(admittedBy(await gate.admit("/ws/refund", refund, caller())).passTo, undefined);
-  });
-
-  test("is not led on from where it was led to", async () => {
-    const { gate, without, caller } = await openGate();
-    const led = await gate.admit("/ws/refund", refund, caller({ account: elsewhere }), true);
-    assert.ok(led !== undefined && "owner" in led);
-    const pass = await led.passTo("two", bytes);
-    await assert.rejects(without.admitLed("/ws/refund", refund, pass, bytes), refusedWith("COFRE-119"));
-  });
-
-  test("is not led to when the role does not allow what is asked", async () => {
-    const { gate, caller } = await openGate({ role: "viewer" });
-    await assert.rejects(gate.admit("/ws/refund", refund, caller({ account: elsewhere }), true), refusedWith("COFRE-113"));
-  });
-
-  test("hears of the server's own list without an account", async () => {
-    const { gate, second, caller } = await openGate({ role: "admin" });
-    const { passTo } = admittedBy(await gate.admit("/__cofre/worlds", nothing, caller({ account: elsewhere }), true));
-    assert.ok(passTo !== undefined);
-    const led = await second.admitLed("/__cofre/worlds", nothing, await passTo("two", bytes), bytes);
-    assert.equal(led.account.id, "ffffffff");
-  });
+test("an account that this node does not have is refused, and the list of worlds is read without an account", async () => {
+  const { gate, caller } = await openGate({ role: "admin" });
+  const refused = { ...refusedWith("COFRE-119"), message: "Header X-Cofre-Account is invalid" };
+  await assert.rejects(gate.admit("/ws/refund", refund, caller({ account: "ffffffff" })), refused);
+  const { account } = admittedBy(await gate.admit("/__cofre/worlds", nothing, caller({ account: "ffffffff" })));
+  assert.equal(account.id, first);
 });
 
 test("how long a session lasts is told in whole seconds, down, until the first of its ends", async () => {

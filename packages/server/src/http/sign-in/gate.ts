@@ -1,5 +1,4 @@
 import { timingSafeEqual } from "node:crypto";
-import { assert } from "../../kernel/assert.ts";
 import type { Clock } from "../../kernel/clock.ts";
 import { type Instant, minute } from "../../kernel/instant.ts";
 import { ServiceError } from "../../kernel/service-error.ts";
@@ -12,8 +11,6 @@ import { mayDo, type PersonView } from "../../user/user.ts";
 import { paymentToldBy } from "../recording/answer-view.ts";
 import type { WireAnswer } from "../../wire/answers/answer.ts";
 import type { Caller, OpenRequest } from "../../wire/endpoint.ts";
-import type { Owner } from "../forwarding/forwarder.ts";
-import type { NodePasses, Passenger, PassedRequest } from "./node-pass.ts";
 import { invalid, peopleError, refusalOf } from "./people-errors.ts";
 import { detailOf, type Need, rules, targetOf } from "./rules.ts";
 
@@ -23,33 +20,15 @@ export interface PeopleGateParts {
   readonly accountOf: (id: string | undefined) => Promise<Account | undefined>;
   readonly clock: Clock;
   readonly log: Log;
-  /** Where other nodes have worlds of their own; undefined where there are none that can be led to. */
-  readonly nodes?: PeopleNodes | undefined;
-}
-
-export interface PeopleNodes {
-  /** The node on which the world with this id lives. Rejects with `store_unavailable`. */
-  readonly ownerOfWorld: (id: string) => Promise<Owner | undefined>;
-  readonly passes: Pick<NodePasses, "write" | "read">;
 }
 
 /** A request that is a person's. */
 export interface Admitted {
   readonly account: Account;
   readonly person: PersonView;
-  /** For a request of this one's to another node: what tells it who asks. undefined where none can be led to. */
-  readonly passTo: PassTo | undefined;
   /** Writes down what came of it, and adds how long the session lasts. Never rejects. */
   end(answer: WireAnswer): Promise<WireAnswer>;
 }
-
-/** A person's request that is another node's to answer, which writes down what comes of it. */
-export interface LedOn {
-  readonly owner: Owner;
-  readonly passTo: PassTo;
-}
-
-export type PassTo = (node: string, request: PassedRequest) => Promise<string>;
 
 /** A look at the same by the same person is written down once in so long a time. */
 const lookMs = 10 * minute;
@@ -78,60 +57,33 @@ export class PeopleGate {
     this.#parts = parts;
   }
 
-  /**
-   * undefined when nobody's session comes with the request. Throws a WireError when one does that may not do this, or not now. `mayLead`: whether it
-   * may be another node's.
-   */
-  async admit(path: string, request: Asked, caller: Caller, mayLead = false): Promise<Admitted | LedOn | undefined> {
+  /** undefined when nobody's session comes with the request. Throws a WireError when one does that may not do this, or not now. */
+  async admit(path: string, request: Asked, caller: Caller): Promise<Admitted | undefined> {
     if (caller.session === undefined && caller.csrf === undefined) return undefined;
     try {
-      const signedIn = await signedInBy(this.#parts.people, caller);
-      return await this.#admit(path, request, { signedIn, origin: caller.address, account: caller.account }, mayLead);
+      return await this.#admit(path, request, await signedInBy(this.#parts.people, caller), caller);
     } catch (error) {
       throw refusalOf(error);
     }
   }
 
-  /** Of a request that says that another node has led it here: by its pass, and by nothing else that it brings. Throws a WireError. */
-  async admitLed(path: string, request: Asked, pass: string, passed: PassedRequest): Promise<Admitted> {
-    try {
-      const passenger = await this.#parts.nodes?.passes.read(pass, passed);
-      if (passenger === undefined) throw peopleError("not_passed");
-      const admitted = await this.#admit(path, request, passenger, false);
-      assert("account" in admitted, "what was led here is not led on");
-      return admitted;
-    } catch (error) {
-      throw refusalOf(error);
-    }
-  }
-
-  async #admit(path: string, request: Asked, passenger: Passenger, mayLead: boolean): Promise<Admitted | LedOn> {
-    const { accountOf, clock, nodes } = this.#parts;
-    const { signedIn, origin } = passenger;
+  async #admit(path: string, request: Asked, signedIn: SignedIn, caller: Caller): Promise<Admitted> {
+    const { accountOf, clock } = this.#parts;
     const { person } = signedIn;
     const need = rules.get(path)?.(request);
     const target = targetOf(path, request.params);
-    const by = { actor: actorOf(person), origin, target };
+    const by = { actor: actorOf(person), origin: caller.address, target };
     if (need === undefined || (need.kind === "act" && !mayDo(person.role, need.role))) {
       const refused = need?.kind === "act" ? need.act : "request";
       await this.#seldom(signedIn, `refused ${refused}`, { ...by, act: refused, result: "refused", detail: `role ${person.role}` });
       throw peopleError("role");
     }
-    // What is the server's is no account's.
-    const asked = ofServer.has(path) ? undefined : passenger.account;
-    const passTo: PassTo | undefined =
-      nodes === undefined ? undefined : (node, passed) => nodes.passes.write(node, passed, { ...passenger, account: asked });
-    const account = await accountOf(asked);
-    if (account === undefined) {
-      const owner = mayLead && asked !== undefined ? await nodes?.ownerOfWorld(asked) : undefined;
-      if (owner === undefined || passTo === undefined) throw invalid("Header", "X-Cofre-Account");
-      return { owner, passTo };
-    }
+    const account = await accountOf(ofServer.has(path) ? undefined : caller.account);
+    if (account === undefined) throw invalid("Header", "X-Cofre-Account");
     const number = await this.#writeDown(need, account, signedIn, by);
     return {
       account,
       person,
-      passTo,
       end: async (answer) => {
         if (need.kind === "act") await this.#ended({ ...by, act: need.act, of: number }, account, answer);
         return { ...answer, headers: [...(answer.headers ?? []), ...sessionHeaders(signedIn, clock)] };

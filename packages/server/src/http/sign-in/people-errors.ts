@@ -25,7 +25,6 @@ const pageErrors = {
   not_signed_in: peopleErrors.not_signed_in,
   not_from_page: "COFRE-112",
   role: "COFRE-113",
-  not_passed: "COFRE-124",
 } as const satisfies Record<string, PlainCode>;
 
 export function peopleError(kind: keyof typeof pageErrors): WireError {

@@ -64,7 +64,6 @@ import { PeopleLists } from "./people-lists.ts";
 import { PostgresPeople } from "./postgres-people.ts";
 import { sql, type StatementName } from "./sql.ts";
 import { checkServer, checkServerAgain } from "./start-check.ts";
-import { worldPlacesOf } from "./world-places.ts";
 
 export interface PostgresStoreOptions {
   /** `postgres://user:password@host:port/database`: the primary, reached as the owner of the tables. */
@@ -188,7 +187,7 @@ function openErrorOf(error: unknown): unknown {
 
 /**
  * What has a session of its own, and the role that it reads in: payments, cards, recovery with the other jobs, the outbox, the upgrade of cards, the
- * leases, the places of worlds, where nodes wait for each other, and people who sign in. A session answers in the order in which it was asked, so
+ * leases, and people who sign in. A session answers in the order in which it was asked, so
  * nothing of one waits for what another reads. Lists for people have their own (people-lists.ts).
  */
 const readers = {
@@ -198,7 +197,6 @@ const readers = {
   outbox: "cofre_jobs",
   cardUpgrade: "cofre_vault",
   leases: "cofre_jobs",
-  worlds: "cofre_jobs",
   people: "cofre_people",
 } as const satisfies Readonly<Record<string, Role>>;
 type Reader = keyof typeof readers;
@@ -210,7 +208,6 @@ const pieceOfPayments = 500;
 class PostgresStore implements RunningStore {
   readonly people: PostgresPeople;
   readonly identity: IdentityStore = { read: () => this.#identity(), raise: (raise) => this.#raiseIdentity(raise) };
-  readonly worldPlaces = worldPlacesOf((name, ...values) => this.#all("worlds", name, ...values));
   readonly #lane: BatchLane;
   readonly #lists: PeopleLists;
   readonly #connect: (role: Role) => Promise<Connection>;

@@ -117,16 +117,6 @@ export const sql = {
   leaveSlots: "SELECT leave_slots_1($1)",
   noteClock: "SELECT note_clock_1($1, $2)",
   clockReadings: "SELECT others, latest FROM clock_readings_1($1, $2)",
-  keepWorlds: "SELECT keep_worlds_1($1, $2) AS keys",
-  placeWorld: "SELECT place_world_1($1, $2, $3) AS placing",
-  removeWorld: "SELECT remove_world_1($1, $2)",
-  leaveWorlds: "SELECT leave_worlds_1($1)",
-  worldsOf: `SELECT ${hexOf("world_key.world", "world")} FROM world_key WHERE node = $1 GROUP BY world_key.world ORDER BY world_key.world`,
-  placeOf: `SELECT world_key.node, url, ${hexOf("world", "world")} FROM world_key JOIN node ON node.id = world_key.node
-    WHERE digest = decode($1, 'hex') AND url IS NOT NULL AND node_lives_1(node.id)`,
-  placeOfWorld: `SELECT node.id AS node, url, $1 AS world FROM node WHERE url IS NOT NULL AND node_lives_1(node.id)
-    AND EXISTS (SELECT 1 FROM world_key WHERE world_key.node = node.id AND world_key.world = decode($1, 'hex')) ORDER BY node.id LIMIT 1`,
-  reachableNodes: "SELECT id AS node, url FROM node WHERE url IS NOT NULL AND node_lives_1(id) ORDER BY id",
   person: `SELECT ${person} FROM person WHERE person.id = decode($1, 'hex')`,
   personByName: `SELECT ${person} FROM person WHERE name_key = $1`,
   personByInvitation: `SELECT ${person} FROM person WHERE person.invitation = decode($1, 'hex')`,

@@ -26,9 +26,6 @@ export const requestErrors = {
   account_overloaded: "COFRE-165",
   stopping: "COFRE-13",
   clock_off: "COFRE-166",
-  node_unreachable: "COFRE-120",
-  node_silent: "COFRE-121",
-  other_node: "COFRE-122",
   internal: "COFRE-14",
 } as const satisfies Record<string, ErrorCode>;
 

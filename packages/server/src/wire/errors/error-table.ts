@@ -575,11 +575,6 @@ export const errorTable = {
     condition: "/__cofre/session, /__cofre/people, /__cofre/audit; X-Cofre-Account of no account",
     tested: "elsewhere",
   },
-  "COFRE-124": {
-    message: "No other node of this installation has led this request here: nothing was done",
-    condition: "X-Cofre-Person that no other node has written for this request, or that came before",
-    tested: "elsewhere",
-  },
   "COFRE-123": {
     message: "Too many tries to sign in failed: wait and try again",
     httpStatus: 429,
@@ -590,23 +585,6 @@ export const errorTable = {
     message: "The database took longer than 2 seconds for this list, and it was ended: send the request again, or ask for less",
     httpStatus: 503,
     condition: "PostgreSQL: a list, figures, a history or deliveries at /__cofre/",
-    tested: "elsewhere",
-  },
-  "COFRE-120": {
-    message: "Nothing was done: the node that has this world cannot be reached, send it again later",
-    httpStatus: 503,
-    condition: "several nodes: the one with the world has just died, or is not at its COFRE_NODE_URL",
-    tested: "elsewhere",
-  },
-  "COFRE-121": {
-    message: "The node that has this world did not say what became of the request: query the payment before you send it again",
-    condition: "several nodes: no answer in time, or one of somebody else at its COFRE_NODE_URL",
-    tested: "elsewhere",
-  },
-  "COFRE-122": {
-    message: "The request is for another node: nothing was done",
-    httpStatus: 421,
-    condition: "between nodes only: a header names another node",
     tested: "elsewhere",
   },
   "COFRE-150": {

@@ -441,19 +441,6 @@ export function viewTests({ world, receiver, made, inConsole }: ConsoleGiven): v
     });
   });
 
-  test("worlds of nodes that do not answer are said not to be there, as long as it is so", async () => {
-    await inConsole("#/payments", async (page) => {
-      let answer: object = { silent_nodes: 1 };
-      await page.route("**/__cofre/worlds", (route) => route.fulfill({ json: { worlds: [], ...answer, status: "SUCCESS" } }));
-      await page.goto(`${world().url}/#/worlds`);
-      await page.getByText("One node does not answer: worlds there are not in this list.").waitFor();
-      answer = { silent_nodes: 2 };
-      await page.getByText("2 nodes do not answer: worlds there are not in this list.").waitFor();
-      answer = {};
-      await page.getByText(/worlds there are not in this list/).waitFor({ state: "hidden" });
-    });
-  });
-
   test("what a server does not have is said, and not asked for", async () => {
     await inConsole("#/payments", async (page) => {
       await page.route("**/openapi.json", (route) => route.fulfill({ json: { paths: {} } }));

@@ -16,7 +16,6 @@ import { digestOfKey, withKeyMac } from "../../../src/operations/account-directo
 import { accountChange } from "../../../src/operations/sandbox-account.ts";
 import { type AcquirerProcess, startAcquirer } from "../../acquirer/start-acquirer.ts";
 import * as given from "../../contract/store-fixtures.ts";
-import { freePort } from "../../free-port.ts";
 import { startCluster } from "../../postgres/cluster.ts";
 import { rowMacsOf } from "../../row-macs.ts";
 import { openStoreOn, query, TestDatabases } from "../../postgres/databases.ts";
@@ -57,8 +56,6 @@ export class NodeGroup implements AsyncDisposable {
   readonly client = new WireClient(64);
   readonly nodes: RunningNode[] = [];
   readonly heard: HeardMessage[] = [];
-  /** Whether nodes that are added lead requests to each other's worlds. */
-  reachable = false;
   /** How long the receiver takes to answer. */
   receiverMs = 0;
   readonly url: string;
@@ -111,7 +108,6 @@ export class NodeGroup implements AsyncDisposable {
     const dataDirectory = join(this.#scratch, name);
     if (this.#all.length > 0) cpSync(join(this.#scratch, "node-1"), dataDirectory, { recursive: true });
     const known = new Set((await this.livingNodes()).map(({ id }) => id));
-    const reachedAt = this.reachable ? String(await freePort()) : undefined;
     const process = CofreProcess.spawn({
       root: serverRoot,
       dataDirectory,
@@ -123,7 +119,6 @@ export class NodeGroup implements AsyncDisposable {
         COFRE_ACQUIRER_URL: this.#acquirer.address,
         COFRE_ACQUIRER_TIMEOUT_MS: String(answerMs),
         COFRE_LOG_LEVEL: "debug",
-        ...(reachedAt === undefined ? {} : { COFRE_PORT: reachedAt, COFRE_NODE_URL: `http://127.0.0.1:${reachedAt}` }),
       },
     });
     this.#all.push(process);

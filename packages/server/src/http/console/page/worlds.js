@@ -38,22 +38,13 @@ export async function worldsView(main, _words, _query, signal) {
   await openWorld(own, trouble, signal);
   if (signal.aborted) return;
   let older = 0;
-  const silence = h("p", { role: "status", hidden: true });
-  list.append(silence);
   await liveList(list, signal, {
     caption: "Worlds, the latest first",
     heads,
     noun: ["world", "worlds"],
     isFiltered: false,
     page: async () => {
-      const { worlds, silent_nodes: silent = 0 } = /** @type {{ worlds: World[], silent_nodes?: number }} */ (
-        await lookUp("/__cofre/worlds")
-      );
-      const told =
-        silent === 0 ? "" : `${silent === 1 ? "One node does" : `${silent} nodes do`} not answer: worlds there are not in this list.`;
-      // What is said again is read out again.
-      if (silence.textContent !== told) silence.textContent = told;
-      silence.hidden = silent === 0;
+      const { worlds } = /** @type {{ worlds: World[] }} */ (await lookUp("/__cofre/worlds"));
       older = Math.max(0, worlds.length - mostShown);
       const items = worlds.map((world, place) => ({ ...world, place })).slice(-mostShown);
       return { items: items.toReversed(), next: null };

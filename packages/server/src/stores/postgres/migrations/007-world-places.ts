@@ -1,9 +1,6 @@
 /**
- * Which node has which world of the sandbox, and where nodes reach each other (stores/world-places.ts). What a row says counts while its node
- * lives; rows of dead ones are deleted by whoever comes by next. The calls that write go one after the other under an advisory lock: of
- * two nodes that want one key the second sees what the first has written.
- *
- * Not waited for on the disk or by the standby, like leases: a node places its worlds again when rows are missing.
+ * Which node has which world of the sandbox, and where nodes reach each other. Unused: nodes of earlier versions write and read it, and forward requests to
+ * each other by it (docs/decisions/0014). What a row says counts while its node lives; the functions that write take an advisory lock.
  */
 export const worldPlaces = `
 ALTER TABLE node ADD COLUMN url text;
