@@ -101,6 +101,48 @@ test("what is due, in flight, to be delivered, or named by a refund or mandate i
   );
   assert.doesNotMatch(plan("deliveriesDue"), /TEMP B-TREE/);
   assert.match(plan("paymentByRefundCode"), /SEARCH refund USING (COVERING )?INDEX refund_code \(merchant=\? AND code=\?\)/);
+  assert.match(plan("deliveriesWaiting"), /^SEARCH delivery USING INDEX delivery_waiting \(<expr>=\? AND number>\?\)/);
+  assert.match(plan("deliveriesFailed"), /^SEARCH delivery USING INDEX delivery_failed \(<expr>=\? AND number>\?\)/);
+  assert.match(plan("deliveriesOfMessage"), /^SEARCH delivery USING INDEX delivery_message \(lane=\? AND message=\?\)/);
+  const names = Object.keys(sql) as (keyof typeof sql)[];
+  assert.deepEqual(
+    names.filter((name) => plan(name).includes("TEMP B-TREE")),
+    // Payments that are due at one moment, and the notifications of one payment.
+    ["paymentsDue", "notificationsOfPayment"],
+  );
+  assert.deepEqual(
+    names.filter((name) => plan(name).includes("SCAN")),
+    // All of few rows.
+    ["identity", "accountKeys", "accounts"],
+  );
+});
+
+test("a page of a merchant's deliveries costs the page, however many wait, have failed or went to the same endpoint", (context) => {
+  const database = newDatabase(context);
+  const { merchantA } = given;
+  new BatchWriter(database).write([messageOf(given.paymentChange(given.newPayment(1)))]);
+  const many = 3_000;
+  database.exec(`WITH RECURSIVE series (n) AS (SELECT 1 UNION ALL SELECT n + 1 FROM series WHERE n < ${many})
+    INSERT INTO delivery (lane, number, payment, kind, version, state, asked_at, due_at, attempts, in_order, message)
+    SELECT '${merchantA} shop' || (n % 2), n, 1, 'update', 1, CASE n % 3 WHEN 0 THEN 'waiting' WHEN 1 THEN 'failed' ELSE 'delivered' END,
+      1000, 9000 - n, 0, 0, CASE WHEN n % 2 = 0 AND n > ${many} / 2 THEN n END FROM series`);
+  let rows = 0;
+  // Each row that is read names its payment, also one that is only sorted and not returned.
+  database.function("hex", (value) => {
+    rows += 1;
+    return Buffer.from(value as Uint8Array).toString("hex");
+  });
+  const pages: readonly (readonly [keyof typeof sql, readonly (string | number)[], number])[] = [
+    ["deliveriesWaiting", [merchantA, 0, 10], 10],
+    ["deliveriesWaiting", [merchantA, many / 2, 10], 10],
+    ["deliveriesFailed", [merchantA, many / 2, 10], 10],
+    ["deliveriesOfMessage", [`${merchantA} shop0`, many], 1],
+  ];
+  for (const [name, values, expected] of pages) {
+    rows = 0;
+    assert.equal(database.prepare(sql[name]).all(...values).length, expected, name);
+    assert.ok(rows <= expected + 1, `${name} read ${rows} rows for ${expected}`);
+  }
 });
 
 test("history can neither be changed nor deleted", (context) => {

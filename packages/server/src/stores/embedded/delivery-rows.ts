@@ -30,10 +30,10 @@ export interface DeliveryRow {
   readonly message: number | null;
 }
 
-/** The state stands in the text, for only then the index of that state is used. */
+/** State and merchant are written as in the index of that state: only then the index is used. A lane begins with its merchant. */
 export function deliveriesInState(state: OpenDeliveryState): string {
-  return `SELECT ${deliveryColumns} FROM delivery JOIN payment ON payment.no = delivery.payment
-    WHERE delivery.state = '${state}' AND lane > ? AND lane < ? AND delivery.number >= ? ORDER BY delivery.number, lane LIMIT ?`;
+  return `SELECT ${deliveryColumns} FROM delivery CROSS JOIN payment ON payment.no = delivery.payment
+    WHERE delivery.state = '${state}' AND substr(lane, 1, 8) = ? AND delivery.number >= ? ORDER BY delivery.number, lane LIMIT ?`;
 }
 
 export function deliveryFromRow({ lane, outcome, inOrder, message, ...row }: DeliveryRow): Delivery {

@@ -263,10 +263,8 @@ class SqliteStore implements RunningStore {
 
   async deliveriesOf(merchantId: MerchantId, from: number, limit: number, state?: OpenDeliveryState): Promise<readonly Delivery[]> {
     return this.#lists.take(() => {
-      if (state === undefined) return this.#rows<DeliveryRow>("deliveriesOf", merchantId, from, limit).map(deliveryFromRow);
-      const name = state === "failed" ? "deliveriesFailed" : "deliveriesWaiting";
-      // Every lane of the merchant lies between its id with a blank and its id with what follows a blank.
-      return this.#rows<DeliveryRow>(name, `${merchantId} `, `${merchantId}!`, from, limit).map(deliveryFromRow);
+      const name = state === undefined ? "deliveriesOf" : state === "failed" ? "deliveriesFailed" : "deliveriesWaiting";
+      return this.#rows<DeliveryRow>(name, merchantId, from, limit).map(deliveryFromRow);
     });
   }
 
@@ -441,12 +439,12 @@ export const sql = {
   merchantsDue: `SELECT merchant AS merchantId, due_at AS dueAt FROM due_merchant
     WHERE (due_at, merchant) > (?, ?) AND due_at <= ? AND (? >> slot_of(merchant)) & 1 ORDER BY due_at, merchant LIMIT ?`,
   queuesDue: `SELECT substr(queue, 10) AS queue, due_at AS dueAt FROM due_queue
-    WHERE merchant = ? AND (due_at, queue) > (?, ?) AND due_at <= ? ORDER BY due_at, queue LIMIT ?`,
+    WHERE merchant = ? AND (due_at, queue) > (?, ?) AND due_at <= ? ORDER BY due_queue.due_at, due_queue.queue LIMIT ?`,
   deliveriesDue: `SELECT ${deliveryColumns} FROM due_delivery CROSS JOIN delivery USING (lane, number) JOIN payment ON payment.no = delivery.payment
     WHERE queue = ? AND due_delivery.due_at <= ? AND (message IS NULL OR message IN (0, delivery.number) OR (
       SELECT first.state FROM delivery AS first WHERE first.lane = delivery.lane AND first.number = delivery.message
     ) IS NOT 'waiting') ORDER BY due_delivery.due_at, due_delivery.number, due_delivery.lane LIMIT ?`,
-  deliveriesOfMessage: `SELECT ${deliveryColumns} FROM delivery JOIN payment ON payment.no = delivery.payment
+  deliveriesOfMessage: `SELECT ${deliveryColumns} FROM delivery INDEXED BY delivery_message CROSS JOIN payment ON payment.no = delivery.payment
     WHERE lane = ? AND message = ? AND message > 0 ORDER BY delivery.number`,
 } as const;
 type StatementName = keyof typeof sql;

@@ -5,7 +5,7 @@ import type { Clock } from "../../kernel/clock.ts";
 import type { Scheduler } from "../../kernel/scheduler.ts";
 import { everySlot, slotOf, type Slots } from "../../kernel/slot.ts";
 import type { Account } from "../../merchant/account.ts";
-import { type Delivery, type EndpointKey, messageNumber, newDelivery, openMessage, type QueueKey } from "../../notification/events.ts";
+import { type Delivery, type EndpointKey, messageNumber, newDelivery, type QueueKey } from "../../notification/events.ts";
 import { dueAt } from "../../payment/due.ts";
 import type { Payment } from "../../payment/payment.ts";
 import type { RefundId } from "../../payment/refund.ts";
@@ -35,6 +35,7 @@ import type {
 } from "../store.ts";
 import type { WorldStore, WorldStoreOptions } from "../world-store.ts";
 import { ClockTable } from "./clock-table.ts";
+import { Deliveries } from "./deliveries.ts";
 import { DueDeliveries } from "./due-deliveries.ts";
 import { SlotTable } from "./slot-table.ts";
 
@@ -112,8 +113,7 @@ class MemoryStore implements WorldStore {
   readonly #outbox: OutboxRow[] = [];
   /** Each merchant's part of the outbox: the notification with number n is at n - 1. */
   readonly #numbered = new Map<MerchantId, OutboxRow[]>();
-  /** By merchant, number and endpoint. */
-  readonly #deliveries = new Map<string, Delivery>();
+  #deliveries = new Deliveries();
   #due = new DueDeliveries();
   readonly #slots: SlotTable;
   readonly #clocks: ClockTable;
@@ -293,10 +293,7 @@ class MemoryStore implements WorldStore {
 
   async deliveriesOf(merchantId: MerchantId, from: number, limit: number, state?: OpenDeliveryState): Promise<readonly Delivery[]> {
     this.#beforeRead("deliveriesOf");
-    return [...this.#deliveries.values()]
-      .filter((each) => each.merchantId === merchantId && each.number >= from && (state === undefined || each.state === state))
-      .toSorted((left, right) => (left.number === right.number ? compare(left.endpoint, right.endpoint) : left.number - right.number))
-      .slice(0, limit);
+    return taken(this.#deliveries.of(merchantId, from, state), limit, () => true);
   }
 
   async merchantsDue(now: Instant, after: DueMerchant | undefined, limit: number, slots = everySlot): Promise<readonly DueMerchant[]> {
@@ -313,16 +310,13 @@ class MemoryStore implements WorldStore {
     this.#beforeRead("deliveriesDue");
     /** Whether another one that waits stands for it. */
     const follows = (each: Delivery): boolean =>
-      messageNumber(each) !== each.number &&
-      this.#deliveries.get(deliveryKey({ ...each, number: messageNumber(each) }))?.state === "waiting";
+      messageNumber(each) !== each.number && this.#deliveries.find({ ...each, number: messageNumber(each) })?.state === "waiting";
     return taken(this.#due.deliveries(of, now), limit, (each) => !follows(each));
   }
 
-  async deliveriesOfMessage({ merchantId, endpoint }: EndpointKey, message: number): Promise<readonly Delivery[]> {
+  async deliveriesOfMessage(to: EndpointKey, message: number): Promise<readonly Delivery[]> {
     this.#beforeRead("deliveriesOfMessage");
-    return [...this.#deliveries.values()]
-      .filter((each) => each.merchantId === merchantId && each.endpoint === endpoint && message > openMessage && each.message === message)
-      .toSorted((left, right) => left.number - right.number);
+    return this.#deliveries.ofMessage(to, message);
   }
 
   async commit(change: Change): Promise<CommitResult> {
@@ -400,7 +394,7 @@ class MemoryStore implements WorldStore {
     copy.#versions = this.#versions;
     for (const [key, length] of this.#settingsLengths) copy.#settingsLengths.set(key, length);
     for (const [key, rows] of this.#numbered) copy.#numbered.set(key, [...rows]);
-    for (const [key, value] of this.#deliveries) copy.#deliveries.set(key, value);
+    copy.#deliveries = this.#deliveries.copy();
     copy.#due = this.#due.copy();
     return copy;
   }
@@ -573,7 +567,7 @@ class MemoryStore implements WorldStore {
   }
 
   #deliveryConflict({ deliveries = [] }: Change): CommitResult | undefined {
-    const stale = deliveries.some(({ next, replaces }) => this.#deliveries.get(deliveryKey(next))?.version !== replaces);
+    const stale = deliveries.some(({ next, replaces }) => this.#deliveries.find(next)?.version !== replaces);
     return stale ? { outcome: "stale" } : undefined;
   }
 
@@ -611,7 +605,7 @@ class MemoryStore implements WorldStore {
   }
 
   #writeDelivery(next: Delivery): void {
-    this.#deliveries.set(deliveryKey(next), next);
+    this.#deliveries.write(next);
     this.#due.write(next);
   }
 
@@ -671,10 +665,6 @@ const merchantIdLength = 8;
 
 function isAnsweredBefore({ claimedAt, answer }: NamedRequest, before: Instant): boolean {
   return answer !== undefined && claimedAt < before;
-}
-
-function deliveryKey({ merchantId, number, endpoint }: Delivery): string {
-  return `${merchantId} ${number} ${endpoint}`;
 }
 
 function compare(left: string, right: string): number {

@@ -8,6 +8,7 @@ import { identity } from "./007-identity.ts";
 import { dueQueues } from "./008-due-queues.ts";
 import { peopleMacs } from "./009-people-macs.ts";
 import { answeredRequests } from "./010-answered-requests.ts";
+import { deliveriesByNumber } from "./011-deliveries-by-number.ts";
 
 /** Forward only, in order: the first makes version 1 of an empty file. One that was released is never changed. */
 export const migrations: readonly string[] = [
@@ -21,4 +22,5 @@ export const migrations: readonly string[] = [
   dueQueues,
   peopleMacs,
   answeredRequests,
+  deliveriesByNumber,
 ];

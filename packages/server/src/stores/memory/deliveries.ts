@@ -1,0 +1,95 @@
+import { assert } from "../../kernel/assert.ts";
+import type { MerchantId } from "../../kernel/ids.ts";
+import { type Delivery, type EndpointId, type EndpointKey, openMessage } from "../../notification/events.ts";
+import type { OpenDeliveryState } from "../store.ts";
+import { SortedList } from "./sorted-list.ts";
+
+type Place = Pick<Delivery, "number" | "endpoint">;
+
+/** Of one merchant, in the order of their numbers and then of their endpoints' names. */
+interface Lists extends Readonly<Record<OpenDeliveryState, SortedList<Place>>> {
+  readonly all: SortedList<Place>;
+}
+
+/** The current version of each delivery, and its places in what is read: a page of deliveries costs the page. */
+export class Deliveries {
+  readonly #current = new Map<string, Delivery>();
+  readonly #lists = new Map<MerchantId, Lists>();
+  /** By merchant, endpoint and message. */
+  readonly #messages = new Map<string, SortedList<Place>>();
+
+  get size(): number {
+    return this.#current.size;
+  }
+
+  find(of: EndpointKey & Place): Delivery | undefined {
+    return this.#current.get(nameOf(of));
+  }
+
+  /** To be called with each version of each delivery. */
+  write(next: Delivery): void {
+    const { merchantId } = next;
+    const before = this.find(next);
+    this.#current.set(nameOf(next), next);
+    const lists = this.#lists.get(merchantId) ?? { all: inOrder(), waiting: inOrder(), failed: inOrder() };
+    this.#lists.set(merchantId, lists);
+    if (before === undefined) lists.all.add(next);
+    if (before?.state !== next.state) {
+      if (before !== undefined && before.state !== "delivered") lists[before.state].remove(before);
+      if (next.state !== "delivered") lists[next.state].add(next);
+    }
+    if (before?.message === next.message) return;
+    if (before !== undefined) this.#messages.get(messageNameOf(before, before.message))?.remove(before);
+    if (next.message === undefined || next.message === openMessage) return;
+    const name = messageNameOf(next, next.message);
+    const message = this.#messages.get(name) ?? inOrder();
+    this.#messages.set(name, message);
+    message.add(next);
+  }
+
+  /** From number `from` on; with `state`, only those in it. */
+  *of(merchantId: MerchantId, from: number, state: OpenDeliveryState | undefined): Generator<Delivery> {
+    const places = this.#lists.get(merchantId)?.[state ?? "all"].between(beforeAllOf(from), () => true) ?? [];
+    for (const place of places) yield this.#at(merchantId, place);
+  }
+
+  ofMessage(to: EndpointKey, message: number): readonly Delivery[] {
+    const places = this.#messages.get(messageNameOf(to, message))?.between(undefined, () => true) ?? [];
+    return Array.from(places, (place) => this.#at(to.merchantId, place));
+  }
+
+  copy(): Deliveries {
+    const copy = new Deliveries();
+    for (const delivery of this.#current.values()) copy.write(delivery);
+    return copy;
+  }
+
+  #at(merchantId: MerchantId, { number, endpoint }: Place): Delivery {
+    const delivery = this.find({ merchantId, number, endpoint });
+    assert(delivery !== undefined, "a delivery that has a place is stored");
+    return delivery;
+  }
+}
+
+function inOrder(): SortedList<Place> {
+  return new SortedList((left, right) =>
+    left.number === right.number ? compare(left.endpoint, right.endpoint) : left.number - right.number,
+  );
+}
+
+/** No endpoint's name is empty. */
+function beforeAllOf(number: number): Place {
+  return { number, endpoint: "" as EndpointId };
+}
+
+function nameOf({ merchantId, number, endpoint }: EndpointKey & Place): string {
+  return `${merchantId} ${number} ${endpoint}`;
+}
+
+function messageNameOf({ merchantId, endpoint }: EndpointKey, message: number | undefined): string {
+  return `${merchantId} ${endpoint} ${message ?? openMessage}`;
+}
+
+function compare(left: string, right: string): number {
+  return left < right ? -1 : left > right ? 1 : 0;
+}
