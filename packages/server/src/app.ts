@@ -240,6 +240,7 @@ export async function startCofre(config: Config, log: Log, given: Ports = system
     scheduler,
     seenAt: incarnation?.notedAt,
     report: (found) => log.write({ event: "clock_set_back", ...found }),
+    reads: own.readsOf("clock_set_back"),
   });
   setBack.start();
   parts.defer(() => setBack.stop());
@@ -264,6 +265,7 @@ export async function startCofre(config: Config, log: Log, given: Ports = system
     scheduler,
     settleMs: config.databaseUrl === undefined ? 0 : settleMs,
     report: (progress) => log.write({ event: "rows_upgraded", ...progress }),
+    reads: own.readsOf("row_upgrade"),
     unreadable: (cards) =>
       log.write({ event: "alarm", kind: "cards_not_readable", what: unreadableCards(cards), where: undefined, ...noPayment }),
   });

@@ -2,7 +2,7 @@ import type { Connectors } from "./connectors/connector.ts";
 import { type Clock, clockToleranceMs } from "./kernel/clock.ts";
 import type { MerchantId, PaymentIds } from "./kernel/ids.ts";
 import type { Instant } from "./kernel/instant.ts";
-import { JobReads } from "./kernel/job-reads.ts";
+import { JobReads, type ReadReport } from "./kernel/job-reads.ts";
 import type { ElapsedMs } from "./kernel/elapsed.ts";
 import type { Random } from "./kernel/random.ts";
 import type { Scheduler } from "./kernel/scheduler.ts";
@@ -91,6 +91,8 @@ export interface Installation {
   readonly recovery: RecoveryJob;
   readonly cardExpiry: CardExpiryJob;
   readonly retention: RetentionJob;
+  /** Where a job of this name, which is not one of these, reports its reads. */
+  readonly readsOf: (job: string) => ReadReport;
   /** Jobs that can't read what they are to do. */
   readonly failingJobs: () => readonly string[];
 }
@@ -196,6 +198,7 @@ export function createInstallation(parts: InstallationParts): Installation {
     recovery,
     cardExpiry,
     retention,
+    readsOf: (job) => reads.of(job),
     failingJobs: () => reads.failing(),
   };
 }

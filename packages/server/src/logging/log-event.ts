@@ -200,7 +200,7 @@ export const logEvents = {
   },
   job_read_failed: {
     level: "error",
-    doc: "A job (recovery, notifications, card_expiry, retention) could not read its due work, `failed` times since the last such event. `read` names the statement that failed last. The first failure is logged at once, later ones at most once a minute. After three failures of one statement in a row /readyz names the job in `failing`, until that statement works.",
+    doc: "A job (recovery, notifications, card_expiry, retention, clock_set_back, row_upgrade) could not read what it works on, `failed` times since the last such event. `read` names the statement that failed last. The first failure is logged at once, later ones at most once a minute. After three failures of one statement in a row /readyz names the job in `failing`, until that statement works.",
     fields: { job: "text", read: "text", failed: "number" },
   },
   acquirer_rests: {

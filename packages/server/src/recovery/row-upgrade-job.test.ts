@@ -3,6 +3,7 @@ import { test, type TestContext } from "node:test";
 import { StillTime } from "../../test/contract/connector-harness.ts";
 import * as given from "../../test/contract/store-fixtures.ts";
 import { digestOfKey } from "../operations/account-directory.ts";
+import { JobReads, type ReadFailure } from "../kernel/job-reads.ts";
 import { createMemoryStore } from "../stores/memory/memory-store.ts";
 import type { RowUpgrade } from "../vault/row-mac.ts";
 import { VaultError } from "../vault/vault.ts";
@@ -22,19 +23,26 @@ async function installation(context: TestContext) {
   let isBlocked = false;
   let opens = true;
   const unreadable: number[] = [];
+  let failing: string | undefined;
+  const failures: ReadFailure[] = [];
+  const reads = new JobReads(time, (failure) => void failures.push(failure));
+  const unless = async <T>(read: string, reading: () => Promise<T>): Promise<T> => {
+    if (read === failing) throw new Error("the read takes too long");
+    return reading();
+  };
   let completed = 0;
   const start = (): RowUpgrade => {
     const upgrade: RowUpgrade = { earlier: "written", lastUnkeyedEntry: 0 };
     const job = new RowUpgradeJob({
       store: {
-        accounts: () => store.accounts(),
-        accountById: (id) => store.accountById(id),
-        accountKeys: () => store.accountKeys(),
-        cardsWithoutMac: (...asked) => store.cardsWithoutMac(...asked),
+        accounts: () => unless("accounts", () => store.accounts()),
+        accountById: (id) => unless("accountById", () => store.accountById(id)),
+        accountKeys: () => unless("accountKeys", () => store.accountKeys()),
+        cardsWithoutMac: (...asked) => unless("cardsWithoutMac", () => store.cardsWithoutMac(...asked)),
         commit: async (change) => (isBlocked && change.card !== undefined ? { outcome: "stale" } : store.commit(change)),
         dropTokenDigests: async () => undefined,
         eraseRemains: () => store.eraseRemains(),
-        hasOlderNodes: async () => older,
+        hasOlderNodes: () => unless("hasOlderNodes", async () => older),
       },
       vault: {
         adopt: async (card) => {
@@ -43,7 +51,11 @@ async function installation(context: TestContext) {
         },
       },
       withKeyMac: (key) => ({ digest: key.digest, grants: key.grants, mac: new Uint8Array(32) }),
-      people: { people: async () => [], commit: async () => assert.fail(), auditHead: async () => ({ number: 0, digest: "" }) },
+      people: {
+        people: () => unless("people", async () => []),
+        commit: async () => assert.fail(),
+        auditHead: () => unless("auditHead", async () => ({ number: 0, digest: "" })),
+      },
       upgrade,
       complete: async () => void (completed += 1),
       clock: time,
@@ -51,6 +63,7 @@ async function installation(context: TestContext) {
       settleMs,
       report: () => undefined,
       unreadable: (cards) => void unreadable.push(cards),
+      reads: reads.of("row_upgrade"),
     });
     context.after(() => job.stop());
     job.start();
@@ -62,6 +75,9 @@ async function installation(context: TestContext) {
     start,
     unreadable,
     completed: () => completed,
+    fail: (read: string | undefined) => void (failing = read),
+    failures,
+    failingJobs: () => reads.failing(),
     lastOlderNodeEnds: () => void (older = false),
     block: (blocks: boolean) => void (isBlocked = blocks),
     loseKey: (isLost: boolean) => void (opens = !isLost),
@@ -136,3 +152,18 @@ test("a card that does not open keeps its row, is reported once, and keeps the u
   assert.deepEqual([upgrade.earlier, completed(), unreadable], ["none", 1, [1]]);
   assert.notEqual((await store.cardByToken(given.merchantA, closed.tokenDigest))?.mac, undefined);
 });
+
+for (const read of ["hasOlderNodes", "accounts", "accountKeys", "accountById", "cardsWithoutMac", "people", "auditHead"]) {
+  test(`${read} that fails three times in a row makes the upgrade of rows a failing job, until it works`, async (context) => {
+    const { time, start, lastOlderNodeEnds, fail, failures, failingJobs, completed } = await installation(context);
+    lastOlderNodeEnds();
+    fail(read);
+    start();
+    await time.pass(300 * second);
+    assert.deepEqual([failingJobs(), completed()], [["row_upgrade"], 0]);
+    assert.deepEqual(new Set(failures.map((failure) => failure.read)), new Set([read]));
+    fail(undefined);
+    await time.pass(120 * second);
+    assert.deepEqual([failingJobs(), completed()], [[], 1]);
+  });
+}

@@ -1,6 +1,7 @@
 import type { Clock } from "../kernel/clock.ts";
 import type { MerchantId, TokenDigest } from "../kernel/ids.ts";
 import { minute, second } from "../kernel/instant.ts";
+import { reported, type ReadReport } from "../kernel/job-reads.ts";
 import type { Scheduler } from "../kernel/scheduler.ts";
 import type { AccountKey, Change } from "../stores/change.ts";
 import type { RunningStore, StoredAccountKey } from "../stores/store.ts";
@@ -29,6 +30,8 @@ export interface RowUpgradeParts {
   readonly report: (progress: { readonly cards: number }) => void;
   /** Called when the upgrade cannot complete because this many cards do not open, again when their number has changed. */
   readonly unreadable: (cards: number) => void;
+  /** Called after each of its reads of the store. */
+  readonly reads?: ReadReport;
 }
 
 const checkMs = 5 * second;
@@ -85,9 +88,13 @@ export class RowUpgradeJob {
     });
   }
 
+  #read<T>(read: string, reading: Promise<T>): Promise<T> {
+    return reported(this.#parts.reads, read, reading);
+  }
+
   async #tick(): Promise<void> {
     const { store, upgrade, settleMs } = this.#parts;
-    if (await store.hasOlderNodes()) {
+    if (await this.#read("hasOlderNodes", store.hasOlderNodes())) {
       upgrade.earlier = "written";
       this.#next(checkMs);
       return;
@@ -100,8 +107,8 @@ export class RowUpgradeJob {
   }
 
   async #upgrade(): Promise<void> {
-    const { store, scheduler, upgrade, complete, report } = this.#parts;
-    if (await store.hasOlderNodes()) {
+    const { store, people, scheduler, upgrade, complete, report } = this.#parts;
+    if (await this.#read("hasOlderNodes", store.hasOlderNodes())) {
       this.#next(0);
       return;
     }
@@ -109,7 +116,7 @@ export class RowUpgradeJob {
       upgrade.earlier = "read";
       await scheduler.sleep(settleWritesMs);
     }
-    for (const { id } of await store.accounts()) await store.dropTokenDigests(id);
+    for (const { id } of await this.#read("accounts", store.accounts())) await store.dropTokenDigests(id);
     const unreadable = await this.#adoptCards();
     await this.#adoptKeys();
     await this.#adoptPeople();
@@ -126,7 +133,7 @@ export class RowUpgradeJob {
       this.#next(againMs);
       return;
     }
-    const { number: lastUnkeyedEntry } = await this.#parts.people.auditHead();
+    const { number: lastUnkeyedEntry } = await this.#read("auditHead", people.auditHead());
     await complete({ lastUnkeyedEntry });
     upgrade.lastUnkeyedEntry = lastUnkeyedEntry;
     upgrade.earlier = "none";
@@ -135,14 +142,14 @@ export class RowUpgradeJob {
 
   /** Keys get their MACs when no older node is left; those of an installation that older nodes have served have none before. */
   async #hasBegunElsewhere(): Promise<boolean> {
-    return (await this.#parts.store.accountKeys()).every(({ mac }) => mac !== undefined);
+    return (await this.#read("accountKeys", this.#parts.store.accountKeys())).every(({ mac }) => mac !== undefined);
   }
 
   /** The number of cards that do not open; undefined when it was stopped, or cards are left that could not be moved. */
   async #adoptCards(): Promise<number | undefined> {
     for (let pass = 0; pass < mostPassesOfCards && !this.#stopped; pass += 1) {
       let [unreadable, missed] = [0, 0];
-      for (const { id } of await this.#parts.store.accounts()) {
+      for (const { id } of await this.#read("accounts", this.#parts.store.accounts())) {
         const left = await this.#adoptCardsOf(id);
         unreadable += left.unreadable;
         missed += left.missed;
@@ -157,7 +164,7 @@ export class RowUpgradeJob {
     let [unreadable, missed] = [0, 0];
     let after: TokenDigest | undefined;
     while (!this.#stopped) {
-      const piece = await store.cardsWithoutMac(merchantId, after, pieceOfCards);
+      const piece = await this.#read("cardsWithoutMac", store.cardsWithoutMac(merchantId, after, pieceOfCards));
       const done = await Promise.all(piece.map((card) => this.#adoptCard(card)));
       unreadable += done.filter((outcome) => outcome === "unreadable").length;
       missed += done.filter((outcome) => outcome === "missed").length;
@@ -185,9 +192,9 @@ export class RowUpgradeJob {
   async #adoptKeys(): Promise<void> {
     const { store, withKeyMac } = this.#parts;
     for (let pass = 0; pass < mostPasses && !this.#stopped; pass += 1) {
-      const [key] = (await store.accountKeys()).filter(({ mac }) => mac === undefined);
+      const [key] = (await this.#read("accountKeys", store.accountKeys())).filter(({ mac }) => mac === undefined);
       if (key === undefined) return;
-      const account = await store.accountById(key.merchantId);
+      const account = await this.#read("accountById", store.accountById(key.merchantId));
       if (account === undefined) return;
       const next = { ...account, version: account.version + 1 };
       await store.commit(this.#change(account.id, { account: { next, replaces: account.version, keys: [withKeyMac(key)] } }));
@@ -198,7 +205,7 @@ export class RowUpgradeJob {
   async #adoptPeople(): Promise<void> {
     const { people, clock } = this.#parts;
     for (let pass = 0; pass < mostPasses && !this.#stopped; pass += 1) {
-      const [person] = (await people.people()).filter(({ mac }) => mac === undefined);
+      const [person] = (await this.#read("people", people.people())).filter(({ mac }) => mac === undefined);
       if (person === undefined) return;
       const next = { ...person, version: person.version + 1 };
       const act = {

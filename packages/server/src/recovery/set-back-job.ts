@@ -2,6 +2,7 @@ import { recheckAfter, unanswered } from "../decisions/steps.ts";
 import { type Clock, clockToleranceMs } from "../kernel/clock.ts";
 import type { MerchantId } from "../kernel/ids.ts";
 import { type Instant, hour, laterBy, minute, second } from "../kernel/instant.ts";
+import { reported, type ReadReport } from "../kernel/job-reads.ts";
 import type { WatchedClock } from "../kernel/watched-clock.ts";
 import type { Scheduler } from "../kernel/scheduler.ts";
 import { changePayment } from "../operations/payment-change.ts";
@@ -20,6 +21,8 @@ export interface SetBackParts {
   readonly seenAt: Instant | undefined;
   /** Called when the clock was found to be set back and what was stamped meanwhile is due again. Never throws. */
   readonly report: (found: SetBack) => void;
+  /** Called after each of its reads of the store. */
+  readonly reads?: ReadReport;
 }
 
 export interface SetBack {
@@ -52,7 +55,7 @@ export class SetBackJob {
   readonly #parts: SetBackParts;
   /** Since the clock was found to be set back; undefined while it is not. */
   #sweeps: { readonly from: Instant; count: number } | undefined;
-  /** Whose deliveries were stamped ahead of the clock since. */
+  /** Merchants whose deliveries were stamped ahead of the clock since, or could not be read. */
   #stamped = new Set<MerchantId>();
   #cancelTimer: (() => void) | undefined;
   #round: Promise<void> = Promise.resolve();
@@ -90,15 +93,15 @@ export class SetBackJob {
     });
   }
 
-  /** Never rejects: a store that is down says so itself, and the next look does it. */
+  /** Never rejects: what fails is done with the next look. */
   async #look(): Promise<void> {
     const stamped = this.#stamped;
     this.#stamped = new Set();
+    for (const merchantId of stamped) await this.#readableDeliveriesOf(merchantId);
     try {
-      for (const merchantId of stamped) await this.#deliveriesOf(merchantId);
       await this.#sweepIfSetBack();
     } catch {
-      for (const merchantId of stamped) this.#stamped.add(merchantId);
+      // The sweep is not counted, and begins again.
     }
   }
 
@@ -123,7 +126,7 @@ export class SetBackJob {
   async #payments(): Promise<number> {
     const { store, clock } = this.#parts;
     let count = 0;
-    for (const payment of await store.paymentsInFlight(mostInFlight)) {
+    for (const payment of await this.#read("paymentsInFlight", store.paymentsInFlight(mostInFlight))) {
       if (this.#stopped) break;
       if (!isTooLate(payment, clock.now())) continue;
       await changePayment({ store, change: (decide) => commitDecision(store, decide) }, payment, (current) => {
@@ -141,15 +144,29 @@ export class SetBackJob {
 
   async #deliveries(): Promise<number> {
     let count = 0;
-    for (const { id } of await this.#parts.store.accounts()) count += await this.#deliveriesOf(id);
+    for (const { id } of await this.#read("accounts", this.#parts.store.accounts())) count += await this.#readableDeliveriesOf(id);
     return count;
+  }
+
+  /** Never rejects: deliveries of one merchant that can't be read delay no other merchant's, and are left to the next look. */
+  async #readableDeliveriesOf(merchantId: MerchantId): Promise<number> {
+    try {
+      return await this.#deliveriesOf(merchantId);
+    } catch {
+      this.#stamped.add(merchantId);
+      return 0;
+    }
+  }
+
+  #read<T>(read: string, reading: Promise<T>): Promise<T> {
+    return reported(this.#parts.reads, read, reading);
   }
 
   async #deliveriesOf(merchantId: MerchantId): Promise<number> {
     const { store, clock, scheduler } = this.#parts;
     let count = 0;
     for (let from = 0; !this.#stopped;) {
-      const page = await store.deliveriesOf(merchantId, from, pageSize, "waiting", "job");
+      const page = await this.#read("deliveriesOf", store.deliveriesOf(merchantId, from, pageSize, "waiting", "job"));
       const late = page.filter((delivery) => isDeliveryTooLate(delivery, clock.now()));
       for (let at = 0; at < late.length; at += mostTogether) count += await this.#dueNow(late.slice(at, at + mostTogether));
       const last = page.at(-1);
