@@ -46,6 +46,7 @@ import type { Account } from "./merchant/account.ts";
 import type { MerchantId } from "./kernel/ids.ts";
 import { formatInstant } from "./kernel/calendar.ts";
 import { day, hour, type Instant, laterBy, minute, second } from "./kernel/instant.ts";
+import { Pace } from "./kernel/pace.ts";
 import type { Random } from "./kernel/random.ts";
 import type { Scheduler } from "./kernel/scheduler.ts";
 import { hexOf } from "./kernel/ids.ts";
@@ -230,6 +231,7 @@ export async function startCofre(config: Config, log: Log, given: Ports = system
     deliveryRandom: ownRandom,
     secretRandom: random,
     share,
+    recoveryPace: new Pace(scheduler, recoveryBegins, recoveryPeriodMs),
     epoch: () => incarnation?.keeper.epoch ?? 0,
     stampedAhead: (merchantId) => setBack.stampedAhead(merchantId),
   });
@@ -777,6 +779,13 @@ async function openEmbedded(
     cancel();
   }
 }
+
+/**
+ * Payments that recovery begins, or pages that it reads, in each period: at most 800 a second. Each takes a node about as long as a charge, and thousands may be due at
+ * one moment; a batch of them together would keep each request waiting.
+ */
+const recoveryBegins = 4;
+const recoveryPeriodMs = 5;
 
 /** A gigabyte takes up to half a minute. */
 const reportRewritingMs = 5_000;

@@ -4,6 +4,7 @@ import type { MerchantId, PaymentIds } from "./kernel/ids.ts";
 import type { Instant } from "./kernel/instant.ts";
 import { JobReads, type ReadReport } from "./kernel/job-reads.ts";
 import type { ElapsedMs } from "./kernel/elapsed.ts";
+import type { Pace } from "./kernel/pace.ts";
 import type { Random } from "./kernel/random.ts";
 import type { Scheduler } from "./kernel/scheduler.ts";
 import type { Share } from "./kernel/share.ts";
@@ -51,6 +52,8 @@ export interface InstallationParts {
   readonly secretRandom: Random;
   readonly scheduler: Scheduler;
   readonly share: Share;
+  /** Without it, recovery begins everything that is due at once. */
+  readonly recoveryPace?: Pace;
   readonly sender: Sender;
   readonly sign: (message: Signable) => Promise<SignedHeaders>;
   /** Names the installation in message ids; never changes. */
@@ -185,6 +188,7 @@ export function createInstallation(parts: InstallationParts): Installation {
     clock,
     scheduler,
     share,
+    pace: parts.recoveryPace,
     report: ({ kind, ...facts }) => log.write({ event: kind === "settled" ? "recovery_settled" : "recovery_overdue", ...facts }),
   });
   return {

@@ -7,6 +7,7 @@ import { connectorsOf } from "../connectors/connector-set.ts";
 import { createSimulator } from "../connectors/simulator/simulator-connector.ts";
 import type { MerchantId } from "../kernel/ids.ts";
 import { hour, instant } from "../kernel/instant.ts";
+import { Pace } from "../kernel/pace.ts";
 import { SeededRandom } from "../kernel/seeded-random.ts";
 import { wholeShare } from "../kernel/share.ts";
 import { defaultAccountSettings } from "../merchant/settings.ts";
@@ -30,7 +31,12 @@ function same(store: WorldStore): Store {
   return store;
 }
 
-async function given(names: readonly string[] = ["simulator"], share = wholeShare, around: (store: WorldStore) => Store = same) {
+async function given(
+  names: readonly string[] = ["simulator"],
+  share = wholeShare,
+  around: (store: WorldStore) => Store = same,
+  paceOf: (time: StillTime) => Pace | undefined = () => undefined,
+) {
   const time = new StillTime();
   const random = new SeededRandom("recovery job");
   const ports = { clock: time, random };
@@ -60,6 +66,7 @@ async function given(names: readonly string[] = ["simulator"], share = wholeShar
     scheduler: time,
     share,
     report,
+    pace: paceOf(time),
   });
   const change = { merchantId: account.id, at: time.now(), facts: [], entries: [], notifications: [] };
   await store.commit({ ...change, account: { next: account, replaces: undefined, keys: [] } });
@@ -222,6 +229,51 @@ test("while the store refuses changes, what is passed over waits for the next po
   await time.pass(3_000);
   assert.equal((await store.paymentsDue(time.now(), 10_000)).length, 0);
   await job.stop();
+});
+
+/** Counts payments by the moment of their first change. */
+function countingBegins(begunAt: Map<number, number>) {
+  const begun = new Set<string>();
+  return (store: WorldStore): Store =>
+    withCalls(store, {
+      commit: (change) => {
+        const id = change.payment?.replaces === undefined ? undefined : change.payment.next.id;
+        if (id !== undefined && !begun.has(id)) begunAt.set(change.at, (begunAt.get(change.at) ?? 0) + 1);
+        if (id !== undefined) begun.add(id);
+        return store.commit(change);
+      },
+    });
+}
+
+test("at a pace, thousands that are due at one moment are begun a few in each period, whichever acquirer they belong to", async () => {
+  const begunAt = new Map<number, number>();
+  const share = { ...wholeShare, isAlone: false };
+  const parts = await given(["one", "other"], share, countingBegins(begunAt), (time) => new Pace(time, 4, 5));
+  const { time, store, job } = parts;
+  for (let number = 1; number <= 2_000; number += 1) await dueOf(parts, number, number % 2 === 0 ? "one" : "other", account.id);
+  await job.start();
+  await time.pass(5_000);
+  assert.equal((await store.paymentsDue(time.now(), 10_000)).length, 0);
+  const begun = [...begunAt.values()];
+  assert.equal(
+    begun.reduce((sum, count) => sum + count, 0),
+    2_000,
+  );
+  assert.equal(Math.max(...begun), 4);
+  await job.stop();
+});
+
+test("a job that stops at a pace does not wait until what it has in hand might be begun", async () => {
+  const parts = await given(["simulator"], wholeShare, same, (time) => new Pace(time, 4, 5));
+  const { time, job } = parts;
+  for (let number = 1; number <= 2_000; number += 1) await dueOf(parts, number, "simulator", account.id);
+  await job.start();
+  let isStopped = false;
+  const stopped = job.stop().then(() => (isStopped = true));
+  // Those that wait for their place in the pace: of one acquirer sixteen.
+  await time.pass(100);
+  assert.ok(isStopped);
+  await stopped;
 });
 
 /** The store, with some of its calls replaced. */

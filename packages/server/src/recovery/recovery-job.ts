@@ -2,6 +2,7 @@ import { checksPerHour } from "../decisions/steps.ts";
 import type { Clock } from "../kernel/clock.ts";
 import type { Instant } from "../kernel/instant.ts";
 import { reported, type ReadReport } from "../kernel/job-reads.ts";
+import type { Pace } from "../kernel/pace.ts";
 import type { Scheduler } from "../kernel/scheduler.ts";
 import type { Share, Tenure } from "../kernel/share.ts";
 import { slotOf } from "../kernel/slot.ts";
@@ -26,6 +27,8 @@ export interface RecoveryParts {
   readonly report: (progress: RecoveryProgress) => void;
   /** Told of the reads of the store by which it finds what is due. */
   readonly reads?: ReadReport;
+  /** When payments may be begun, and pages be read. Without it all begin at once: the clock of a world waits until its jobs have done what is due. */
+  readonly pace?: Pace | undefined;
 }
 
 export interface RecoveryProgress {
@@ -142,6 +145,7 @@ export class RecoveryJob {
     for (const lane of this.#lanes.values()) lane.failures = 0;
     for (let page = 0; page < pagesPerRound && slots.size > 0; page += 1) {
       const after = this.#position;
+      if (this.#pace !== undefined) await this.#pace.turn();
       const { due, fresh } = await this.#readDue(now, slots, after);
       taken.push(...this.#takeUp(fresh, keepUp, held, mostInHand, after));
       this.#position = due.length < pageSize ? undefined : due.at(-1);
@@ -209,12 +213,20 @@ export class RecoveryJob {
       const task = lane.waiting.shift();
       if (task === undefined) return;
       lane.running += 1;
-      void task().then(() => {
-        lane.running -= 1;
-        this.#pump(lane);
-        if (lane.failures < mostFailures && inHandOf(lane) <= mostInHand / 2) this.#refill(lane);
-      });
+      const begin = (): void =>
+        void task().then(() => {
+          lane.running -= 1;
+          this.#pump(lane);
+          if (lane.failures < mostFailures && inHandOf(lane) <= mostInHand / 2) this.#refill(lane);
+        });
+      if (this.#pace === undefined) begin();
+      else this.#pace.begin(begin);
     }
+  }
+
+  /** What remains when the job has been stopped only ends. */
+  get #pace(): Pace | undefined {
+    return this.#stopped ? undefined : this.#parts.pace;
   }
 
   /** Takes up what was passed over, from where it is on: what is before it belongs to other acquirers, which may be dead. */
@@ -239,6 +251,7 @@ export class RecoveryJob {
     let after = from;
     for (let page = 0; page < pagesPerRefill && inHandOf(lane) < mostInHand; page += 1) {
       if (held.size === 0) return taken;
+      if (this.#pace !== undefined) await this.#pace.turn();
       const { due, fresh } = await this.#readDue(now, new Set(held.keys()), after);
       taken.push(...this.#takeUp(fresh, keepUp, held, mostInHand, after));
       if (inHandOf(lane) >= mostInHand) break;
