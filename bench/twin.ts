@@ -11,7 +11,7 @@ import { ServerProcess } from "./process.ts";
 import { median } from "./statistics.ts";
 
 /**
- * What the first minute and every test with a world of its own take: `npm run bench:twin`. Each figure stands beside the same of a server that does nothing, in the
+ * What the first minute and every test with a world of its own take: `npm exec -- node bench/twin.ts`. Each figure stands beside the same of a server that does nothing, in the
  * same run, because the machine's minutes differ.
  */
 const root = join(import.meta.dirname, "..");

@@ -11,7 +11,7 @@ export interface Lane {
   readonly load: "busy" | "waiting" | "timed";
   /** Whether it proves something of docs/proof.md; the others are a landing's alone. */
   readonly proves: boolean;
-  /** Whether `npm run prove:quick` has it. */
+  /** Whether `npm run lane quick` runs it. */
   readonly quick: boolean;
 }
 

@@ -6,10 +6,10 @@ import { fileURLToPath } from "node:url";
 import { parseArgs } from "node:util";
 import { type Lane, lanes, runLanes } from "./lanes.ts";
 
-const help = `node tools/prove.ts [quick | ci | night | landing] [--results FOLDER] [LANE...]
+const help = `npm run lane -- [quick | ci | night | landing] [--results FOLDER] [LANE...]
 
-Runs the lanes that prove what docs/proof.md promises, two at a time, and ends with a line for each. What a lane says comes whole, when it
-has ended. Exit code 1 when one failed.
+Runs the lanes that prove what docs/proof.md promises, two at a time, and ends with a line for each. The output of a lane is printed when it
+has ended; that of a single lane is printed at once. Exit code 1 when one failed. \`npm run lane kill\` runs one lane.
 
   quick     the simulation, non-interference, leaks and histories, with few of each
   ci        all of them, with the numbers of a landing; this unless another is named
@@ -32,9 +32,10 @@ interface Budget {
 
 const minutes = 60_000;
 const proving = lanes.filter(({ proves }) => proves);
+const ci: Budget = { amounts: "ci", lanes: proving, longestMs: 30 * minutes };
 const budgets: Readonly<Record<string, Budget>> = {
   quick: { amounts: "quick", lanes: lanes.filter(({ quick }) => quick), longestMs: 30 * minutes },
-  ci: { amounts: "ci", lanes: proving, longestMs: 30 * minutes },
+  ci,
   night: { amounts: "night", lanes: proving, longestMs: 360 * minutes },
   landing: { amounts: "ci", lanes, longestMs: 30 * minutes },
 };
@@ -47,15 +48,17 @@ if (values.help === true) {
   process.stdout.write(help);
   process.exit();
 }
-const [name = "ci", ...named] = positionals;
-const budget = budgets[name];
+const [first = "ci"] = positionals;
+const named = Object.hasOwn(budgets, first) ? positionals.slice(1) : positionals;
+const { [first]: budget = ci } = budgets;
 const unknown = named.filter((each) => !lanes.some((lane) => lane.name === each));
-if (budget === undefined || unknown.length > 0) {
-  process.stderr.write(budget === undefined ? help : `prove: there is no lane ${unknown.join(", ")}.\n`);
+if (unknown.length > 0) {
+  process.stderr.write(`lane: there is no lane ${unknown.join(", ")}. Lanes: ${lanes.map(({ name }) => name).join(", ")}.\n`);
   process.exit(2);
 }
 const { amounts, longestMs } = budget;
 const chosen = named.length === 0 ? budget.lanes : lanes.filter((lane) => named.includes(lane.name));
+const isAlone = chosen.length === 1 && values.results === undefined;
 
 const results = values.results ?? mkdtempSync(join(tmpdir(), "cofre-prove-"));
 mkdirSync(results, { recursive: true });
@@ -77,7 +80,7 @@ await runLanes(chosen, async (lane) => {
   const seconds = secondsSince(laneBegan);
   writeFileSync(join(results, `${lane.name}.status`), `${code} ${seconds}\n`);
   lines.push(`${code === 0 ? "held  " : "BROKEN"}  ${lane.name.padEnd(16)} ${seconds} s`);
-  process.stdout.write(`\n== ${lane.name}\n${readFileSync(file, "utf8")}`);
+  if (!isAlone) process.stdout.write(`\n== ${lane.name}\n${readFileSync(file, "utf8")}`);
 });
 if (values.results === undefined) rmSync(results, { recursive: true });
 process.stdout.write(`\n${lines.join("\n")}\nin all ${secondsSince(began)} s\n`);
@@ -90,7 +93,7 @@ function secondsSince(from: number): number {
 function run(lane: Lane, file: string): Promise<number> {
   const log = openSync(file, "w");
   const child = spawn(process.execPath, ["--test", `--test-timeout=${longestMs}`, join(folder, `${lane.name}.lane.ts`)], {
-    stdio: ["ignore", log, log],
+    stdio: isAlone ? ["ignore", "inherit", "inherit"] : ["ignore", log, log],
     env: { ...process.env, COFRE_PROVE: amounts },
     // A group of its own, so that what it started is ended with it.
     detached: true,

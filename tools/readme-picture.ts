@@ -3,7 +3,7 @@ import { startCofre } from "cofre";
 import { startChromium } from "../packages/server/test/browser/chromium.ts";
 
 /**
- * Makes the picture of the README anew: `npm run picture`. A payment in a world whose answer was lost, found out about, captured and refunded in part, as the console
+ * Makes the picture of the README anew: `npm exec -- node tools/readme-picture.ts`. A payment in a world whose answer was lost, found out about, captured and refunded in part, as the console
  * shows it. Needs Chromium.
  */
 const file = join(import.meta.dirname, "..", "docs", "images", "console.png");

@@ -6,7 +6,7 @@ import { verifyCard } from "../../src/operations/verify-card.ts";
 import { cardOf } from "../vectors/cards.ts";
 import { explore, runScenario, scenarios, upstreamScenarios, verificationOf } from "./crash-matrix.ts";
 
-/** Single deaths; pairs of them are in the lane `npm run ci:simulation`, and `npm run sim -- --crashes --pairs`. */
+/** Single deaths; pairs of them are in the lane `npm run lane simulation`, and `npm run sim -- --crashes --pairs`. */
 describe("a server that dies at one wait keeps every promise", () => {
   for (const scenario of [...scenarios, ...upstreamScenarios]) {
     test(scenario.name, async (context) => {
