@@ -254,7 +254,7 @@ describe("what is refused", () => {
       assert.deepEqual([answer.status, ...envelope(answer)], [200, "COFRE-9", "There is no such operation"]);
     }
     const answer = await send(port, "GET", "/index.html");
-    assert.deepEqual([answer.status, ...envelope(answer)], [404, "COFRE-11", "There is nothing at this address"]);
+    assert.deepEqual([answer.status, ...envelope(answer)], [404, "COFRE-11", "No endpoint at this address"]);
     assert.ok(events.every((event) => event.event === "request" && event.path === "unknown"));
   });
 
@@ -471,7 +471,7 @@ describe("overload and the end", () => {
     setClockOff();
     const refused = await send(port, "POST", "/ws/direct", body);
     assert.deepEqual([refused.status, refused.headers["retry-after"] !== undefined], [503, true]);
-    assert.match(envelope(refused).join(" "), /^COFRE-166 Nothing was done/);
+    assert.match(envelope(refused).join(" "), /^COFRE-166 Not processed/);
     assert.equal((await send(port, "POST", "/ws/token", body)).status, 200);
     assert.equal((await send(port, "GET", "/readyz")).status, 503);
     assert.deepEqual(

@@ -142,8 +142,8 @@ describe("what each role may", () => {
       [{ do: "explode", ...own }, "Parameter do is invalid"],
       [{ do: "set_role", role: "emperor", ...own }, "Parameter role is invalid"],
       [{ do: "unlock", id: "0000000000000000" }, "Parameter id is invalid"],
-      [{ do: "invite", name: "olga", role: "viewer" }, "A name has 3 to 64 letters, digits and . _ @ + -, and is nobody else's"],
-      [{ do: "invite", name: "", role: "viewer" }, "A name has 3 to 64 letters, digits and . _ @ + -, and is nobody else's"],
+      [{ do: "invite", name: "olga", role: "viewer" }, "A name must have 3 to 64 letters, digits or . _ @ + - and must not be in use"],
+      [{ do: "invite", name: "", role: "viewer" }, "A name must have 3 to 64 letters, digits or . _ @ + - and must not be in use"],
     ] as const) {
       assert.equal((await admin.call("/__cofre/people", fields)).body["status_message"], said);
     }

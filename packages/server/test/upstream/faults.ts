@@ -10,7 +10,7 @@ export const lies: readonly string[] = [
   answer("500 Internal Server Error", '{"status":"ERROR","status_code":"BP-DR-75","status_message":"no"}'),
   answer("502 Bad Gateway", "<html><h1>Bad Gateway</h1></html>"),
   answer("302 Found", "", "location: /elsewhere\r\n"),
-  answer("404 Not Found", '{"status":"ERROR","status_code":"COFRE-11","status_message":"There is nothing at this address"}'),
+  answer("404 Not Found", '{"status":"ERROR","status_code":"COFRE-11","status_message":"No endpoint at this address"}'),
   answer("200 OK", '{"payment":{"hash":"6925f1c8b7d0'),
   answer("200 OK", ""),
   answer("200 OK", "null"),

@@ -46,7 +46,7 @@ describe("errors on the wire", () => {
     ["token", "token_taken", "BP-DR-65", "Token to create already exists"],
     ["direct", "outcome_unknown", "BP-DR-119", "The outcome is not known yet: query the payment before you send it again"],
     ["capture", "outcome_unknown", "COFRE-22", "The acquirer did not answer: query the payment to learn the outcome"],
-    ["cancel", "payment_in_flight", "COFRE-20", "Another request about this payment is waiting for the acquirer"],
+    ["cancel", "payment_in_flight", "COFRE-20", "Another request for this payment is waiting for the acquirer"],
   ];
   for (const [family, code, wire, message] of rows) {
     test(`${code} of ${family} is ${wire}`, () => {

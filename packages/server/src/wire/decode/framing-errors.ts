@@ -1,8 +1,8 @@
 import type { PlainCode } from "../errors/refusal.ts";
 
 /**
- * What is not understood as a request of HTTP, so that neither its path nor its merchant is known. Not 200 as the errors of the
- * interface (1.3) are: proxies and client libraries stand between, and have to see that nothing was understood. No text holds input.
+ * The codes of input that is not a valid HTTP request, so that its path and merchant are unknown. Their status is not 200, unlike that of the
+ * interface's errors (1.3): proxies and client libraries must see that the request was not understood.
  */
 export const framingErrors = {
   not_http: "COFRE-130",

@@ -2,11 +2,10 @@ import { type ErrorCode, type PlainCode, refusal } from "../errors/refusal.ts";
 import type { WireError } from "./wire-error.ts";
 
 /**
- * What is wrong with a request as such. No public source settles codes for these, so they are our own. They answer 200 like
- * every error of the interface (1.3), internal failures too: several clients throw the body away on any other status, and
- * with it the code that tells their users what to do; an operator sees failures in the log, not in status codes. Not 200 are
- * only overload, where proxies and retry logic need the status and Retry-After, paths outside of /ws, which no client of
- * the interface calls, and what is between two nodes.
+ * The codes of errors in the form of a request, of overload and of internal failures. No public source has codes for these. They answer 200, as every
+ * error of the interface does (1.3), even for internal failures: several clients discard the body of any other status, and with it the
+ * code that says what to do next; operators see failures in the log. The exceptions are overload, where proxies and retry logic need the
+ * status and Retry-After, and paths outside /ws, which no client of the interface calls.
  */
 export const requestErrors = {
   malformed_json: "COFRE-1",
@@ -38,12 +37,12 @@ export function requestError(kind: PlainErrorKind): WireError {
   return refusal(requestErrors[kind]);
 }
 
-/** `name` comes from known-names.ts, never from the request. */
+/** `name` is from known-names.ts, never from the request. */
 export function repeatedField(name: string): WireError {
   return refusal("COFRE-6", { name });
 }
 
-/** `name` comes from headers.ts, never from the request. */
+/** `name` is from headers.ts, never from the request. */
 export function repeatedHeader(name: string): WireError {
   return refusal("COFRE-163", { name });
 }

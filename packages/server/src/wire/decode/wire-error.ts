@@ -1,4 +1,4 @@
-/** A refusal in the wire's own terms, found while a request is read: ends it with the error envelope. Texts hold no input that could be card data. */
+/** Ends a request with an error answer. `refusal` makes one from a row of the error table. */
 export class WireError extends Error {
   override readonly name = "WireError";
   readonly statusCode: string;

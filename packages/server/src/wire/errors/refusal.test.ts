@@ -10,7 +10,7 @@ describe("a refusal", () => {
     const { statusCode, message, httpStatus } = refusal("COFRE-21");
     assert.deepEqual(
       [statusCode, message, httpStatus],
-      ["COFRE-21", "Nothing was done: the request could not be recorded, send it again later", 503],
+      ["COFRE-21", "Not processed: the request could not be recorded, send it again later", 503],
     );
     assert.equal(refusal("BP-DR-2").httpStatus, 200);
   });
@@ -47,7 +47,7 @@ describe("a refusal", () => {
   test("can be an answer, with the row's other status too", () => {
     assert.deepEqual(refusalAnswer("COFRE-98"), {
       status: 200,
-      body: '{"status":"ERROR","status_code":"COFRE-98","status_message":"Either add or clear, not both"}',
+      body: '{"status":"ERROR","status_code":"COFRE-98","status_message":"Parameters add and clear cannot be given together"}',
       code: "COFRE-98",
     });
     assert.deepEqual([refusalAnswer("COFRE-10").status, answerWithOtherStatus("COFRE-10").status], [200, 405]);

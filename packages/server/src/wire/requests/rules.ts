@@ -12,16 +12,16 @@ export type Rule<Reading> = {
   [Code in RuleCode]: { readonly code: Code; readonly broken: (reading: Reading) => Broken<Code> };
 }[RuleCode];
 
-/** Rules in the order in which they are asked: ascending, as interface 7.3 has it, each number once. Anything else does not load. */
+/** Rules in ascending order, each number once (interface 7.3). Throws otherwise. */
 export function inOrder<Reading>(rules: readonly Rule<Reading>[]): readonly Rule<Reading>[] {
   for (const [index, rule] of rules.entries()) {
     const before = rules[index - 1];
-    assert(before === undefined || before.code < rule.code, "rules stand in ascending order and each once");
+    assert(before === undefined || before.code < rule.code, "rules are in ascending order, each once");
   }
   return rules;
 }
 
-/** Ends with the first broken rule's error. */
+/** Throws the error of the first broken rule. */
 export function keepRules<Reading>(rules: readonly Rule<Reading>[], reading: Reading): void {
   for (const { code, broken } of rules) {
     const found: boolean | Values = broken(reading);
@@ -29,7 +29,7 @@ export function keepRules<Reading>(rules: readonly Rule<Reading>[], reading: Rea
   }
 }
 
-/** The interface's own pattern of a length (7.2). */
+/** The interface's text for a maximum length (7.2). */
 export type TooLong<Characters extends number> = `can have ${Characters} characters maximum`;
 export function tooLong<Characters extends number>(characters: Characters): TooLong<Characters> {
   return `can have ${characters} characters maximum`;
