@@ -1,5 +1,6 @@
 import manifest from "../package.json" with { type: "json" };
-import { backUp, beginIncarnation, openAudit, openMoveSides, restore, startCofre } from "./app.ts";
+import { startCofre } from "./app.ts";
+import { backUp, beginIncarnation, openAudit, openMoveSides, restore } from "./start/commands.ts";
 import { firstStartBanner, invitationLines, laterStartLines, tlsLines } from "./cli/banner.ts";
 import { type ClientCommand, type CommandCall, exitCodes } from "./cli/command.ts";
 import { readCommandLine } from "./cli/command-line.ts";

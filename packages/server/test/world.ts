@@ -1,5 +1,6 @@
 import assert from "node:assert/strict";
-import { type Cofre, type Ports, startCofre } from "../src/app.ts";
+import { type Cofre, startCofre } from "../src/app.ts";
+import type { Ports } from "../src/start/ports.ts";
 import { readConfig } from "../src/config/read-config.ts";
 import type { Clock } from "../src/kernel/clock.ts";
 import { type Instant, instant } from "../src/kernel/instant.ts";

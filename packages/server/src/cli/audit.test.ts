@@ -6,7 +6,7 @@ import { Readable } from "node:stream";
 import { describe, test, type TestContext } from "node:test";
 import { temporaryFolder } from "../../test/command.ts";
 import { hire, openOffice, origin, signIn } from "../../test/office.ts";
-import { openAudit } from "../app.ts";
+import { openAudit } from "../start/commands.ts";
 import { readConfig } from "../config/read-config.ts";
 import { minute } from "../kernel/instant.ts";
 import { systemClock } from "../kernel/system-clock.ts";

@@ -4,7 +4,7 @@ import { tmpdir } from "node:os";
 import { join } from "node:path";
 import { Readable } from "node:stream";
 import { describe, test } from "node:test";
-import { openMoveSides } from "../app.ts";
+import { openMoveSides } from "../start/commands.ts";
 import { readConfig } from "../config/read-config.ts";
 import { systemClock } from "../kernel/system-clock.ts";
 import { systemScheduler } from "../kernel/system-scheduler.ts";

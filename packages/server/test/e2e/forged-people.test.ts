@@ -3,7 +3,7 @@ import { createHash } from "node:crypto";
 import { join } from "node:path";
 import { DatabaseSync } from "node:sqlite";
 import { describe, test, type TestContext } from "node:test";
-import { openAudit } from "../../src/app.ts";
+import { openAudit } from "../../src/start/commands.ts";
 import { readConfig } from "../../src/config/read-config.ts";
 import { verifyAuditLog } from "../../src/user/audit-log.ts";
 import { ask, ConsolePeople } from "../console-people.ts";

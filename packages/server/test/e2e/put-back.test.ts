@@ -8,7 +8,7 @@ import { join } from "node:path";
 import { DatabaseSync } from "node:sqlite";
 import { after, describe, test, type TestContext } from "node:test";
 import { fileURLToPath } from "node:url";
-import { backUp, beginIncarnation, restore } from "../../src/app.ts";
+import { backUp, beginIncarnation, restore } from "../../src/start/commands.ts";
 import { readConfig } from "../../src/config/read-config.ts";
 import type { Config } from "../../src/config/settings.ts";
 import { startAcquirer } from "../acquirer/start-acquirer.ts";

@@ -116,19 +116,19 @@ export function earlierCopy(): string {
     },
     {
       name: "token digests are not keyed, and rows have no MACs",
-      file: "app.ts",
+      file: "start/open-keys.ts",
       find: `const upgrade: RowUpgrade = create ? { ...noEarlierRows } : { earlier: "read", lastUnkeyedEntry: 0 };`,
       replace: `const upgrade: RowUpgrade = { earlier: "written", lastUnkeyedEntry: 0 };`,
     },
     {
       name: "no note of an upgrade is read",
-      file: "app.ts",
+      file: "start/open-keys.ts",
       find: "  Object.assign(upgrade, await note.load());\n",
       replace: "",
     },
     {
       name: "nothing is kept of an upgrade",
-      file: "app.ts",
+      file: "start/open-keys.ts",
       find: "  if (create) await completeUpgrade(noEarlierRows);\n",
       replace: "",
     },
@@ -140,15 +140,15 @@ export function earlierCopy(): string {
     },
     {
       name: "no incarnation is noted or looked for",
-      file: "app.ts",
+      file: "start/foundation.ts",
       find: "const incarnation = incarnationOf(config, store, ports, log);",
       replace: "const incarnation: Incarnation | undefined = undefined;",
     },
     {
       name: "nothing is upgraded",
-      file: "app.ts",
-      find: "  rowUpgrade.start();\n",
-      replace: "",
+      file: "start/services.ts",
+      find: "own.retention, rowUpgrade, own.dispatcher",
+      replace: "own.retention, own.dispatcher",
     },
     {
       name: "nobody asks where the database came from",

@@ -1,0 +1,149 @@
+import { documented } from "../api-docs/documented.ts";
+import type { NotificationKeys } from "../delivery/notification-keys.ts";
+import type { Clock } from "../kernel/clock.ts";
+import type { MerchantId } from "../kernel/ids.ts";
+import type { Random } from "../kernel/random.ts";
+import type { Account } from "../merchant/account.ts";
+import type { AddressCheck } from "../merchant/receiver-address.ts";
+import type { KeyHolder } from "../operations/account-directory.ts";
+import { changeSettings } from "../operations/change-settings.ts";
+import type { Installations } from "../sandbox/installations.ts";
+import type { Recorder } from "../sandbox/recording/recorder.ts";
+import type { Worlds } from "../sandbox/worlds.ts";
+import type { StoreStats } from "../stores/store.ts";
+import type { Endpoint, ServedEndpoint } from "../wire/endpoint.ts";
+import type { EndpointDeps } from "../wire/endpoints/deps.ts";
+import { wireEndpoints } from "../wire/endpoints/index.ts";
+import { explainEndpoint } from "./admin/explain-endpoint.ts";
+import { faultsEndpoint } from "./admin/faults-endpoint.ts";
+import { figuresEndpoint } from "./admin/figures-endpoint.ts";
+import { certificateEndpoint, type NotificationsDeps, notificationsEndpoint } from "./admin/notifications-endpoint.ts";
+import { paymentEndpoint } from "./admin/payment-endpoint.ts";
+import { paymentsEndpoint } from "./admin/payments-endpoint.ts";
+import { requestsEndpoint } from "./admin/requests-endpoint.ts";
+import { settingsEndpoint } from "./admin/settings-endpoint.ts";
+import { type Instruct, simulatorEndpoint } from "./admin/simulator-endpoint.ts";
+import { statsEndpoint, statsOfWorld } from "./admin/stats-endpoint.ts";
+import { timelineEndpoint } from "./admin/timeline-endpoint.ts";
+import { tokensEndpoint } from "./admin/tokens-endpoint.ts";
+import { worldsEndpoints } from "./admin/worlds-endpoint.ts";
+import { consoleEndpoints } from "./console/console-endpoint.ts";
+import type { FaultBoard } from "./faults/fault-board.ts";
+import type { ConsolePeople } from "./sign-in/console-people.ts";
+
+/** What the endpoints of a server need. */
+export interface EndpointsParts {
+  readonly environment: "sandbox" | "production";
+  /** How the console is served; see COFRE_CONSOLE. */
+  readonly console: Parameters<typeof consoleEndpoints>[1];
+  readonly deps: EndpointDeps;
+  readonly installations: Installations;
+  readonly clock: Clock;
+  readonly connectorNames: readonly string[];
+  /** Names of the simulated acquirers among them. */
+  readonly simulatorNames: readonly string[];
+  readonly instruct: Instruct;
+  readonly notificationKeys: NotificationKeys;
+  readonly worldNotificationKeys: NotificationKeys;
+  readonly stats: () => StoreStats;
+  /** The request log; undefined in production. */
+  readonly recorder: Recorder | undefined;
+  /** Undefined where the console has no logins. */
+  readonly people: ConsolePeople | undefined;
+  /** Resolves when the server's own account is ready. */
+  readonly ready: Promise<void>;
+  readonly sandbox: {
+    readonly worlds: Worlds;
+    readonly faultBoard: FaultBoard;
+    readonly random: Random;
+    /** Names of this server, in small letters: pages under them may make worlds. */
+    readonly ownNames: ReadonlySet<string>;
+    /** What a key of the server's own accounts opens. */
+    readonly byOwnKey: (key: string) => KeyHolder | undefined | Promise<KeyHolder | undefined>;
+    /** Where notifications of worlds may go. */
+    readonly checkAddress: AddressCheck;
+  };
+}
+
+/** Every endpoint that a server has. */
+export function serverEndpoints(parts: EndpointsParts): readonly ServedEndpoint[] {
+  const { deps, people, clock } = parts;
+  const operations = wireEndpoints(deps);
+  return [
+    // Their answers are not JSON, so they are not in the API's description.
+    certificateEndpoint({ keys: parts.notificationKeys }),
+    ...consoleEndpoints(parts.environment, parts.console),
+    ...(people === undefined ? [] : people.endpoints),
+    ...documented([...operations, ...accountEndpoints(parts), ...sandboxEndpoints(parts, operations)], clock),
+  ];
+}
+
+function accountEndpoints(parts: EndpointsParts): readonly Endpoint[] {
+  const { deps, installations, recorder, connectorNames } = parts;
+  const { runner, forget, addressCheck } = deps;
+  return [
+    explainEndpoint(runner),
+    notificationsEndpoint((account) => notificationsOf(parts, account)),
+    paymentEndpoint(runner),
+    paymentsEndpoint(runner),
+    figuresEndpoint(deps),
+    tokensEndpoint(runner),
+    statsEndpoint(({ id }) => {
+      const world = installations.worldOf(id);
+      return world === undefined ? parts.stats() : statsOfWorld(world);
+    }),
+    ...(recorder === undefined
+      ? []
+      : [requestsEndpoint(recorder), timelineEndpoint({ runner, storeOf: ({ id }) => installations.of(id).store, recorder })]),
+    settingsEndpoint(runner, { forget }, connectorNames, addressCheck),
+    simulatorEndpoint(parts.instruct, parts.simulatorNames),
+  ];
+}
+
+function notificationsOf(parts: EndpointsParts, account: Account): NotificationsDeps {
+  const { deps, installations, notificationKeys, worldNotificationKeys } = parts;
+  const { id } = account;
+  const { store, clock, dispatcher } = installations.of(id);
+  const world = installations.worldOf(id);
+  return {
+    store,
+    clock,
+    keys: world === undefined ? notificationKeys : worldNotificationKeys,
+    nudge: () => dispatcher.nudge(id),
+    name: world?.alias ?? id,
+    change: async (settingsAfter) => {
+      const changed = await deps.runner.run(changeSettings, account, settingsAfter);
+      deps.forget(id);
+      return changed;
+    },
+  };
+}
+
+function sandboxEndpoints(parts: EndpointsParts, operations: readonly Endpoint[]): readonly Endpoint[] {
+  if (parts.environment !== "sandbox") return [];
+  const { installations, ready, connectorNames, simulatorNames } = parts;
+  const { worlds, faultBoard, random, ownNames, byOwnKey, checkAddress } = parts.sandbox;
+  const isSimulated = (id: MerchantId): boolean => installations.isWorld(id) || simulatorNames.length > 0;
+  return [
+    ...worldsEndpoints({
+      worlds,
+      clock: parts.clock,
+      random,
+      isTaken: async (key) => {
+        // Until then the account's own keys open nothing.
+        await ready;
+        return (await byOwnKey(key)) !== undefined;
+      },
+      opensAccount: async (key) => {
+        await ready;
+        return (await byOwnKey(key))?.grants === "secret";
+      },
+      ownNames,
+      isAccount: (id) => installations.isOwn(id),
+      isClosed: parts.people !== undefined,
+      connectorNames,
+      checkAddress,
+    }),
+    faultsEndpoint(faultBoard, operations, isSimulated),
+  ];
+}

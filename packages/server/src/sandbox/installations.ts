@@ -1,0 +1,100 @@
+import type { MerchantId } from "../kernel/ids.ts";
+import { ServiceError } from "../kernel/service-error.ts";
+import type { Account } from "../merchant/account.ts";
+import type { Installation } from "../installation.ts";
+import type { KeyHolder } from "../operations/account-directory.ts";
+import type { NamedRequests } from "../operations/named-requests.ts";
+import type { Operation } from "../operations/operation.ts";
+import type { World } from "./world.ts";
+import type { Worlds } from "./worlds.ts";
+
+export interface InstallationsParts {
+  /** The server's own. */
+  readonly own: Installation;
+  /** Accounts that its store holds at the start. */
+  readonly ownIds: Iterable<MerchantId>;
+  readonly worlds: Pick<Worlds, "of" | "byKey">;
+  /** The refusal for an account whose world was deleted. */
+  readonly worldGone: () => Error;
+}
+
+/** Finds the payment service of an account: that of the server, or of the world that the account is. */
+export class Installations {
+  readonly #own: Installation;
+  readonly #ownIds: Set<MerchantId>;
+  readonly #worlds: InstallationsParts["worlds"];
+  readonly #worldGone: () => Error;
+
+  constructor({ own, ownIds, worlds, worldGone }: InstallationsParts) {
+    this.#own = own;
+    this.#ownIds = new Set(ownIds);
+    this.#worlds = worlds;
+    this.#worldGone = worldGone;
+  }
+
+  /** Whether the server's own store is known to hold the account. */
+  isOwn(id: MerchantId): boolean {
+    return this.#ownIds.has(id);
+  }
+
+  isWorld(id: MerchantId): boolean {
+    return this.#worlds.of(id) !== undefined;
+  }
+
+  /** The world that an account is; undefined for one of the server's own. Throws when the world was deleted: its requests have no effect. */
+  worldOf(id: MerchantId): World | undefined {
+    if (this.#ownIds.has(id)) return undefined;
+    const world = this.#worlds.of(id);
+    if (world === undefined) throw this.#worldGone();
+    return world;
+  }
+
+  /** Throws as `worldOf` does. */
+  of(id: MerchantId): Installation {
+    return this.worldOf(id)?.installation ?? this.#own;
+  }
+
+  run<Input, Output>(operation: Operation<Input, Output>, account: Account, input: Input): Promise<Output> {
+    return this.of(account.id).runner.run(operation, account, input);
+  }
+
+  /** Drops what is remembered of an account that was changed. */
+  forget(id: MerchantId): void {
+    this.of(id).accounts.forget(id);
+  }
+
+  /** What an integration key opens; undefined for an unknown key. */
+  byKey(key: string): KeyHolder | undefined | Promise<KeyHolder | undefined> {
+    const world = this.#worlds.byKey(key);
+    if (world !== undefined) return world.installation.accounts.byKey(key);
+    const found = this.#own.accounts.byKey(key);
+    return found instanceof Promise ? found.then((holder) => this.#asOwn(holder)) : this.#asOwn(found);
+  }
+
+  /** The account with this id; undefined when there is none. A world counts as used. */
+  async account(id: MerchantId): Promise<Account | undefined> {
+    const world = this.#worlds.of(id);
+    if (world !== undefined) return (await this.byKey(world.plan.keys.integrationKey))?.account;
+    const account = await this.#own.accounts.byId(id);
+    if (account !== undefined) this.#ownIds.add(id);
+    return account;
+  }
+
+  /** Answers a request with an Idempotency-Key, in the installation of its account. */
+  readonly requests: Pick<NamedRequests, "answer"> = {
+    answer: (merchantId, key, digest, run, refuseKey) => {
+      const installation = this.of(merchantId);
+      const runHere = async () => {
+        // The world was reset or deleted while this request waited for an equal one.
+        if (this.of(merchantId) !== installation) throw new ServiceError("store_unavailable");
+        return run();
+      };
+      return installation.requests.answer(merchantId, key, digest, runHere, refuseKey);
+    },
+  };
+
+  #asOwn(holder: KeyHolder | undefined): KeyHolder | undefined {
+    if (holder !== undefined) this.#ownIds.add(holder.account.id);
+    return holder;
+  }
+}

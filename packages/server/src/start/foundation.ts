@@ -1,0 +1,65 @@
+import type { Config } from "../config/settings.ts";
+import { makeRsaPair } from "../delivery/notification-keys.ts";
+import { hexOf } from "../kernel/ids.ts";
+import { systemElapsed } from "../kernel/system-elapsed.ts";
+import type { Log } from "../logging/log-event.ts";
+import type { Account } from "../merchant/account.ts";
+import { FirstStartElsewhere } from "../operations/sandbox-account.ts";
+import { SlotKeeper } from "../recovery/slot-keeper.ts";
+import { StoreOpenError } from "../stores/embedded/open-error.ts";
+import type { RunningStore } from "../stores/store.ts";
+import { refuseOlderBackup, refuseOtherKeys } from "./key-checks.ts";
+import { shareEvent } from "./log-events.ts";
+import { type Incarnation, incarnationOf } from "./open-incarnation.ts";
+import { hasNoKeys, type Keys, openKeys } from "./open-keys.ts";
+import { databaseFileOf, openStore } from "./open-store.ts";
+import { ownRandom, type WatchedPorts } from "./ports.ts";
+
+/** What everything else of a server is built on. */
+export interface Foundation {
+  readonly store: RunningStore;
+  /** The part of the work that this node has. */
+  readonly share: SlotKeeper;
+  /** Accounts that the store holds at the start. */
+  readonly known: readonly Account[];
+  readonly keys: Keys;
+  readonly incarnation: Incarnation | undefined;
+}
+
+/** Opens the store and the keys, and checks that they belong together. Rejects when they do not. */
+export async function openFoundation(config: Config, log: Log, ports: WatchedPorts, parts: AsyncDisposableStack): Promise<Foundation> {
+  const { clock, scheduler } = ports;
+  // The slowest part of a first start, made while the store is opened, and discarded when the keys exist.
+  const pair = (await hasNoKeys(config)) ? makeRsaPair() : undefined;
+  pair?.catch(() => undefined);
+  const store = await openStore(config, log, ports, parts);
+  // Started before any job and stopped after all of them.
+  const share = new SlotKeeper({
+    store,
+    clock,
+    node: hexOf(ownRandom.bytes(8)),
+    scheduler,
+    elapsedMs: systemElapsed,
+    report: (event) => log.write(shareEvent(event)),
+  });
+  await share.start();
+  parts.defer(() => share.stop());
+
+  const known = await store.accounts();
+  const isNew = known.length === 0;
+  // Two nodes that make keys at the same time would each seal cards that the other cannot open.
+  if (isNew && !share.isAlone) throw new FirstStartElsewhere();
+  // Keys are made once, before anything is sealed. Lost keys come back from a backup: no new ones replace them.
+  const keys = await openKeys(config, ports, isNew, pair);
+  const { vault, upgrade, mark } = keys;
+  if (!isNew) await refuseOtherKeys(config, store, vault, mark);
+  // A node of the previous version may return before the upgrade begins.
+  if (upgrade.earlier !== "none" && config.databaseUrl !== undefined) upgrade.earlier = "written";
+  await refuseOlderBackup(store, upgrade);
+  const incarnation = incarnationOf(config, store, ports, log);
+  const hadKeys = pair === undefined;
+  if (isNew && hadKeys && incarnation?.isNoted === true) throw new StoreOpenError("missing", databaseFileOf(config.dataDirectory));
+  if (!isNew) await incarnation?.keeper.start(mark, false);
+  parts.defer(() => incarnation?.keeper.stop());
+  return { store, share, known, keys, incarnation };
+}

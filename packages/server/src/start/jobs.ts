@@ -1,0 +1,90 @@
+import type { Config } from "../config/settings.ts";
+import type { ReadReport } from "../kernel/job-reads.ts";
+import type { Log } from "../logging/log-event.ts";
+import { withKeyMac } from "../operations/account-directory.ts";
+import { RowUpgradeJob } from "../recovery/row-upgrade-job.ts";
+import { SetBackJob } from "../recovery/set-back-job.ts";
+import { CheckedPeople } from "../sign-in/checked-users.ts";
+import type { RunningStore } from "../stores/store.ts";
+import { noPayment, unreadableCards } from "./log-events.ts";
+import type { Incarnation } from "./open-incarnation.ts";
+import { type Keys, lastUnkeyedEntryOf } from "./open-keys.ts";
+import type { WatchedPorts } from "./ports.ts";
+
+/** Work that a server does by itself. */
+interface Job {
+  start(): void | Promise<void>;
+  stop(): void | Promise<void>;
+}
+
+/** Starts the jobs in this order; they stop in the opposite one. */
+export async function startJobs(jobs: readonly Job[], parts: AsyncDisposableStack): Promise<void> {
+  for (const job of jobs) {
+    const started = job.start();
+    if (started !== undefined) await started;
+    parts.defer(() => job.stop());
+  }
+}
+
+interface SetBackNeeds {
+  readonly store: RunningStore;
+  readonly incarnation: Incarnation | undefined;
+  /** Counts the reads that fail. */
+  readonly reads: ReadReport;
+}
+
+export function setBackJob({ store, incarnation, reads }: SetBackNeeds, { clock, scheduler }: WatchedPorts, log: Log): SetBackJob {
+  return new SetBackJob({
+    store,
+    clock,
+    scheduler,
+    seenAt: incarnation?.notedAt,
+    report: (found) => log.write({ event: "clock_set_back", ...found }),
+    reads,
+  });
+}
+
+/** The store of console users, which refuses rows that were not written with the keys of this installation. */
+export function checkedUsers(store: RunningStore, { macs, upgrade }: Pick<Keys, "macs" | "upgrade">, log: Log): CheckedPeople {
+  return new CheckedPeople({
+    store: store.people,
+    macs,
+    lastUnkeyedEntry: () => lastUnkeyedEntryOf(upgrade),
+    refused: (kind, id) => log.write({ event: "row_refused", kind, id }),
+  });
+}
+
+interface RowUpgradeNeeds {
+  readonly store: RunningStore;
+  readonly keys: Keys;
+  readonly users: CheckedPeople;
+  /** Counts the reads that fail. */
+  readonly reads: ReadReport;
+}
+
+/** Other nodes notice within seconds that the last node of an earlier version has ended. In milliseconds. */
+const settleMs = 30_000;
+
+export function rowUpgradeJob(
+  { databaseUrl }: Config,
+  { store, keys, users, reads }: RowUpgradeNeeds,
+  { clock, scheduler }: WatchedPorts,
+  log: Log,
+): RowUpgradeJob {
+  const { vault, macs, upgrade, completeUpgrade } = keys;
+  return new RowUpgradeJob({
+    store,
+    vault,
+    withKeyMac: (key) => withKeyMac(macs, key.merchantId, key),
+    upgrade,
+    people: users,
+    complete: completeUpgrade,
+    clock,
+    scheduler,
+    settleMs: databaseUrl === undefined ? 0 : settleMs,
+    report: (progress) => log.write({ event: "rows_upgraded", ...progress }),
+    reads,
+    unreadable: (cards) =>
+      log.write({ event: "alarm", kind: "cards_not_readable", what: unreadableCards(cards), where: undefined, ...noPayment }),
+  });
+}

@@ -1,0 +1,31 @@
+import { openLocalTls } from "../certificates/authority-files.ts";
+import type { Config } from "../config/settings.ts";
+import type { HttpServer } from "../http/server.ts";
+import { day } from "../kernel/instant.ts";
+import { ownRandom, type Ports } from "./ports.ts";
+
+/** Looks once a day whether the certificate is about to lapse. */
+export async function listenWithTls(
+  server: HttpServer,
+  config: Config,
+  { clock, scheduler }: Ports,
+  parts: AsyncDisposableStack,
+): ReturnType<HttpServer["listenTls"]> {
+  const { dataDirectory, environment, tlsPort, host } = config;
+  const credentials = () => openLocalTls({ dataDirectory, environment, clock, random: ownRandom });
+  const address = await server.listenTls(tlsPort, host, await credentials());
+  let cancel = (): void => undefined;
+  const renewLater = (): void => {
+    cancel = scheduler.after(day, () => {
+      renewLater();
+      // Files that somebody spoilt are told of at the next start; until then the certificate of this one serves.
+      credentials().then(
+        (renewed) => server.renewTls(renewed),
+        () => undefined,
+      );
+    });
+  };
+  renewLater();
+  parts.defer(() => cancel());
+  return address;
+}

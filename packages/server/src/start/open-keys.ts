@@ -1,0 +1,86 @@
+import type { Config } from "../config/settings.ts";
+import { type NotificationKeys, openNotificationKeys, type RsaPair } from "../delivery/notification-keys.ts";
+import { Keyring } from "../vault/keyring.ts";
+import { createLocalVault, type LocalVault } from "../vault/local-vault.ts";
+import { createMemoryKeyProvider, createMemoryWrappedKeyStore } from "../vault/memory-key-provider.ts";
+import { hasKeyFiles, openKeyFiles } from "../vault/root-key-file.ts";
+import { noEarlierRows, RowMacs, type RowUpgrade } from "../vault/row-mac.ts";
+import {
+  createMemorySecretFile,
+  createSealedSecret,
+  createSealing,
+  type SealedSecretOptions,
+  type Sealing,
+} from "../vault/sealed-secret.ts";
+import type { Vault } from "../vault/vault.ts";
+import { ownRandom, type Ports } from "./ports.ts";
+
+export interface Keys {
+  readonly vault: LocalVault;
+  /** For worlds, which never hold rows of an earlier version. */
+  readonly worldVault: Vault;
+  readonly macs: RowMacs;
+  readonly upgrade: RowUpgrade;
+  /** Keeps that no row of an earlier version is left. */
+  readonly completeUpgrade: (upgrade: Pick<RowUpgrade, "lastUnkeyedEntry">) => Promise<void>;
+  readonly notificationKeys: NotificationKeys;
+  /** For secrets that are kept in the store, such as people's. */
+  readonly sealing: Sealing;
+  /** Names the keys that cards are sealed with. */
+  readonly mark: string;
+}
+
+/** No keys of an earlier start are there. Whether new ones are made is decided when the store has been read. */
+export async function hasNoKeys({ dataDirectory }: Config): Promise<boolean> {
+  return dataDirectory === ":memory:" || !(await hasKeyFiles(dataDirectory));
+}
+
+export async function openKeys(
+  config: Config,
+  { clock, random }: Pick<Ports, "clock" | "random">,
+  create: boolean,
+  pair?: Promise<RsaPair>,
+): Promise<Keys> {
+  const { environment, dataDirectory: directory } = config;
+  const upgrade: RowUpgrade = create ? { ...noEarlierRows } : { earlier: "read", lastUnkeyedEntry: 0 };
+  // While a node of an earlier version is there, what is wrapped is for it too.
+  const isSeparate = (): boolean => upgrade.earlier === "none";
+  const files = directory === ":memory:" ? undefined : await openKeyFiles({ directory, environment, create, random, isSeparate });
+  const { provider, store } = files ?? { provider: createMemoryKeyProvider(random), store: createMemoryWrappedKeyStore() };
+  const keyring = await Keyring.open({ provider, store, environment, random, clock, create });
+  const label = `${environment}/notifications`;
+  const file = files?.secretFile("notifications") ?? createMemorySecretFile();
+  const own = { provider: files?.provider ?? createMemoryKeyProvider(ownRandom), random: ownRandom };
+  const kept = createSealedSecret({ ...own, file, label });
+  const note = upgradeNoteOf(config, { ...own, file: files?.secretFile("rows") ?? createMemorySecretFile() });
+  const completeUpgrade: Keys["completeUpgrade"] = ({ lastUnkeyedEntry }) => note.save(lastUnkeyedEntry);
+  if (create) await completeUpgrade(noEarlierRows);
+  Object.assign(upgrade, await note.load());
+  return {
+    sealing: createSealing(own),
+    vault: createLocalVault({ keyring, environment, random, upgrade }),
+    worldVault: createLocalVault({ keyring, environment, random }),
+    macs: new RowMacs((label) => keyring.derivedKey(label), upgrade),
+    upgrade,
+    completeUpgrade,
+    mark: keyring.mark,
+    notificationKeys: await openNotificationKeys({ kept, environment, random: ownRandom, clock, pair }),
+  };
+}
+
+/** The note `rows.sealed`, that no row of an earlier version is left: the number of the last entry of the audit log that may be without a MAC. */
+export function upgradeNoteOf({ environment }: Config, parts: Omit<SealedSecretOptions, "label">) {
+  const note = createSealedSecret({ ...parts, label: `${environment}/rows` });
+  return {
+    async load(): Promise<RowUpgrade> {
+      const content = await note.load();
+      if (content === undefined) return { earlier: "read", lastUnkeyedEntry: 0 };
+      return { earlier: "none", lastUnkeyedEntry: Number(Buffer.from(content).toString()) };
+    },
+    save: async (lastUnkeyedEntry: number): Promise<void> => void (await note.save(Buffer.from(String(lastUnkeyedEntry)))),
+  };
+}
+
+export function lastUnkeyedEntryOf({ earlier, lastUnkeyedEntry }: RowUpgrade): number {
+  return earlier === "none" ? lastUnkeyedEntry : Number.POSITIVE_INFINITY;
+}

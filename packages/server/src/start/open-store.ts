@@ -1,0 +1,142 @@
+import type { Config } from "../config/settings.ts";
+import { join } from "node:path";
+import type { Clock } from "../kernel/clock.ts";
+import type { Scheduler } from "../kernel/scheduler.ts";
+import type { Log, LogEvent } from "../logging/log-event.ts";
+import { hasDatabase, modeOpenToOthers, sizeOf } from "../stores/embedded/data-folder.ts";
+import { openEmbeddedStore } from "../stores/embedded/embedded-store.ts";
+import type { Upgrading } from "../stores/embedded/open-database.ts";
+import { StoreOpenError } from "../stores/embedded/open-error.ts";
+import type { MigrationReport } from "../stores/postgres/migrate.ts";
+import type { MoveTargetOptions } from "../stores/postgres/move-target.ts";
+import type { Beginning } from "../stores/postgres/origin.ts";
+import type { RunningStore } from "../stores/store.ts";
+import { hasKeyFiles } from "../vault/root-key-file.ts";
+import type { Ports } from "./ports.ts";
+
+/** How long after a failed write it is tried again whether writing works, in milliseconds. */
+const tryWritingMs = 1_000;
+
+/** How often it is looked whether the write-ahead log is to be copied into the file, in milliseconds, and the most looks without. */
+const lookForCheckpointMs = 1_000;
+
+const mostLooksBetweenCheckpoints = 60;
+
+export async function openStore(config: Config, log: Log, { clock, scheduler }: Ports, parts: AsyncDisposableStack): Promise<RunningStore> {
+  let isOver = false;
+  let cancelTry = (): void => undefined;
+  // A server that is not ready is sent nothing that would find out that writing works again.
+  const tryLater = (): void => {
+    cancelTry();
+    cancelTry = scheduler.after(tryWritingMs, () => {
+      void store.tryWriting().then((works) => {
+        if (!works && !isOver) tryLater();
+      });
+    });
+  };
+  const onWriting = (works: boolean): void => {
+    log.write({ event: works ? "writing_works" : "writing_fails" });
+    if (!works && !isOver) tryLater();
+  };
+  const database = databaseOf(config, clock);
+  const store =
+    database === undefined
+      ? await openEmbedded(config, onWriting, log, scheduler)
+      : // The driver is loaded where the store is no file.
+        await (
+          await import("../stores/postgres/postgres-store.ts")
+        ).openPostgresStore({
+          ...database,
+          beginning: await beginningOf(config),
+          onWriting,
+          onRefused: (code) => log.write({ event: "database_refused", code }),
+          onMigration: (report) => log.write(migrationEvent(report)),
+        });
+  parts.defer(() => store.close());
+  parts.defer(() => {
+    isOver = true;
+    cancelTry();
+  });
+  parts.defer(keepFileCurrent(store, scheduler));
+  const { dataDirectory } = config;
+  const mode = dataDirectory === ":memory:" ? undefined : modeOpenToOthers(dataDirectory);
+  if (mode !== undefined) log.write({ event: "data_directory_open", dataDirectory, mode });
+  return store;
+}
+
+/**
+ * Copies the write-ahead log into the file soon after the last commit, and once a minute while commits go on: what somebody copies by
+ * hand is then nearly whole. Returns what ends it.
+ */
+function keepFileCurrent(store: RunningStore, scheduler: Scheduler): () => void {
+  if (store.checkpoint === undefined) return () => undefined;
+  let [seen, copied, looks] = [0, 0, 0];
+  let cancel = (): void => undefined;
+  const look = (): void => {
+    const { commits } = store.stats();
+    looks += 1;
+    if (commits !== copied && (commits === seen || looks >= mostLooksBetweenCheckpoints)) {
+      store.checkpoint?.();
+      [copied, looks] = [commits, 0];
+    }
+    seen = commits;
+    cancel = scheduler.after(lookForCheckpointMs, look);
+  };
+  cancel = scheduler.after(lookForCheckpointMs, look);
+  return () => cancel();
+}
+
+function migrationEvent(report: MigrationReport): LogEvent {
+  const { kind, no } = report;
+  if (kind === "began") return { event: "migration_began", migration: no };
+  if (kind === "waits") return { event: "migration_waits", migration: no, tries: report.tries };
+  return { event: "migration_elsewhere", migration: no, session: report.session ?? 0, waitedMs: report.waitedMs };
+}
+
+export function databaseOf({ databaseUrl: url, databaseWaiveStandby }: Config, clock: Clock): MoveTargetOptions | undefined {
+  return url === undefined ? undefined : { url, clock, waiveStandby: databaseWaiveStandby === "yes" };
+}
+
+async function beginningOf({ dataDirectory, databaseBeginAnew }: Config): Promise<Beginning> {
+  return { besideKeys: await hasKeyFiles(dataDirectory), beginAnew: databaseBeginAnew === "yes" };
+}
+
+async function openEmbedded(
+  { dataDirectory }: Config,
+  onWriting: (works: boolean) => void,
+  log: Log,
+  scheduler: Scheduler,
+): Promise<RunningStore> {
+  if (dataDirectory === ":memory:") return openEmbeddedStore({ file: dataDirectory, onWriting });
+  const file = databaseFileOf(dataDirectory);
+  // A new database beside old keys would be a new installation without a word: it is the old one's database that is gone.
+  const expectTables = await hasKeyFiles(dataDirectory);
+  if (expectTables && !hasDatabase(file)) throw new StoreOpenError("missing", file);
+  let cancel = (): void => undefined;
+  const onUpgrading = (upgrading: Upgrading): void => {
+    cancel();
+    if (upgrading.kind === "migrating") {
+      const { from, to } = upgrading;
+      log.write({ event: "database_migrating", from, to, bytes: sizeOf(file) });
+      return;
+    }
+    const { copy, bytes } = upgrading;
+    const report = (): void => {
+      log.write({ event: "database_rewriting", bytes, written: sizeOf(copy) });
+      cancel = scheduler.after(reportRewritingMs, report);
+    };
+    report();
+  };
+  try {
+    return await openEmbeddedStore({ file, expectTables, onWriting, onUpgrading });
+  } finally {
+    cancel();
+  }
+}
+
+/** A gigabyte takes up to half a minute. */
+const reportRewritingMs = 5_000;
+
+export function databaseFileOf(dataDirectory: string): string {
+  return join(dataDirectory, "cofre.db");
+}

@@ -1,0 +1,139 @@
+import type { Config } from "../config/settings.ts";
+import { interfaceHosts } from "../certificates/hosts.ts";
+import { type EndpointsParts, serverEndpoints } from "../http/endpoints.ts";
+import { createRequestRecorder } from "../http/recording/request-recorder.ts";
+import { createHttpServer, type HttpServer } from "../http/server.ts";
+import type { ConsolePeople } from "../http/sign-in/console-people.ts";
+import type { Clock } from "../kernel/clock.ts";
+import type { MerchantId } from "../kernel/ids.ts";
+import type { Log } from "../logging/log-event.ts";
+import { CardLikeNames } from "../wire/decode/card-like-names.ts";
+import type { SandboxDeps } from "../wire/endpoints/deps.ts";
+import { addressCheckOf } from "./address-policies.ts";
+import type { Foundation } from "./foundation.ts";
+import { logHeads, openPeople } from "./open-console-users.ts";
+import { ownRandom, type WatchedPorts } from "./ports.ts";
+import type { Services } from "./services.ts";
+
+interface ServerNeeds {
+  readonly foundation: Foundation;
+  readonly services: Services;
+  /** Resolves when the server's own account is ready. */
+  readonly ready: Promise<void>;
+  /** Whether it is. */
+  readonly isReady: () => boolean;
+}
+
+/** The HTTP server with every endpoint, which does not listen, and the console's users, where they sign in. */
+export async function openServer(
+  config: Config,
+  { foundation, services, ready, isReady }: ServerNeeds,
+  log: Log,
+  { clock, scheduler }: WatchedPorts,
+  parts: AsyncDisposableStack,
+): Promise<{ readonly server: HttpServer; readonly people: ConsolePeople | undefined }> {
+  const { store, share, keys } = foundation;
+  const { own, installations, recording, users } = services;
+  const byKey = (key: string) => installations.byKey(key);
+  const needs = {
+    accountOf: async (asked: string | undefined) => {
+      await ready;
+      const id = asked ?? (await store.accounts())[0]?.id;
+      return id !== undefined && isAccountId(id) ? installations.account(id) : undefined;
+    },
+    clock,
+    log,
+    sealing: keys.sealing,
+    store: users,
+  };
+  const people = config.console === "login" ? await openPeople(config, needs) : undefined;
+  if (people !== undefined) parts.defer(logHeads({ people: users, log, scheduler }));
+  const server = createHttpServer({
+    endpoints: serverEndpoints(endpointsParts(config, foundation, services, clock, ready, people)),
+    // Requests that arrive before the account is ready wait for it, within the limit of requests in flight.
+    resolveKey: (key) => (isReady() ? byKey(key) : ready.then(() => byKey(key))),
+    clock,
+    log,
+    health: {
+      state: () => (!isReady() ? "starting" : share.isClockOff ? "clock_off" : store.isWriting ? "ready" : "not_writing"),
+      failingJobs: () => own.failingJobs(),
+    },
+    faults: services.faults,
+    isWorld: (id) => installations.isWorld(id),
+    limits: {
+      maxBodyBytes: config.maxBodyBytes,
+      maxConnections: config.maxConnections,
+      maxInFlight: config.maxInFlight,
+      maxInFlightOfAccount: config.maxInFlightOfAccount,
+      keepAliveMs: config.keepAliveMs,
+    },
+    people: people?.gate,
+    clientAddressHeader: config.clientAddressHeader,
+    recorder:
+      recording === undefined
+        ? undefined
+        : createRequestRecorder(
+            recording,
+            (id) => installations.of(id).clock,
+            (id, token) => (installations.isOwn(id) ? keys.vault : keys.worldVault).tokenDigests(id, token)[0],
+          ),
+  });
+  parts.defer(async () => {
+    server.closeAllConnections();
+    await server.close();
+  });
+  return { server, people };
+}
+
+function endpointsParts(
+  config: Config,
+  { store, keys }: Foundation,
+  services: Services,
+  clock: Clock,
+  ready: Promise<void>,
+  people: ConsolePeople | undefined,
+): EndpointsParts {
+  const { own, installations, policies, simulatorNames, instruct } = services;
+  const sandboxDeps: SandboxDeps = { loseNextAuthorization: (id) => instruct(id, { next: "lose_answer", times: 1, of: "authorize" }) };
+  const names = [config.host, ...(config.ownNames ?? [])].map((name) => name.toLowerCase());
+  return {
+    environment: config.environment,
+    console: config.console,
+    deps: {
+      runner: installations,
+      clockOf: ({ id }) => installations.of(id).clock,
+      holderOf: (key) => installations.byKey(key),
+      forget: (id) => installations.forget(id),
+      randomOf: ({ id }) => installations.of(id).random,
+      addressCheck: ({ id }) => addressCheckOf(installations.isWorld(id) ? policies.worlds : policies.own),
+      requests: installations.requests,
+      cardLikeNames: new CardLikeNames(),
+      // Undefined where another server carries payments out: nothing is simulated then.
+      sandbox: simulatorNames.length > 0 ? sandboxDeps : undefined,
+    },
+    installations,
+    clock,
+    connectorNames: services.connectorNames,
+    simulatorNames,
+    instruct,
+    notificationKeys: keys.notificationKeys,
+    worldNotificationKeys: services.worldKeys,
+    stats: () => store.stats(),
+    recorder: services.recorder,
+    people,
+    ready,
+    sandbox: {
+      worlds: services.worlds,
+      faultBoard: services.faultBoard,
+      random: ownRandom,
+      ownNames: new Set([...interfaceHosts, ...names]),
+      byOwnKey: (key) => own.accounts.byKey(key),
+      checkAddress: addressCheckOf(policies.worlds),
+    },
+  };
+}
+
+/** Of an account, a world's too. */
+function isAccountId(text: string): text is MerchantId {
+  return /^[0-9a-f]{8}$/.test(text);
+}
