@@ -80,7 +80,8 @@ async function outcomes(world: World): Promise<(string | null)[]> {
   return told.flatMap(({ deliveries }) => deliveries.map(({ outcome = null }) => outcome));
 }
 
-describe("cofre listen", () => {
+// Each test has a server of its own, and most of its time is the start of commands.
+describe("cofre listen", { concurrency: 3 }, () => {
   test("verifies, shows and passes on the same bytes, and is gone from the account after Ctrl-C", async (context) => {
     await using world = await startCofre();
     const { url, heard } = await startProgram(context);
