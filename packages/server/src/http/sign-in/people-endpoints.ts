@@ -11,7 +11,7 @@ import { textOf, type TreeObject } from "../../wire/decode/tree.ts";
 import { browserCookieHeader, cookieHeader, withoutCookieHeader } from "./caller.ts";
 import { auditPath, fromOwnPage, type PeopleGate, sessionHeaders, signedInBy } from "./gate.ts";
 import { answeringPeople, invalid, peopleError } from "./people-errors.ts";
-import { pathOf, qrCode } from "./qr-code.ts";
+import { qrCode } from "./qr-code.ts";
 
 export interface PeopleDeps {
   readonly people: People;
@@ -92,8 +92,7 @@ async function enrolment({ people, clock }: PeopleDeps, { params, caller }: Peop
   const invitation = textIn(params, "invitation");
   if (params["password"] === undefined && params["code"] === undefined) {
     const { name, role, secret, uri } = await people.enrolment(invitation);
-    const squares = qrCode(uri);
-    return answer({ name, role, secret, uri, ...(squares === undefined ? {} : { squares: pathOf(squares), size: squares.length }) });
+    return answer({ name, role, secret, uri, ...(await qrCode(uri)) });
   }
   const given = { invitation, password: textIn(params, "password"), code: textIn(params, "code") };
   return begunAnswer(people, caller, await people.enrol({ ...given, origin: caller.address }), clock);

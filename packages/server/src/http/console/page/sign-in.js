@@ -5,7 +5,7 @@ import { end, isTouched, personOfPage, secondsLeft, secondsSilent, touch } from 
 
 /** @import { Role, Session } from "./session.js" */
 
-/** @typedef {{ name: string, role: Role, secret: string, uri: string, squares?: string, size?: number }} Enrolment */
+/** @typedef {{ name: string, role: Role, secret: string, uri: string, squares: string, size: number }} Enrolment */
 
 /** How long before its end it is said that the session ends, in seconds. */
 const warnSeconds = 60;
@@ -151,11 +151,10 @@ export async function acceptInvitation(main, invitation, entered, leave) {
 }
 
 /**
- * What a telephone's camera reads the secret from, where the server drew it.
+ * The secret as a QR code, for the camera of a telephone.
  * @param {Enrolment} enrolment
  */
 function picture({ squares, size }) {
-  if (squares === undefined || size === undefined) return "";
   return h(
     "p",
     { class: "qr" },
