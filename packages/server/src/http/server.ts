@@ -35,7 +35,7 @@ import {
 import { type Place, type PlaceLimits, Places } from "./places.ts";
 import type { RequestRecorder } from "./recording/request-recorder.ts";
 import { callerOf } from "./sign-in/caller.ts";
-import type { Admitted, PeopleGate } from "./sign-in/gate.ts";
+import type { Admitted, EndByKey, PeopleGate } from "./sign-in/gate.ts";
 import { isInterfacePath, pathOf, Routes } from "./routes.ts";
 import { type TlsCredentials, TlsListener } from "./tls-listener.ts";
 import type { WireAnswer } from "../wire/answers/answer.ts";
@@ -284,7 +284,7 @@ export class HttpServer {
     let place: Place | undefined;
     let answered: ReturnType<RequestRecorder["begin"]>;
     let admitted: Admitted | undefined;
-    let endByKey: Awaited<ReturnType<PeopleGate["byKey"]>>;
+    let endByKey: EndByKey | undefined;
     try {
       // Who sends slowly takes no place: a thousand such clients would lock everybody else out.
       const body = await (headers.hasBody ? this.#readBody(request, response) : undefined);
@@ -326,7 +326,8 @@ export class HttpServer {
           });
           if (account.settings.strictForms && decoded.warnings.includes("form_repaired")) throw requestError("cut_form");
           const keyed: WireRequest = { ...asked, account, grants, headers, person: admitted?.person };
-          if (admitted === undefined) endByKey = await people?.byKey(endpoint.path, asked, account, this.#callerOf(request));
+          const writing = admitted === undefined ? people?.byKey(endpoint.path, asked, account, () => this.#callerOf(request)) : undefined;
+          if (writing !== undefined) endByKey = await writing;
           const { faults } = this.#options;
           // Of the sandbox's accounts, and there only of those that asked for it.
           if (faults?.waitsFor(account.id) === true) delivery = await this.#met(faults, endpoint, keyed, place);

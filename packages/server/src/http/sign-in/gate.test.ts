@@ -223,6 +223,39 @@ describe("what a person does", () => {
   });
 });
 
+describe("what a program does with a key", () => {
+  const account = newAccount(first);
+  const settings = { method: "POST", params: { chaos: "{}" } } as const;
+
+  test("is not written down where it is a payment, and its client is not read from the request", async () => {
+    const { gate, caller, written } = await openGate();
+    let read = 0;
+    const callerOf = () => {
+      read += 1;
+      return caller();
+    };
+    for (const path of ["/ws/direct", "/ws/capture", "/ws/refund", "/ws/token", "/ws/query"])
+      assert.equal(gate.byKey(path, refund, account, callerOf), undefined, path);
+    assert.equal(read, 0);
+    assert.deepEqual(await written(), []);
+  });
+
+  test("is written down with its client and its end where it changes how the server behaves", async () => {
+    const { gate, caller, people, written } = await openGate();
+    const end = await gate.byKey("/ws/merchantIntegrationProperties/edit", settings, account, () => caller());
+    assert.ok(end !== undefined);
+    assert.deepEqual(await end(done), done);
+    assert.deepEqual(
+      (await written()).map(([act, , result]) => [act, result]),
+      [
+        ["settings_changed", "asked"],
+        ["settings_changed", "done"],
+      ],
+    );
+    assert.equal((await people.audit(undefined, 1_000))[0]?.origin, "198.51.100.7");
+  });
+});
+
 describe("what a role does not allow", () => {
   test("is refused, and written down once in ten minutes for each kind of act", async () => {
     const { gate, caller, written, clock } = await openGate({ role: "viewer" });

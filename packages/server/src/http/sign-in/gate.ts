@@ -30,6 +30,9 @@ export interface Admitted {
   end(answer: WireAnswer): Promise<WireAnswer>;
 }
 
+/** Writes down what came of an act by key. Rejects as the gate does. */
+export type EndByKey = (answer: WireAnswer) => Promise<WireAnswer>;
+
 /** A look at the same by the same person is written down once in so long a time. */
 const lookMs = 10 * minute;
 /** Forgotten from the oldest on: then a look is written down once more. */
@@ -93,17 +96,22 @@ export class PeopleGate {
 
   /**
    * What a program does with a key that changes how the server behaves; the same acts of people are written down, and so are these. Resolves with what is to be
-   * called with the answer; undefined where nothing is written down: payments by key are in their own histories.
+   * called with the answer; undefined at once where nothing is written down: payments by key are in their own histories. `callerOf` is called only
+   * when something is written down.
    */
-  async byKey(
-    path: string,
-    request: Asked,
-    account: Account,
-    caller: Caller,
-  ): Promise<((answer: WireAnswer) => Promise<WireAnswer>) | undefined> {
+  byKey(path: string, request: Asked, account: Account, callerOf: () => Caller): Promise<EndByKey> | undefined {
     const need = rules.get(path)?.(request);
     if (need?.kind !== "act" || (need.role !== "admin" && !path.startsWith("/__cofre/"))) return undefined;
-    const by = { actor: { kind: "key" }, origin: caller.address, target: targetOf(path, request.params) } as const;
+    return this.#writeDownByKey(need, targetOf(path, request.params), account, callerOf().address);
+  }
+
+  async #writeDownByKey(
+    need: Extract<Need, { kind: "act" }>,
+    target: string | undefined,
+    account: Account,
+    origin: string,
+  ): Promise<EndByKey> {
+    const by = { actor: { kind: "key" }, origin, target } as const;
     try {
       const of = await this.#before({ ...by, act: need.act, result: "asked", of: undefined, detail: detailOf(account.id, need.detail) });
       return async (answer) => {
