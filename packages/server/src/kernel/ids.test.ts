@@ -44,6 +44,20 @@ test("payment ids of one merchant and moment grow, whatever else is made meanwhi
   assert.equal(new Set(Array.from(made.values(), ([first]) => first?.slice(12, 20))).size, 4);
 });
 
+test("payment ids of one merchant and moment grow when a thousand other moments lie between them, again and again", () => {
+  const nextId = paymentIds(random);
+  const [mine, others] = ["0000000a", "0000000b"] as MerchantId[];
+  assert.ok(mine !== undefined && others !== undefined);
+  const at = instant(5_000);
+  let before = nextId(mine, at);
+  for (let round = 0; round < 5; round += 1) {
+    for (let each = 0; each < 999; each += 1) nextId(others, instant(10_000 + round * 999 + each));
+    const id = nextId(mine, at);
+    assert.ok(id > before);
+    before = id;
+  }
+});
+
 test("payment ids beyond another are unlike each other in their last 112 bits, and begin anew where there is none beyond", () => {
   const at = instant(1_000);
   const first = newPaymentId(at, random);

@@ -24,8 +24,8 @@ export type KeyDigest = Branded<"KeyDigest">;
 const randomDigits = 36;
 /** Of those that were drawn, what a step leaves out. */
 const stepSkips = 8;
-/** Merchants and milliseconds of which the last id is remembered. */
-const mostMoments = 1_000;
+/** Merchants and milliseconds of which the last id is remembered, at least. */
+const leastMoments = 1_000;
 
 /** With `above`, the id of another payment, what stands behind the time is greater than there, by at least 1 and at most 2^112. */
 export function newPaymentId(at: Instant, random: Random, above?: PaymentId): PaymentId {
@@ -38,15 +38,17 @@ export type PaymentIds = (merchantId: MerchantId, at: Instant) => PaymentId;
 
 /** Of two payments of one merchant made in the same millisecond the later has the greater id, as long as this remembers the former. */
 export function paymentIds(random: Random): PaymentIds {
-  /** The last of each merchant and millisecond, the latest ones. */
-  const last = new Map<string, PaymentId>();
+  /** The last of each merchant and millisecond. The map of earlier ones is dropped whole: the oldest key of one map has to be looked for. */
+  let last = new Map<string, PaymentId>();
+  let earlier = new Map<string, PaymentId>();
   return (merchantId, at) => {
     const moment = `${merchantId} ${at}`;
-    const id = newPaymentId(at, random, last.get(moment));
-    last.delete(moment);
+    const id = newPaymentId(at, random, last.get(moment) ?? earlier.get(moment));
+    if (last.size >= leastMoments && !last.has(moment)) {
+      earlier = last;
+      last = new Map();
+    }
     last.set(moment, id);
-    const [oldest] = last.keys();
-    if (last.size > mostMoments && oldest !== undefined) last.delete(oldest);
     return id;
   };
 }

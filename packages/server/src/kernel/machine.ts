@@ -15,12 +15,13 @@ export interface Machine<State extends string, Fact extends string> extends Mach
 
 /** Loads a state machine from its table. Refuses a doubled row, an exit from a final state and a state that nobody reaches. */
 export function defineMachine<State extends string, Fact extends string>(definition: MachineDefinition<State, Fact>): Machine<State, Fact> {
-  const edges = new Map<string, State>();
+  const edges = new Map<State, Map<Fact, State>>();
   for (const [from, fact, to] of definition.rows) {
-    const key = `${from} ${fact}`;
-    assert(!edges.has(key), "a machine has one row for a state and a fact");
+    const exits = edges.get(from) ?? new Map<Fact, State>();
+    edges.set(from, exits);
+    assert(!exits.has(fact), "a machine has one row for a state and a fact");
     assert(!definition.final.includes(from), "no row leaves a final state");
-    edges.set(key, to);
+    exits.set(fact, to);
   }
   const reached = new Set<State>([definition.initial]);
   for (let grown = true; grown;) {
@@ -32,5 +33,5 @@ export function defineMachine<State extends string, Fact extends string>(definit
     definition.states.every((state) => reached.has(state)),
     "every state can be reached from the initial one",
   );
-  return { ...definition, next: (state, fact) => edges.get(`${state} ${fact}`) };
+  return { ...definition, next: (state, fact) => edges.get(state)?.get(fact) };
 }

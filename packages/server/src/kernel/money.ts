@@ -58,10 +58,27 @@ export function formatMoney(money: Money): string {
  */
 export function multiplyRate(minor: bigint, rate: string): bigint {
   assert(minor >= 0n, "an amount that is converted is not negative");
+  const { factor, divisor } = fractions.get(rate) ?? fractionOf(rate);
+  return divideHalfUp(minor * factor, divisor);
+}
+
+interface Fraction {
+  readonly factor: bigint;
+  readonly divisor: bigint;
+}
+
+/** Rates as fractions, once they were read: they come from a few tables, and each charge multiplies by several. */
+const fractions = new Map<string, Fraction>();
+const mostFractions = 1_000;
+
+function fractionOf(rate: string): Fraction {
   assert(/^\d+(\.\d+)?$/.test(rate), "a rate is plain decimal text");
   const point = rate.indexOf(".");
   const decimals = point < 0 ? 0 : rate.length - point - 1;
-  return divideHalfUp(minor * BigInt(rate.replace(".", "")), 10n ** BigInt(decimals));
+  const fraction = { factor: BigInt(rate.replace(".", "")), divisor: 10n ** BigInt(decimals) };
+  if (fractions.size >= mostFractions) fractions.clear();
+  fractions.set(rate, fraction);
+  return fraction;
 }
 
 /** `part / whole` of `minor`, rounded half up. `whole` is above zero, nothing is negative. */

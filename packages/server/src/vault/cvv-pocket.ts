@@ -45,6 +45,7 @@ export class CvvPocket {
 
   /** Gives the code away: it is not there a second time. The caller wipes it. */
   take(merchantId: MerchantId, token: TokenDigest, now: Instant): Cvv | undefined {
+    if (this.#codes.size === 0) return undefined;
     const sealed = this.#codes.get(merchantId + token);
     if (sealed === undefined) return undefined;
     this.#codes.delete(merchantId + token);

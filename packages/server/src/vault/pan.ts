@@ -47,9 +47,14 @@ class SecretDigits {
 export class Pan extends SecretDigits {
   /** Takes ownership of `digits` (ASCII). Undefined when they are no card number; they are wiped then. */
   static from(digits: Uint8Array): Pan | undefined {
-    if (digits.length >= 14 && digits.length <= 19 && passesLuhn(digits)) return new Pan(digits);
+    if (Pan.hasLength(digits.length) && passesLuhn(digits)) return new Pan(digits);
     digits.fill(0);
     return undefined;
+  }
+
+  /** Whether so many digits can be a card number. */
+  static hasLength(digits: number): boolean {
+    return digits >= 14 && digits <= 19;
   }
 }
 

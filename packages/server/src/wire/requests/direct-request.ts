@@ -323,7 +323,11 @@ function holdsOwnNumber(code: string, { settings }: Account, card: CardReading |
 
 /** Digits that came as text: the copy that the brand is read from is wiped, the text is beyond that. */
 export function isOfKnownBrand(digits: string): boolean {
-  const pan = Pan.from(Uint8Array.from(digits, (digit) => digit.charCodeAt(0)));
+  // Most telephone numbers and documents are shorter than any card's number.
+  if (!Pan.hasLength(digits.length)) return false;
+  const bytes = new Uint8Array(new ArrayBuffer(digits.length));
+  for (let at = 0; at < digits.length; at += 1) bytes[at] = digits.charCodeAt(at);
+  const pan = Pan.from(bytes);
   const isKnown = pan !== undefined && brandOf(pan) !== undefined;
   pan?.wipe();
   return isKnown;
