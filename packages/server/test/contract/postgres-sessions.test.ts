@@ -7,6 +7,7 @@ import type { EndpointId } from "../../src/notification/events.ts";
 import { Connection } from "../../src/stores/postgres/connection.ts";
 import type { PaymentList, Store } from "../../src/stores/store.ts";
 import { openStoreOn, query, TestDatabases, testUrl } from "../postgres/databases.ts";
+import { until } from "../until.ts";
 import * as given from "./store-fixtures.ts";
 
 const { merchantA, start } = given;
@@ -73,7 +74,7 @@ function describeSessions(databases: TestDatabases): void {
   const running =
     "SELECT 1 FROM pg_stat_activity WHERE datname = current_database() AND application_name LIKE '% lists' AND state = 'active'";
 
-  test("two lists run at a time, and no read of a payment, of a job or of the outbox waits for one", async (context) => {
+  test("two slow lists run at a time, and no read of a payment, of a job or of the outbox waits for one", async (context) => {
     const { url, store } = await filled();
     const holder = new Client({ connectionString: url });
     await holder.connect();
@@ -136,6 +137,8 @@ function describeSessions(databases: TestDatabases): void {
     await showBy(url, "PERFORM pg_sleep(60);");
     const list = () => store.deliveriesOf(merchantA, 0, 10);
     const started = Promise.allSettled([list(), list()]);
+    // The second begins when the first is slow.
+    await until("both sessions run a list", async () => (await query(url, running)).length === 2);
     const waiting = Promise.allSettled(Array.from({ length: 1_024 }, list));
     await assert.rejects(list(), { name: "StoreError", code: "overloaded" });
     await store.close();

@@ -1,0 +1,86 @@
+import type { ElapsedMs } from "../../kernel/elapsed.ts";
+import type { Scheduler } from "../../kernel/scheduler.ts";
+import { StoreError } from "../store.ts";
+
+/** More reads are refused as `overloaded`. A page of notifications is some two hundred reads. */
+const mostWaiting = 1_024;
+/** After a read the next one begins when this many times the read's own duration has passed. */
+const restFactor = 2;
+/** The rest after a read is not longer. */
+const longestRestMs = 100;
+/** When a read takes longer, for example because its rows come from the disk, another one begins beside it. */
+const longMs = 50;
+
+interface Waiting<Place> {
+  readonly resolve: (place: Place) => void;
+  readonly reject: (error: StoreError) => void;
+}
+
+/**
+ * When reads for people may begin. They share the thread and the database's cores with payments, so reads go one after the other, with rests between them: at
+ * most a third of the time is theirs, however many lists there are. A slow read does not delay the others, as long as a place is free.
+ */
+export class ListPlaces<Place> {
+  readonly #scheduler: Scheduler;
+  readonly #elapsed: ElapsedMs;
+  readonly #free: Place[];
+  readonly #waiting: Waiting<Place>[] = [];
+  #mayBegin = true;
+  #isClosed = false;
+
+  /** The first place is used unless a slow read has it. */
+  constructor(places: readonly Place[], scheduler: Scheduler, elapsed: ElapsedMs) {
+    this.#free = [...places];
+    this.#scheduler = scheduler;
+    this.#elapsed = elapsed;
+  }
+
+  /** Rejects with StoreError when too many wait, or with what `read` rejects with. */
+  async run<Result>(read: (place: Place) => Promise<Result>): Promise<Result> {
+    const place = await this.#place();
+    const begun = this.#elapsed();
+    let isSlow = false;
+    const cancel = this.#scheduler.after(longMs, () => {
+      isSlow = true;
+      this.#allow();
+    });
+    try {
+      return await read(place);
+    } finally {
+      cancel();
+      this.#free.unshift(place);
+      const restMs = Math.min(longestRestMs, restFactor * (this.#elapsed() - begun));
+      // A slow one has let the next begin.
+      if (isSlow) this.#next();
+      else this.#scheduler.after(restMs, () => this.#allow());
+    }
+  }
+
+  /** What runs is answered; what waits is refused. */
+  close(): void {
+    this.#isClosed = true;
+    for (const { reject } of this.#waiting.splice(0)) reject(new StoreError("closed"));
+  }
+
+  #place(): Promise<Place> {
+    if (this.#isClosed) return Promise.reject(new StoreError("closed"));
+    if (this.#waiting.length >= mostWaiting) return Promise.reject(new StoreError("overloaded"));
+    return new Promise((resolve, reject) => {
+      this.#waiting.push({ resolve, reject });
+      this.#next();
+    });
+  }
+
+  #allow(): void {
+    this.#mayBegin = true;
+    this.#next();
+  }
+
+  #next(): void {
+    if (!this.#mayBegin || this.#waiting.length === 0) return;
+    const place = this.#free.shift();
+    if (place === undefined) return;
+    this.#mayBegin = false;
+    this.#waiting.shift()?.resolve(place);
+  }
+}
