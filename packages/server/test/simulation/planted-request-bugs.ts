@@ -68,8 +68,8 @@ export const plantedRequestBugs: readonly PlantedBug[] = [
   {
     name: "a refusal of the moment is kept",
     file: "wire/endpoints/deps.ts",
-    find: `serviceErrors[error.code].retry !== "never"`,
-    replace: `serviceErrors[error.code].retry === "after_inquiry"`,
+    find: `serviceErrors[error.code] !== "never"`,
+    replace: `serviceErrors[error.code] === "after_inquiry"`,
   },
   {
     name: "a key that another process has claimed is never free again",

@@ -58,7 +58,7 @@ export async function answeringAnswer(family: ErrorFamily, work: () => Promise<W
     if (!(error instanceof WireError || error instanceof ServiceError || error instanceof StoreError)) throw error;
     const refusal = answerOf(wireErrorOf(error, family));
     // What may turn out otherwise when it is asked again is no last word.
-    const open = error instanceof StoreError || (error instanceof ServiceError && serviceErrors[error.code].retry !== "never");
+    const open = error instanceof StoreError || (error instanceof ServiceError && serviceErrors[error.code] !== "never");
     return open ? { ...refusal, keep: false } : refusal;
   }
 }
