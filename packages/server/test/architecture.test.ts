@@ -94,7 +94,7 @@ const arrows: readonly { readonly from: string; readonly to: readonly string[]; 
   // The interface: how requests are read, what they ask of the operations, and how they are answered. It knows nothing of sockets.
   {
     from: "wire/",
-    to: [...domain, ...contracts, ...logging, "operations/", "user/user.ts", "http/sign-in/gate.ts"],
+    to: [...domain, ...contracts, ...logging, "operations/", "user/user.ts"],
   },
   // The OpenAPI document and its page.
   { from: "api-docs/", to: [...domain, "operations/", "wire/", "http/admin/", "http/faults/fault-kinds.ts"] },
@@ -295,6 +295,29 @@ function brokenArrows(files: readonly SourceFile[]): string[] {
   return broken;
 }
 
+/** Groups of files that import each other, directly or through others. An import of a type counts: it ties the files' meanings together. */
+function importCycles(files: readonly SourceFile[]): string[] {
+  const imports = new Map(
+    files.map(({ path, source }) => [
+      path,
+      scan(source)
+        .imports.filter(({ specifier }) => specifier.startsWith("."))
+        .map(({ specifier }) => posix.join(posix.dirname(path), specifier)),
+    ]),
+  );
+  const reachable = (from: string): ReadonlySet<string> => {
+    const seen = new Set<string>();
+    const left = [...(imports.get(from) ?? [])];
+    for (let next = left.pop(); next !== undefined; next = left.pop()) {
+      if (seen.has(next)) continue;
+      seen.add(next);
+      left.push(...(imports.get(next) ?? []));
+    }
+    return seen;
+  };
+  return [...imports.keys()].filter((path) => reachable(path).has(path));
+}
+
 function importersOf(module: string, files: readonly SourceFile[]): string[] {
   return files
     .filter(({ path, source }) => scan(source).imports.some(({ specifier }) => posix.join(posix.dirname(path), specifier) === module))
@@ -341,6 +364,15 @@ describe("architecture", () => {
 
   test("dependencies between folders point one way", () => {
     assert.deepEqual(brokenArrows(production), []);
+  });
+
+  test("no file imports itself through others, types included", () => {
+    assert.deepEqual(importCycles(production), []);
+    const planted = [
+      { path: "kernel/money.ts", source: 'import type { Rate } from "./rate.ts";' },
+      { path: "kernel/rate.ts", source: 'import { Money } from "./money.ts";' },
+    ];
+    assert.deepEqual(importCycles(planted), ["kernel/money.ts", "kernel/rate.ts"]);
   });
 
   test("time, chance, timers, environment, files, sockets and packages are reached through the one file that owns each", () => {

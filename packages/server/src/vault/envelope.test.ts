@@ -8,7 +8,7 @@ import type { MerchantId, TokenDigest } from "../kernel/ids.ts";
 import { decryptGcm, encryptGcm, wrapKey } from "./aes.ts";
 import type { Card } from "./card.ts";
 import { epochOf, openCard, resealCard, sealCard, type CardPlace } from "./envelope.ts";
-import type { CardRef } from "./vault.ts";
+import type { CardRef } from "./stored-card.ts";
 
 const random = { bytes: (length: number): Uint8Array => Uint8Array.from(randomBytes(length)) };
 const epoch = { id: 7, key: createSecretKey(Buffer.alloc(32, 7)) };

@@ -4,7 +4,8 @@ import type { Random } from "../kernel/random.ts";
 import { decryptGcm, encryptGcm, keyLength, nonceLength, tagLength, unwrapKey, wrapKey, wrappedKeyLength } from "./aes.ts";
 import type { Card } from "./card.ts";
 import { Pan } from "./pan.ts";
-import { VaultError, type CardOwner, type CardRef } from "./vault.ts";
+import type { CardRef } from "./stored-card.ts";
+import { VaultError, type CardOwner } from "./vault.ts";
 
 /**
  * A sealed card, as bytes:

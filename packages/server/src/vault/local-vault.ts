@@ -9,7 +9,8 @@ import type { Keyring } from "./keyring.ts";
 import { noEarlierRows, type RowField, RowMacs, type RowUpgrade } from "./row-mac.ts";
 import type { StoredCard } from "./stored-card.ts";
 import { keyedDigest, unkeyedDigest, unkeyedLength } from "./token.ts";
-import type { CardOwner, CardRef, Vault } from "./vault.ts";
+import type { CardRef } from "./stored-card.ts";
+import type { CardOwner, Vault } from "./vault.ts";
 
 interface LocalVaultOptions {
   readonly keyring: Keyring;

@@ -1,7 +1,9 @@
 import type { MerchantId, TokenDigest } from "../kernel/ids.ts";
 import type { Instant } from "../kernel/instant.ts";
 import type { Brand } from "./brand.ts";
-import type { CardRef } from "./vault.ts";
+
+/** Opaque bytes that the store keeps for the vault: the sealed card, or an identifier should the vault be remote. */
+export type CardRef = Uint8Array;
 
 /** A card that a merchant stored: what the store keeps of it. The token itself is given to the merchant once and never kept. */
 export interface StoredCard {

@@ -1,6 +1,6 @@
 import type { MerchantId, TokenDigest } from "../kernel/ids.ts";
 import type { Card } from "./card.ts";
-import type { StoredCard } from "./stored-card.ts";
+import type { CardRef, StoredCard } from "./stored-card.ts";
 
 /**
  * What a sealed card is bound to. The envelope's additional authenticated data holds these and the environment, so a
@@ -12,9 +12,6 @@ export interface CardOwner {
   /** Version of the card record; a card that is sealed again gets a fresh data key and the next number. */
   readonly recordVersion: number;
 }
-
-/** Opaque bytes that the store keeps for the vault: the sealed card, or an identifier should the vault be remote. */
-export type CardRef = Uint8Array;
 
 /** The vault, behind an interface that could be another process. Card data enters and leaves as bytes only. */
 export interface Vault {

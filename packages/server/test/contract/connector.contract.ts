@@ -8,7 +8,7 @@ import type {
   OriginalAuthorization,
   VerifyOutcome,
 } from "../../src/connectors/connector.ts";
-import type { AcquirerBooks, BookedAuthorization } from "../../src/connectors/simulator/acquirer.ts";
+import type { AcquirerBooks, BookedAuthorization } from "../../src/connectors/simulator/messages-and-books.ts";
 import type { Instruction } from "../../src/connectors/simulator/network.ts";
 import type { MerchantId } from "../../src/kernel/ids.ts";
 import { laterBy } from "../../src/kernel/instant.ts";

@@ -1,7 +1,7 @@
 import { mkdtempSync, rmSync } from "node:fs";
 import { tmpdir } from "node:os";
 import { join } from "node:path";
-import type { AcquirerBooks, BookedAuthorization } from "../../src/connectors/simulator/acquirer.ts";
+import type { AcquirerBooks, BookedAuthorization } from "../../src/connectors/simulator/messages-and-books.ts";
 import type { Instruction, MessageKind, NetworkFault } from "../../src/connectors/simulator/network.ts";
 import { decode, readBooks } from "../../src/connectors/simulator/wire.ts";
 import { isReversalCode, paymentCodeOf, refundReferenceOf } from "../../src/connectors/upstream/references.ts";

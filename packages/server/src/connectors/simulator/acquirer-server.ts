@@ -5,11 +5,12 @@ import type { Clock } from "../../kernel/clock.ts";
 import type { Scheduler } from "../../kernel/scheduler.ts";
 import { Pan } from "../../vault/pan.ts";
 import type { Approval, Decline } from "../connector.ts";
-import type { InquiryAnswer, OriginalMessage, VerifyAnswer } from "./acquirer.ts";
+import type { InquiryAnswer, OriginalMessage, VerifyAnswer } from "./messages-and-books.ts";
 import { type Echo, echoOf, lastingEcho } from "./echo.ts";
 import type { CardVerdict } from "./magic-cards.ts";
 import { InstructionRefused } from "./network.ts";
-import type { Heard, Personal } from "./network.ts";
+import type { Heard } from "./network.ts";
+import type { Personal } from "./messages-and-books.ts";
 import { buildAcquirer, defaultPersonality } from "./personality.ts";
 import type { AcquirerSite, Personality } from "./personality.ts";
 import {

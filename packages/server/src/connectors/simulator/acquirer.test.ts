@@ -4,7 +4,8 @@ import type { MerchantId } from "../../kernel/ids.ts";
 import { instant } from "../../kernel/instant.ts";
 import type { Approval, OriginalAuthorization } from "../connector.ts";
 import { SimulatedAcquirer } from "./acquirer.ts";
-import type { AcquirerOptions, AuthorizeMessage } from "./acquirer.ts";
+import type { AcquirerOptions } from "./acquirer.ts";
+import type { AuthorizeMessage } from "./messages-and-books.ts";
 import { issuerDecline } from "./magic-cards.ts";
 import { defaultPersonality } from "./personality.ts";
 

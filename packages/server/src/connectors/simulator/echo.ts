@@ -1,9 +1,9 @@
 import type { Card } from "../../vault/card.ts";
 import type { Cvv } from "../../vault/pan.ts";
 import type { Approval, Decline } from "../connector.ts";
-import type { OriginalMessage, VerifyAnswer } from "./acquirer.ts";
+import type { OriginalMessage, VerifyAnswer } from "./messages-and-books.ts";
 import { draw } from "./draw.ts";
-import type { Personal } from "./network.ts";
+import type { Personal } from "./messages-and-books.ts";
 
 /** Gives an answer whose texts repeat the card. */
 export type Echo = <Answer extends Approval | Decline | VerifyAnswer>(answer: Answer) => Answer;

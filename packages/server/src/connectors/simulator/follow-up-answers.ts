@@ -1,6 +1,6 @@
 import type { Money } from "../../kernel/money.ts";
 import type { DeclineReason } from "../../payment/payment.ts";
-import type { AcquirerPersonality, BookedAuthorization, FollowUpAnswer } from "./acquirer.ts";
+import type { AcquirerPersonality, BookedAuthorization, FollowUpAnswer } from "./messages-and-books.ts";
 import { issuerDecline } from "./magic-cards.ts";
 
 /** What the acquirer says to that which follows an authorization, by what its books hold of it. `refusal` is the issuer's own no. */

@@ -6,7 +6,7 @@ import type { Scheduler } from "../../kernel/scheduler.ts";
 import type { SimulatorTreatment } from "../../merchant/account.ts";
 import type { Card } from "../../vault/card.ts";
 import type { AuthorizeRequest, Connector, NotSent, Unknown, VerifyRequest } from "../connector.ts";
-import type { AcquirerBooks } from "./acquirer.ts";
+import type { AcquirerBooks } from "./messages-and-books.ts";
 import { traitsOf } from "./magic-cards.ts";
 import type { Instruction } from "./network.ts";
 import {

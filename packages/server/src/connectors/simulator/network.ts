@@ -3,8 +3,8 @@ import type { Clock } from "../../kernel/clock.ts";
 import type { MerchantId } from "../../kernel/ids.ts";
 import { type Instant, laterBy } from "../../kernel/instant.ts";
 import type { Scheduler } from "../../kernel/scheduler.ts";
-import type { SimulatorTreatment } from "../../merchant/account.ts";
 import type { DeclineReason } from "../../payment/payment.ts";
+import type { SimulatedAcquirer } from "./acquirer.ts";
 import type {
   AuthorizeAnswer,
   AuthorizeMessage,
@@ -13,10 +13,10 @@ import type {
   InquiryAnswer,
   OriginalMessage,
   ReverseAnswer,
-  SimulatedAcquirer,
   VerifyAnswer,
   VerifyMessage,
-} from "./acquirer.ts";
+  Personal,
+} from "./messages-and-books.ts";
 import { BoundedMap } from "./bounded-map.ts";
 import { draw } from "./draw.ts";
 import type { Echo } from "./echo.ts";
@@ -59,8 +59,6 @@ export interface NetworkOptions {
 /** What comes back over the network; undefined is silence. */
 export type Heard<Answer> = Answer | undefined;
 
-/** A message also says how the network is to treat this account. */
-export type Personal = { readonly simulator: SimulatorTreatment };
 type Addressed = Pick<OriginalMessage, "merchantId" | "reference"> & Personal;
 type Planned = { readonly kind: MessageKind | undefined; readonly next: Instruction["next"]; left: number };
 

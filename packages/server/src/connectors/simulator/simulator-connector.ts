@@ -4,7 +4,7 @@ import type { Instant } from "../../kernel/instant.ts";
 import type { Scheduler } from "../../kernel/scheduler.ts";
 import type { SimulatorTreatment } from "../../merchant/account.ts";
 import type { Connector, Unknown } from "../connector.ts";
-import type { AcquirerBooks } from "./acquirer.ts";
+import type { AcquirerBooks } from "./messages-and-books.ts";
 import { echoOf } from "./echo.ts";
 import { traitsOf } from "./magic-cards.ts";
 import type { Heard, Instruction } from "./network.ts";

@@ -25,9 +25,10 @@ import type {
   MerchantBooks,
   OriginalMessage,
   VerifyMessage,
-} from "./acquirer.ts";
+} from "./messages-and-books.ts";
 import { instructable, messageKinds } from "./network.ts";
-import type { Instruction, Personal } from "./network.ts";
+import type { Instruction } from "./network.ts";
+import type { Personal } from "./messages-and-books.ts";
 
 /**
  * How messages to the acquirer process and its answers look: JSON, with amounts as decimal text in minor units. A request

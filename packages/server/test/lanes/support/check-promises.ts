@@ -1,4 +1,4 @@
-import type { AcquirerBooks } from "../../../src/connectors/simulator/acquirer.ts";
+import type { AcquirerBooks } from "../../../src/connectors/simulator/messages-and-books.ts";
 import { decode, readBooks } from "../../../src/connectors/simulator/wire.ts";
 import { type Promises, toldPaymentOf } from "./kill-promises.ts";
 import type { WireClient } from "./wire-client.ts";

@@ -1,7 +1,7 @@
 import { createHash } from "node:crypto";
 import { join } from "node:path";
 import { DatabaseSync } from "node:sqlite";
-import type { AcquirerBooks, BookedAuthorization } from "../../../src/connectors/simulator/acquirer.ts";
+import type { AcquirerBooks, BookedAuthorization } from "../../../src/connectors/simulator/messages-and-books.ts";
 import type { JudgedFacts, JudgedPayment } from "./judge-facts.ts";
 import type { Promises, ToldPayment } from "./kill-promises.ts";
 

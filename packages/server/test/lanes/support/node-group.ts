@@ -5,7 +5,7 @@ import { join } from "node:path";
 import { setTimeout as sleep } from "node:timers/promises";
 import type { AddressInfo } from "node:net";
 import { once } from "node:events";
-import type { AcquirerBooks } from "../../../src/connectors/simulator/acquirer.ts";
+import type { AcquirerBooks } from "../../../src/connectors/simulator/messages-and-books.ts";
 import { decode, readBooks } from "../../../src/connectors/simulator/wire.ts";
 import type { MerchantId } from "../../../src/kernel/ids.ts";
 import { instant } from "../../../src/kernel/instant.ts";
