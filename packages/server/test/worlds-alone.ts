@@ -19,7 +19,7 @@ export function worldsAlone(clock: Clock, random: SeededRandom, parts: Partial<W
     sign: never,
     name: "test",
     acquirerTimeoutMs: 1_000,
-    periods: { requestsMs: 30 * day },
+    periods: { requestsMs: 30 * day, deliveriesMs: 90 * day },
     elapsedMs: () => 0,
     log: { write: () => undefined },
     clock,

@@ -256,6 +256,13 @@ export const settings = {
     read: wholeNumber(1, 3_650),
     doc: "How many days an Idempotency-Key and its answer are kept, from the first request under it. Then both are deleted, and another request may come under the key. See [what is kept, and for how long](running.md#what-is-kept-and-for-how-long).",
   },
+  keepDeliveriesDays: {
+    variable: "COFRE_KEEP_DELIVERIES_DAYS",
+    form: "1 to 3650",
+    fallback: "90",
+    read: wholeNumber(1, 3_650),
+    doc: "How many days the record of a notification's delivery is kept after it was delivered or has failed. The notification itself is kept and can be sent again. See [what is kept, and for how long](running.md#what-is-kept-and-for-how-long).",
+  },
   shutdownGraceMs: {
     variable: "COFRE_SHUTDOWN_GRACE_MS",
     form: "0 to 600000",

@@ -40,10 +40,12 @@ export class DeliveryBook {
   }
 
   /** Deliveries that are over without another attempt, whole messages at a time; as they are now. */
-  async end(deliveries: readonly Delivery[], decide: (delivery: Delivery) => Delivery): Promise<readonly Delivery[]> {
+  async end(deliveries: readonly Delivery[], decide: (delivery: Delivery, now: Instant) => Delivery): Promise<readonly Delivery[]> {
+    const now = this.#clock.now();
     const ended = new Map<string, Delivery>();
     for (const each of deliveries) {
-      for (const delivery of (await this.#messageOf(each)) ?? []) ended.set(`${delivery.number} ${delivery.endpoint}`, decide(delivery));
+      for (const delivery of (await this.#messageOf(each)) ?? [])
+        ended.set(`${delivery.number} ${delivery.endpoint}`, decide(delivery, now));
     }
     const [first, ...others] = ended.values();
     if (first === undefined) return [];

@@ -24,7 +24,7 @@ describe("an attempt at a delivery", () => {
   test("has delivered it when the answer is 200 to 299, whatever rest was asked for", () => {
     for (const status of [200, 204, 299]) {
       assert.deepEqual(decide(answered(status, "60")), {
-        next: deliveryOf({ version: 5, attempts: 3, outcome: String(status), state: "delivered" }),
+        next: deliveryOf({ version: 5, attempts: 3, outcome: String(status), state: "delivered", dueAt: now }),
         verdict: "delivered",
         restUntil: undefined,
       });
@@ -54,7 +54,7 @@ describe("an attempt at a delivery", () => {
 
   test("was the last one of the schedule: it has failed, and is asked for no more", () => {
     const last = decide(answered(500, "60"), { attempts: maximumAttempts - 1 });
-    assert.deepEqual([last.verdict, last.next.state, last.next.attempts, last.next.dueAt], ["given_up", "failed", maximumAttempts, start]);
+    assert.deepEqual([last.verdict, last.next.state, last.next.attempts, last.next.dueAt], ["given_up", "failed", maximumAttempts, now]);
     assert.equal(last.restUntil, laterBy(now, 60 * second));
     assert.equal(decide(answered(500), { attempts: maximumAttempts - 2 }).verdict, "again");
   });
@@ -67,7 +67,7 @@ describe("an attempt at a delivery", () => {
     });
     const endpoint = urlEndpoint("https://order.example/17");
     assert.deepEqual(decide(answered(410), { endpoint }), {
-      next: deliveryOf({ version: 5, attempts: 3, outcome: "410", state: "failed", endpoint }),
+      next: deliveryOf({ version: 5, attempts: 3, outcome: "410", state: "failed", dueAt: now, endpoint }),
       verdict: "given_up",
       restUntil: undefined,
     });
@@ -75,7 +75,7 @@ describe("an attempt at a delivery", () => {
 });
 
 test("a delivery whose endpoint was taken away has failed without an attempt", () => {
-  assert.deepEqual(decideRemoved(deliveryOf()), deliveryOf({ version: 5, state: "failed", outcome: "endpoint_removed" }));
+  assert.deepEqual(decideRemoved(deliveryOf(), now), deliveryOf({ version: 5, state: "failed", outcome: "endpoint_removed", dueAt: now }));
 });
 
 test("the change of deliveries replaces the versions before, and what is new replaces nothing", () => {

@@ -18,7 +18,7 @@ export type ReplaySelection =
 export interface ReplayParts {
   readonly store: Pick<
     Store,
-    "notificationsOf" | "notificationsOfPayment" | "deliveriesOf" | "deliveriesOfMessage" | "paymentById" | "commit"
+    "notificationsOf" | "notificationsOfPayment" | "deliveriesOf" | "deliveriesBetween" | "deliveriesOfMessage" | "paymentById" | "commit"
   >;
   readonly clock: Clock;
 }
@@ -70,12 +70,12 @@ async function replayRow(parts: ReplayParts, row: OutboxRow, { endpoints }: Noti
   const { store, clock } = parts;
   const { merchantId, number, paymentId } = row;
   const payment = await store.paymentById(merchantId, paymentId);
-  const known = await store.deliveriesOf(merchantId, number, mostOfOne);
+  const known = await store.deliveriesBetween(merchantId, number, number, mostOfOne);
   let count = 0;
   const targets = targetsOf(endpoints, payment?.order.notificationUrl);
   const gathering = new Set(gatheringOf(endpoints, targets));
   for (const endpoint of targets) {
-    const delivery = known.find((each) => each.number === number && isSameReceiver(each.endpoint, endpoint));
+    const delivery = known.find((each) => isSameReceiver(each.endpoint, endpoint));
     if (delivery?.state === "waiting") continue;
     const now = clock.now();
     count +=

@@ -170,8 +170,8 @@ export const logEvents = {
   },
   records_deleted: {
     level: "info",
-    doc: "Old records were deleted: `requests` are Idempotency-Keys (COFRE_KEEP_KEYS_DAYS). See [what is kept, and for how long](running.md#what-is-kept-and-for-how-long).",
-    fields: { requests: "number" },
+    doc: "Old records were deleted: `requests` are Idempotency-Keys (COFRE_KEEP_KEYS_DAYS), `deliveries` those that were delivered or have failed (COFRE_KEEP_DELIVERIES_DAYS). See [what is kept, and for how long](running.md#what-is-kept-and-for-how-long).",
+    fields: { requests: "number", deliveries: "number" },
   },
   row_refused: {
     level: "error",

@@ -48,7 +48,7 @@ export interface Delivery extends EndpointKey, Notification {
   readonly state: DeliveryState;
   /** When it was asked for: with its notification, or by the last replay. */
   readonly askedAt: Instant;
-  /** When it is to be tried, while it waits. */
+  /** When it is to be tried, while it waits; afterwards when it ended. In rows of versions before, when its last attempt was due. */
   readonly dueAt: Instant;
   /** Attempts since it was asked for. */
   readonly attempts: number;

@@ -9,6 +9,7 @@ import * as given from "../../test/contract/store-fixtures.ts";
 import type { Clock } from "../kernel/clock.ts";
 import { day, hour, type Instant, instant, laterBy, minute } from "../kernel/instant.ts";
 import { type Share, wholeShare } from "../kernel/share.ts";
+import type { EndpointId } from "../notification/events.ts";
 import type { Change } from "../stores/change.ts";
 import { openEmbeddedStore } from "../stores/embedded/embedded-store.ts";
 import { createMemoryStore } from "../stores/memory/memory-store.ts";
@@ -16,7 +17,7 @@ import type { Store } from "../stores/store.ts";
 import { type Deleted, RetentionJob, type RetentionParts } from "./retention-job.ts";
 
 const { merchantA, merchantB } = given;
-const periods = { requestsMs: 30 * day };
+const periods = { requestsMs: 30 * day, deliveriesMs: 90 * day };
 const noDeletion = { facts: [], entries: [], notifications: [] } as const;
 const digest = "ab".repeat(32);
 
@@ -68,9 +69,35 @@ describe("the job that deletes old records", () => {
     await job.runDue();
     assert.deepEqual(await keysOf(store, ["old", "young", "open"]), ["young", "open"]);
     assert.deepEqual(await keysOf(store, ["old"], merchantB), []);
-    assert.deepEqual(reports, [{ requests: 2 }]);
+    assert.deepEqual(reports, [{ requests: 2, deliveries: 0 }]);
     await job.runDue();
     assert.equal(reports.length, 1, "a round without a deletion reports nothing");
+  });
+
+  test("deletes deliveries that ended 90 days ago, to the millisecond, and none that waits", async () => {
+    const time = new StillTime();
+    const store = createMemoryStore();
+    const old = laterBy(time.now(), -90 * day);
+    const shop = "shop" as EndpointId;
+    const states = ["delivered", "failed", "delivered", "waiting"] as const;
+    for (const [index, state] of states.entries()) {
+      const payment = given.newPayment(index + 1);
+      await store.commit(given.paymentChange(payment));
+      const told = { notifications: [{ kind: "update", paymentId: payment.id }], deliverTo: [shop] } as const;
+      await store.commit(given.paymentChange({ ...payment, version: 2 }, told));
+      const [delivery] = await store.deliveriesBetween(merchantA, index + 1, index + 1, 1);
+      assert.ok(delivery !== undefined);
+      const next = { ...delivery, version: 2, state, dueAt: index === 2 ? laterBy(old, 1) : old };
+      await store.commit({ merchantId: merchantA, at: old, deliveries: [{ next, replaces: 1 }], ...noDeletion });
+    }
+    const reports: Deleted[] = [];
+    await jobOn(store, time, { report: (deleted) => void reports.push(deleted) }).runDue();
+    assert.deepEqual(
+      (await store.deliveriesOf(merchantA, 1, 10)).map(({ number }) => number),
+      [3, 4],
+    );
+    assert.deepEqual(reports, [{ requests: 0, deliveries: 2 }]);
+    assert.equal((await store.notificationsOf(merchantA, 0, 10)).length, 4);
   });
 
   test("begins when the clock has been steady for an hour, and goes on each hour", async (context) => {
@@ -121,6 +148,7 @@ describe("the job that deletes old records", () => {
     for (let number = 0; number < 300; number += 1) await claimed(memory, `key-${number}`, laterBy(time.now(), -31 * day));
     const store = {
       answeredRequests: memory.answeredRequests.bind(memory),
+      endedDeliveries: memory.endedDeliveries.bind(memory),
       commit: (change: Change) => {
         clock.aheadMs = 365 * day;
         return memory.commit(change);
@@ -156,6 +184,7 @@ describe("the job that deletes old records", () => {
     const memory = createMemoryStore();
     await claimed(memory, "old", laterBy(time.now(), -31 * day));
     const racing = {
+      endedDeliveries: memory.endedDeliveries.bind(memory),
       answeredRequests: async (before: Instant, limit: number) => {
         const found = await memory.answeredRequests(before, limit);
         // Another process has deleted it meanwhile, and its client has sent the next request under it.
@@ -182,6 +211,7 @@ describe("the job that deletes old records", () => {
     let commits = 0;
     const killed = {
       answeredRequests: store.answeredRequests.bind(store),
+      endedDeliveries: store.endedDeliveries.bind(store),
       commit: (change: Change) => {
         commits += 1;
         return commits > 2 ? new Promise<never>(() => undefined) : store.commit(change);
@@ -219,6 +249,7 @@ describe("the job that deletes old records", () => {
 
     let [underWay, mostUnderWay, largest, others, atOnce] = [0, 0, 0, 0, 0];
     const counted = {
+      endedDeliveries: store.endedDeliveries.bind(store),
       answeredRequests: (before: Instant, limit: number) => {
         atOnce = Math.max(atOnce, limit);
         return store.answeredRequests(before, limit);
@@ -259,7 +290,7 @@ describe("the job that deletes old records", () => {
     job.start();
     elapsedMs = hour;
     round?.();
-    assert.deepEqual(await ended.promise, { requests: 100_000 });
+    assert.deepEqual(await ended.promise, { requests: 100_000, deliveries: 0 });
     await job.stop();
     assert.deepEqual([atOnce, largest, others], [200, 100, 500]);
     assert.ok(mostUnderWay <= 3, `${mostUnderWay} changes at once`);

@@ -13,10 +13,12 @@ import type { Store } from "../stores/store.ts";
 export interface RetentionPeriods {
   /** Idempotency-Keys with an answer, since they were claimed. */
   readonly requestsMs: number;
+  /** Deliveries that were delivered or have failed, since then. */
+  readonly deliveriesMs: number;
 }
 
 export interface RetentionParts {
-  readonly store: Pick<Store, "answeredRequests" | "commit">;
+  readonly store: Pick<Store, "answeredRequests" | "endedDeliveries" | "commit">;
   readonly periods: RetentionPeriods;
   readonly clock: Clock;
   readonly elapsedMs: ElapsedMs;
@@ -31,6 +33,7 @@ export interface RetentionParts {
 
 export interface Deleted {
   readonly requests: number;
+  readonly deliveries: number;
 }
 
 const slotOfRounds = 0;
@@ -46,7 +49,7 @@ const mostOfChange = 100;
 const mostTogether = 8;
 
 /**
- * Deletes Idempotency-Keys that are older than their period. One process does it, the holder of the first slot, with a round each hour. A node whose clock
+ * Deletes Idempotency-Keys and deliveries that are older than their period. One process does it, the holder of the first slot, with a round each hour. A node whose clock
  * differs from other nodes' clocks holds no slot (decisions/0017). A single node has no other clock to compare with, so a round also needs a clock that has kept
  * step with the monotonic count for an hour.
  *
@@ -109,12 +112,14 @@ export class RetentionJob {
 
   async #deleteOld(mayDelete: () => boolean, pieces: typeof usualPieces): Promise<void> {
     const { report, periods, clock } = this.#parts;
-    const before = olderThan(clock.now(), periods.requestsMs);
-    const requests = { count: 0 };
+    const now = clock.now();
+    const [claimedBefore, endedBefore] = [olderThan(now, periods.requestsMs), olderThan(now, periods.deliveriesMs)];
+    const [requests, deliveries] = [{ count: 0 }, { count: 0 }];
     try {
-      await this.#inPieces(mayDelete, pieces, requests, (limit) => this.#deleteRequests(before, limit));
+      await this.#inPieces(mayDelete, pieces, requests, (limit) => this.#deleteRequests(claimedBefore, limit));
+      await this.#inPieces(mayDelete, pieces, deliveries, (limit) => this.#deleteDeliveries(endedBefore, limit));
     } finally {
-      if (requests.count > 0) report({ requests: requests.count });
+      if (requests.count + deliveries.count > 0) report({ requests: requests.count, deliveries: deliveries.count });
     }
   }
 
@@ -152,10 +157,17 @@ export class RetentionJob {
     return found.length;
   }
 
+  async #deleteDeliveries(endedBefore: Instant, limit: number): Promise<number> {
+    const { store, reads } = this.#parts;
+    const found = await reported(reads, "endedDeliveries", store.endedDeliveries(endedBefore, limit));
+    await this.#commitEach(found, (merchantId, some) => ({ merchantId, deliveryDeletion: { deliveries: some, endedBefore } }));
+    return found.length;
+  }
+
   /** One change for each merchant, more where it has many. */
   async #commitEach<T extends { readonly merchantId: MerchantId }>(
     found: readonly T[],
-    deletion: (merchantId: MerchantId, some: readonly T[]) => Pick<Change, "merchantId" | "requestDeletion">,
+    deletion: (merchantId: MerchantId, some: readonly T[]) => Pick<Change, "merchantId" | "requestDeletion" | "deliveryDeletion">,
   ): Promise<void> {
     const { store, clock } = this.#parts;
     const changes: Change[] = [];

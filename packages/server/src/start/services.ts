@@ -77,7 +77,7 @@ export async function openServices(
   const recording = config.recording === "yes" ? recorder : undefined;
   const shared = {
     acquirerTimeoutMs: config.acquirerTimeoutMs,
-    periods: { requestsMs: config.keepKeysDays * day },
+    periods: { requestsMs: config.keepKeysDays * day, deliveriesMs: config.keepDeliveriesDays * day },
     elapsedMs: systemElapsed,
     acceptsPan: isSandbox && config.sandboxCards === "test" ? isTestNumber : undefined,
     log,

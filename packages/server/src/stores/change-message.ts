@@ -31,6 +31,7 @@ export type ChangeMessage = readonly [
   deliveries: DeliveriesPart | undefined,
   parking: ParkingPart | undefined,
   requestDeletion: RequestDeletionPart | undefined,
+  deliveryDeletion: DeliveryDeletionPart | undefined,
 ];
 
 /** What most payments never have: refunds, a dispute, a reviewer, a mandate that they give, another acquirer than the first. */
@@ -103,6 +104,8 @@ export type RequestPart = readonly [
 
 export type RequestDeletionPart = readonly [keys: readonly string[], claimedBefore: number];
 
+export type DeliveryDeletionPart = readonly [deliveries: readonly (readonly [endpoint: string, number: number])[], endedBefore: number];
+
 export type CardErasurePart = readonly [tokenDigest: string, unusedSince: number];
 
 export type CardUsePart = readonly [tokenDigest: string, at: number];
@@ -141,7 +144,7 @@ export type DeliveryColumns = readonly [
 ];
 
 export function messageOf(change: Change): ChangeMessage {
-  const { merchantId, at, payment, card, cardUse, account, request, cardErasure, requestDeletion } = change;
+  const { merchantId, at, payment, card, cardUse, account, request, cardErasure, requestDeletion, deliveryDeletion } = change;
   return [
     merchantId,
     at,
@@ -154,6 +157,9 @@ export function messageOf(change: Change): ChangeMessage {
     deliveriesPart(change),
     change.parking === undefined ? undefined : [change.parking.queue, change.parking.until, change.parking.accountVersion],
     requestDeletion === undefined ? undefined : [requestDeletion.keys, requestDeletion.claimedBefore],
+    deliveryDeletion === undefined
+      ? undefined
+      : [deliveryDeletion.deliveries.map(({ endpoint, number }) => [endpoint, number]), deliveryDeletion.endedBefore],
   ];
 }
 

@@ -48,6 +48,7 @@ function told(...deliverTo: readonly string[]): Change {
 const request = { key: "key", digest, claimedAt: start, answer: undefined };
 const answer = { status: 200, body: "done" };
 const erasure = { tokenDigest: given.tokenDigest(1), unusedSince: start };
+const deliveryDeletion = { deliveries: [{ endpoint: hook, number: 2 }], endedBefore: start };
 const requestDeletion = { keys: ["key"], claimedBefore: start };
 const card = given.cardChange(given.newCard(1));
 const account = given.accountChange(given.newAccount(merchantA), [1]);
@@ -136,6 +137,23 @@ const rows: readonly Row[] = [
       change({ request: { next: request, replaces: "nothing" }, requestDeletion }),
     ],
     [change({ requestDeletion })],
+  ],
+  [
+    "deliveries are deleted that ended before a moment",
+    [change({ deliveryDeletion: { ...deliveryDeletion, endedBefore: Number.NaN as typeof start } })],
+    [change({ deliveryDeletion })],
+  ],
+  [
+    "deliveries are deleted by a change of their own",
+    [
+      given.paymentChange(given.newPayment(1), { deliveryDeletion }),
+      { ...card, deliveryDeletion },
+      { ...given.cardUseChange(1, start), deliveryDeletion },
+      { ...account, deliveryDeletion },
+      { ...deliveryChange({}), deliveryDeletion },
+      change({ request: { next: request, replaces: "nothing" }, deliveryDeletion }),
+    ],
+    [],
   ],
   [
     "a named request is a change of its own",

@@ -40,6 +40,18 @@ export function assertChangeIsSound(change: Change): void {
     assert(Number.isSafeInteger(change.requestDeletion.claimedBefore), "keys are deleted that were claimed before a moment");
     assert((payment ?? card ?? cardUse ?? account ?? request ?? deliveries) === undefined, "keys are deleted by a change of their own");
   }
+  if (change.deliveryDeletion !== undefined) {
+    const { deliveries: deleted, endedBefore } = change.deliveryDeletion;
+    assert(Number.isSafeInteger(endedBefore), "deliveries are deleted that ended before a moment");
+    for (const { endpoint, number } of deleted) {
+      assert(Number.isSafeInteger(number) && number >= 1, "notifications are counted from 1");
+      assert(endpointPattern.test(endpoint), "an endpoint's name is of letters, digits and dashes");
+    }
+    assert(
+      (payment ?? card ?? cardUse ?? account ?? request ?? deliveries) === undefined,
+      "deliveries are deleted by a change of their own",
+    );
+  }
   if (request !== undefined) {
     assert((payment ?? card ?? cardUse ?? account) === undefined, "a named request is a change of its own");
     assert(isHex(request.next.digest, 64), "a request's digest is 64 hex characters");

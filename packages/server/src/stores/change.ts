@@ -34,6 +34,8 @@ export interface Change {
   };
   /** Deletes Idempotency-Keys with their answers: those that were claimed before `claimedBefore` and have an answer. Others of them stay, and are no conflict. */
   readonly requestDeletion?: { readonly keys: readonly string[]; readonly claimedBefore: Instant };
+  /** Deletes deliveries of this merchant: those that ended before `endedBefore`. Others of them stay, and are no conflict. */
+  readonly deliveryDeletion?: { readonly deliveries: readonly DeliveryName[]; readonly endedBefore: Instant };
   /** A request that is named by an Idempotency-Key: claimed before it runs, answered once. */
   readonly request?: { readonly next: NamedRequest; readonly replaces: "nothing" | "claim" };
   readonly facts: readonly FactRecord[];
@@ -58,6 +60,9 @@ export interface AccountKey {
   /** Covers the digest, the account and the grant. Undefined on a row of an earlier version. */
   readonly mac?: Uint8Array | undefined;
 }
+
+/** Names a delivery of a merchant. */
+export type DeliveryName = Pick<Delivery, "endpoint" | "number">;
 
 /** What an Idempotency-Key stands for. */
 export interface NamedRequest {

@@ -10,7 +10,7 @@ import type { RefundId } from "../payment/refund.ts";
 import type { PeopleStore } from "../user/user-store.ts";
 import type { Brand } from "../vault/brand.ts";
 import type { StoredCard } from "../vault/stored-card.ts";
-import type { AccountKey, Change, CommitResult, HistoryRow, NamedRequest } from "./change.ts";
+import type { AccountKey, Change, CommitResult, DeliveryName, HistoryRow, NamedRequest } from "./change.ts";
 import type { IdentityStore } from "./identity.ts";
 
 /**
@@ -92,6 +92,10 @@ export interface Store {
    * `from` on, at most `limit`; with `state`, only those in it. The asker is a person unless it is named.
    */
   deliveriesOf(merchantId: MerchantId, from: number, limit: number, state?: OpenDeliveryState, asker?: Asker): Promise<readonly Delivery[]>;
+  /** The same of the notifications numbered from `first` to `last`. It reads nothing of others, also where deliveries of these were deleted. */
+  deliveriesBetween(merchantId: MerchantId, first: number, last: number, limit: number): Promise<readonly Delivery[]>;
+  /** Deliveries of all merchants that ended before `before`, those that ended first first, at most `limit`. */
+  endedDeliveries(before: Instant, limit: number): Promise<readonly EndedDelivery[]>;
   /**
    * Merchants with a delivery that may be tried at `now`, those whose earliest is longest due first, then in the order of their ids; from
    * after `after` on, at most `limit`. With `slots` only merchants in them. A parked queue does not count before its time.
@@ -278,6 +282,11 @@ export interface PaymentFigure {
 export interface ListedCard extends Pick<StoredCard, "tokenDigest" | "brand" | "maskedPan" | "createdAt" | "lastUsedAt"> {
   /** Its place in the order in which cards were stored. */
   readonly position: number;
+}
+
+/** A delivery that was delivered or has failed. */
+export interface EndedDelivery extends DeliveryName {
+  readonly merchantId: MerchantId;
 }
 
 /** An Idempotency-Key of a merchant. */

@@ -226,6 +226,57 @@ for (const [name, open] of stores) {
       assert.deepEqual(await listed(1, 1, "waiting"), ["1 books"]);
     });
 
+    test("deliveries that ended are read by the time of their end, and are deleted unless they wait, ended later or are another merchant's", async (context) => {
+      const store = await opened(context);
+      await toldOf(store, 4, [shop]);
+      await toldOf(store, 1, [shop], merchantB);
+      const end = async (number: number, state: "delivered" | "failed", at: number) =>
+        store.commit(moved(after(await only(store, number), { state, dueAt: instant(at) })));
+      await end(3, "delivered", start + 3_000);
+      await end(1, "failed", start + 2_000);
+      await end(2, "delivered", start + 1_000);
+      const ended = async (before: number, limit = 10) =>
+        (await store.endedDeliveries(instant(before), limit)).map(
+          ({ merchantId, endpoint, number }) => `${merchantId} ${endpoint} ${number}`,
+        );
+      const remove = (numbers: readonly number[], before: number, merchantId = merchantA) => {
+        const deliveryDeletion = { deliveries: numbers.map((number) => ({ endpoint: shop, number })), endedBefore: instant(before) };
+        return store.commit({ merchantId, at: soon, facts: [], entries: [], notifications: [], deliveryDeletion });
+      };
+      const left = async () => (await store.deliveriesOf(merchantA, 1, 10)).map(({ number }) => number);
+
+      assert.deepEqual(
+        await ended(start + 9_000),
+        [2, 1, 3].map((number) => `${merchantA} shop ${number}`),
+      );
+      assert.deepEqual(await ended(start + 9_000, 1), [`${merchantA} shop 2`]);
+      assert.deepEqual(await ended(start + 2_000), [`${merchantA} shop 2`]);
+      assert.deepEqual(await remove([1, 2, 3, 4, 9], start + 3_000), committed, "what stays is no conflict");
+      assert.deepEqual(await left(), [3, 4]);
+      assert.deepEqual(await remove([1, 2], start + 3_000), committed, "what is gone is no conflict");
+      assert.equal((await store.deliveriesOf(merchantB, 1, 10)).length, 1);
+      assert.deepEqual(await store.deliveriesOf(merchantA, 1, 10, "failed"), []);
+      assert.deepEqual(await queuesDue(store, soon), [`${merchantA} shop`, `${merchantB} shop`]);
+      assert.equal((await store.notificationsOf(merchantA, 0, 10)).length, 4, "notifications remain");
+      assert.deepEqual(await store.commit(moved(fresh(1, shop, 1), undefined)), committed, "and can be delivered again");
+      assert.deepEqual(
+        (await store.deliveriesBetween(merchantA, 1, 3, 10)).map(({ number }) => number),
+        [1, 3],
+      );
+    });
+
+    test("deliveries of a range of numbers are listed, up to a limit", async (context) => {
+      const store = await opened(context);
+      await toldOf(store, 3, [shop, books]);
+      await toldOf(store, 3, [shop], merchantB);
+      const between = async (first: number, last: number, limit = 10): Promise<string[]> =>
+        (await store.deliveriesBetween(merchantA, first, last, limit)).map(({ number, endpoint }) => `${number} ${endpoint}`);
+      assert.deepEqual(await between(2, 2), ["2 books", "2 shop"]);
+      assert.deepEqual(await between(2, 9), ["2 books", "2 shop", "3 books", "3 shop"]);
+      assert.deepEqual(await between(1, 3, 3), ["1 books", "1 shop", "2 books"]);
+      assert.deepEqual(await between(4, 3), []);
+    });
+
     test("merchants and their queues with something due come longest due first, after the one given, up to a limit", async (context) => {
       const store = await opened(context);
       await toldOf(store, 2, [shop, books], merchantB);
@@ -616,9 +667,14 @@ async function compareWithMemory(context: TestContext, open: () => Promise<Store
       if ((await both({ ...change, gatherFor: gathering })) === "committed" && change.payment !== undefined)
         payments.set(key, change.payment.next);
     } else {
-      const known = await left.deliveriesOf(merchantId, chance.between(1, 40), 20);
+      const known: readonly Delivery[] = await left.deliveriesOf(merchantId, chance.between(1, 40), 20);
       const delivery = known[chance.below(Math.max(1, known.length))];
       if (delivery === undefined) continue;
+      if (chance.happens(50)) {
+        const endedBefore = instant(start + chance.below(900));
+        const deliveryDeletion = { deliveries: known.slice(0, 3), endedBefore };
+        assert.equal(await both({ merchantId, at: start, facts: [], entries: [], notifications: [], deliveryDeletion }), "committed");
+      }
       const state = (["waiting", "waiting", "delivered", "failed"] as const)[chance.below(4)] ?? "waiting";
       const next = after(delivery, {
         state,

@@ -41,6 +41,8 @@ const statements = {
   notificationsOf: ["cofre_gateway", "outbox_pkey"],
   notificationsOfPayment: ["cofre_gateway", "outbox_payment_number"],
   deliveriesOf: ["cofre_gateway", "delivery_number"],
+  deliveriesBetween: ["cofre_gateway", "delivery_number"],
+  endedDeliveries: ["cofre_jobs", "delivery_ended"],
   deliveriesWaiting: ["cofre_gateway", "delivery_waiting"],
   deliveriesFailed: ["cofre_gateway", "delivery_failed"],
   merchantsDue: ["cofre_jobs", "due_merchant_due"],
@@ -141,6 +143,8 @@ const bounded: Readonly<Partial<Record<StatementName, readonly [values: string, 
   notificationsOf: [`${merchantA}, 0, 50`, 3],
   notificationsOfPayment: [`${merchantA}, ${paymentOne}, 50`, 3],
   deliveriesOf: [`${merchantA}, ${foreign - 5}, 50`, 9],
+  deliveriesBetween: [`${merchantA}, ${foreign + 1}, ${foreign + 2}, 50`, 2],
+  endedDeliveries: ["2000, 50", 50],
   deliveriesWaiting: [`${merchantA}, 0, 50`, 2],
   deliveriesFailed: [`${merchantA}, 0, 50`, 1],
   merchantsDue: [`-1, '', 2000, ${everySlots}, 50`, 1],
@@ -442,6 +446,8 @@ function* batches(): Generator<readonly Change[]> {
   yield [{ ...bare, request: { next: request, replaces: "nothing" } }];
   yield [{ ...bare, request: { next: { ...request, answer: { status: 200, body: "{}" } }, replaces: "claim" } }];
   yield [{ ...bare, requestDeletion: { keys: ["key-1", "key-2"], claimedBefore: instant(start + 1) } }];
+  const deleted = [3, 4].map((number) => ({ endpoint: "shop" as EndpointId, number }));
+  yield [{ ...bare, deliveryDeletion: { deliveries: deleted, endedBefore: instant(start + 1) } }];
   for (const change of given.lifeOf(7)) yield [change];
   yield [{ ...bare, cardErasure: { tokenDigest: given.tokenDigest(1), unusedSince: instant(start + 900_000) } }];
 }

@@ -32,6 +32,7 @@ const withoutMerchant: ReadonlyMap<string, string> = new Map([
   ["due_payment_pkey", "the jobs serve all merchants by time; it holds the merchant, so each server has its own part"],
   ["due_merchant_due", "the jobs serve all merchants by time; not unique"],
   ["card_no", "the job that forgets unused cards looks at all; not unique"],
+  ["delivery_ended", "the same job deletes old deliveries"],
   ["named_request_answered", "the job that deletes old keys looks at all; not unique"],
   ["person_pkey", "people who use the console are of the installation and of no merchant: few, and kept in one place"],
   ["person_name", "the same"],

@@ -29,6 +29,8 @@ export function storeInSteps(store: Store, step: Step, time: () => Instant): Sto
     notificationsOf: (merchantId, number, limit) => step(() => store.notificationsOf(merchantId, number, limit)),
     notificationsOfPayment: (merchantId, id, limit) => step(() => store.notificationsOfPayment(merchantId, id, limit)),
     deliveriesOf: (merchantId, from, limit, state) => step(() => store.deliveriesOf(merchantId, from, limit, state)),
+    deliveriesBetween: (merchantId, first, last, limit) => step(() => store.deliveriesBetween(merchantId, first, last, limit)),
+    endedDeliveries: (before, limit) => step(() => store.endedDeliveries(before, limit)),
     merchantsDue: (now, after, limit, slots) => step(() => store.merchantsDue(now, after, limit, slots)),
     queuesDue: (merchantId, now, after, limit) => step(() => store.queuesDue(merchantId, now, after, limit)),
     deliveriesDue: (to, now, limit) => step(() => store.deliveriesDue(to, now, limit)),

@@ -31,7 +31,7 @@ export interface Newest {
   readonly next: number | undefined;
 }
 
-type Reads = Pick<Store, "notificationsOf" | "deliveriesOf">;
+type Reads = Pick<Store, "notificationsOf" | "deliveriesOf" | "deliveriesBetween">;
 
 /** What `order=newest` asks for, or the refusal. */
 export function newestInput(params: TreeObject): NewestInput | WireAnswer {
@@ -62,10 +62,10 @@ export async function newestNotifications(store: Reads, merchantId: MerchantId, 
   const chosen = numbers.slice(0, limit);
   const lowest = numbers.length > limit ? (chosen.at(-1) ?? from) : from;
   const rows = await Promise.all(chosen.map((number) => store.notificationsOf(merchantId, number - 1, 1)));
-  const deliveries = await Promise.all(chosen.map((number) => store.deliveriesOf(merchantId, number, mostOfOne)));
+  const deliveries = await Promise.all(chosen.map((number) => store.deliveriesBetween(merchantId, number, number, mostOfOne)));
   return {
     rows: rows.flat(),
-    deliveries: deliveries.flatMap((some, index) => some.filter(({ number }) => number === chosen[index])),
+    deliveries: deliveries.flat(),
     next: lowest > 1 ? lowest : undefined,
   };
 }
@@ -97,11 +97,13 @@ async function numbersBetween(
 ): Promise<readonly number[]> {
   if (state === undefined) return Array.from({ length: below - from }, (_, index) => from + index);
   const found = new Set<number>();
-  // What is delivered has no index of its own: all are read, and looked at.
-  const indexed = state === "delivered" ? undefined : state;
   let next = from;
   while (next < below) {
-    const some = await store.deliveriesOf(merchantId, next, mostRead, indexed);
+    // What is delivered has no index of its own: all are read, and looked at.
+    const some: readonly Delivery[] =
+      state === "delivered"
+        ? await store.deliveriesBetween(merchantId, next, below - 1, mostRead)
+        : await store.deliveriesOf(merchantId, next, mostRead, state);
     for (const delivery of some) if (delivery.number < below && delivery.state === state) found.add(delivery.number);
     const last = some.at(-1)?.number;
     if (last === undefined || some.length < mostRead) break;

@@ -154,7 +154,7 @@ interface Told {
 
 async function toldAfter(store: NotificationsDeps["store"], account: Account, after: number): Promise<Told> {
   const rows = await store.notificationsOf(account.id, after, mostListed);
-  const deliveries = await store.deliveriesOf(account.id, after + 1, mostListed);
+  const deliveries = await store.deliveriesBetween(account.id, after + 1, rows.at(-1)?.number ?? after, mostListed);
   // The last one's deliveries may not all be there: it is listed with the next ones.
   const upTo = deliveries.length < mostListed ? Number.POSITIVE_INFINITY : (deliveries.at(-1)?.number ?? 0);
   return { rows: rows.filter(({ number }) => number < upTo), deliveries };
@@ -164,8 +164,8 @@ async function toldAfter(store: NotificationsDeps["store"], account: Account, af
 async function toldOf(store: NotificationsDeps["store"], account: Account, hash: PaymentId, after: number): Promise<Told> {
   const last = await store.notificationsOfPayment(account.id, hash, mostOfPayment);
   const rows = last.filter(({ number }) => number > after);
-  const deliveries = await Promise.all(rows.map(({ number }) => store.deliveriesOf(account.id, number, mostOfOne)));
-  return { rows, deliveries: deliveries.flatMap((some, index) => some.filter(({ number }) => number === rows[index]?.number)) };
+  const deliveries = await Promise.all(rows.map(({ number }) => store.deliveriesBetween(account.id, number, number, mostOfOne)));
+  return { rows, deliveries: deliveries.flat() };
 }
 
 async function replayed(deps: NotificationsDeps, params: TreeObject, account: Account): Promise<WireAnswer> {

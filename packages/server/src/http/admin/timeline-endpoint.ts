@@ -14,7 +14,7 @@ import { timelineOf } from "./timeline-entries.ts";
 
 export interface TimelineDeps {
   readonly runner: OperationRunner;
-  readonly storeOf: (account: Account) => Pick<Store, "notificationsOfPayment" | "deliveriesOf">;
+  readonly storeOf: (account: Account) => Pick<Store, "notificationsOfPayment" | "deliveriesBetween">;
   readonly recorder: Pick<Recorder, "of">;
 }
 
@@ -68,9 +68,6 @@ async function toldOf(
   paymentId: Parameters<Store["notificationsOfPayment"]>[1],
 ): Promise<{ readonly notifications: readonly OutboxRow[]; readonly deliveries: readonly Delivery[] }> {
   const notifications = await store.notificationsOfPayment(merchantId, paymentId, mostNotifications);
-  const deliveries = await Promise.all(notifications.map(({ number }) => store.deliveriesOf(merchantId, number, mostOfOne)));
-  return {
-    notifications,
-    deliveries: deliveries.flatMap((some, index) => some.filter(({ number }) => number === notifications[index]?.number)),
-  };
+  const deliveries = await Promise.all(notifications.map(({ number }) => store.deliveriesBetween(merchantId, number, number, mostOfOne)));
+  return { notifications, deliveries: deliveries.flat() };
 }

@@ -94,7 +94,8 @@ export class ChangeWriter {
   }
 
   #writeParts(message: ChangeMessage): Outcome {
-    const [merchant, at, payment, card, cardUse, account, request, cardErasure, deliveries, parking, requestDeletion] = message;
+    const [merchant, at, payment, card, cardUse, account, request, cardErasure, deliveries, parking, requestDeletion, deliveryDeletion] =
+      message;
     if (deliveries !== undefined && !this.#deliveries.isCurrent(merchant, deliveries)) return "stale";
     let outcome: Outcome = "committed";
     if (payment !== undefined) outcome = this.#writePayment(merchant, at, payment, deliveries ?? nobody);
@@ -106,6 +107,7 @@ export class ChangeWriter {
     if (outcome === "committed" && deliveries !== undefined) this.#deliveries.move(merchant, deliveries);
     if (outcome === "committed" && parking !== undefined) this.#deliveries.park(merchant, parking);
     if (outcome === "committed" && requestDeletion !== undefined) this.#deleteRequests(merchant, requestDeletion);
+    if (outcome === "committed" && deliveryDeletion !== undefined) this.#deliveries.deleteEnded(merchant, deliveryDeletion);
     return outcome;
   }
 

@@ -3,7 +3,7 @@ import { assert } from "../../kernel/assert.ts";
 import type { MerchantId, PaymentId } from "../../kernel/ids.ts";
 import type { Instant } from "../../kernel/instant.ts";
 import { type EndpointId, newDelivery, type NotificationKind } from "../../notification/events.ts";
-import { deliveryColumns, type DeliveriesPart, type ParkingPart } from "../change-message.ts";
+import { deliveryColumns, type DeliveriesPart, type DeliveryDeletionPart, type ParkingPart } from "../change-message.ts";
 
 /** Writes a change's notifications and deliveries. Owns the prepared statements for it. */
 export class DeliveryWriter {
@@ -14,6 +14,7 @@ export class DeliveryWriter {
   readonly #insert: StatementSync;
   readonly #update: StatementSync;
   readonly #park: StatementSync;
+  readonly #delete: StatementSync;
 
   constructor(database: DatabaseSync) {
     this.#lastNumber = database.prepare("SELECT max(number) AS number FROM outbox WHERE merchant = unhex(?)");
@@ -30,6 +31,7 @@ export class DeliveryWriter {
       `UPDATE delivery SET version = ?, state = ?, asked_at = ?, due_at = ?, attempts = ?, outcome = ?, in_order = ?, message = ?
        WHERE lane = ? AND number = ?`,
     );
+    this.#delete = database.prepare("DELETE FROM delivery WHERE lane = ? AND number = ? AND state <> 'waiting' AND due_at < ?");
     this.#park = database.prepare(
       `UPDATE due_queue SET parked_until = ?2, due_at = max(first_at, ?2)
        WHERE queue = ?1 AND (SELECT version FROM account WHERE id = unhex(?3)) = ?4`,
@@ -77,6 +79,10 @@ export class DeliveryWriter {
       assert(payment !== undefined, "a delivery is of a notification that was committed");
       this.#insert.run(lane, number, Number(payment["no"]), kind, ...columns);
     }
+  }
+
+  deleteEnded(merchant: string, [deliveries, endedBefore]: DeliveryDeletionPart): void {
+    for (const [endpoint, number] of deliveries) this.#delete.run(laneOf(merchant, endpoint), number, endedBefore);
   }
 
   park(merchant: string, [queue, until, accountVersion]: ParkingPart): void {

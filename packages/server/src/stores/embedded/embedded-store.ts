@@ -21,6 +21,7 @@ import type {
   CardAge,
   DueMerchant,
   DueQueue,
+  EndedDelivery,
   HeldSlots,
   ListedCard,
   ListPage,
@@ -38,7 +39,7 @@ import { messageOf } from "../change-message.ts";
 import { commitResultOf } from "../commit-result.ts";
 import { type Identity, identityFromRow, type IdentityRaise, type IdentityRow, type IdentityStore } from "../identity.ts";
 import { makeFilesPrivate, makeFolderOf } from "./data-folder.ts";
-import { deliveriesInState, deliveryColumns, deliveryFromRow, type DeliveryRow, notificationColumns } from "./delivery-rows.ts";
+import { deliveriesInState, deliveryColumns, deliveryFromRow, type DeliveryRow, keyOfLane, notificationColumns } from "./delivery-rows.ts";
 import { laneOf } from "./delivery-writer.ts";
 import { EmbeddedPeople } from "./embedded-people.ts";
 import { InlineWriter } from "./inline-writer.ts";
@@ -277,6 +278,17 @@ class SqliteStore implements RunningStore {
     });
   }
 
+  async deliveriesBetween(merchantId: MerchantId, first: number, last: number, limit: number): Promise<readonly Delivery[]> {
+    return this.#lists.take(() => this.#rows<DeliveryRow>("deliveriesBetween", merchantId, first, last, limit).map(deliveryFromRow));
+  }
+
+  async endedDeliveries(before: Instant, limit: number): Promise<readonly EndedDelivery[]> {
+    return this.#rows<Pick<DeliveryRow, "lane" | "number">>("endedDeliveries", before, limit).map(({ lane, number }) => ({
+      ...keyOfLane(lane),
+      number,
+    }));
+  }
+
   async merchantsDue(now: Instant, after: DueMerchant | undefined, limit: number, slots = everySlot): Promise<readonly DueMerchant[]> {
     const { dueAt: from = beforeAllTime, merchantId = "" } = after ?? {};
     return this.#rows<DueMerchant>("merchantsDue", from, merchantId, now, slotMask(slots), limit).map((row) => ({ ...row }));
@@ -443,6 +455,11 @@ export const sql = {
   deliveriesOf: `SELECT ${deliveryColumns} FROM outbox
     JOIN delivery ON delivery.payment = outbox.payment AND delivery.number = outbox.number JOIN payment ON payment.no = outbox.payment
     WHERE outbox.merchant = unhex(?) AND outbox.number >= ? ORDER BY outbox.number, lane LIMIT ?`,
+  deliveriesBetween: `SELECT ${deliveryColumns} FROM outbox
+    JOIN delivery ON delivery.payment = outbox.payment AND delivery.number = outbox.number JOIN payment ON payment.no = outbox.payment
+    WHERE outbox.merchant = unhex(?) AND outbox.number >= ? AND outbox.number <= ? ORDER BY outbox.number, lane LIMIT ?`,
+  endedDeliveries: `SELECT lane, number FROM delivery INDEXED BY delivery_ended WHERE state <> 'waiting' AND due_at < ?
+    ORDER BY due_at LIMIT ?`,
   deliveriesWaiting: deliveriesInState("waiting"),
   deliveriesFailed: deliveriesInState("failed"),
   merchantsDue: `SELECT merchant AS merchantId, due_at AS dueAt FROM due_merchant
@@ -505,6 +522,8 @@ function prepareAll(database: DatabaseSync): Record<StatementName, StatementSync
     notificationsOf: database.prepare(sql.notificationsOf),
     notificationsOfPayment: database.prepare(sql.notificationsOfPayment),
     deliveriesOf: database.prepare(sql.deliveriesOf),
+    deliveriesBetween: database.prepare(sql.deliveriesBetween),
+    endedDeliveries: database.prepare(sql.endedDeliveries),
     deliveriesWaiting: database.prepare(sql.deliveriesWaiting),
     deliveriesFailed: database.prepare(sql.deliveriesFailed),
     merchantsDue: database.prepare(sql.merchantsDue),

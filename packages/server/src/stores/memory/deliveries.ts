@@ -1,5 +1,6 @@
 import { assert } from "../../kernel/assert.ts";
 import type { MerchantId } from "../../kernel/ids.ts";
+import type { Instant } from "../../kernel/instant.ts";
 import { type Delivery, type EndpointId, type EndpointKey, openMessage } from "../../notification/events.ts";
 import type { OpenDeliveryState } from "../store.ts";
 import { SortedList } from "./sorted-list.ts";
@@ -47,15 +48,32 @@ export class Deliveries {
     message.add(next);
   }
 
-  /** From number `from` on; with `state`, only those in it. */
-  *of(merchantId: MerchantId, from: number, state: OpenDeliveryState | undefined): Generator<Delivery> {
-    const places = this.#lists.get(merchantId)?.[state ?? "all"].between(beforeAllOf(from), () => true) ?? [];
+  /** From number `from` to `to`; with `state`, only those in it. */
+  *of(merchantId: MerchantId, from: number, state: OpenDeliveryState | undefined, to = Number.POSITIVE_INFINITY): Generator<Delivery> {
+    const places = this.#lists.get(merchantId)?.[state ?? "all"].between(beforeAllOf(from), ({ number }) => number <= to) ?? [];
     for (const place of places) yield this.#at(merchantId, place);
   }
 
   ofMessage(to: EndpointKey, message: number): readonly Delivery[] {
     const places = this.#messages.get(messageNameOf(to, message))?.between(undefined, () => true) ?? [];
     return Array.from(places, (place) => this.#at(to.merchantId, place));
+  }
+
+  /** Looks at all, those that ended first first. */
+  endedBefore(before: Instant): readonly Delivery[] {
+    return [...this.#current.values()].filter((each) => hasEndedBefore(each, before)).toSorted((left, right) => left.dueAt - right.dueAt);
+  }
+
+  /** Unless it waits, or ended at `before` or later. */
+  deleteEnded(of: EndpointKey & Place, before: Instant): void {
+    const stored = this.find(of);
+    if (stored === undefined || !hasEndedBefore(stored, before)) return;
+    this.#current.delete(nameOf(of));
+    const lists = this.#lists.get(of.merchantId);
+    lists?.all.remove(stored);
+    if (stored.state === "failed") lists?.failed.remove(stored);
+    if (stored.message !== undefined && stored.message !== openMessage)
+      this.#messages.get(messageNameOf(stored, stored.message))?.remove(stored);
   }
 
   copy(): Deliveries {
@@ -69,6 +87,10 @@ export class Deliveries {
     assert(delivery !== undefined, "a delivery that has a place is stored");
     return delivery;
   }
+}
+
+function hasEndedBefore({ state, dueAt: endedAt }: Delivery, before: Instant): boolean {
+  return state !== "waiting" && endedAt < before;
 }
 
 function inOrder(): SortedList<Place> {

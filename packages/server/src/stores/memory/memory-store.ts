@@ -21,6 +21,7 @@ import type {
   ClockReadings,
   DueMerchant,
   DueQueue,
+  EndedDelivery,
   HeldSlots,
   ListedCard,
   ListPage,
@@ -296,6 +297,19 @@ class MemoryStore implements WorldStore {
     return taken(this.#deliveries.of(merchantId, from, state), limit, () => true);
   }
 
+  async deliveriesBetween(merchantId: MerchantId, first: number, last: number, limit: number): Promise<readonly Delivery[]> {
+    this.#beforeRead("deliveriesBetween");
+    return taken(this.#deliveries.of(merchantId, first, undefined, last), limit, () => true);
+  }
+
+  async endedDeliveries(before: Instant, limit: number): Promise<readonly EndedDelivery[]> {
+    this.#beforeRead("endedDeliveries");
+    return this.#deliveries
+      .endedBefore(before)
+      .slice(0, limit)
+      .map(({ merchantId, endpoint, number }) => ({ merchantId, endpoint, number }));
+  }
+
   async merchantsDue(now: Instant, after: DueMerchant | undefined, limit: number, slots = everySlot): Promise<readonly DueMerchant[]> {
     this.#beforeRead("merchantsDue");
     return taken(this.#due.merchants(now, after), limit, ({ merchantId }) => slots.has(slotOf(merchantId)));
@@ -492,6 +506,7 @@ class MemoryStore implements WorldStore {
     this.#writeAccount(change);
     if (change.request !== undefined) this.#requests.set(keyOf(change.merchantId, change.request.next.key), change.request.next);
     this.#deleteRequests(change);
+    this.#deleteDeliveries(change);
     for (const { next } of change.deliveries ?? []) this.#writeDelivery(next);
     this.#park(change);
     this.#options.onApplied?.(change);
@@ -564,6 +579,12 @@ class MemoryStore implements WorldStore {
       const stored = this.#requests.get(name);
       if (stored !== undefined && isAnsweredBefore(stored, requestDeletion.claimedBefore)) this.#requests.delete(name);
     }
+  }
+
+  #deleteDeliveries({ merchantId, deliveryDeletion }: Change): void {
+    if (deliveryDeletion === undefined) return;
+    const { deliveries, endedBefore } = deliveryDeletion;
+    for (const { endpoint, number } of deliveries) this.#deliveries.deleteEnded({ merchantId, endpoint, number }, endedBefore);
   }
 
   #deliveryConflict({ deliveries = [] }: Change): CommitResult | undefined {

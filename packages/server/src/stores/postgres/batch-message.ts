@@ -18,7 +18,8 @@ export interface BatchMessage {
 
 /** JSON has no bytes, and the database does not know what a delivery begins as: bytes become hex, and the deliveries bring that along. */
 export function batchMessageOf(message: ChangeMessage): BatchMessage {
-  const [merchant, at, payment, card, cardUse, account, request, cardErasure, deliveries, parking, requestDeletion] = message;
+  const [merchant, at, payment, card, cardUse, account, request, cardErasure, deliveries, parking, requestDeletion, deliveryDeletion] =
+    message;
   const json = JSON.stringify([
     merchant,
     at,
@@ -31,9 +32,10 @@ export function batchMessageOf(message: ChangeMessage): BatchMessage {
     deliveries === undefined ? undefined : withBeginning(deliveries, at as Instant),
     parking,
     requestDeletion,
+    deliveryDeletion,
   ]);
   const moved = deliveries?.[1] ?? [];
-  const isBare = (card ?? account ?? request ?? cardErasure ?? parking ?? requestDeletion) === undefined;
+  const isBare = (card ?? account ?? request ?? cardErasure ?? parking ?? requestDeletion ?? deliveryDeletion) === undefined;
   const isPlain = isBare && payment !== undefined && payment[18] === undefined && moved.length === 0;
   const isMove =
     isBare && (payment ?? cardUse) === undefined && moved.length > 0 && moved.every(([, , replaces]) => replaces !== undefined);

@@ -39,6 +39,7 @@ import type {
   ClockReadings,
   DueMerchant,
   DueQueue,
+  EndedDelivery,
   HeldSlots,
   ListedCard,
   ListPage,
@@ -372,6 +373,15 @@ class PostgresStore implements RunningStore {
   ): Promise<readonly Delivery[]> {
     const statement = state === undefined ? "deliveriesOf" : state === "failed" ? "deliveriesFailed" : "deliveriesWaiting";
     return (await this.#askedBy<DeliveryRow>(asker, merchantId, statement, from, limit)).map(deliveryFromRow);
+  }
+
+  async deliveriesBetween(merchantId: MerchantId, first: number, last: number, limit: number): Promise<readonly Delivery[]> {
+    const rows = await this.#listed<DeliveryRow>("cofre_gateway", merchantId, "deliveriesBetween", first, last, limit);
+    return rows.map(deliveryFromRow);
+  }
+
+  async endedDeliveries(before: Instant, limit: number): Promise<readonly EndedDelivery[]> {
+    return this.#all<EndedDelivery>("recovery", "endedDeliveries", before, limit);
   }
 
   async merchantsDue(now: Instant, after: DueMerchant | undefined, limit: number, slots = everySlot): Promise<readonly DueMerchant[]> {

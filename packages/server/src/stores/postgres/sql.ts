@@ -90,6 +90,9 @@ export const sql = {
   notificationsOf: `SELECT ${notification} WHERE merchant = ${merchant} AND number > $2 ORDER BY number LIMIT $3`,
   notificationsOfPayment: `SELECT ${notification} WHERE merchant = ${merchant} AND payment = decode($2, 'hex') ORDER BY number DESC LIMIT $3`,
   deliveriesOf: `SELECT ${delivery} FROM delivery WHERE merchant = ${merchant} AND number >= $2 ORDER BY number, endpoint LIMIT $3`,
+  deliveriesBetween: `SELECT ${delivery} FROM delivery WHERE merchant = ${merchant} AND number >= $2 AND number <= $3 ORDER BY number, endpoint LIMIT $4`,
+  endedDeliveries: `SELECT ${hexOf("merchant", "merchantId")}, endpoint, number FROM delivery WHERE state <> 'waiting' AND due_at < $1
+    ORDER BY due_at LIMIT $2`,
   deliveriesWaiting: deliveriesIn("waiting"),
   deliveriesFailed: deliveriesIn("failed"),
   merchantsDue: `SELECT ${hexOf("merchant", "merchantId")}, due_at AS "dueAt" FROM due_merchant

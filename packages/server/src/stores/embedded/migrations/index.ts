@@ -9,6 +9,7 @@ import { dueQueues } from "./008-due-queues.ts";
 import { peopleMacs } from "./009-people-macs.ts";
 import { answeredRequests } from "./010-answered-requests.ts";
 import { deliveriesByNumber } from "./011-deliveries-by-number.ts";
+import { endedDeliveries } from "./012-ended-deliveries.ts";
 
 /** Forward only, in order: the first makes version 1 of an empty file. One that was released is never changed. */
 export const migrations: readonly string[] = [
@@ -23,4 +24,5 @@ export const migrations: readonly string[] = [
   peopleMacs,
   answeredRequests,
   deliveriesByNumber,
+  endedDeliveries,
 ];

@@ -23,6 +23,8 @@ import { runsWithDeliveries } from "./022-runs-with-deliveries.ts";
 import { indexOfSequence } from "./023-index-of-sequence.ts";
 import { deletedRequests } from "./024-deleted-requests.ts";
 import { indexOfAnsweredRequests } from "./025-index-of-answered-requests.ts";
+import { deletedDeliveries } from "./026-deleted-deliveries.ts";
+import { indexOfEndedDeliveries } from "./027-index-of-ended-deliveries.ts";
 
 /** In order. One that was released never changes: its checksum is kept in the database. */
 export const migrations: readonly string[] = [
@@ -51,6 +53,8 @@ export const migrations: readonly string[] = [
   indexOfSequence,
   deletedRequests,
   indexOfAnsweredRequests,
+  deletedDeliveries,
+  indexOfEndedDeliveries,
 ];
 
 /**
