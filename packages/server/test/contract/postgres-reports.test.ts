@@ -1,5 +1,8 @@
 import assert from "node:assert/strict";
 import { after, describe, test } from "node:test";
+import { readFileSync } from "node:fs";
+import { newPaymentId } from "../../src/kernel/ids.ts";
+import { SeededRandom } from "../../src/kernel/seeded-random.ts";
 import { instant } from "../../src/kernel/instant.ts";
 import { balancesOf, isBalanced } from "../../src/ledger/balances.ts";
 import type { JournalEntry } from "../../src/ledger/journal.ts";
@@ -22,7 +25,43 @@ interface Line {
   readonly minor: string;
 }
 
+/** The statement of docs/operate/postgres.md that copies the year 2026. */
+function archiveStatement(): string {
+  const page = readFileSync(new URL("../../../../docs/operate/postgres.md", import.meta.url), "utf8");
+  const section = page.slice(page.indexOf("\n## Archive\n"));
+  const [, statement] = /```sql\n(.*?)```/s.exec(section) ?? [];
+  assert.ok(statement !== undefined);
+  return statement;
+}
+
 function describeReports(databases: TestDatabases): void {
+  test("the statement for an archive finds the history of all payments of its year, and no other", async () => {
+    const url = await databases.copy();
+    const store = await openStoreOn(url);
+    const year = Date.UTC(2026, 0, 1);
+    const end = Date.UTC(2027, 0, 1);
+    const times = [year - 1, year, end - 1, end];
+    for (const merchantId of [merchantA, merchantB]) {
+      for (const [index, at] of times.entries()) {
+        const payment = given.newPayment(index + 1, { merchantId, id: newPaymentId(instant(at), new SeededRandom(`${merchantId} ${at}`)) });
+        await store.commit(given.paymentChange(payment));
+        await store.commit(given.paidChange(payment));
+      }
+    }
+    await store.close();
+    const found = await query<{ readonly merchant: Buffer; readonly payment: Buffer; readonly version: number }>(url, archiveStatement());
+    const expected = [merchantA, merchantB].flatMap((merchantId) =>
+      [year, end - 1].flatMap((at) => {
+        const id = newPaymentId(instant(at), new SeededRandom(`${merchantId} ${at}`));
+        return [1, 2].map((version) => `${merchantId} ${id} ${version}`);
+      }),
+    );
+    assert.deepEqual(
+      found.map(({ merchant, payment, version }) => `${merchant.toString("hex")} ${payment.toString("hex")} ${version}`),
+      expected,
+    );
+  });
+
   test("the view `journal` is the ledger, line by line, and its sums are the ledger's balances", async () => {
     const url = await databases.copy();
     const store = await openStoreOn(url);
