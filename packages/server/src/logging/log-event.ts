@@ -173,6 +173,25 @@ export const logEvents = {
     doc: "Old records were deleted: `requests` are Idempotency-Keys (COFRE_KEEP_KEYS_DAYS), `deliveries` those that were delivered or have failed (COFRE_KEEP_DELIVERIES_DAYS). See [what is kept, and for how long](running.md#what-is-kept-and-for-how-long).",
     fields: { requests: "number", deliveries: "number" },
   },
+  database_figures: {
+    level: "info",
+    doc: "On PostgreSQL, at the start and once an hour: the sizes of the large tables with their indexes in bytes (`requestBytes`: Idempotency-Keys), and two ages in transactions. See [figures](postgres.md#figures).",
+    fields: {
+      paymentBytes: "number",
+      historyBytes: "number",
+      outboxBytes: "number",
+      deliveryBytes: "number",
+      requestBytes: "number",
+      cardBytes: "number",
+      frozenAge: "number",
+      snapshotAge: "number",
+    },
+  },
+  database_ages: {
+    level: "warn",
+    doc: "On PostgreSQL, once an hour while the oldest row that is not frozen is older than 1,500 million transactions, or the oldest snapshot than 10 million. See [figures](postgres.md#figures).",
+    fields: { frozenAge: "number", snapshotAge: "number" },
+  },
   row_refused: {
     level: "error",
     doc: "A row of a person or of a session was written by a program without the keys of this installation, or assembled from other rows: it is treated as missing. See [the audit log](audit.md).",

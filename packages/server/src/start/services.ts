@@ -12,12 +12,14 @@ import { day } from "../kernel/instant.ts";
 import { systemElapsed } from "../kernel/system-elapsed.ts";
 import { Pace } from "../kernel/pace.ts";
 import type { Log } from "../logging/log-event.ts";
+import { watchFigures } from "../recovery/database-figures.ts";
 import { Installations } from "../sandbox/installations.ts";
 import { recordingConnectors } from "../sandbox/recording/recorded-connector.ts";
 import { Recorder } from "../sandbox/recording/recorder.ts";
 import { Worlds } from "../sandbox/worlds.ts";
 import type { CheckedPeople } from "../sign-in/checked-users.ts";
 import { createMemoryStore } from "../stores/memory/memory-store.ts";
+import type { DatabaseFigures } from "../stores/store.ts";
 import { isTestNumber } from "../vault/test-numbers.ts";
 import { refusal } from "../wire/errors/refusal.ts";
 import { type EgressPolicies, egressPolicies } from "./address-policies.ts";
@@ -106,6 +108,11 @@ export async function openServices(
   const users = checkedUsers(store, keys, log);
   const rowUpgrade = rowUpgradeJob(config, { store, keys, users, reads: own.readsOf("row_upgrade") }, ports, log);
   await startJobs([setBack, own.cardExpiry, own.retention, rowUpgrade, own.dispatcher, own.recovery], parts);
+  const figures = store.figures?.bind(store);
+  if (figures !== undefined) {
+    const report = (found: DatabaseFigures): void => log.write({ event: "database_figures", ...found });
+    parts.defer(watchFigures({ figures, scheduler, report, warn: (ages) => log.write({ event: "database_ages", ...ages }) }));
+  }
 
   const faultBoard = new FaultBoard();
   const worldKeys = worldNotificationKeys(notificationKeys);

@@ -204,6 +204,22 @@ export interface RunningStore extends Store {
   hasOlderNodes(): Promise<boolean>;
   /** Removes the token digests of earlier versions from this merchant's payments. */
   dropTokenDigests(merchantId: MerchantId): Promise<void>;
+  /** Figures of the database for operators, where the store is a database server's. */
+  figures?(): Promise<DatabaseFigures>;
+}
+
+/** Sizes of the large tables with their indexes, in bytes, and ages in transactions. */
+export interface DatabaseFigures {
+  readonly paymentBytes: number;
+  readonly historyBytes: number;
+  readonly outboxBytes: number;
+  readonly deliveryBytes: number;
+  readonly requestBytes: number;
+  readonly cardBytes: number;
+  /** Of the oldest row that is not frozen. */
+  readonly frozenAge: number;
+  /** Of the oldest snapshot, replication slot or prepared transaction: rows that were replaced or deleted since are not removed. */
+  readonly snapshotAge: number;
 }
 
 /** Deliveries that somebody may want to do something about. */

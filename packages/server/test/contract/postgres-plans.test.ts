@@ -61,6 +61,7 @@ const statements = {
   // One row.
   identity: ["cofre_jobs", "whole identity"],
   raiseIdentity: ["cofre_jobs"],
+  databaseFigures: ["cofre_jobs", "pg_database_datname_index"],
   presentServer: ["cofre_jobs", "pg_database_datname_index"],
   person: ["cofre_people", "person_pkey"],
   personByName: ["cofre_people", "person_name"],
@@ -159,7 +160,7 @@ const bounded: Readonly<Partial<Record<StatementName, readonly [values: string, 
 const unbounded: ReadonlyMap<string, readonly StatementName[]> = new Map<string, readonly StatementName[]>([
   ["all of few rows", ["accounts", "accountKeys", "people"]],
   ["tables of nodes and slots, which are few", ["holdSlots", "hasOlderNodes", "leaveSlots", "noteClock", "clockReadings"]],
-  ["no table, or one row", ["time", "identity", "raiseIdentity", "presentServer"]],
+  ["no table, or one row", ["time", "identity", "raiseIdentity", "presentServer", "databaseFigures"]],
   ["writes, a piece at a time", ["dropTokenDigests"]],
   ["compares all payments, a piece at a time", ["paymentsDiffering"]],
   ["people and their sessions, which are few; each by a unique index", ["person", "personByName", "personByInvitation", "personSession"]],

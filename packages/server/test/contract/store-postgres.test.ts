@@ -1,5 +1,6 @@
 import assert from "node:assert/strict";
 import { after, describe, test } from "node:test";
+import { Client } from "pg";
 import { BrokenInvariant } from "../../src/kernel/assert.ts";
 import { instant } from "../../src/kernel/instant.ts";
 import { type EndpointId, newDelivery } from "../../src/notification/events.ts";
@@ -32,7 +33,7 @@ const withoutMerchant: ReadonlyMap<string, string> = new Map([
   ["due_payment_pkey", "the jobs serve all merchants by time; it holds the merchant, so each server has its own part"],
   ["due_merchant_due", "the jobs serve all merchants by time; not unique"],
   ["card_no", "the job that forgets unused cards looks at all; not unique"],
-  ["delivery_ended", "the same job deletes old deliveries"],
+  ["delivery_ended", "the job that deletes old deliveries looks at all; not unique"],
   ["named_request_answered", "the job that deletes old keys looks at all; not unique"],
   ["person_pkey", "people who use the console are of the installation and of no merchant: few, and kept in one place"],
   ["person_name", "the same"],
@@ -77,6 +78,24 @@ function describeStore(databases: TestDatabases): void {
       ["planted_no_seq", "planted_pkey"],
       "control: a key and a sequence that span merchants are found",
     );
+  });
+
+  test("figures are the sizes of the tables, and the age of a snapshot that another session holds", async (context) => {
+    const url = await databases.copy();
+    const store = await openStoreOn(url);
+    context.after(() => store.close());
+    const before = await store.figures?.();
+    assert.ok(before !== undefined && before.frozenAge > 0);
+    const holder = new Client({ connectionString: url });
+    await holder.connect();
+    context.after(() => holder.end());
+    await holder.query("BEGIN ISOLATION LEVEL REPEATABLE READ; SELECT 1 FROM payment LIMIT 1");
+    for (let number = 1; number <= 40; number += 1) await store.commit(given.paymentChange(given.newPayment(number)));
+    const after = await store.figures?.();
+    assert.ok(after !== undefined && after.snapshotAge >= 40, `${after?.snapshotAge} transactions`);
+    assert.ok(after.paymentBytes > before.paymentBytes && after.historyBytes > before.historyBytes);
+    const [size] = await query<{ readonly bytes: string }>(url, "SELECT pg_total_relation_size('payment')::text AS bytes");
+    assert.equal(after.paymentBytes, Number(size?.bytes));
   });
 
   test("no role but the vault's reads a card, and it reads one merchant's; no role writes a table", async () => {

@@ -37,6 +37,7 @@ import type {
   Asker,
   CardAge,
   ClockReadings,
+  DatabaseFigures,
   DueMerchant,
   DueQueue,
   EndedDelivery,
@@ -435,6 +436,12 @@ class PostgresStore implements RunningStore {
     );
     assert(row !== undefined, "the server answers what it has of clocks");
     return { others: row.others === "" ? [] : row.others.split(" ").map(Number), last: row.latest ?? undefined };
+  }
+
+  async figures(): Promise<DatabaseFigures> {
+    const [row] = await this.#all<DatabaseFigures>("recovery", "databaseFigures");
+    assert(row !== undefined, "the server answers its figures");
+    return row;
   }
 
   async leaveSlots(node: string): Promise<void> {

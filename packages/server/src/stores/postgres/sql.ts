@@ -108,6 +108,21 @@ export const sql = {
     ) IS DISTINCT FROM 'waiting' ORDER BY from_at, number, endpoint LIMIT $4`,
   deliveriesOfMessage: `SELECT ${delivery} FROM delivery WHERE merchant = ${merchant} AND endpoint = $2 AND message = $3 AND message > 0
     ORDER BY number`,
+  // The functions behind the views: those join tables of the catalogue for what is not asked for here.
+  databaseFigures: `SELECT ${[
+    ["payment", "paymentBytes"],
+    ["history", "historyBytes"],
+    ["outbox", "outboxBytes"],
+    ["delivery", "deliveryBytes"],
+    ["named_request", "requestBytes"],
+    ["card", "cardBytes"],
+  ]
+    .map(([table, name]) => `pg_total_relation_size('${table}') AS "${name}"`)
+    .join(", ")},
+    (SELECT age(datfrozenxid) FROM pg_database WHERE datname = current_database()) AS "frozenAge",
+    coalesce(greatest((SELECT max(age(backend_xmin)) FROM pg_stat_get_activity(NULL)),
+      (SELECT max(greatest(age(xmin), age(catalog_xmin))) FROM pg_get_replication_slots()),
+      (SELECT max(age(transaction)) FROM pg_prepared_xact())), 0) AS "snapshotAge"`,
   time: "SELECT (extract(epoch FROM clock_timestamp()) * 1000)::bigint AS now",
   holdSlots: "SELECT share, nodes, slots FROM hold_slots_3($1, $2, $3, $4)",
   hasOlderNodes: "SELECT has_older_nodes_1() AS older",
