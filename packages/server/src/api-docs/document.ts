@@ -1,7 +1,7 @@
 import { assert } from "../kernel/assert.ts";
 import { type DocumentedError, documentedErrors } from "../wire/errors/error-reference.ts";
-import { errorTable } from "../wire/errors/error-table.ts";
 import { rowsOf } from "../wire/answers/errors.ts";
+import type { ErrorCode } from "../wire/errors/refusal.ts";
 import { exampleDueDate } from "../kernel/calendar.ts";
 import type { Instant } from "../kernel/instant.ts";
 import type { Endpoint } from "../wire/endpoint.ts";
@@ -13,12 +13,13 @@ import { operationRows, tags, type OperationRow } from "./operation-rows.ts";
 import type { Answer, OpenApi, OperationObject, Parameter, PathItem, RequestBody, Schema } from "./types.ts";
 
 /** Told by every operation: what is wrong with a request as such, overload, and failures of ours. */
-export const commonCodes: readonly string[] = [...Object.values(requestErrors), "COFRE-21"].filter(
+export const commonCodes: readonly ErrorCode[] = [...Object.values(requestErrors), "COFRE-21" as const].filter(
   // Of an address that there is not, and of an account that asks for strictness alone.
   (code) => code !== requestErrors.not_found && code !== requestErrors.unknown_operation,
 );
 
-const idempotencyCodes = ["COFRE-44", "COFRE-45", "COFRE-46"];
+const common: ReadonlySet<string> = new Set(commonCodes);
+const idempotencyCodes: readonly ErrorCode[] = ["COFRE-44", "COFRE-45", "COFRE-46"];
 const errors: ReadonlyMap<string, DocumentedError> = new Map(documentedErrors.map((row) => [row.code, row]));
 
 const rowByPath: ReadonlyMap<string, OperationRow> = new Map(
@@ -109,7 +110,7 @@ function pathItem(endpoint: Endpoint, now: Instant): PathItem {
   return { get: { ...rest, operationId: `${post.operationId}ByGet`, parameters }, post };
 }
 
-const notHereCodes = ["COFRE-9", "COFRE-23"];
+const notHereCodes: readonly ErrorCode[] = ["COFRE-9", "COFRE-23"];
 
 function notHere({ path }: Endpoint): OperationObject {
   return {
@@ -169,7 +170,7 @@ export function codesOf(endpoint: Endpoint, row: OperationRow): readonly string[
   const rows = row.family === undefined ? {} : rowsOf(row.family);
   const ends = (row.runs ?? []).flatMap(({ errors }) => errors.map((name) => rows[name]?.code));
   const all = new Set([...keyCodes, ...rules, ...ends, ...(row.codes ?? []), ...(row.idempotent === true ? idempotencyCodes : [])]);
-  return Object.keys(errorTable).filter((code) => all.has(code) && !commonCodes.includes(code));
+  return documentedErrors.map(({ code }) => code).filter((code) => all.has(code) && !common.has(code));
 }
 
 function answersOf(endpoint: Endpoint, row: OperationRow): Readonly<Record<string, Answer>> {

@@ -1,6 +1,8 @@
+import type { ErrorCode } from "../wire/errors/refusal.ts";
+
 /** How a request that breaks what is documented is answered. Without a code the answer has none (interface 2.7). */
 export interface Refusal {
-  readonly code?: string;
+  readonly code?: ErrorCode;
   /** HTTP status; 200, as of nearly every refusal, when it is not given. */
   readonly status?: number;
 }

@@ -16,6 +16,7 @@ import { verifyCard } from "../operations/verify-card.ts";
 import { directRules } from "../wire/requests/direct-request.ts";
 import type { ErrorFamily } from "../wire/answers/errors.ts";
 import { tokenRules } from "../wire/requests/token-request.ts";
+import type { ErrorCode } from "../wire/errors/refusal.ts";
 import { verifyRules } from "../wire/requests/verify-request.ts";
 import type { answerSchemas } from "./answer-schemas.ts";
 import type { Field } from "./field.ts";
@@ -55,7 +56,7 @@ export interface OperationRow {
   readonly runs?: readonly Pick<Operation<never, unknown>, "errors">[];
   readonly rules?: readonly { readonly code: number }[];
   /** Codes that come from nowhere above. */
-  readonly codes?: readonly string[];
+  readonly codes?: readonly ErrorCode[];
   /**
    * A request that works as it is, with shell variables in it: $KEY, $PUBLIC_KEY, $ORDER (a payment's code), $TOKEN (a token of one's
    * own choice). $DUE, until when a card is good, is written in beforehand.

@@ -17,12 +17,13 @@ import { credentialLongest, initiators, uses } from "../wire/requests/credential
 import { directLongest } from "../wire/requests/direct-request.ts";
 import { unnamedCodes } from "../wire/requests/payment-request.ts";
 import { refundLongest } from "../wire/requests/refund-request.ts";
+import type { RuleCode } from "../wire/requests/rules.ts";
 import { longestTokenHolderName } from "../wire/requests/token-request.ts";
 import { longestVerifyHolderName } from "../wire/requests/verify-request.ts";
 import type { Field } from "./field.ts";
 
 /** The request fields of each operation. Limits are the validators' own numbers; which countries ask for a field is in their table. */
-const rule = (number: number): string => `BP-DR-${number}`;
+const rule = <Code extends RuleCode>(code: Code): `BP-DR-${Code}` => `BP-DR-${code}`;
 
 const secretKey: Field = {
   name: "integration_key",
@@ -154,7 +155,7 @@ function countriesThatAskFor(field: CountryField): readonly string[] {
   return countryCodes.filter((code) => countryOf(code)?.required.includes(field) === true);
 }
 
-const addressField = (name: string, field: Exclude<CountryField, "document" | "zipcode">, number: number, note: string): Field => ({
+const addressField = (name: string, field: Exclude<CountryField, "document" | "zipcode">, number: RuleCode, note: string): Field => ({
   name,
   type: "text",
   required: { code: rule(number), countries: countriesThatAskFor(field) },
@@ -641,7 +642,7 @@ export const simulatorFields: readonly Field[] = [
   { name: "connector", type: "text", note: "Which simulator, where there are several; the first unless given. COFRE-50 for another name." },
 ];
 
-const longestWorldText = { characters: 100, code: "COFRE-73" };
+const longestWorldText = { characters: 100, code: "COFRE-73" } as const;
 
 export const worldsFields: readonly Field[] = [
   { name: "name", type: "text", longest: longestWorldText, note: "For people; its id unless given." },

@@ -11,6 +11,7 @@ import { mayDo, type PersonView } from "../../user/user.ts";
 import { paymentToldBy } from "../recording/answer-view.ts";
 import type { WireAnswer } from "../../wire/answers/answer.ts";
 import type { Caller, OpenRequest } from "../../wire/endpoint.ts";
+import type { ErrorCode } from "../../wire/errors/refusal.ts";
 import { invalid, peopleError, refusalOf } from "./people-errors.ts";
 import { detailOf, type Need, rules, targetOf } from "./rules.ts";
 
@@ -46,7 +47,7 @@ const ofServer: ReadonlySet<string> = new Set(["/__cofre/worlds"]);
 type Asked = Pick<OpenRequest, "method" | "params">;
 
 /** What may have been done, or not. */
-const openCodes: ReadonlySet<string> = new Set(["COFRE-14", "COFRE-22", "BP-DR-119"]);
+const openCodes: ReadonlySet<string> = new Set<ErrorCode>(["COFRE-14", "COFRE-22", "BP-DR-119"]);
 
 /**
  * Lets people in where otherwise a key is needed, and writes down what they do. Owns a bounded list of who has looked at what of late. What is to

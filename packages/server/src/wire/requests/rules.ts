@@ -2,7 +2,7 @@ import { assert } from "../../kernel/assert.ts";
 import { type ErrorCode, type PlainCode, refusalWith, type Values, type ValuesOf } from "../errors/refusal.ts";
 
 /** The n of BP-DR-n. */
-type RuleCode = ErrorCode extends infer Code ? (Code extends `BP-DR-${infer Digits extends number}` ? Digits : never) : never;
+export type RuleCode = ErrorCode extends infer Code ? (Code extends `BP-DR-${infer Digits extends number}` ? Digits : never) : never;
 
 /** What a rule finds: false when the request keeps it, otherwise the values of the error's message, or true when it has none. */
 export type Broken<Code extends RuleCode> = `BP-DR-${Code}` extends PlainCode ? boolean : false | ValuesOf<`BP-DR-${Code}`>;
