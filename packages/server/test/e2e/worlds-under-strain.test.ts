@@ -348,5 +348,7 @@ describe("an anonymous world whose acquirer is slow", () => {
       "SUCCESS",
       "the world itself is served",
     );
+    // Else the server waits for the acquirer when it stops.
+    await post(server, own, "/__cofre/world", { do: "delete" });
   });
 });
