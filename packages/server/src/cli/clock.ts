@@ -10,12 +10,12 @@ const moves = ["--set", "--advance", "--run", "--stop"] as const;
 
 /** Shows and moves a world's clock (docs/twin.md). */
 export const clockCommand: ClientCommand = {
-  summary: "show a world's clock; move it, and everything that falls due with it; let it go on or stand",
+  summary: "show or move a world's clock, with everything that falls due; start or stop it",
   options: {
     "--set": { form: "TIME", doc: "it is to be this time, such as 2026-01-31 or 2026-01-31T12:00:00Z" },
     "--advance": { form: "SPAN", doc: "it is to be so much later: 10s, 30min, 36h, 4d, 14months; or next, to when something falls due" },
-    "--run": { doc: "the time goes on by itself" },
-    "--stop": { doc: "the time stands" },
+    "--run": { doc: "start the clock" },
+    "--stop": { doc: "stop the clock" },
     ...clientOptions,
   },
   examples: ["cofre clock", "cofre clock --advance 4d", "cofre clock --advance next", "cofre clock --set 2026-01-31T12:00:00Z"],

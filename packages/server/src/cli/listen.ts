@@ -13,7 +13,7 @@ const graceMs = 2_000;
 
 /** Receives an account's notifications for a program on this machine. */
 export const listenCommand: ClientCommand = {
-  summary: "hear an account's notifications, verify and show them, and pass them on to a program on this machine",
+  summary: "receive, verify and print an account's notifications; optionally forward them to a local URL",
   options: {
     "--forward-to": { form: "URL", doc: "pass each notification on to this address of this machine, and answer as it does" },
     "--port": { form: "N", doc: "receive on this port; otherwise on a free one" },

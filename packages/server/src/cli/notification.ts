@@ -7,7 +7,7 @@ const mostCalls = 1_000;
 
 /** What an account was told, and once more. */
 export const notificationCommand: ClientCommand = {
-  summary: "list what the account's receivers were told, with each delivery; have them told again",
+  summary: "list an account's notifications with their deliveries; send them again",
   words: ["list", "resend"],
   options: {
     "--after": { form: "N", doc: "list: only those with a higher number" },

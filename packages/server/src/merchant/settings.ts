@@ -31,17 +31,17 @@ type SettingTable<Settings> = { readonly [Name in keyof Settings]: Setting<Setti
 
 /** One row per switch of the simulated acquirer. */
 export const simulatorSettings = {
-  seed: { ...text("cofre", 1, 100), doc: "Where the simulator's chances are drawn from: equal seeds and requests give equal answers." },
+  seed: { ...text("cofre", 1, 100), doc: "Seed of the simulator's random generator: equal seeds and requests give equal answers." },
   latencyMs: { ...wholeNumber(0, 0, 60_000), doc: "How long the simulated acquirer takes to answer, in milliseconds." },
   loseAnswer: { ...chance(), doc: "How often the acquirer does the work and its answer is lost." },
-  loseRequest: { ...chance(), doc: "How often a request is lost and the acquirer never hears of it." },
+  loseRequest: { ...chance(), doc: "How often a request is lost before it reaches the acquirer." },
   lateAnswer: { ...chance(), doc: "How often the answer comes after the deadline." },
   doubleRequest: { ...chance(), doc: "How often the network delivers a request twice." },
 } satisfies SettingTable<SimulatorSettings>;
 
 /** One row per thing that the sandbox does to notifications so that a receiver can be tested. */
 export const chaosSettings = {
-  seed: { ...text("cofre", 1, 100), doc: "Where the chances are drawn from: equal seeds meet the same notifications alike." },
+  seed: { ...text("cofre", 1, 100), doc: "Seed of the random generator: equal seeds treat the same notifications equally." },
   drop: { ...chance(), doc: "How often a notification is not sent and counts as delivered." },
   delay: { ...chance(), doc: "How often a notification is sent later, and the payment's next ones with it." },
   reorder: { ...chance(), doc: "How often a notification is sent later and the payment's next ones overtake it." },
@@ -57,7 +57,7 @@ export const chaosSettings = {
 /** One row per switch of an account; a setting without its row does not compile. */
 export const accountSettings = {
   country: { ...oneOf<string>("br", countryCodes), doc: "The country of a token or a verification that names none." },
-  profile: { ...oneOf("X", ["X", "B"]), doc: "Which hosts are imitated: X, cross-border, or B, local to Brazil." },
+  profile: { ...oneOf("X", ["X", "B"]), doc: "Imitated hosts: X (cross-border) or B (local to Brazil)." },
   rateTable: { ...oneOf<string>("sandbox-2024", rateTableNames), doc: "The table of exchange rates that prices payments." },
   // The fixtures and remote tests of public clients hold 0.38 % (interface 8); 3.5 % is seen in one client's arithmetic only.
   taxPolicy: { ...oneOf<string>("brazil-cross-border", taxPolicyNames), doc: "The tax that is added to payments, per country." },
@@ -67,9 +67,12 @@ export const accountSettings = {
   },
   // Public clients expect BP-CAP-11 from an account that was never set up (interface 5.1).
   partialCapture: { ...flag(false), doc: "Whether less than the authorized amount may be captured." },
-  reviewAboveUsd: { ...wholeNumber(0, 0, 1_000_000_000), doc: "Payments above so many whole US dollars wait for a reviewer; 0 for none." },
-  captureWindowDays: { ...wholeNumber(4, 1, 30), doc: "Days in which an authorization can be captured before it is given up." },
-  refundWindowDays: { ...wholeNumber(0, 0, 3_650), doc: "Days after the capture in which a refund may be asked for; 0 for no limit." },
+  reviewAboveUsd: {
+    ...wholeNumber(0, 0, 1_000_000_000),
+    doc: "Payments above this many whole US dollars wait for a reviewer; 0 for none.",
+  },
+  captureWindowDays: { ...wholeNumber(4, 1, 30), doc: "Days in which an authorization can be captured before it expires." },
+  refundWindowDays: { ...wholeNumber(0, 0, 3_650), doc: "Days after the capture in which a refund may be requested; 0 for no limit." },
   refundRequestedMinutes: { ...wholeNumber(1, 0, 100_000), doc: "Minutes that a refund stays requested before it is pending." },
   refundPendingMinutes: { ...wholeNumber(1, 0, 100_000), doc: "Minutes that a refund stays pending before it is sent to the acquirer." },
   strictRefundCancel: { ...flag(false), doc: "Whether only a requested refund can be cancelled, not a pending one." },
@@ -77,7 +80,7 @@ export const accountSettings = {
     ...flag(false),
     doc: "Whether a stored-credential payment must name the mandate of an initial one with the same card.",
   },
-  declineCodes: { ...flag(false), doc: "Whether a decline tells iso_code and mac_code." },
+  declineCodes: { ...flag(false), doc: "Whether a decline has iso_code and mac_code." },
   legacyDescriptions: { ...flag(false), doc: "Whether outcomes are described in the sandbox texts of 2017." },
   // Plugins take a sandbox decline for one only when the acquirer has this name (clients.md).
   acquirerName: { ...text("EBANX", 1, 64), doc: "The acquirer's name in answers." },
@@ -92,11 +95,11 @@ export const accountSettings = {
     ...wholeNumber(10_000, 1, 1_000_000_000),
     doc: "The highest amount of one payment in whole US dollars, converted by the rate table.",
   },
-  notificationUrl: { ...webAddress(), doc: "Where changes of payments are announced unless a payment names another address." },
+  notificationUrl: { ...webAddress(), doc: "Address for notifications of payments without their own address." },
   responseUrl: { ...webAddress(), doc: "Where the hosted page sends customers back to." },
-  receiptEmail: { ...text("", 0, 100), doc: "Who gets receipts." },
+  receiptEmail: { ...text("", 0, 100), doc: "E-mail address for receipts." },
   imageUrl: { ...webAddress(), doc: "The merchant's picture on the hosted page." },
-  descriptor: { ...text("COFRE*SANDBOX", 0, 64), doc: "What card statements show unless the payment brings its own soft_descriptor." },
+  descriptor: { ...text("COFRE*SANDBOX", 0, 64), doc: "Text on card statements for payments without a soft_descriptor." },
   strictForms: { ...flag(false), doc: "Whether a form body whose JSON is cut by a raw & is refused instead of repaired." },
   strictAmounts: { ...flag(false), doc: "Whether an amount with more than two decimals is refused instead of rounded half up." },
   refuseCardLikeCodes: {
@@ -108,13 +111,13 @@ export const accountSettings = {
     default: [],
     allows: (value: unknown): value is readonly Route[] => readRoutes(value) !== undefined,
     allowed: `a list of at most ${maximumRoutes} objects with connectors, and brands, bins, currencies, countries, fromUsd or belowUsd`,
-    doc: "Which acquirers payments go to, the first that fits; without one it is the installation's first.",
+    doc: "Acquirers for payments: the first matching route, otherwise the installation's first acquirer.",
   },
   notificationEndpoints: {
     default: [],
     allows: (value: unknown): value is readonly NotificationEndpoint[] => readEndpoints(value) !== undefined,
     allowed: `a list of at most ${maximumEndpoints} objects with an id (1 to 32 of a-z, 0-9 and dashes, a letter first) and a url (http or https), and enabled, signatures (a list of ${signatureKinds.join(", ")}) or hashesPerCall (1 to ${maximumHashesPerCall})`,
-    doc: "Receivers of all notifications but those of payments that bring an address of their own.",
+    doc: "Receivers of all notifications except those of payments with their own address.",
   },
   notificationChaos: {
     default: defaultsOf<NotificationChaos>(chaosSettings),

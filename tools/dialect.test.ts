@@ -1,0 +1,38 @@
+import assert from "node:assert/strict";
+import { globSync, readFileSync } from "node:fs";
+import { describe, test } from "node:test";
+import { dialectRules, findDialect, proseOf } from "./dialect.ts";
+import { pathOf } from "./generated-docs.ts";
+
+const pages = ["README.md", "CONTRIBUTING.md", "SECURITY.md", "packages/server/README.md", "examples/README.md"].concat(
+  globSync(["docs/**/*.md", "packages/proof/docs/**/*.md"], { cwd: pathOf("") }),
+);
+
+/** Evidence and pages that are rewritten next. */
+const unfinished =
+  /^docs\/(?:performance|proof|proof\/attacks|proof\/mutation|operate\/postgres|operate\/scale|decisions\/0008-postgres-store)\.md$/;
+
+describe("plain English", () => {
+  test("no page uses a word or pattern of tools/dialect.ts", () => {
+    assert.ok(pages.length > 30);
+    const found = pages
+      .filter((file) => !unfinished.test(file))
+      .flatMap((file) => findDialect(proseOf(readFileSync(pathOf(file), "utf8"))).map((where) => `${file}:${where}`));
+    assert.deepEqual(found, []);
+  });
+
+  for (const { pattern, wrong, right } of dialectRules)
+    test(`control: ${pattern.source} is found in "${wrong}" and not in "${right}"`, () => {
+      assert.equal(findDialect(wrong).length > 0, true);
+      assert.deepEqual(
+        findDialect(right).filter((found) => pattern.test(found.replace(/ \(write .*/, ""))),
+        [],
+      );
+    });
+
+  test("control: code, links and generated parts are not prose, and lines keep their numbers", () => {
+    const page =
+      "one\n```sh\ntold\n```\n`told` [x](told.md)\n<!-- made from the program, npm run docs: x -->\ntold\n<!-- end of x -->\nIt told.";
+    assert.deepEqual(findDialect(proseOf(page)), ["9: told (write reported, notified, returned, shown)"]);
+  });
+});
