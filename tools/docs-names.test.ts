@@ -125,7 +125,7 @@ describe("what the documentation names is there", () => {
   });
 
   test("pages, also where the program or its tests name them", () => {
-    const named = new Set(sources.match(/\bdocs\/[\w/-]+\.md\b/g));
+    const named = new Set(sources.match(/\b(?:packages\/proof\/)?docs\/[\w/-]+\.md\b/g));
     assert.ok(named.size > 10);
     assert.deepEqual(
       [...named].filter((name) => !pages.some(({ file }) => file === name)),
@@ -174,7 +174,7 @@ describe("what there is to ask for is on some page", () => {
   });
 
   test("every lane that proves something, with its seconds", () => {
-    const page = readFileSync(pathOf("docs/proof.md"), "utf8");
+    const page = readFileSync(pathOf("packages/proof/docs/proof.md"), "utf8");
     const proving = lanes.filter(({ proves }) => proves);
     assert.deepEqual(
       proving.filter(({ name }) => !new RegExp(`^\\| \`${name}\` \\| [\\d,]+ \\|`, "m").test(page)),
@@ -183,7 +183,7 @@ describe("what there is to ask for is on some page", () => {
   });
 
   test("every file of test/attacks, in the table of attacks", () => {
-    const page = readFileSync(pathOf("docs/proof/attacks.md"), "utf8");
+    const page = readFileSync(pathOf("packages/proof/docs/attacks.md"), "utf8");
     const files = globSync("packages/server/test/attacks/*.test.ts", { cwd: pathOf("") }).map((file) => basename(file, ".test.ts"));
     assert.ok(files.length > 10);
     assert.deepEqual(

@@ -6,7 +6,7 @@ import { integrationKey, publicIntegrationKey, startWorld } from "../world.ts";
 /*
  * Row 2 of the attack table: guessing keys. Keys are looked up by their SHA-256, so how long a look takes says nothing about how much of a guess is
  * right; and whatever the guess, the answer is the same, byte for byte. A key that Cofre makes has 128 random bits. Guesses are not counted or
- * slowed down: docs/proof/attacks.md says so.
+ * slowed down: packages/proof/docs/attacks.md says so.
  */
 
 test("every wrong key gets one answer, however near it is", async (context) => {

@@ -28,7 +28,7 @@ const heldPart = 4;
  * for the first one's locks and then for its own, and that must stay far below the time after which a silent session is given up (connection.ts).
  */
 const mostBatches = 2;
-/** So many changes are worth a batch of their own behind another: a batch costs the server as much as ten changes (docs/performance.md). */
+/** So many changes are worth a batch of their own behind another: a batch costs the server as much as ten changes (packages/proof/docs/performance.md). */
 const worthSending = 16;
 /**
  * Changes of one batch that are written in subtransactions. The server keeps 64 of a transaction where every session sees them; with more, each
