@@ -232,6 +232,9 @@ const ownedModules: Readonly<Record<string, readonly string[]>> = {
   "node:http": [
     "http/server.ts",
     "http/framing.ts",
+    "http/request-pipeline.ts",
+    "http/request-body.ts",
+    "http/response-writer.ts",
     "connectors/simulator/link-http.ts",
     "connectors/simulator/acquirer-server.ts",
     "connectors/upstream/exchange.ts",
@@ -241,7 +244,14 @@ const ownedModules: Readonly<Record<string, readonly string[]>> = {
   ],
   "node:https": ["connectors/upstream/exchange.ts"],
   // The kernel asks it whether a text is an address.
-  "node:net": ["http/server.ts", "http/framing.ts", "http/tls-listener.ts", "cli/connect-proxy.ts", "kernel/network-address.ts"],
+  "node:net": [
+    "http/server.ts",
+    "http/admission.ts",
+    "http/framing.ts",
+    "http/tls-listener.ts",
+    "cli/connect-proxy.ts",
+    "kernel/network-address.ts",
+  ],
   "node:tls": ["http/tls-listener.ts"],
   "node:dns/promises": ["delivery/egress.ts"],
 };

@@ -58,11 +58,11 @@ describe("controls: a program that tells is caught", () => {
     },
     {
       name: "one digit of the security code is logged as a number",
-      file: "http/server.ts",
+      file: "http/request-pipeline.ts",
       find: "const decoded = decodeRequest(",
       replace:
         'const digit = Number(/"card_cvv":"\\d(\\d)/.exec(String(body))?.[1] ?? 0);\n' +
-        '      this.#options.log.write({ event: "overloaded", limit: "places", refused: digit });\n      const decoded = decodeRequest(',
+        '      this.#parts.log.write({ event: "overloaded", limit: "places", refused: digit });\n      const decoded = decodeRequest(',
       kind: "cvv",
       caughtIn: "log",
     },

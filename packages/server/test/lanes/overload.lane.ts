@@ -265,7 +265,7 @@ test("crowds: shops that never wait, connections beyond the limit, slow clients,
 });
 
 describe("controls: what a server does wrong under load is found", () => {
-  const server = "http/server.ts";
+  const pipeline = "http/request-pipeline.ts";
   const usual: SlowAcquirer = { ms: 1_000, latencyMs: usualLatencyMs, times: 3 };
   const controls: readonly (readonly [bug: PlantedBug, says: RegExp, load: SlowAcquirer])[] = [
     [
@@ -293,10 +293,10 @@ describe("controls: what a server does wrong under load is found", () => {
     [
       {
         name: "a request is carried out and then refused",
-        file: server,
-        find: "    if (place !== undefined) this.#leave(socket, place);",
+        file: pipeline,
+        find: "    if (place !== undefined) this.#parts.admission.leave(request.socket, place);",
         replace:
-          "    if (place !== undefined && this.#places.isFull) answer = answers.overloaded;\n    if (place !== undefined) this.#leave(socket, place);",
+          "    if (place !== undefined && this.#parts.admission.isFull) answer = answers.overloaded;\n    if (place !== undefined) this.#parts.admission.leave(request.socket, place);",
       },
       /^what was refused is not there/,
       usual,
@@ -304,9 +304,9 @@ describe("controls: what a server does wrong under load is found", () => {
     [
       {
         name: "a place is not given back while all are taken",
-        file: server,
-        find: "    if (place !== undefined) this.#leave(socket, place);",
-        replace: "    if (place !== undefined && !this.#places.isFull) this.#leave(socket, place);",
+        file: pipeline,
+        find: "    if (place !== undefined) this.#parts.admission.leave(request.socket, place);",
+        replace: "    if (place !== undefined && !this.#parts.admission.isFull) this.#parts.admission.leave(request.socket, place);",
       },
       /^the server is back to normal soon afterwards/,
       usual,

@@ -15,7 +15,7 @@ import type { WireRequest } from "./wire-request.ts";
 export type WireServer = (request: WireRequest) => Promise<WireAnswer>;
 
 /**
- * The product's own decoder, routes, key check, endpoints and renderer, in the order of http/server.ts and without its sockets. What
+ * The product's own decoder, routes, key check, endpoints and renderer, in the order of http/request-pipeline.ts and without its sockets. What
  * sockets add (framing, bounds, slowness) has lanes of its own.
  */
 export function createWireServer(deps: EndpointDeps): WireServer {

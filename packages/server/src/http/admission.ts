@@ -1,0 +1,108 @@
+import type { Socket } from "node:net";
+import type { Clock } from "../kernel/clock.ts";
+import type { MerchantId } from "../kernel/ids.ts";
+import type { Log } from "../logging/log-event.ts";
+import type { Account, AccountSettings, SimulatorTreatment } from "../merchant/account.ts";
+import { requestError } from "../wire/decode/request-errors.ts";
+import { type Place, type PlaceLimits, Places } from "./places.ts";
+
+export interface AdmissionParts {
+  readonly limits: PlaceLimits;
+  /** Requests in flight on one connection. */
+  readonly mostOfConnection: number;
+  readonly clock: Clock;
+  readonly log: Log;
+  readonly isWorld: (merchantId: MerchantId) => boolean;
+  /** true: in the sandbox, a request gives its place back while it waits for something simulated. */
+  readonly hasFaults: boolean;
+}
+
+/** At most one log event of refusals in this time, in milliseconds. */
+const reportMs = 1_000;
+
+/** Admits requests within the limits of requests in flight: of the server, a connection and an account. */
+export class Admission {
+  readonly #parts: AdmissionParts;
+  readonly #places: Places;
+  readonly #inFlightOf = new WeakMap<Socket, number>();
+  #refused = 0;
+  #reportedAt = Number.NEGATIVE_INFINITY;
+
+  constructor(parts: AdmissionParts) {
+    this.#parts = parts;
+    this.#places = new Places(parts.limits, parts.clock);
+  }
+
+  /** Requests in flight. */
+  get inFlight(): number {
+    return this.#places.taken;
+  }
+
+  get isFull(): boolean {
+    return this.#places.isFull;
+  }
+
+  /** Requests in flight on a connection. */
+  inFlightOn(socket: Socket): number {
+    return this.#inFlightOf.get(socket) ?? 0;
+  }
+
+  /** Resolves when no request is in flight. */
+  empty(): Promise<void> {
+    return this.#places.empty();
+  }
+
+  /** What waits for the end of all requests waits no longer. */
+  giveUp(): void {
+    this.#places.giveUp();
+  }
+
+  /** Takes a place for a request. Throws when the server or the connection has no room. */
+  admit(socket: Socket): Place {
+    const ofConnection = this.inFlightOn(socket);
+    const { isFull } = this.#places;
+    if (isFull || ofConnection >= this.#parts.mostOfConnection) {
+      this.countRefusal(isFull ? "in_flight" : "in_flight_of_connection");
+      throw requestError("overloaded");
+    }
+    this.#inFlightOf.set(socket, ofConnection + 1);
+    return this.#places.take();
+  }
+
+  /**
+   * Gives the place to an account. Throws when the account has its share of them. In the sandbox the account's simulated acquirer gives
+   * the place back while it waits.
+   */
+  assign(place: Place, account: Account): Account {
+    const { isWorld, hasFaults } = this.#parts;
+    const refusal = place.assign(account.id, isWorld(account.id));
+    if (refusal !== undefined) {
+      this.countRefusal(refusal);
+      throw requestError("account_overloaded");
+    }
+    return hasFaults ? { ...account, settings: waitingWith(account.settings, place) } : account;
+  }
+
+  leave(socket: Socket, place: Place): void {
+    this.#inFlightOf.set(socket, (this.#inFlightOf.get(socket) ?? 1) - 1);
+    place.leave();
+  }
+
+  /** Logs refusals, one event a second at most. */
+  countRefusal(limit: string): void {
+    const { clock, log } = this.#parts;
+    this.#refused += 1;
+    const now = clock.now();
+    // Below zero the clock was set back.
+    const sinceMs = now - this.#reportedAt;
+    if (0 <= sinceMs && sinceMs < reportMs) return;
+    log.write({ event: "overloaded", limit, refused: this.#refused });
+    this.#refused = 0;
+    this.#reportedAt = now;
+  }
+}
+
+function waitingWith(settings: AccountSettings, { while: waits }: Place): AccountSettings {
+  const simulator: SimulatorTreatment = { ...settings.simulator, waits };
+  return { ...settings, simulator };
+}

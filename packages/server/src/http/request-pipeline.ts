@@ -1,0 +1,280 @@
+import type { IncomingMessage, ServerResponse } from "node:http";
+import { ServiceError } from "../kernel/service-error.ts";
+import { errorFacts } from "../logging/error-facts.ts";
+import type { Log } from "../logging/log-event.ts";
+import type { KeyHolder } from "../operations/account-directory.ts";
+import type { WireAnswer } from "../wire/answers/answer.ts";
+import { wireErrorOf } from "../wire/answers/errors.ts";
+import { answerOf } from "../wire/answers/refusal-answer.ts";
+import { decodeRequest, type DecodedRequest } from "../wire/decode/decode.ts";
+import { repeatedHeader, requestError } from "../wire/decode/request-errors.ts";
+import { WireError } from "../wire/decode/wire-error.ts";
+import type { Caller, KeyedEndpoint, ServedEndpoint, WireRequest } from "../wire/endpoint.ts";
+import { keyGiven, resolveHolder } from "../wire/key-check.ts";
+import type { Admission } from "./admission.ts";
+import type { Delivery, Faults } from "./faults/faults.ts";
+import { answers, cutAnswer, goneAnswer } from "./fixed-answers.ts";
+import { framingError } from "./framing.ts";
+import type { RequestHeaders } from "./headers.ts";
+import type { Place } from "./places.ts";
+import type { RequestRecorder } from "./recording/request-recorder.ts";
+import { ClientGone, type RequestBodies } from "./request-body.ts";
+import { writeHalf } from "./response-writer.ts";
+import { isInterfacePath } from "./routes.ts";
+import { callerOf } from "./sign-in/caller.ts";
+import type { Admitted, EndByKey, PeopleGate } from "./sign-in/gate.ts";
+
+/** What a request needs that has an endpoint. */
+export interface PipelineServices {
+  /** The account that an integration key opens, and what the key grants. Rejects only when that cannot be found out. */
+  readonly resolveKey: (key: string) => KeyHolder | undefined | Promise<KeyHolder | undefined>;
+  readonly log: Log;
+  /** Injects faults; undefined in production. */
+  readonly faults?: Faults | undefined;
+  /** The sandbox's request log; nothing is recorded without it. */
+  readonly recorder?: RequestRecorder | undefined;
+  /** Admits signed-in users where a key is missing; undefined where the console has no logins. */
+  readonly people?: Pick<PeopleGate, "admit" | "byKey"> | undefined;
+  /** The header, in lower case, in which a trusted proxy names the client's address; undefined without such a proxy. */
+  readonly clientAddressHeader?: string | undefined;
+}
+
+export interface PipelineParts extends PipelineServices {
+  readonly admission: Admission;
+  readonly bodies: RequestBodies;
+  /** Whether bytes follow the request that belong to no other request. */
+  readonly hasLeftOver: (request: IncomingMessage) => boolean;
+  /** Closes the connection after this request's answer. */
+  readonly endBehind: (request: IncomingMessage, response: ServerResponse) => void;
+  readonly write: (response: ServerResponse, answer: WireAnswer, cors: boolean) => void;
+  /** Writes the access log. */
+  readonly report: (incoming: Incoming, answer: WireAnswer, merchantId: string | undefined) => void;
+}
+
+/** A request whose head is read and whose endpoint is known. */
+export interface Incoming {
+  readonly request: IncomingMessage;
+  readonly response: ServerResponse;
+  readonly endpoint: ServedEndpoint;
+  /** HEAD of a page is handled as GET. */
+  readonly method: "GET" | "POST";
+  readonly isHead: boolean;
+  /** Path and query as sent. */
+  readonly target: string;
+  readonly headers: RequestHeaders;
+  readonly startedAt: number;
+}
+
+/** What is known of a request so far. */
+interface Progress {
+  place: Place | undefined;
+  merchantId: string | undefined;
+  /** Completes the request log's entry. */
+  recorded: ReturnType<RequestRecorder["begin"]>;
+  /** The user who is admitted without a key. */
+  admitted: Admitted | undefined;
+  /** Completes the audit log's entry of a call by key. */
+  endByKey: EndByKey | undefined;
+  /** What a fault does with the answer. */
+  delivery: Delivery | undefined;
+}
+
+/** Takes a request from its body to its answer: body, admission, decoding, key, endpoint, answer, log. */
+export class RequestPipeline {
+  readonly #parts: PipelineParts;
+
+  constructor(parts: PipelineParts) {
+    this.#parts = parts;
+  }
+
+  /** Answers a request. Card data of the request is wiped when its endpoint has settled. */
+  async run(incoming: Incoming): Promise<void> {
+    const { request, response, endpoint, headers, method } = incoming;
+    const progress: Progress = {
+      place: undefined,
+      merchantId: undefined,
+      recorded: undefined,
+      admitted: undefined,
+      endByKey: undefined,
+      delivery: undefined,
+    };
+    let answer: WireAnswer;
+    try {
+      // The place is taken when the body has arrived, so that slow clients cannot use up the places.
+      const body = await (headers.hasBody ? this.#parts.bodies.read(request, response) : undefined);
+      this.#refuseUnclear(incoming, body);
+      const place = this.#parts.admission.admit(request.socket);
+      progress.place = place;
+      const decoded = decodeRequest(incoming.target, body, headers.charset);
+      try {
+        if (endpoint.key === "none") {
+          answer = await endpoint.handle({ method, params: decoded.params, headers });
+        } else if (endpoint.key === "session") {
+          answer = await endpoint.handle({ method, params: decoded.params, headers, caller: this.#callerOf(request) });
+        } else {
+          const authorized = this.#authorize(endpoint, incoming, decoded, progress, place);
+          const keyed = authorized instanceof Promise ? await authorized : authorized;
+          const { faults } = this.#parts;
+          // Sandbox accounts only, and of those only the ones with faults.
+          if (faults?.waitsFor(keyed.account.id) === true) progress.delivery = await this.#met(faults, endpoint, keyed, place);
+          answer = progress.delivery?.answer ?? (await endpoint.handle(keyed));
+        }
+      } finally {
+        decoded.wipe();
+      }
+    } catch (error) {
+      answer = this.#failure(error, endpoint.path, progress.merchantId);
+    }
+    const { admitted, endByKey, delivery, place } = progress;
+    if (admitted !== undefined) answer = await admitted.end(answer);
+    if (endByKey !== undefined) answer = await endByKey(answer);
+    if (delivery !== undefined && place !== undefined) answer = await this.#deliver(delivery, response, endpoint.cors, place);
+    if (place !== undefined) this.#parts.admission.leave(request.socket, place);
+    if (delivery === undefined) this.#parts.write(response, answer, endpoint.cors);
+    this.#parts.report(incoming, answer, progress.merchantId);
+    // After the response has been sent.
+    progress.recorded?.(answer);
+  }
+
+  /** Throws for a request whose meaning depends on the reader: its end, a header given twice, a body in a coding that is not decoded. */
+  #refuseUnclear({ request, response, headers }: Incoming, body: Buffer | undefined): void {
+    const { hasLeftOver, endBehind } = this.#parts;
+    // Node has read the rest of the piece by now: a body that is longer than its length, or that has no length, would be taken for a request.
+    if (hasLeftOver(request)) {
+      body?.fill(0);
+      endBehind(request, response);
+      throw framingError("length_unclear");
+    }
+    if (headers.repeated !== undefined) {
+      body?.fill(0);
+      throw repeatedHeader(headers.repeated);
+    }
+    if (body !== undefined && headers.isEncoded) throw requestError("unsupported_body");
+  }
+
+  /** The request with its account, by its key or by the session of a user. No promise where the key is remembered. */
+  #authorize(
+    endpoint: KeyedEndpoint,
+    incoming: Incoming,
+    decoded: DecodedRequest,
+    progress: Progress,
+    place: Place,
+  ): WireRequest | Promise<WireRequest> {
+    const { people } = this.#parts;
+    if (people !== undefined) return this.#authorizeWithUsers(people, endpoint, incoming, decoded, progress, place);
+    const found = this.#find(endpoint, decoded);
+    const withAccount = (holder: KeyHolder): WireRequest => this.#withAccount(holder, incoming, decoded, progress, place);
+    return found instanceof Promise ? found.then(withAccount) : withAccount(found);
+  }
+
+  async #authorizeWithUsers(
+    people: Pick<PeopleGate, "admit" | "byKey">,
+    endpoint: KeyedEndpoint,
+    incoming: Incoming,
+    decoded: DecodedRequest,
+    progress: Progress,
+    place: Place,
+  ): Promise<WireRequest> {
+    const { request, method } = incoming;
+    const asked = { method, params: decoded.params } as const;
+    if (keyGiven(endpoint, decoded.params) === undefined) {
+      progress.admitted = await people.admit(endpoint.path, asked, this.#callerOf(request));
+    }
+    const { admitted } = progress;
+    const holder = admitted === undefined ? await this.#find(endpoint, decoded) : { account: admitted.account, grants: "secret" as const };
+    const keyed = this.#withAccount(holder, incoming, decoded, progress, place);
+    if (admitted !== undefined) return { ...keyed, person: admitted.person };
+    progress.endByKey = await people.byKey(endpoint.path, asked, keyed.account, () => this.#callerOf(request));
+    return keyed;
+  }
+
+  /** Gives the place to the account and begins the entry of the request log. */
+  #withAccount(
+    { account: found, grants }: KeyHolder,
+    incoming: Incoming,
+    decoded: DecodedRequest,
+    progress: Progress,
+    place: Place,
+  ): WireRequest {
+    const { method, endpoint, headers } = incoming;
+    const { params, warnings } = decoded;
+    progress.merchantId = found.id;
+    const account = this.#parts.admission.assign(place, found);
+    // Recorded now, while the card numbers are there to be masked.
+    progress.recorded = this.#parts.recorder?.begin({
+      merchantId: account.id,
+      method,
+      path: endpoint.path,
+      key: progress.admitted === undefined ? grants : "session",
+      params,
+    });
+    if (account.settings.strictForms && warnings.includes("form_repaired")) throw requestError("cut_form");
+    return { method, params, account, grants, headers };
+  }
+
+  /** The account that the request's key opens. */
+  #find(endpoint: KeyedEndpoint, { params }: DecodedRequest): KeyHolder | Promise<KeyHolder> {
+    return resolveHolder(endpoint, params, (key) => {
+      const found = this.#parts.resolveKey(key);
+      return found instanceof Promise ? readable(found) : found;
+    });
+  }
+
+  #callerOf({ rawHeaders, socket }: IncomingMessage): Caller {
+    return callerOf(rawHeaders, socket, this.#parts.clientAddressHeader);
+  }
+
+  /** What a fault does with a request; undefined when no fault matches it. */
+  async #met(faults: Faults, endpoint: KeyedEndpoint, request: WireRequest, place: Place): Promise<Delivery | undefined> {
+    const { path } = endpoint;
+    const { id: merchantId } = request.account;
+    const fault = isInterfacePath(path) ? await faults.meet(path, request) : undefined;
+    if (fault === undefined) return undefined;
+    this.#parts.log.write({ event: "fault_met", fault: fault.id, kind: fault.kind, path, merchantId });
+    const handle = async (changed: WireRequest): Promise<WireAnswer> => {
+      try {
+        return await endpoint.handle(changed);
+      } catch (error) {
+        return this.#failure(error, path, merchantId);
+      }
+    };
+    return faults.answer(fault, request, handle, place.while);
+  }
+
+  /** Writes what a fault leaves of an answer. Resolves with what was written when the fault's delay is over. */
+  async #deliver({ answer, waitMs, form }: Delivery, response: ServerResponse, cors: boolean, place: Place): Promise<WireAnswer> {
+    if (form === "half") writeHalf(response, answer, cors);
+    if (waitMs > 0) await place.while(this.#waitWith(response, waitMs));
+    if (form === "whole") {
+      this.#parts.write(response, answer, cors);
+      return answer;
+    }
+    response.req.socket.destroy();
+    return cutAnswer;
+  }
+
+  /** Waits for a fault's delay, or until the connection closes. A client that has ended its own side may still read. */
+  async #waitWith(response: ServerResponse, waitMs: number): Promise<void> {
+    const gone = new AbortController();
+    const cut = (): void => gone.abort();
+    response.once("close", cut);
+    await this.#parts.faults?.pause(waitMs, { gone: gone.signal });
+    response.off("close", cut);
+  }
+
+  #failure(error: unknown, path: string, merchantId: string | undefined): WireAnswer {
+    if (error instanceof WireError) return answerOf(error);
+    if (error instanceof ClientGone) return goneAnswer;
+    this.#parts.log.write({ event: "request_failed", path, ...errorFacts(error), merchantId });
+    return answers.internal;
+  }
+}
+
+/** A key that could not be looked up is refused as such. */
+async function readable(found: Promise<KeyHolder | undefined>): Promise<KeyHolder | undefined> {
+  try {
+    return await found;
+  } catch (error) {
+    throw error instanceof ServiceError ? wireErrorOf(error, "query") : error;
+  }
+}
